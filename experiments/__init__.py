@@ -1,0 +1,1 @@
+"""Make suites of models, and reproduce the published tables with them."""

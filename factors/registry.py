@@ -1,0 +1,89 @@
+"""A factor is a pure function that carries its declaration; a registry is nothing but a dict of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Literal, TypeVar
+
+from factors.types import Attributions, Example
+
+Score = Callable[[Attributions, Example], float]
+S = TypeVar("S", bound=Score)
+Explains = Literal["heuristic", "evidence", "true", "predicted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A scalar per (model, example), with everything that a ranking must know before it looks at results.
+
+    Attributes:
+        name: as it stands in tables, capitals and hyphens ("INDEX-DIFF").
+        score: the pure function; nan means "undefined on this example".
+        higher_is_better: the declared direction.
+        explains: the label whose attributions (and probability) the factor is shown.
+        source: the paper and section it comes from, or "ours".
+        kind: "baseline" reads probabilities only; "factor" reads attributions.
+        pair: it compares two segments.
+        mark: the mark that it reads from an example, if any.
+    """
+
+    name: str
+    score: Score
+    higher_is_better: bool
+    explains: Explains
+    source: str
+    kind: Literal["baseline", "factor"] = "factor"
+    pair: bool = False
+    mark: str | None = None
+
+
+def factor(
+    name: str,
+    *,
+    higher_is_better: bool,
+    explains: Explains,
+    source: str = "ours",
+    kind: Literal["baseline", "factor"] = "factor",
+    pair: bool = False,
+    mark: str | None = None,
+) -> Callable[[S], S]:
+    """Declare a function to be a factor. The function itself is returned, and stays an ordinary function.
+
+    Example:
+        >>> @factor("LENGTH", higher_is_better=False, explains="predicted")
+        ... def length(attributions, example):
+        ...     return float(len(attributions.tokens))
+        >>> length.factor.name
+        'LENGTH'
+    """
+
+    def declare(score: S) -> S:
+        score.factor = Factor(name, score, higher_is_better, explains, source, kind, pair, mark)  # type: ignore[attr-defined]
+        return score
+
+    return declare
+
+
+def factors_in(*modules: ModuleType) -> dict[str, Factor]:
+    """The factors that the modules define, by name, in the order of definition.
+
+    Raises:
+        ValueError: two functions claim one name; both owners are named.
+    """
+    found: dict[str, Factor] = {}
+    for module in modules:
+        for value in list(vars(module).values()):
+            declared = getattr(value, "factor", None)
+            if isinstance(declared, Factor) and declared.score.__module__ == module.__name__:
+                add(found, declared)
+    return found
+
+
+def add(registry: dict[str, Factor], new: Factor) -> None:
+    """Put a factor into a registry; the same factor twice is fine, two factors of one name are not."""
+    old = registry.setdefault(new.name, new)
+    if old is not new:
+        owners = " and ".join(f"{f.score.__module__}.{f.score.__qualname__}" for f in (old, new))
+        raise ValueError(f"two factors are named {new.name}: {owners}")

@@ -1,0 +1,187 @@
+"""What a factor sees: one example, and one model's attributions on it.
+
+Axis letters used everywhere: M models, F methods, N examples, K examples a draw, B draws, P pairs, T tokens, W words,
+C classes. Segments are numbered from 0: segment 0 is the premise (or the only sentence), segment 1 the hypothesis.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+SPECIAL = -1
+"""The segment, and the word, of a token that belongs to no text: separators, [CLS], padding."""
+
+_WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A stretch of characters of one segment; it survives a change of tokenizer.
+
+    Attributes:
+        segment: which segment of the example, from 0.
+        start, end: character offsets into that segment; ``end`` is exclusive.
+
+    Raises:
+        ValueError: the span is empty, negative or reversed.
+    """
+
+    segment: int
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if self.segment < 0 or not 0 <= self.start < self.end:
+            raise ValueError(f"a span needs segment >= 0 and 0 <= start < end (got {self})")
+
+    def overlaps(self, other: Span) -> bool:
+        """Say whether the two spans share a character."""
+        return self.segment == other.segment and self.start < other.end and other.start < self.end
+
+
+def split_words(text: str) -> list[tuple[int, int]]:
+    """Split a text into words and punctuation marks, as character offsets, the same for every tokenizer.
+
+    A word is a run of letters, digits and underscores, apostrophes and hyphens inside it included; any other
+    character that is not white space is a word of its own.
+
+    Example:
+        >>> text = "The doctor's co-worker ran."
+        >>> [text[a:b] for a, b in split_words(text)]
+        ['The', "doctor's", 'co-worker', 'ran', '.']
+    """
+    return [match.span() for match in _WORD.finditer(text)]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One labelled text, or pair of texts, of the new domain.
+
+    Attributes:
+        id: unique in its data set.
+        segments: one or two strings, exactly as the model is shown them.
+        label: index into the task's own label order.
+        marks: name -> spans, what a factor may look for ("control", "swapped", "feature").
+
+    Raises:
+        ValueError: not one or two segments, or a mark outside its segment.
+
+    Example:
+        >>> example = Example("a", ("The actor ran.", "The actor"), 1)
+        >>> [example.text(word) for word in example.words if word.segment == 1]
+        ['The', 'actor']
+    """
+
+    id: str
+    segments: tuple[str, ...]
+    label: int
+    marks: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(self.segments) not in (1, 2):
+            raise ValueError(f"example {self.id}: one or two segments are needed (got {len(self.segments)})")
+        for name, spans in self.marks.items():
+            for span in spans:
+                if span.segment >= len(self.segments) or span.end > len(self.segments[span.segment]):
+                    raise ValueError(f"example {self.id}: mark {name!r} lies outside its text ({span})")
+        object.__setattr__(self, "marks", MappingProxyType(dict(self.marks)))
+
+    @cached_property
+    def words(self) -> tuple[Span, ...]:
+        """The words of all segments in reading order (W of them): see `split_words`."""
+        return tuple(Span(s, a, b) for s, text in enumerate(self.segments) for a, b in split_words(text))
+
+    def text(self, span: Span) -> str:
+        """The characters that a span covers."""
+        return self.segments[span.segment][span.start : span.end]
+
+
+@dataclass(frozen=True)
+class Attributions:
+    """What one model made of one example: its probabilities, and how much each token spoke for ``target``.
+
+    In a binary task ``scores`` explain the margin, the log-odds of ``target`` against the other label, so one stored
+    attribution serves both labels: see `toward`.
+
+    Attributes:
+        probs: (C,) probabilities in the task's own label order.
+        target: the label that positive scores speak for.
+        tokens: (T,) the tokenizer's own strings; empty where only probabilities were computed.
+        segment: (T,) the segment of each token, -1 for special tokens.
+        word: (T,) index into ``Example.words``, -1 for special tokens.
+        offsets: (T, 2) characters of its segment that the token covers, (0, 0) for special tokens.
+        scores: (T,) signed attributions, in log-odds unless the run says otherwise.
+        method: the backend's name ("ig", "shap", "lime"; "none" for bare probabilities).
+        residual: the backend's own measure of error on this example (IG, SHAP: the completeness gap, in the unit of
+            the scores; LIME: 1 - R2); nan where there is none.
+        effort: what it took (IG: steps, SHAP: evaluations, LIME: samples).
+
+    Raises:
+        ValueError: the arrays' lengths do not agree, or ``target`` is no class.
+    """
+
+    probs: Floats
+    target: int
+    tokens: tuple[str, ...] = ()
+    segment: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    word: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    offsets: Ints = field(default_factory=lambda: np.empty((0, 2), np.int64))
+    scores: Floats = field(default_factory=lambda: np.empty(0))
+    method: str = "none"
+    residual: float = float("nan")
+    effort: int = 0
+
+    def __post_init__(self) -> None:
+        length = len(self.tokens)
+        shapes = {"segment": (length,), "word": (length,), "offsets": (length, 2), "scores": (length,)}
+        for name, shape in shapes.items():
+            array = getattr(self, name)
+            if array.shape != shape:
+                raise ValueError(f"{name} must have the shape {shape} of {length} tokens (got {array.shape})")
+            array.flags.writeable = False
+        if not 0 <= self.target < len(self.probs):
+            raise ValueError(f"target must be one of {len(self.probs)} classes (got {self.target})")
+        self.probs.flags.writeable = False
+
+    @property
+    def predicted(self) -> int:
+        """The label of the highest probability; of equals, the first."""
+        return int(np.argmax(self.probs))
+
+    def toward(self, label: int) -> Attributions:
+        """The same attributions, signed so that positive scores speak for ``label``.
+
+        Raises:
+            ValueError: another label of a task with more than two classes; there the margin of one label says
+                nothing about a third.
+
+        Example:
+            >>> a = Attributions(np.array([0.2, 0.8]), 1, ("x",), *(np.zeros(1, int),) * 2, np.zeros((1, 2), int),
+            ...                  np.array([1.5]))
+            >>> a.toward(0).scores
+            array([-1.5])
+        """
+        if label == self.target:
+            return self
+        if len(self.tokens) and len(self.probs) != 2:
+            raise ValueError(f"attributions of label {self.target} cannot be turned toward label {label}: not binary")
+        return replace(self, target=label, scores=-self.scores)
+
+    @cached_property
+    def word_scores(self) -> Floats:
+        """(W',) the sum of each word's token scores, W' = last word seen + 1; nan for a word without a token."""
+        inside = self.word >= 0
+        words, scores = self.word[inside], self.scores[inside]
+        sums: Floats = np.bincount(words, weights=scores).astype(np.float64)
+        sums[np.bincount(words) == 0] = np.nan
+        return sums

@@ -1,0 +1,1 @@
+"""Obtain, store, resample, report: from checkpoints and examples to a ranking."""

@@ -1,0 +1,1 @@
+"""Attribution backends: one file, one function each."""

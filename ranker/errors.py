@@ -1,0 +1,77 @@
+"""The errors a user can meet. Each message is one line: what was expected, of what, what came, what to do.
+
+RankModelsError                 exit code 1
+├── UsageError                  exit code 2: an argument, or a file it names, cannot be right
+│   ├── UnknownName             no such OOD set, factor, suite or backend; the near one is offered
+│   └── DataError               a file of examples cannot be read; file and line are named
+├── ModelError                  a checkpoint cannot be loaded or run; the other models go on
+│   └── LabelError              its labels cannot be mapped to the task's
+└── StoreError                  the store cannot be read or written
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class RankModelsError(Exception):
+    """The root: everything that the command line turns into one line and an exit code."""
+
+    exit_code = 1
+
+
+class UsageError(RankModelsError):
+    """An argument, or a file that it names, cannot be right; nothing was run."""
+
+    exit_code = 2
+
+
+class UnknownName(UsageError):
+    """A name that nothing bears.
+
+    Example:
+        >>> print(UnknownName("OOD set", "hans-subs", ["hans-sub", "paws"]))
+        there is no OOD set 'hans-subs'; did you mean hans-sub?
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        by_folded = {key.casefold(): key for key in known}
+        near = difflib.get_close_matches(name.casefold(), by_folded, n=1)
+        hint = f"did you mean {by_folded[near[0]]}?" if near else f"known: {', '.join(by_folded.values())}"
+        super().__init__(f"there is no {kind} {name!r}; {hint}")
+
+
+class DataError(UsageError):
+    """A file of examples, or a card, cannot be read."""
+
+
+class ModelError(RankModelsError):
+    """A checkpoint cannot be loaded or run; the other models of the suite go on."""
+
+
+class LabelError(ModelError):
+    """A checkpoint's labels cannot be mapped to the task's."""
+
+
+class StoreError(RankModelsError):
+    """The store cannot be read or written."""
+
+
+def look_up(kind: str, name: str, known: Mapping[str, T]) -> T:
+    """The value of a name in a table; case does not matter.
+
+    Raises:
+        UnknownName: nothing bears that name.
+
+    Example:
+        >>> look_up("backend", "IG", {"ig": 1})
+        1
+    """
+    by_name = {key.casefold(): value for key, value in known.items()}
+    if name.casefold() not in by_name:
+        raise UnknownName(kind, name, known)
+    return by_name[name.casefold()]

@@ -1,0 +1,1 @@
+"""Reports: one render(Ranking) per format."""
