@@ -38,7 +38,7 @@ def sum_diff(attributions: Attributions, example: Example) -> float:
 
 @factor("INDEX-DIFF", higher_is_better=False, explains="heuristic", pair=True, source=PAPER)
 def index_diff(attributions: Attributions, example: Example) -> float:
-    """mean over shared words w of (a1(w) - a2(w)): attribution in segment 1 minus attribution in segment 2.
+    """The mean over shared words w of (a1(w) - a2(w)): attribution in segment 1 minus attribution in segment 2.
 
     A word is shared if both segments hold it, whatever its case; punctuation does not count. Where a word occurs more
     than once in a segment, a(w) is the mean over its occurrences. Undefined where nothing is shared.

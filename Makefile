@@ -1,0 +1,42 @@
+# Every target makes the virtual environment that it needs. `make demo` installs the package as a user would,
+# `make test` installs it in place with the test tools.
+PYTHON ?= python3
+DEMO := .venv-demo
+DEV := .venv-test
+PIP := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test test-slow check format bench clean
+
+demo: $(DEMO)/installed  ## rank the embedded models on the embedded examples
+	$(DEMO)/bin/rank-models --ood hans-sub --probe 10
+
+test: $(DEV)/installed  ## all quick tests
+	$(DEV)/bin/python -m pytest -m "not slow"
+
+test-slow: $(DEV)/installed  ## what takes minutes
+	$(DEV)/bin/python -m pytest -m slow
+
+check: $(DEV)/installed  ## format, lint, types, tests
+	$(DEV)/bin/ruff format .
+	$(DEV)/bin/ruff check .
+	$(DEV)/bin/mypy
+	$(DEV)/bin/python -m pytest -m "not slow"
+
+bench: $(DEV)/installed  ## ratios, measured side by side in one process
+	$(DEV)/bin/python -m benchmarks.engine
+
+# torch comes first and alone, so that no other requirement can choose another build of it
+$(DEMO)/installed: setup.cfg pyproject.toml constraints.txt $(shell git ls-files factors ranker data 2>/dev/null)
+	$(PYTHON) -m venv $(DEMO)
+	$(DEMO)/bin/python $(PIP) torch
+	$(DEMO)/bin/python $(PIP) .
+	touch $@
+
+$(DEV)/installed: setup.cfg pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(DEV)
+	$(DEV)/bin/python $(PIP) torch
+	$(DEV)/bin/python $(PIP) --editable '.[test]'
+	touch $@
+
+clean:
+	rm -rf $(DEMO) $(DEV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

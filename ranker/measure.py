@@ -1,0 +1,121 @@
+"""What one model makes of examples: from the store where it is known, from the model itself where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from factors.types import Attributions, Example
+from ranker.errors import ModelError
+
+if TYPE_CHECKING:
+    from ranker.backends import Settings
+    from ranker.classifiers import Classifier
+    from ranker.ood import Task
+    from ranker.store import Store
+    from ranker.suites import Model
+
+Advance = Callable[[int], object]
+"""Told how many more examples are done."""
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """How models are loaded and run.
+
+    Attributes:
+        device: a torch device ("cpu", "cuda", "cuda:1", "mps").
+        dtype: "float32" or "bfloat16".
+        batch_size: examples of average length a batch; None lets the token budget decide. It changes no number.
+        trust_remote_code: run code that comes with a checkpoint.
+        allow_pickle: load weights that are not safetensors.
+        label_map: for checkpoints whose labels have no names, and that bring no map of their own.
+    """
+
+    device: str = "cpu"
+    dtype: str = "float32"
+    batch_size: int | None = None
+    trust_remote_code: bool = False
+    allow_pickle: bool = False
+    label_map: dict[str, str] | None = None
+
+
+class Subject:
+    """One model under study. Its weights are read only when something about it is not in the store yet.
+
+    Args:
+        model: the checkpoint.
+        task: the labels, in the order of the probabilities.
+        options: how it is loaded and run.
+        store: where rows are remembered; None computes everything anew.
+    """
+
+    def __init__(self, model: Model, task: Task, options: ModelOptions, store: Store | None = None) -> None:
+        self.model, self.task, self.options, self.store = model, task, options, store
+
+    @cached_property
+    def classifier(self) -> Classifier:
+        """The loaded checkpoint.
+
+        Raises:
+            ModelError: it cannot be loaded; LabelError: its labels are not the task's.
+        """
+        from ranker.classifiers import Classifier
+
+        return Classifier.load(
+            self.model.path,
+            self.task,
+            device=self.options.device,
+            dtype=self.options.dtype,
+            label_map=self.label_map,
+            trust_remote_code=self.options.trust_remote_code,
+            allow_pickle=self.options.allow_pickle,
+        )
+
+    @property
+    def label_map(self) -> dict[str, str] | None:
+        """The checkpoint's own map from its labels to the task's, or the run's."""
+        return dict(self.model.label_map) if self.model.label_map else self.options.label_map
+
+    def key(self, method: str, settings: Settings) -> dict[str, Any]:
+        """Everything but the example that can change a number, by name."""
+        from ranker.checkpoints import content_hash
+
+        return {
+            "model": content_hash(self.model.path),
+            "labels": {label: sorted(self.task.aliases.get(label, ())) for label in self.task.labels},
+            "label_map": self.label_map,
+            "method": method,
+            "settings": asdict(settings),
+            "dtype": self.options.dtype,
+            "versions": {name: metadata.version(name) for name in ("torch", "transformers", *settings.libraries)},
+        }
+
+    def rows(
+        self, examples: Sequence[Example], method: str, settings: Settings, advance: Advance = lambda done: None
+    ) -> list[Attributions]:
+        """Attributions of the examples, in order; method "none" gives bare probabilities.
+
+        Raises:
+            ModelError: the model cannot be loaded or run, or gives a number that is none.
+            StoreError: the store cannot be read or written.
+        """
+
+        def compute(missing: Sequence[Example]) -> Iterable[Attributions]:
+            from ranker.backends import attribute
+
+            advance(len(examples) - len(missing))
+            for row in attribute(self.classifier, missing, method, settings):
+                if not (np.isfinite(row.probs).all() and np.isfinite(row.scores).all()):
+                    raise ModelError(f"{self.model.name}: the model gives numbers that are not finite")
+                advance(1)
+                yield row
+
+        if self.store is None:
+            return list(compute(list(examples)))
+        return self.store.rows(self.key(method, settings), examples, compute)

@@ -1,0 +1,60 @@
+"""Progress of long work on stderr: a bar where a person looks on, a line now and then where a log file does."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+LOG_EVERY = 15.0
+"""Seconds between two lines of a log."""
+
+
+@contextmanager
+def bar(console: Console, label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show how far a stage is; gives the function that is told of examples done.
+
+    Args:
+        console: where to; on anything but a terminal, one line each `LOG_EVERY` seconds and one at the end.
+        label: what is being done.
+        total: number of examples.
+    """
+    if not console.is_terminal:
+        yield _logger(console, label, total)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TaskProgressColumn(show_speed=True),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(label, total=total)
+        yield lambda done: progress.advance(task, done)
+
+
+def _logger(console: Console, label: str, total: int) -> Callable[[int], None]:
+    started = said = time.monotonic()
+    count = 0
+
+    def advance(done: int) -> None:
+        nonlocal said, count
+        count += done
+        now = time.monotonic()
+        if now - said >= LOG_EVERY:
+            said = now
+            rate = count / (now - started)
+            left = (total - count) / rate if rate else float("inf")
+            console.print(f"{label}: {count}/{total}, {rate:.1f} examples/s, {left:.0f} s left", highlight=False)
+
+    return advance
+
+
+def stderr() -> Console:
+    """The console of everything that is not the answer."""
+    return Console(file=sys.stderr, stderr=True, soft_wrap=True)

@@ -1,0 +1,173 @@
+"""The score table: one scalar per (model, method, example), which everything that ranks is computed from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from factors.registry import Factor
+from factors.types import Attributions, Example, Floats
+
+if TYPE_CHECKING:
+    from ranker.ood import Task
+
+Target = Literal["declared", "heuristic", "evidence", "true", "predicted"]
+"""Which label a factor's attributions speak for: as the factor declares it, or one rule for all factors."""
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """One scalar per (model, method, example); nan where a method is undefined.
+
+    Attributes:
+        models: (M,) names.
+        methods: (F,) the ranking methods, baselines first.
+        examples: (N,) ids.
+        values: (M, F, N) each method's own scalar, in its own unit; read-only.
+        labels: (N,) the examples' true labels; read-only.
+        ood_accuracy: (M,) each model's accuracy on the whole OOD set, a fraction; None where it is not known.
+        dropped: method -> reason -> number of examples that the method could not be computed on.
+
+    Raises:
+        ValueError: the shapes do not agree, or a name occurs twice.
+    """
+
+    models: tuple[str, ...]
+    methods: tuple[Factor, ...]
+    examples: tuple[str, ...]
+    values: Floats
+    labels: tuple[int, ...]
+    ood_accuracy: Floats | None = None
+    dropped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        shape = (len(self.models), len(self.methods), len(self.examples))
+        if self.values.shape != shape:
+            raise ValueError(f"values must have the shape {shape} (got {self.values.shape})")
+        if len(self.labels) != len(self.examples):
+            raise ValueError(f"labels must have the length {len(self.examples)} (got {len(self.labels)})")
+        if self.ood_accuracy is not None and self.ood_accuracy.shape != shape[:1]:
+            raise ValueError(f"ood_accuracy must have the shape {shape[:1]} (got {self.ood_accuracy.shape})")
+        for kind, names in (("model", self.models), ("method", [method.name for method in self.methods])):
+            twice = [name for name, count in Counter(names).items() if count > 1]
+            if twice:
+                raise ValueError(f"two {kind}s are named {twice[0]}")
+        self.values.flags.writeable = False
+
+
+@dataclass(frozen=True)
+class ModelScores:
+    """One model's part of the table.
+
+    Attributes:
+        values: (F, N) one scalar per (method, example), nan where undefined.
+        undefined: method -> reason -> the examples (indices) that the method could not be computed on.
+    """
+
+    values: Floats
+    undefined: Mapping[str, Mapping[str, frozenset[int]]]
+
+
+def score_model(
+    rows: Sequence[Attributions],
+    examples: Sequence[Example],
+    factors: Sequence[Factor],
+    task: Task,
+    target: Target = "declared",
+) -> ModelScores:
+    """Apply every factor to one model's attributions on every example.
+
+    A factor that raises on an example leaves a nan there, and its message is kept: one bad cell is not a lost run.
+
+    Args:
+        rows: (N,) the model's attributions, in the order of the examples.
+        examples: (N,) the population.
+        factors: (F,) what to measure.
+        task: tells which label the heuristic predicts and which the evidence speaks for.
+        target: "declared", or one rule that overrides what every attribution factor declares.
+    """
+    values = np.full((len(factors), len(examples)), np.nan)
+    undefined: dict[str, dict[str, set[int]]] = {}
+    for n, (row, example) in enumerate(zip(rows, examples, strict=True)):
+        for f, factor in enumerate(factors):
+            explains = factor.explains if target == "declared" or factor.kind == "baseline" else target
+            reason = "undefined"
+            try:
+                values[f, n] = factor.score(row.toward(target_label(explains, row, example, task)), example)
+            except Exception as error:  # a user's own factor may raise anything
+                reason = f"{type(error).__name__}: {error}"
+            if not np.isfinite(values[f, n]):
+                values[f, n] = np.nan
+                undefined.setdefault(factor.name, {}).setdefault(reason, set()).add(n)
+    frozen = {name: {why: frozenset(rows) for why, rows in reasons.items()} for name, reasons in undefined.items()}
+    return ModelScores(values, frozen)
+
+
+def assemble(
+    scores: Mapping[str, ModelScores],
+    examples: Sequence[Example],
+    factors: Sequence[Factor],
+    ood_accuracy: Mapping[str, float] | None = None,
+) -> ScoreTable:
+    """Put the models' scores into one table, in the order given.
+
+    Args:
+        scores: model -> its scores, all of the same factors and examples.
+        examples: (N,) the population.
+        factors: (F,) the methods.
+        ood_accuracy: model -> accuracy on the whole OOD set, a fraction, where it is known.
+    """
+    lost: dict[str, dict[str, set[int]]] = {}
+    for part in scores.values():
+        for name, reasons in part.undefined.items():
+            for reason, rows in reasons.items():
+                lost.setdefault(name, {}).setdefault(reason, set()).update(rows)
+    return ScoreTable(
+        models=tuple(scores),
+        methods=tuple(factors),
+        examples=tuple(example.id for example in examples),
+        values=np.stack([part.values for part in scores.values()]),
+        labels=tuple(example.label for example in examples),
+        ood_accuracy=None if ood_accuracy is None else np.array([ood_accuracy[name] for name in scores]),
+        dropped={name: {why: len(rows) for why, rows in reasons.items()} for name, reasons in lost.items()},
+    )
+
+
+def target_label(explains: str, row: Attributions, example: Example, task: Task) -> int:
+    """The label that a factor is about, on one row.
+
+    Raises:
+        ValueError: the task declares no such label.
+    """
+    label: int | None = {
+        "true": example.label,
+        "predicted": row.predicted,
+        "heuristic": task.heuristic,
+        "evidence": task.evidence,
+    }[explains]
+    if label is None:
+        raise ValueError(f"task {task.name} declares no label of its {explains}")
+    return label
+
+
+def applicable(
+    factors: Sequence[Factor], examples: Sequence[Example], task: Task
+) -> tuple[list[Factor], dict[str, str]]:
+    """Split factors into those that can be measured on this data, and the others with the reason why not."""
+    pairs = any(len(example.segments) == 2 for example in examples)
+    marks = {mark for example in examples for mark in example.marks}
+    kept, left_out = [], {}
+    for factor in factors:
+        if factor.pair and not pairs:
+            left_out[factor.name] = "compares two segments; these examples have one"
+        elif factor.mark is not None and factor.mark not in marks:
+            left_out[factor.name] = f"reads the mark {factor.mark!r}; no example has it"
+        elif factor.explains in ("heuristic", "evidence") and getattr(task, factor.explains) is None:
+            left_out[factor.name] = f"is about the {factor.explains}'s label; this task declares none"
+        else:
+            kept.append(factor)
+    return kept, left_out

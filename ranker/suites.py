@@ -1,0 +1,137 @@
+"""Suites: the models to be ranked, from directories, hub ids, or the `suite.json` that `experiments` writes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from ranker.errors import UnknownName, UsageError
+
+SCHEMA_VERSION = 1
+FILE = "suite.json"
+
+
+@dataclass(frozen=True)
+class Model:
+    """One checkpoint.
+
+    Attributes:
+        name: as it stands in tables; unique in its suite.
+        path: a directory, or a hub id ``org/name@revision``.
+        family: models of one family differ by their training only ("" where it is not known).
+        label_map: the checkpoint's label index or name -> the task's label, where the configuration does not say.
+        in_domain_accuracy: a fraction, where it is known.
+        ood_accuracy: fingerprint of an OOD set's rows -> accuracy on them, a fraction.
+    """
+
+    name: str
+    path: str
+    family: str = ""
+    label_map: Mapping[str, str] | None = None
+    in_domain_accuracy: float | None = None
+    ood_accuracy: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Models to be compared with each other.
+
+    Raises:
+        UsageError: fewer than two models, or two of one name.
+    """
+
+    name: str
+    models: tuple[Model, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.models) < 2:
+            raise UsageError(f"a ranking needs at least two models (got {len(self.models)}); name more with `--models`")
+        twice = [name for name, count in Counter(model.name for model in self.models).items() if count > 1]
+        if twice:
+            raise UsageError(f"two models are named {twice[0]!r}; list them in a suite.json under names of their own")
+
+
+def load(references: Sequence[str]) -> Suite:
+    """The suite that ``--models`` names.
+
+    Args:
+        references: each a model directory, a hub id ``org/name@revision``, a suite.json, a directory that holds one,
+            or the name of an embedded suite; several are taken together.
+
+    Raises:
+        UsageError: a path that does not exist, a suite.json that cannot be read, fewer than two models, a name twice.
+    """
+    parts = [_resolve(reference) for reference in references]
+    models = tuple(model for part in parts for model in part.models)
+    name = "+".join(part.name for part in parts) if all(len(part.models) > 1 for part in parts) else "models"
+    return Suite(name, models)
+
+
+def embedded() -> dict[str, Path]:
+    """The suites that come with the product: name -> folder."""
+    root = Path(str(resources.files("ranker.data"))) / "suites"
+    return {path.parent.name: path.parent for path in sorted(root.glob(f"*/{FILE}"))}
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one reference names: a suite of any size."""
+
+    name: str
+    models: tuple[Model, ...]
+
+
+def _resolve(reference: str) -> _Part:
+    path = Path(reference)
+    if path.name == FILE and path.is_file():
+        return _read(path)
+    if (path / FILE).is_file():
+        return _read(path / FILE)
+    if path.is_dir():
+        return _Part(path.name, (Model(path.resolve().name, str(path)),))
+    suites = embedded()
+    if reference in suites:
+        return _read(suites[reference] / FILE)
+    if _is_hub_id(reference):
+        return _Part(reference, (Model(reference.rpartition("/")[2], reference),))
+    known = str(UnknownName("suite", reference, suites))
+    raise UsageError(f"`--models`: no directory, suite.json or hub id `org/name` is called {reference!r}; {known}")
+
+
+def _is_hub_id(reference: str) -> bool:
+    owner, slash, name = reference.partition("/")
+    return bool(slash and owner and name) and "/" not in name and not reference.startswith((".", "~"))
+
+
+def _read(file: Path) -> _Part:
+    """Read a suite.json; model paths in it are relative to its folder."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        version = content["schema_version"]
+        if version != SCHEMA_VERSION:
+            raise UsageError(f"{file}: this version reads suites of schema {SCHEMA_VERSION} (got {version!r})")
+        return _Part(str(content["name"]), tuple(_models(content["models"], file.parent)))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise UsageError(f"{file} cannot be read as a suite: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"{file} is no suite: {type(error).__name__} {error}") from error
+
+
+def _models(entries: list[dict[str, Any]], folder: Path) -> Iterator[Model]:
+    for entry in entries:
+        path = str(entry["path"])
+        yield Model(
+            name=str(entry["name"]),
+            path=str(folder / path) if (folder / path).exists() or not _is_hub_id(path) else path,
+            family=str(entry.get("family", "")),
+            label_map=entry.get("label_map"),
+            in_domain_accuracy=entry.get("in_domain_accuracy"),
+            ood_accuracy={
+                known["fingerprint"]: float(known["accuracy"]) for known in entry.get("ood_accuracy", {}).values()
+            },
+        )

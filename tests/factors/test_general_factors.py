@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+
+from factors import BUILTIN
+from factors.types import Attributions, Example
+
+PAIR = Example("pair", ("The doctor near the actor ran.", "The actor ran."), 0)
+"""Words: The doctor near the actor ran . | The actor ran ."""
+
+
+def explained(*, scores=None, probs=(0.3, 0.7), target=1):
+    """The pair as a tokenizer without subwords would cut it: [CLS] 7 words [SEP] 4 words [SEP]."""
+    words = np.array([-1, *range(7), -1, *range(7, 11), -1])
+    segment = np.array([-1, *[0] * 7, -1, *[1] * 4, -1])
+    scores = np.arange(14.0) if scores is None else np.array(scores, float)
+    return Attributions(np.array(probs), target, tuple("x" * 14), segment, words, np.zeros((14, 2), int), scores, "ig")
+
+
+def value(name, attributions, example=PAIR):
+    """What the named factor makes of the example."""
+    return BUILTIN[name].score(attributions, example)
+
+
+def test_index_diff_is_the_hand_worked_mean():
+    """Shared: the (1, 4 | 9), actor (5 | 10), ran (6 | 11); the full stop does not count."""
+    expected = ((1 + 4) / 2 - 9 + 5 - 10 + 6 - 11) / 3
+    assert value("INDEX-DIFF", explained()) == pytest.approx(expected, abs=1e-15)
+
+
+def test_max_diff_and_sum_diff_are_the_hand_worked_values():
+    """Segment 1 holds 1..7, segment 2 holds 9..12; special tokens do not count."""
+    assert value("MAX-DIFF", explained()) == 7 - 12
+    assert value("SUM-DIFF", explained()) == (1 + 2 + 3 + 4 + 5 + 6 + 7) - (9 + 10 + 11 + 12)
+
+
+def test_first_tok_is_the_first_separator():
+    """The separator stands behind segment 1, at position 8; the [CLS] before it is none."""
+    assert value("FIRST-TOK", explained()) == 8
+
+
+def test_subwords_are_summed_before_words_are_compared():
+    """A word cut in two, of 3 and 4, has the attribution 7, larger than any of its tokens."""
+    example = Example("cut", ("unlikely", "so"), 1)
+    attributions = Attributions(
+        np.array([0.5, 0.5]), 1, ("un", "likely", "so"), np.array([0, 0, 1]), np.array([0, 0, 1]),
+        np.zeros((3, 2), int), np.array([3.0, 4.0, 5.0]),
+    )  # fmt: skip
+    assert value("MAX-DIFF", attributions, example) == 2
+
+
+def test_index_diff_without_a_shared_word_is_undefined():
+    """Nothing to compare is nan, not zero."""
+    example = Example("apart", ("one", "two"), 1)
+    attributions = Attributions(
+        np.array([0.5, 0.5]), 1, ("one", "two"), np.array([0, 1]), np.array([0, 1]), np.zeros((2, 2), int), np.ones(2)
+    )
+    assert np.isnan(value("INDEX-DIFF", attributions, example))
+
+
+def test_words_beyond_the_models_limit_are_left_out():
+    """Only the first 6 words were seen: no word of segment 2, so nothing shared, and its maximum is undefined."""
+    seen = Attributions(
+        np.array([0.5, 0.5]), 1, tuple("abcdef"), np.zeros(6, int), np.arange(6), np.zeros((6, 2), int), np.ones(6)
+    )
+    assert np.isnan(value("INDEX-DIFF", seen))
+    assert np.isnan(value("MAX-DIFF", seen))
+    assert value("SUM-DIFF", seen) == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "target", "expected"),
+    [
+        ("ACC", 1, 1, 1.0),
+        ("ACC", 0, 1, 0.0),
+        ("CONF", 0, 1, 0.7),
+        ("CONF-GT", 0, 0, 0.3),
+        ("CONF-H", 0, 1, 0.7),
+        ("NLL", 0, 0, -np.log(0.3)),
+    ],
+)
+def test_baselines_are_the_hand_worked_values(name, label, target, expected):
+    """Probabilities .3 and .7, turned toward the label that the baseline declares."""
+    row = explained(target=target)
+    assert value(name, row, Example("x", PAIR.segments, label)) == pytest.approx(expected, abs=1e-15)
+
+
+def test_nll_of_a_zero_probability_is_finite():
+    """A model that is certain and wrong gets a large number, not an infinite one."""
+    assert 700 < value("NLL", explained(probs=(0.0, 1.0), target=0)) < 710
+
+
+def test_turning_to_the_other_label_changes_signs_only():
+    """The margin's attribution serves both labels of a binary task."""
+    row = explained()
+    assert np.array_equal(row.toward(0).scores, -row.scores)
+    assert row.toward(0).toward(1).scores.tolist() == row.scores.tolist()
+
+
+def test_three_classes_are_not_turned():
+    """With three classes the margin of one label says nothing about another."""
+    row = explained(probs=(0.2, 0.3, 0.5))
+    with pytest.raises(ValueError, match="not binary"):
+        row.toward(2)
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_every_factor_is_pure(name):
+    """Twice the same value, and nothing of its input changed (arrays are read-only, marks immutable)."""
+    row = explained(scores=np.linspace(-1, 1, 14))
+    first, second = value(name, row), value(name, row)
+    assert first == second
+    assert row.scores.tolist() == np.linspace(-1, 1, 14).tolist()
+
+
+@pytest.mark.parametrize("name", [name for name, factor in BUILTIN.items() if factor.kind == "factor"])
+def test_attribution_factors_scale_with_the_scores(name):
+    """Doubling a model's attributions doubles the factor: order within a model does not depend on the unit."""
+    example = Example("marked", PAIR.segments, 0)
+    row = explained(scores=np.linspace(-1, 1, 14))
+    twice = explained(scores=2 * np.linspace(-1, 1, 14))
+    assert value(name, twice, example) == pytest.approx(2 * value(name, row, example), abs=1e-12)

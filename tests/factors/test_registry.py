@@ -1,0 +1,63 @@
+import types
+
+import pytest
+
+from factors import BUILTIN, factor, factors_in
+
+
+def module(name, **functions):
+    """A module that defines the functions, as a file of a user's would."""
+    made = types.ModuleType(name)
+    for function in functions.values():
+        function.__module__ = name
+    for key, function in functions.items():
+        declare = factor(key.upper(), higher_is_better=True, explains="true")
+        setattr(made, key, declare(function))
+    return made
+
+
+def test_the_decorator_returns_the_function_itself():
+    """A factor stays an ordinary function that a test can call."""
+
+    def one(attributions, example):
+        return 1.0
+
+    assert factor("ONE", higher_is_better=True, explains="true")(one) is one
+    assert one.factor.name == "ONE"
+
+
+def test_factors_are_found_in_the_order_of_definition():
+    """Tables list factors as the file does."""
+    found = factors_in(module("mine", b=lambda a, e: 0.0, a=lambda a, e: 0.0))
+    assert list(found) == ["B", "A"]
+
+
+def test_imported_factors_are_not_defined_again():
+    """A user's file that imports a built-in factor to build on it does not redefine it."""
+    mine = module("mine", own=lambda a, e: 0.0)
+    mine.max_diff = BUILTIN["MAX-DIFF"].score
+    assert list(factors_in(mine)) == ["OWN"]
+
+
+def test_one_name_for_two_factors_is_refused_and_both_owners_are_named():
+    """Which of the two was meant cannot be guessed."""
+    with pytest.raises(ValueError, match=r"named SAME: first\..* and second\."):
+        factors_in(module("first", same=lambda a, e: 0.0), module("second", same=lambda a, e: 1.0))
+
+
+def test_every_builtin_states_its_source_and_direction():
+    """The directions are fixed before any result is seen; this table is the record of them."""
+    declared = {name: (f.higher_is_better, f.explains, f.kind) for name, f in BUILTIN.items()}
+    expected = {
+        "ACC": (True, "predicted", "baseline"),
+        "CONF": (True, "predicted", "baseline"),
+        "CONF-GT": (True, "true", "baseline"),
+        "NLL": (False, "true", "baseline"),
+        "CONF-H": (False, "heuristic", "baseline"),
+        "MAX-DIFF": (False, "heuristic", "factor"),
+        "SUM-DIFF": (False, "heuristic", "factor"),
+        "INDEX-DIFF": (False, "heuristic", "factor"),
+        "FIRST-TOK": (False, "heuristic", "factor"),
+    }
+    assert {name: declared[name] for name in expected} == expected
+    assert all(f.source for f in BUILTIN.values())

@@ -1,0 +1,57 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from factors.types import Attributions, Example, Span
+
+
+def test_words_are_spans_of_both_segments():
+    """Words are found by characters, so no tokenizer has a say in them."""
+    example = Example("x", ("Naïve café-goers don't 走.", "👍 ok"), 0)
+    assert [example.text(word) for word in example.words] == ["Naïve", "café-goers", "don't", "走", ".", "👍", "ok"]
+    assert [word.segment for word in example.words] == [0] * 5 + [1] * 2
+
+
+@pytest.mark.parametrize("span", [(0, 3, 3), (0, 4, 3), (-1, 0, 1), (0, -1, 1)])
+def test_an_impossible_span_is_refused(span):
+    """Empty, reversed and negative spans are mistakes of whoever made them."""
+    with pytest.raises(ValueError, match="a span needs"):
+        Span(*span)
+
+
+@pytest.mark.parametrize("span", [Span(1, 0, 1), Span(0, 2, 9)])
+def test_a_mark_outside_its_text_is_refused(span):
+    """A mark in a missing segment, or past the end of one."""
+    with pytest.raises(ValueError, match="example x: mark 'control' lies outside its text"):
+        Example("x", ("short",), 0, {"control": (span,)})
+
+
+def test_three_segments_are_refused():
+    """One or two texts are all that encoders take."""
+    with pytest.raises(ValueError, match="one or two segments are needed"):
+        Example("x", ("a", "b", "c"), 0)
+
+
+def test_records_cannot_be_changed():
+    """Fields, arrays and marks are read-only: a factor cannot alter what the next one sees."""
+    row = Attributions(np.array([0.5, 0.5]), 0)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        row.target = 1
+    with pytest.raises(ValueError, match="read-only"):
+        row.probs[0] = 1
+    with pytest.raises(TypeError):
+        Example("x", ("a",), 0).marks["new"] = ()
+
+
+def test_arrays_of_unequal_length_are_refused():
+    """Each token has one score, one segment, one word."""
+    with pytest.raises(ValueError, match="segment must have the shape"):
+        Attributions(np.array([0.5, 0.5]), 0, tokens=("a", "b"))
+
+
+def test_a_word_that_the_model_did_not_see_has_no_score():
+    """Between seen words it is nan; after the last one it is not there."""
+    word, scores = np.array([0, 2]), np.array([1.0, 2.0])
+    row = Attributions(np.array([0.5, 0.5]), 0, ("a", "b"), np.zeros(2, int), word, np.zeros((2, 2), int), scores)
+    assert np.array_equal(row.word_scores, [1.0, np.nan, 2.0], equal_nan=True)

@@ -1,0 +1,117 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from factors import BUILTIN, factor
+from factors.types import Attributions, Example, Span
+from ranker.score import ModelScores, ScoreTable, applicable, assemble, score_model
+
+TASK = SimpleNamespace(name="nli", labels=("no", "yes"), heuristic=1, evidence=None)
+EXAMPLES = [Example("a", ("The actor ran.", "The actor"), 0), Example("b", ("A cat.", "Nothing shared"), 1)]
+
+
+def rows(p_yes):
+    """Bare words, one token each, with scores 1, 2, 3 ..., explaining "yes"."""
+    made = []
+    for example, p in zip(EXAMPLES, p_yes, strict=True):
+        count = len(example.words)
+        segment = np.array([word.segment for word in example.words])
+        scores = np.arange(1.0, count + 1)
+        made.append(
+            Attributions(
+                np.array([1 - p, p]), 1, ("x",) * count, segment, np.arange(count), np.zeros((count, 2), int), scores
+            )
+        )
+    return made
+
+
+def pick(*names):
+    """Factors by name."""
+    return [BUILTIN[name] for name in names]
+
+
+def test_each_factor_is_shown_the_label_it_declares():
+    """CONF-GT the true one, CONF-H the heuristic's, CONF the predicted one, whatever the attribution explains."""
+    values = score_model(rows([0.9, 0.2]), EXAMPLES, pick("ACC", "CONF", "CONF-GT", "CONF-H"), TASK).values
+    assert values == pytest.approx(np.array([[0, 0], [0.9, 0.8], [0.1, 0.2], [0.9, 0.2]]))
+
+
+def test_a_target_overrides_the_attribution_factors_only():
+    """Under "true" SUM-DIFF of example a, of label 0, changes its sign; CONF-H stays what it is."""
+    factors = pick("SUM-DIFF", "CONF-H")
+    declared = score_model(rows([0.9, 0.2]), EXAMPLES, factors, TASK).values
+    overridden = score_model(rows([0.9, 0.2]), EXAMPLES, factors, TASK, target="true").values
+    assert overridden[0].tolist() == [-declared[0][0], declared[0][1]]
+    assert overridden[1].tolist() == declared[1].tolist()
+
+
+def test_an_undefined_cell_is_nan_and_counted_once_for_all_models():
+    """INDEX-DIFF on two texts without a shared word: one example is lost, not one per model."""
+    parts = {name: score_model(rows([0.9, 0.2]), EXAMPLES, pick("INDEX-DIFF"), TASK) for name in ("m1", "m2")}
+    table = assemble(parts, EXAMPLES, pick("INDEX-DIFF"))
+    assert np.isnan(table.values[:, 0]).tolist() == [[False, True], [False, True]]
+    assert table.dropped == {"INDEX-DIFF": {"undefined": 1}}
+
+
+def test_a_factor_that_raises_loses_the_cell_and_keeps_the_message():
+    """One bad factor on one example is not a lost run."""
+
+    @factor("RISKY", higher_is_better=True, explains="true")
+    def risky(attributions, example):
+        return 1 / (0 if example.id == "b" else 2)
+
+    scores = score_model(rows([0.9, 0.2]), EXAMPLES, [risky.factor], TASK)
+    assert np.array_equal(scores.values, [[0.5, np.nan]], equal_nan=True)
+    assert scores.undefined == {"RISKY": {"ZeroDivisionError: division by zero": frozenset({1})}}
+
+
+def test_an_infinite_score_is_undefined():
+    """Infinity cannot be averaged; it is dropped and counted like nan."""
+
+    @factor("ENDLESS", higher_is_better=True, explains="true")
+    def endless(attributions, example):
+        return float("inf")
+
+    scores = score_model(rows([0.9, 0.2]), EXAMPLES, [endless.factor], TASK)
+    assert np.isnan(scores.values).all()
+    assert scores.undefined == {"ENDLESS": {"undefined": frozenset({0, 1})}}
+
+
+def test_what_cannot_apply_is_left_out_with_its_reason():
+    """One segment, a mark that no example has, a label that the task does not declare."""
+
+    @factor("MARKED", higher_is_better=True, explains="true", mark="control")
+    def marked(attributions, example):
+        return 0.0
+
+    @factor("EVIDENT", higher_is_better=True, explains="evidence")
+    def evident(attributions, example):
+        return 0.0
+
+    single = [Example("s", ("one text",), 0)]
+    kept, left_out = applicable([*pick("ACC", "MAX-DIFF"), marked.factor, evident.factor], single, TASK)
+    assert [f.name for f in kept] == ["ACC"]
+    assert left_out == {
+        "MAX-DIFF": "compares two segments; these examples have one",
+        "MARKED": "reads the mark 'control'; no example has it",
+        "EVIDENT": "is about the evidence's label; this task declares none",
+    }
+    with_mark = [Example("m", ("one text",), 0, {"control": (Span(0, 0, 3),)})]
+    assert [f.name for f in applicable([marked.factor], with_mark, TASK)[0]] == ["MARKED"]
+
+
+def test_the_table_checks_its_shapes_and_names():
+    """A table that does not fit together is not made."""
+    with pytest.raises(ValueError, match=r"values must have the shape \(1, 1, 2\)"):
+        ScoreTable(("m",), (BUILTIN["ACC"],), ("a", "b"), np.zeros((1, 1, 3)), (0, 1))
+    with pytest.raises(ValueError, match="two methods are named ACC"):
+        ScoreTable(("m",), (BUILTIN["ACC"],) * 2, ("a",), np.zeros((1, 2, 1)), (0,))
+
+
+def test_accuracies_are_put_in_the_order_of_the_models():
+    """They are looked up by name, not by position."""
+    part = ModelScores(np.zeros((1, 2)), {})
+    table = assemble({"m2": part, "m1": part}, EXAMPLES, pick("ACC"), {"m1": 0.1, "m2": 0.2})
+    assert table.ood_accuracy is not None
+    assert table.ood_accuracy.tolist() == [0.2, 0.1]

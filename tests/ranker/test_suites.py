@@ -1,0 +1,79 @@
+import json
+
+import pytest
+
+from ranker import suites
+from ranker.errors import UsageError
+
+
+def write_suite(folder, names=("a", "b"), **extra):
+    """A suite.json whose model folders exist."""
+    for name in names:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    models = [
+        {
+            "name": name,
+            "path": name,
+            "family": "mini",
+            "ood_accuracy": {"hans-sub": {"accuracy": 0.5, "rows": 10, "fingerprint": "f" * 8}},
+        }
+        for name in names
+    ]
+    content = {"schema_version": 1, "name": "toy", "task": "nli", "models": models, **extra}
+    (folder / "suite.json").write_text(json.dumps(content))
+    return folder / "suite.json"
+
+
+@pytest.mark.parametrize("as_file", [True, False])
+def test_a_suite_is_read_from_its_file_or_folder(tmp_path, as_file):
+    """Paths in suite.json are relative to it; accuracies are found by the fingerprint of the rows."""
+    file = write_suite(tmp_path)
+    suite = suites.load([str(file if as_file else tmp_path)])
+    assert suite.name == "toy"
+    assert [model.name for model in suite.models] == ["a", "b"]
+    assert suite.models[0].path == str(tmp_path / "a")
+    assert suite.models[0].ood_accuracy == {"f" * 8: 0.5}
+
+
+def test_directories_and_hub_ids_stand_side_by_side(tmp_path):
+    """A name is the last part of what was given."""
+    (tmp_path / "mine").mkdir()
+    suite = suites.load([str(tmp_path / "mine"), "org/theirs@v2"])
+    assert [(model.name, model.path) for model in suite.models] == [
+        ("mine", str(tmp_path / "mine")),
+        ("theirs@v2", "org/theirs@v2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("references", "message"),
+    [
+        ([], "a ranking needs at least two models (got 0); name more with `--models`"),
+        (["org/one"], "a ranking needs at least two models (got 1); name more with `--models`"),
+        (["org/one", "other/one"], "two models are named 'one'; list them in a suite.json under names of their own"),
+        (["./nowhere", "org/a"], "`--models`: no directory, suite.json or hub id `org/name` is called './nowhere'"),
+    ],
+)
+def test_a_wrong_list_of_models_is_one_line(references, message):
+    """Too few, twice the same name, a folder that is not there."""
+    with pytest.raises(UsageError) as caught:
+        suites.load(references)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "cannot be read as a suite"),
+        ("[]", "is no suite"),
+        ('{"schema_version": 2, "name": "x", "models": []}', "this version reads suites of schema 1 (got 2)"),
+        ('{"schema_version": 1, "name": "x", "models": [{}]}', "is no suite: KeyError 'path'"),
+    ],
+)
+def test_a_wrong_suite_file_is_one_line(tmp_path, content, message):
+    """Not JSON, not an object, of another schema, without a path."""
+    (tmp_path / "suite.json").write_text(content)
+    with pytest.raises(UsageError) as caught:
+        suites.load([str(tmp_path)])
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
