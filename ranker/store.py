@@ -2,14 +2,16 @@
 
 A store is a folder of folders. Each inner folder belongs to one key, the sha256 over named fields (the checkpoint's
 content, the label map, the backend and its settings, library versions); it holds ``key.json``, the fields in the
-open, and one Parquet shard for each block of examples that was computed. Rows are found by the examples' texts, so a
-renamed data set or another order of rows costs nothing.
+open, and one Parquet shard for each block of examples that was computed. A shard is named by the sha256 of its own
+content, so a damaged one gives itself away; it is set aside and computed anew. Rows are found by the examples' texts,
+so a renamed data set or another order of rows costs nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,6 +23,8 @@ import numpy as np
 
 from factors.types import Attributions, Example
 from ranker.errors import StoreError
+
+log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 1
 BLOCK = 64
@@ -79,7 +83,7 @@ class Store:
                 before it was interrupted is kept, in blocks of `BLOCK`.
 
         Raises:
-            StoreError: a shard cannot be read, or written.
+            StoreError: the disk refuses to be read or written.
         """
         folder = self.root / digest(key)[:32]
         known = self._read(folder)
@@ -100,19 +104,24 @@ class Store:
         return [known[example_key(example)] for example in examples]
 
     def _read(self, folder: Path) -> dict[str, Attributions]:
-        from pyarrow import ArrowException, parquet
+        import pyarrow as pa
+        from pyarrow import parquet
 
         rows: dict[str, Attributions] = {}
         for shard in sorted(folder.glob("*.parquet")):
-            try:
-                table = parquet.read_table(shard, page_checksum_verification=True)
-                rows.update((record.pop("example"), _attributions(record)) for record in table.to_pylist())
-            except (OSError, ArrowException, KeyError, ValueError, TypeError) as error:
-                raise StoreError(f"{shard} cannot be read ({_first_line(error)}); delete it and run again") from error
+            with _failures(shard, "read"):
+                content = shard.read_bytes()
+            if _name(content) != shard.name:
+                log.warning("%s is damaged; it is set aside, and its rows are computed anew", shard)
+                with _failures(shard, "renamed"):
+                    shard.rename(shard.with_suffix(".damaged"))
+                continue
+            table = parquet.read_table(pa.BufferReader(content))
+            rows.update((record.pop("example"), _attributions(record)) for record in table.to_pylist())
         return rows
 
     def _describe(self, folder: Path, key: Mapping[str, Any]) -> None:
-        with _failures(folder):
+        with _failures(folder, "written to"):
             folder.mkdir(exist_ok=True)
             _replace(folder / "key.json", json.dumps(key, indent=1, sort_keys=True).encode())
 
@@ -122,10 +131,15 @@ class Store:
 
         table = pa.Table.from_pylist([{"example": name, **_record(row)} for name, row in block.items()])
         sink = pa.BufferOutputStream()
-        parquet.write_table(table, sink, compression="zstd", write_page_checksum=True)
-        name = hashlib.sha256("".join(block).encode()).hexdigest()[:32]
-        with _failures(folder):
-            _replace(folder / f"{name}.parquet", sink.getvalue())
+        parquet.write_table(table, sink, compression="zstd")
+        content = sink.getvalue().to_pybytes()
+        with _failures(folder, "written to"):
+            _replace(folder / _name(content), content)
+
+
+def _name(content: bytes) -> str:
+    """A shard's file name: the checksum of what is in it."""
+    return f"{hashlib.sha256(content).hexdigest()[:32]}.parquet"
 
 
 def _record(row: Attributions) -> dict[str, Any]:
@@ -174,12 +188,8 @@ def _replace(target: Path, content: bytes) -> None:
 
 
 @contextmanager
-def _failures(folder: Path) -> Iterator[None]:
+def _failures(path: Path, done: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"{folder} cannot be written to: {error.strerror}") from error
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]
+        raise StoreError(f"{path} cannot be {done}: {error.strerror}") from error

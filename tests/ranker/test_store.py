@@ -106,15 +106,30 @@ def test_what_was_done_before_an_interruption_is_kept(tmp_path, monkeypatch):
     assert not list(tmp_path.rglob("*.tmp"))
 
 
-def test_a_damaged_shard_is_named(tmp_path):
-    """A flipped byte in the data is found by the page checksum, not read as a number."""
+@pytest.mark.parametrize("where", [0.0, 0.25, 0.5, 0.75, 0.999])
+def test_a_damaged_shard_is_set_aside_and_computed_anew(tmp_path, caplog, where):
+    """A flipped byte anywhere in the file, footer included, is noticed, named, and costs the rows of one shard."""
     Store(tmp_path).rows(KEY, EXAMPLES, Counter())
     [shard] = tmp_path.rglob("*.parquet")
     content = bytearray(shard.read_bytes())
-    content[len(content) // 4] ^= 0xFF
+    content[int(len(content) * where)] ^= 0xFF
     shard.write_bytes(content)
-    with pytest.raises(StoreError, match=rf"{shard.name} cannot be read .* delete it and run again"):
-        Store(tmp_path).rows(KEY, EXAMPLES, Counter())
+    counter = Counter()
+    rows = Store(tmp_path).rows(KEY, EXAMPLES, counter)
+    assert all(same(row, row_of(example)) for row, example in zip(rows, EXAMPLES, strict=True))
+    assert len(counter.asked) == 5
+    assert f"{shard.name} is damaged" in caplog.text
+    assert shard.with_suffix(".damaged").exists()
+
+
+def test_a_truncated_shard_is_set_aside(tmp_path):
+    """Half a file is no file."""
+    Store(tmp_path).rows(KEY, EXAMPLES, Counter())
+    [shard] = tmp_path.rglob("*.parquet")
+    shard.write_bytes(shard.read_bytes()[:-100])
+    counter = Counter()
+    Store(tmp_path).rows(KEY, EXAMPLES, counter)
+    assert len(counter.asked) == 5
 
 
 def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path):

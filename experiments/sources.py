@@ -1,0 +1,73 @@
+"""Rows of training data by name: from a user's files, or from our own generators."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from experiments.recipe import Source
+from factors import Example
+from ranker import readers
+from ranker.cards import Layout, Task
+from ranker.errors import DataError, UsageError, look_up
+
+NO_GOLD_LABEL = "-"
+"""What SNLI and MNLI write where the annotators did not agree; such a row is passed over."""
+
+
+def read(source: Source, name: str, task: Task, data_dir: Path | None, seed: int) -> tuple[Example, ...]:
+    """The examples of a source, in the order of its files or its generator, as ``NAME-0``, ``NAME-1``, ...
+
+    Args:
+        source: what to read, and which rows of it.
+        name: the source's name.
+        task: the labels.
+        data_dir: what the files are relative to.
+        seed: of a generator and of balancing; each source draws for itself.
+
+    Raises:
+        UsageError: no such generator, or files without a data directory.
+        DataError: a file is missing or malformed, with its line; or no row is left.
+    """
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    if source.generator:
+        from experiments.generate import SOURCES
+
+        examples = look_up("generator", source.generator, SOURCES)(rng, source.rows[1] if source.rows else 0)
+    else:
+        if data_dir is None:
+            raise UsageError(f"`--data-dir` is needed: the source {name!r} is read from {source.files[0]}")
+        examples = [example for file in source.files for example in _from_file(source, task, data_dir / file)]
+    named = [replace(example, id=f"{name}-{i}") for i, example in enumerate(examples)]
+    chosen = named[slice(*source.rows)] if source.rows else named
+    if not chosen:
+        raise DataError(f"the source {name!r} has no rows: {len(named)} were found, before its `rows` were taken")
+    return tuple(balanced(chosen, rng) if source.balance else chosen)
+
+
+def balanced(examples: Sequence[Example], rng: np.random.Generator) -> list[Example]:
+    """As many rows of each label as of the rarest, drawn at random, in the order they had.
+
+    Example:
+        >>> rows = [Example(str(i), ("A dog ran.",), int(i > 0)) for i in range(5)]
+        >>> [row.label for row in balanced(rows, np.random.default_rng(0))]
+        [0, 1]
+    """
+    labels = np.array([example.label for example in examples])
+    found, counts = np.unique(labels, return_counts=True)
+    kept = [rng.choice(np.flatnonzero(labels == label), counts.min(), replace=False) for label in found]
+    return [examples[i] for i in sorted(np.concatenate(kept))]
+
+
+def _from_file(source: Source, task: Task, path: Path) -> list[Example]:
+    columns = {"label": (source.label,)} if source.label else {}
+
+    def choose(found: Sequence[str]) -> Layout:
+        return replace(readers.layout_of(found, columns), id=None, where=source.where)
+
+    rows = (row for row in readers.read_rows(path) if row.cells.get(source.label or "gold_label") != NO_GOLD_LABEL)
+    return list(readers.examples(rows, task, choose))

@@ -1,0 +1,265 @@
+"""Train one sequence classifier on examples: a loop of our own, small enough to be read at once."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import torch
+
+from experiments.recipe import Base, Stage
+from factors import Example
+from ranker.errors import ModelError, UsageError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+Start: TypeAlias = "tuple[PreTrainedModel, PreTrainedTokenizerBase]"
+"""A classifier and its tokenizer."""
+
+Advance = Callable[[int], object]
+"""Told how many more rows were seen."""
+
+BUCKET = 50
+"""Batches that are sorted by length together: enough to save most padding, few enough to stay shuffled."""
+
+SPECIAL_TOKENS = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seed torch's own generator for a while, and give it back as it was.
+
+    New weights and dropout draw from it and take no other; everything else here has a generator of its own.
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        yield
+
+
+def resolve(path: str) -> str:
+    """A base's path as transformers takes it: ``package:NAME/FOLDER`` becomes a folder of an installed package.
+
+    Raises:
+        UsageError: there is no such package, or it has no such folder.
+    """
+    if not path.startswith("package:"):
+        return path
+    package, _, inside = path.removeprefix("package:").partition("/")
+    spec = importlib.util.find_spec(package)
+    folders = [Path(root) / inside for root in (spec and spec.submodule_search_locations) or ()]
+    found = next((folder for folder in folders if folder.is_dir()), None)
+    if found is None:
+        raise UsageError(f"the Python package {package!r} with the base model is not installed (or has no {inside!r})")
+    return str(found)
+
+
+def load(path: str, labels: Sequence[str], seed: int) -> Start:
+    """A checkpoint with a head for the labels: its own if it has one, else a new one.
+
+    Raises:
+        ModelError: it cannot be loaded, or it has a head for other labels.
+    """
+    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+
+    try:
+        config = AutoConfig.from_pretrained(path)
+        has_head = any("ForSequenceClassification" in name for name in config.architectures or ())
+        if has_head and config.num_labels != len(labels):
+            raise ModelError(f"{path} is a classifier of {config.num_labels} labels; the task has {len(labels)}")
+        # Eager attention: its backward pass is the fastest on CPU for sentences, in float32 and in bfloat16.
+        with seeded(seed):
+            model = AutoModelForSequenceClassification.from_pretrained(
+                path, **names_of(labels), attn_implementation="eager", use_safetensors=True
+            )
+        return model, AutoTokenizer.from_pretrained(path)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} cannot be trained from: {str(error).splitlines()[0]}") from error
+
+
+def build(base: Base, labels: Sequence[str], texts: Sequence[str], seed: int) -> Start:
+    """A new model of the base's architecture, with random weights and a tokenizer learnt from the texts.
+
+    Raises:
+        ModelError: transformers knows no such architecture, or not with that configuration.
+    """
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    own = {"vocab_size": base.vocabulary, "pad_token_id": 0, "max_position_embeddings": 130, **base.config}
+    try:
+        config = AutoConfig.for_model(base.architecture or "", **names_of(labels), **own)
+        # Two tokens less than positions: RoBERTa's kind counts them from behind the padding token.
+        length, segments = config.max_position_embeddings - 2, getattr(config, "type_vocab_size", 0) > 1
+        tokenizer = wordpiece(texts, base.vocabulary, length, segments)
+        config.vocab_size = len(tokenizer)
+        with seeded(seed):
+            model = AutoModelForSequenceClassification.from_config(config, attn_implementation="eager")  # type: ignore[no-untyped-call]
+    except (ValueError, TypeError) as error:
+        raise ModelError(f"{base.architecture} cannot be built: {str(error).splitlines()[0]}") from error
+    return model, tokenizer
+
+
+def names_of(labels: Sequence[str]) -> dict[str, dict[Any, Any]]:
+    """The label names as a transformers configuration wants them."""
+    return {"id2label": dict(enumerate(labels)), "label2id": {label: i for i, label in enumerate(labels)}}
+
+
+def wordpiece(texts: Sequence[str], vocabulary: int, max_length: int, segments: bool) -> PreTrainedTokenizerBase:
+    """A lower-casing WordPiece tokenizer for one text or a pair, learnt from the texts.
+
+    Args:
+        texts: what it is learnt from; the same texts give the same tokenizer.
+        vocabulary: the most entries that it may have.
+        max_length: the most tokens that the model takes.
+        segments: the model is told which segment a token belongs to.
+    """
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
+    words = {word for text in texts for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text))}
+    # The trainer numbers "##" letters in the random order of a hash table, and breaks ties of merges by those numbers;
+    # named beforehand they are numbered in our order. They are no special tokens afterwards.
+    letters = sorted({f"##{letter}" for word in words for letter in word[1:]})
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=vocabulary, special_tokens=[*SPECIAL_TOKENS.values(), *letters], show_progress=False
+    )
+    learner = Tokenizer(models.WordPiece())
+    learner.normalizer, learner.pre_tokenizer = normalizer, splitter
+    learner.train_from_iterator(texts, trainer)
+
+    tokenizer = Tokenizer(models.WordPiece(learner.get_vocab(), unk_token=SPECIAL_TOKENS["unk"]))
+    tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.decoder = normalizer, splitter, decoders.WordPiece()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in ("[CLS]", "[SEP]")],
+    )
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=tokenizer,
+        model_max_length=max_length,
+        model_input_names=["input_ids", *(["token_type_ids"] if segments else []), "attention_mask"],
+        **{f"{role}_token": token for role, token in SPECIAL_TOKENS.items()},
+    )
+
+
+def train(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    examples: Sequence[Example],
+    stage: Stage,
+    *,
+    seed: int,
+    device: str = "cpu",
+    bf16: bool = False,
+    advance: Advance = lambda rows: None,
+) -> list[float]:
+    """Train the model in place, and leave it in evaluation mode.
+
+    The same seed gives the same weights on the same machine with the same number of threads.
+
+    Args:
+        model: a sequence classifier with a head for the examples' labels.
+        tokenizer: its tokenizer.
+        examples: the stage's rows; none, or a stage of 0 steps, trains nothing.
+        stage: how long and how fast.
+        seed: of the order of batches and of dropout.
+        device: a torch device.
+        bf16: compute in bfloat16 where that is safe; weights and optimiser stay float32.
+        advance: told of rows seen.
+
+    Returns:
+        The mean loss of each step, in nats.
+    """
+    steps = number_of_steps(len(examples), stage)
+    if not steps:
+        return []
+    encoded = encode(tokenizer, examples, stage.max_length)
+    lengths = [len(row["input_ids"]) for row in encoded]
+    model.to(torch.device(device)).train()  # type: ignore[arg-type]
+    optimizer = torch.optim.AdamW(weight_groups(model, stage.weight_decay), lr=stage.learning_rate, fused=True)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, slope(steps, stage.warmup))
+    order = torch.Generator().manual_seed(seed)
+    losses = []
+    with seeded(seed):
+        for _, rows in zip(range(steps), endless_batches(lengths, stage.batch_size, order), strict=False):
+            batch = tokenizer.pad([encoded[row] for row in rows], return_tensors="pt").to(device)
+            labels = torch.tensor([examples[row].label for row in rows], device=device)
+            with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=bf16):
+                loss = torch.nn.functional.cross_entropy(model(**batch).logits.float(), labels)
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad()
+            losses.append(loss.item())
+            advance(len(rows))
+    model.to(torch.device("cpu")).eval()  # type: ignore[arg-type]
+    return losses
+
+
+def number_of_steps(rows: int, stage: Stage) -> int:
+    """The number of batches that a stage of so many rows takes."""
+    per_epoch = -(-rows // stage.batch_size)
+    wanted = stage.steps if stage.steps is not None else round(stage.epochs * per_epoch)
+    return wanted if rows else 0
+
+
+def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], max_length: int) -> list[dict[str, Any]]:
+    """Each example as the tokenizer's own encoding of one text or a pair, cut and not padded."""
+    return [dict(tokenizer(*example.segments, truncation=True, max_length=max_length)) for example in examples]
+
+
+def weight_groups(model: torch.nn.Module, decay: float) -> list[dict[str, Any]]:
+    """The parameters in two groups: biases and normalisations are vectors, and vectors are not decayed."""
+    matrices = [p for p in model.parameters() if p.requires_grad and p.ndim > 1]
+    vectors = [p for p in model.parameters() if p.requires_grad and p.ndim <= 1]
+    return [{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
+
+
+def slope(steps: int, warmup: float) -> Callable[[int], float]:
+    """The learning rate's factor at each step: up to 1 within the warm-up, then down to 0, in straight lines.
+
+    Example:
+        >>> factor = slope(10, warmup=0.2)
+        >>> [round(factor(step), 3) for step in (0, 1, 2, 6, 9)]
+        [0.5, 1.0, 0.889, 0.444, 0.111]
+    """
+    rising = max(1, round(steps * warmup))
+
+    def factor(step: int) -> float:
+        return min((step + 1) / rising, (steps - step) / (steps - rising + 1))
+
+    return factor
+
+
+def endless_batches(lengths: Sequence[int], size: int, order: torch.Generator) -> Iterator[list[int]]:
+    """Epoch after epoch, every row once, in shuffled batches of rows of similar length."""
+    while True:
+        yield from batches(lengths, size, order)
+
+
+def batches(lengths: Sequence[int], size: int, order: torch.Generator) -> list[list[int]]:
+    """Every row once, in shuffled batches of rows of similar length.
+
+    Rows are shuffled, sorted by length within buckets of `BUCKET` batches, cut into batches, and the batches shuffled.
+    """
+    rows = torch.randperm(len(lengths), generator=order).tolist()
+    cut = []
+    for start in range(0, len(rows), BUCKET * size):
+        bucket = sorted(rows[start : start + BUCKET * size], key=lambda row: lengths[row])
+        cut += [bucket[i : i + size] for i in range(0, len(bucket), size)]
+    return [cut[i] for i in torch.randperm(len(cut), generator=order).tolist()]
+
+
+def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    """Write the weights (safetensors), the configuration and the tokenizer.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)

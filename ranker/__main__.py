@@ -1,0 +1,5 @@
+"""`python -m ranker` is `rank-models`."""
+
+from ranker.cli import main
+
+main()

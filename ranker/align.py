@@ -1,0 +1,145 @@
+"""From an example to a model's tokens and back: the one place that knows which token covers which word.
+
+The pair encoding is always the tokenizer's own. What is gluing a pair by hand for one model is a text that the other
+has never seen: RoBERTa, for one, parts its segments with two separators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from factors.types import SPECIAL, Example, Ints, Span
+
+if TYPE_CHECKING:
+    from transformers import BatchEncoding, PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One example as one model reads it: T tokens, special ones included.
+
+    Attributes:
+        ids: (T,) token ids.
+        type_ids: (T,) the segment ids that the model is fed, for models that take them.
+        segment: (T,) the segment of the example that a token belongs to, -1 for special tokens.
+        word: (T,) index into ``Example.words`` of the token's word, -1 for special tokens.
+        offsets: (T, 2) the characters of its segment that a token covers, white space around it left out; (0, 0) for
+            special tokens.
+        tokens: (T,) the tokenizer's own strings.
+        truncated: the example was longer than the model's limit, and was cut.
+    """
+
+    ids: Ints
+    type_ids: Ints | None
+    segment: Ints
+    word: Ints
+    offsets: Ints
+    tokens: tuple[str, ...]
+    truncated: bool
+
+    def __post_init__(self) -> None:
+        for array in (self.ids, self.type_ids, self.segment, self.word, self.offsets):
+            if array is not None:
+                array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], max_length: int) -> list[Encoding]:
+    """Encode examples, in order; one too long loses tokens from the end of its longer segment first.
+
+    Args:
+        tokenizer: a fast one, since only those know the characters that a token covers.
+        examples: of one or two segments.
+        max_length: the most tokens that the model takes, special ones included.
+    """
+    encodings: dict[int, Encoding] = {}
+    for number in {len(example.segments) for example in examples}:
+        alike = [i for i, example in enumerate(examples) if len(example.segments) == number]
+        texts = zip(*(examples[i].segments for i in alike), strict=True)
+        batch = tokenizer(
+            *(list(segment) for segment in texts),
+            truncation="longest_first",
+            max_length=max_length,
+            return_offsets_mapping=True,
+            return_attention_mask=False,
+        )
+        encodings.update(zip(alike, _encodings(batch, [examples[i] for i in alike]), strict=True))
+    return [encodings[i] for i in range(len(examples))]
+
+
+def _encodings(batch: BatchEncoding, examples: Sequence[Example]) -> Iterator[Encoding]:
+    """The rows of a tokenizer's batch, aligned."""
+    type_ids = batch.get("token_type_ids")
+    for row, example in enumerate(examples):
+        segment = np.array([SPECIAL if s is None else s for s in batch.sequence_ids(row)], np.int64)
+        offsets = np.array(batch["offset_mapping"][row], np.int64).reshape(-1, 2)
+        offsets = trim(offsets, segment, example.segments)
+        yield Encoding(
+            ids=np.array(batch["input_ids"][row], np.int64),
+            type_ids=None if type_ids is None else np.array(type_ids[row], np.int64),
+            segment=segment,
+            word=words_of(offsets, segment, example.words),
+            offsets=offsets,
+            tokens=tuple(batch.tokens(row)),
+            truncated=bool(batch.encodings[row].overflowing) if batch.encodings else False,
+        )
+
+
+def trim(offsets: Ints, segment: Ints, texts: Sequence[str]) -> Ints:
+    """Leave white space around a token out of its offsets: byte-BPE and SentencePiece count the space before a word.
+
+    Args:
+        offsets: (T, 2) as the tokenizer gives them.
+        segment: (T,) -1 for special tokens, whose offsets become (0, 0).
+        texts: the segments.
+
+    Returns:
+        (T, 2); a token of nothing but white space keeps an empty stretch behind it, where its word begins.
+
+    Example:
+        >>> trim(np.array([[0, 3], [3, 9]]), np.array([0, 0]), ["The actor"]).tolist()
+        [[0, 3], [4, 9]]
+    """
+    trimmed = np.zeros_like(offsets)
+    for token, ((start, end), s) in enumerate(zip(offsets.tolist(), segment.tolist(), strict=True)):
+        if s != SPECIAL:
+            covered = texts[s][start:end]
+            start += len(covered) - len(covered.lstrip())
+            trimmed[token] = start, max(start, start + len(covered.strip()))
+    return trimmed
+
+
+def words_of(offsets: Ints, segment: Ints, words: Sequence[Span]) -> Ints:
+    """The word that each token belongs to: the one it shares most characters with, of equals the first.
+
+    A token without characters of its own (the mark that SentencePiece sets before a word it cuts to pieces) belongs
+    to the word that it stands before.
+
+    Args:
+        offsets: (T, 2) trimmed.
+        segment: (T,) -1 for special tokens.
+        words: (W,) in reading order.
+
+    Returns:
+        (T,) indices into ``words``, -1 where there is none.
+
+    Example:
+        >>> words = (Span(0, 0, 3), Span(0, 4, 9))
+        >>> words_of(np.array([[0, 0], [0, 3], [4, 6], [6, 9]]), np.array([-1, 0, 0, 0]), words).tolist()
+        [-1, 0, 1, 1]
+    """
+    if not len(words) or not len(offsets):
+        return np.full(len(offsets), SPECIAL, np.int64)
+    spans = np.array([(word.segment, word.start, word.end) for word in words], np.int64)  # (W, 3)
+    start, end = offsets[:, :1], offsets[:, 1:]  # (T, 1)
+    same = segment[:, None] == spans[:, 0]  # (T, W)
+    shared = np.where(same, np.minimum(end, spans[:, 2]) - np.maximum(start, spans[:, 1]), 0).clip(0)
+    ahead = same & (start == end) & (start <= spans[:, 1])
+    score = np.where(shared.any(axis=1, keepdims=True), shared, ahead)
+    return np.where(score.any(axis=1), score.argmax(axis=1), SPECIAL)

@@ -1,0 +1,24 @@
+"""No attribution: bare probabilities, for what needs no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from factors.types import Attributions, Example
+
+if TYPE_CHECKING:
+    from ranker.backends import Settings
+    from ranker.classifiers import Classifier
+
+
+def attribute(
+    classifier: Classifier, examples: Sequence[Example], settings: Settings, progress: Callable[[int], object]
+) -> Iterator[Attributions]:
+    """The probabilities of examples, as attributions without tokens."""
+    from ranker.classifiers import softmax
+
+    requests = ((None, [classifier.row(encoding)]) for encoding in classifier.encodings(examples))
+    for _, logits in classifier.logits(requests):
+        progress(1)
+        yield Attributions(softmax(logits)[0], target=len(classifier.groups) - 1)

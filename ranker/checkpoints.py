@@ -1,0 +1,139 @@
+"""Where a checkpoint's files are, and what identifies their content; nothing is loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from ranker.errors import ModelError
+
+SAFE_WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
+PICKLED_WEIGHTS = ("*.bin", "*.bin.index.json")
+TOKENIZER = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+CONFIG = "config.json"
+ADAPTER = "adapter_config.json"
+OTHERS = (
+    *TOKENIZER,
+    CONFIG,
+    ADAPTER,
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "merges.txt",
+    "*.py",
+)
+NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "scheduler.bin")
+CHUNK = 1 << 20
+
+
+def locate(reference: str | Path, *, allow_pickle: bool = False) -> Path:
+    """The folder of a checkpoint's files; from the hub they are fetched once, and kept in its cache.
+
+    Args:
+        reference: a directory, or a hub id ``org/name`` with an optional ``@revision``.
+        allow_pickle: fetch weights that are not safetensors, too.
+
+    Raises:
+        ModelError: the directory is not there, or the hub does not give the files.
+    """
+    folder = Path(reference)
+    if folder.is_dir():
+        return folder
+    name, _, revision = str(reference).partition("@")
+    if name.count("/") != 1 or name.startswith((".", "/", "~")) or name.endswith("/"):
+        raise ModelError(f"`--models`: there is no directory {str(reference)!r}")
+    from huggingface_hub import snapshot_download
+
+    patterns = [*SAFE_WEIGHTS, *OTHERS, *(PICKLED_WEIGHTS if allow_pickle else ())]
+    try:
+        return Path(snapshot_download(name, revision=revision or None, allow_patterns=patterns))
+    except (OSError, ValueError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ModelError(f"`--models`: {reference} is no directory, and the hub does not give it: {reason}") from error
+
+
+def content_hash(reference: str | Path, *, allow_pickle: bool = False) -> str:
+    """The sha256 over a checkpoint's weights, configuration and tokenizer, by name and content.
+
+    What else lies in the folder (a README, logs, a trainer's state) does not count. An adapter's base does.
+
+    Args:
+        reference: a directory or a hub id.
+        allow_pickle: take weights that are not safetensors.
+
+    Raises:
+        ModelError: the checkpoint is not there, has no weights, or cannot be read.
+    """
+    folder = locate(reference, allow_pickle=allow_pickle)
+    digest = hashlib.sha256()
+    try:
+        for file in [*weights(folder, allow_pickle=allow_pickle), *_matches(folder, OTHERS)]:
+            digest.update(f"{file.name}\0{file.stat().st_size}\0".encode())
+            with file.open("rb") as stream:
+                while chunk := stream.read(CHUNK):
+                    digest.update(chunk)
+    except OSError as error:
+        raise ModelError(f"{folder} cannot be read: {error.strerror}") from error
+    base = adapter_base(folder)
+    if base is not None:
+        digest.update(content_hash(base, allow_pickle=allow_pickle).encode())
+    return digest.hexdigest()
+
+
+def weights(folder: Path, *, allow_pickle: bool = False) -> list[Path]:
+    """The files that hold a checkpoint's weights; safetensors where there are any.
+
+    Raises:
+        ModelError: there are none, or none that may be loaded.
+    """
+    safe = _matches(folder, SAFE_WEIGHTS)
+    pickled = [file for file in _matches(folder, PICKLED_WEIGHTS) if file.name not in NOT_WEIGHTS]
+    if safe or (pickled and allow_pickle):
+        return safe or pickled
+    if pickled:
+        raise ModelError(
+            f"{folder} has no safetensors weights, only {pickled[0].name}, which may run code when it is loaded; "
+            "convert it, or trust it with `--allow-pickle`"
+        )
+    raise ModelError(f"{folder} has no weights (*.safetensors); it must hold a saved sequence classifier")
+
+
+def adapter_base(folder: Path) -> str | None:
+    """What a PEFT adapter's weights are added to: a directory or a hub id; None if the folder is no adapter.
+
+    Raises:
+        ModelError: its configuration cannot be read, or names no base.
+    """
+    if not (folder / ADAPTER).is_file():
+        return None
+    config = read_json(folder / ADAPTER)
+    name, revision = config.get("base_model_name_or_path"), config.get("revision")
+    if not name:
+        raise ModelError(f"{folder / ADAPTER} names no base model (base_model_name_or_path)")
+    beside = folder / name
+    if beside.is_dir():
+        return str(beside)
+    return f"{name}@{revision}" if revision and not Path(name).is_dir() else str(name)
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """A JSON object.
+
+    Raises:
+        ModelError: there is no such file, or something else is in it.
+    """
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ModelError(f"{file.parent} has no {file.name}; it must hold a saved sequence classifier") from error
+    except ValueError as error:
+        raise ModelError(f"{file} is no JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise ModelError(f"{file} must hold a JSON object (got {type(content).__name__})")
+    return content
+
+
+def _matches(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
+    return sorted({file for pattern in patterns for file in folder.glob(pattern) if file.is_file()})

@@ -1,0 +1,373 @@
+"""A checkpoint -> probabilities in the task's own label order: any Hugging Face sequence classifier."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import logging
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+import torch
+
+from factors.types import Example, Floats
+from ranker import align, batching, checkpoints, labels
+from ranker.align import Encoding
+from ranker.batching import Batch, Row
+from ranker.errors import LabelError, ModelError, RankModelsError, UsageError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+log = logging.getLogger(__name__)
+
+S = TypeVar("S")
+Advance = Callable[[int], object]
+Bases = dict[str, "PreTrainedModel"]
+Output = Literal["margin", "logit", "probability"]
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+TOKENS_A_BATCH = {("cpu", "float32"): 1024, ("cpu", "bfloat16"): 2048}
+"""What a small batch costs in calls and a large one in caches, measured; other devices take `TOKENS_ELSEWHERE`."""
+TOKENS_ELSEWHERE = 65_536
+ENCODED_AT_ONCE = 256
+"""Examples a call of the tokenizer."""
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """A loaded sequence classifier, ready to be asked: C classes, in the order of the task's labels.
+
+    Attributes:
+        name: where it came from.
+        model: the network, in evaluation mode; no weight takes a gradient.
+        tokenizer: its tokenizer, a fast one.
+        groups: (C,) the network's outputs that make up each class.
+        max_length: the most tokens that it takes.
+        takes_type_ids: the network wants to be told which segment a token belongs to.
+        device: where it is.
+        token_budget: the most tokens a batch; it changes speed and memory, no number.
+    """
+
+    name: str
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    groups: tuple[tuple[int, ...], ...]
+    max_length: int
+    takes_type_ids: bool
+    device: torch.device
+    token_budget: int
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        task: labels.Labels,
+        *,
+        device: str = "cpu",
+        dtype: str = "float32",
+        label_map: Mapping[str, str] | None = None,
+        trust_remote_code: bool = False,
+        allow_pickle: bool = False,
+        token_budget: int | None = None,
+        bases: Bases | None = None,
+    ) -> Classifier:
+        """Load a checkpoint.
+
+        Args:
+            path: a directory with a sequence classifier or a PEFT adapter of one, or a hub id ``org/name@revision``.
+            task: the labels to map the checkpoint's to.
+            device: a torch device.
+            dtype: "float32" or "bfloat16".
+            label_map: the checkpoint's label index or name -> the task's label, where the configuration does not say.
+            trust_remote_code: run code that comes with the checkpoint.
+            allow_pickle: load weights that are not safetensors.
+            token_budget: the most tokens a batch; None takes what is fast on the device.
+            bases: adapters that are loaded with the same dict share the weights of their base in memory.
+
+        Raises:
+            UsageError: a device or a dtype that is none.
+            ModelError: the checkpoint is incomplete, damaged, or no sequence classifier.
+            LabelError: its labels cannot be mapped.
+        """
+        where = _device(device)
+        if dtype not in DTYPES:
+            raise UsageError(f"`--dtype` must be one of {', '.join(DTYPES)} (got {dtype!r})")
+        folder = checkpoints.locate(path, allow_pickle=allow_pickle)
+        options = _Options(trust_remote_code, allow_pickle, DTYPES[dtype])
+        with _one_line(folder):
+            if checkpoints.adapter_base(folder) is None:
+                model, tokenizer = _load(folder, options, label_map), _tokenizer(folder, trust_remote_code)
+            else:
+                model, tokenizer = _load_adapter(folder, options, label_map, {} if bases is None else bases)
+            groups = labels.reconcile(_names(model), task, label_map, model=str(folder))
+            _check(folder, model, tokenizer)
+            model = model.eval().requires_grad_(False).to(where)  # type: ignore[arg-type]
+        takes_types = "token_type_ids" in inspect.signature(model.forward).parameters
+        budget = token_budget or TOKENS_A_BATCH.get((where.type, dtype), TOKENS_ELSEWHERE)
+        return cls(str(path), model, tokenizer, groups, max_length(model, tokenizer), takes_types, where, budget)
+
+    def encode(self, examples: Sequence[Example]) -> list[Encoding]:
+        """Encode examples, in order; those past the model's limit are cut, and counted in one warning."""
+        return list(self.encodings(examples))
+
+    def encodings(self, examples: Iterable[Example]) -> Iterator[Encoding]:
+        """Encode examples one after the other, as they are asked for."""
+        stream, count, cut = iter(examples), 0, 0
+        while block := list(islice(stream, ENCODED_AT_ONCE)):
+            for encoding in align.encode(self.tokenizer, block, self.max_length):
+                cut += encoding.truncated
+                yield encoding
+            count += len(block)
+        if cut:
+            log.warning("%s: %d of %d examples are longer than its %d tokens, and were cut", self.name, cut, count,
+                        self.max_length)  # fmt: skip
+
+    def row(self, encoding: Encoding) -> Row:
+        """What the network is fed of an encoding."""
+        return Row(encoding.ids, encoding.type_ids if self.takes_type_ids else None)
+
+    def probabilities(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Floats:
+        """The class probabilities of examples: (N, C), each row adds up to 1.
+
+        Args:
+            examples: N of them.
+            advance: told how many more examples are done.
+
+        Raises:
+            ModelError: the network cannot be run.
+        """
+        requests = ((None, [self.row(encoding)]) for encoding in self.encodings(examples))
+        rows = np.empty((len(examples), len(self.groups)))
+        for i, (_, logits) in enumerate(self.logits(requests)):
+            rows[i] = softmax(logits)[0]
+            advance(1)
+        return rows
+
+    def logits(self, requests: Iterable[tuple[S, Sequence[Row]]]) -> Iterator[tuple[S, Floats]]:
+        """Answer requests for rows of token ids, in order, each with its rows' (R, C) logits of the task's classes.
+
+        See `ranker.batching.forward`: requests are read ahead, and duplicates among their rows are computed once.
+        """
+        return batching.forward(self.network, requests, self.token_budget, self.device)
+
+    def network(self, batch: Batch) -> torch.Tensor:
+        """A batch of R rows -> (R, C) float32 logits of the task's classes."""
+        return self.from_embeddings(self.embed(batch.ids), batch.type_ids)
+
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:
+        """(R, T) token ids -> (R, T, D) the network's word embeddings, without positions and segments."""
+        return self.model.get_input_embeddings()(ids)  # type: ignore[no-any-return]
+
+    def from_embeddings(self, embeddings: torch.Tensor, type_ids: torch.Tensor | None) -> torch.Tensor:
+        """(R, T, D) word embeddings -> (R, C) float32 logits of the task's classes.
+
+        Everything goes in by this door, token ids too: RoBERTa's kind counts positions from the padding ids that it
+        sees, so a row that a backend has masked with padding would shift; from embeddings positions only count up.
+        """
+        inputs = {} if type_ids is None else {"token_type_ids": type_ids}
+        mask = torch.ones(embeddings.shape[:2], dtype=torch.long, device=embeddings.device)
+        outputs = self.model(inputs_embeds=embeddings.to(self.model.dtype), attention_mask=mask, **inputs)
+        return collapse(outputs.logits.float(), self.groups)
+
+
+def collapse(logits: torch.Tensor, groups: Sequence[Sequence[int]]) -> torch.Tensor:
+    """The logits of classes from those of the outputs that make them up: z_c = log sum_{o in c} exp(z_o).
+
+    So a class's probability is the sum of its outputs' probabilities, and the margin of two classes their log-odds.
+
+    Args:
+        logits: (R, O).
+        groups: (C,) the outputs of each class.
+
+    Returns:
+        (R, C).
+
+    Example:
+        >>> three = torch.tensor([[0.2, 0.5, 0.3]]).log()
+        >>> [round(p, 4) for p in collapse(three, [(1, 2), (0,)]).exp()[0].tolist()]
+        [0.8, 0.2]
+    """
+    if all(len(group) == 1 for group in groups):
+        return logits[:, [group[0] for group in groups]]
+    return torch.stack([logits[:, list(group)].logsumexp(dim=1) for group in groups], dim=1)
+
+
+def explained(logits: torch.Tensor, target: int, output: Output = "margin") -> torch.Tensor:
+    """The one number of each row that is attributed to its tokens.
+
+    - margin: log(p / (1 - p)) of the target's probability p; for two classes z_target - z_other.
+    - logit: z_target.
+    - probability: p.
+
+    Args:
+        logits: (R, C).
+        target: the class.
+        output: which of the three.
+
+    Returns:
+        (R,).
+
+    Example:
+        >>> explained(torch.tensor([[1.0, 3.0]]), 1).tolist()
+        [2.0]
+    """
+    if output == "logit":
+        return logits[:, target]
+    if output == "probability":
+        return logits.softmax(dim=1)[:, target]
+    others = [i for i in range(logits.shape[1]) if i != target]
+    return logits[:, target] - logits[:, others].logsumexp(dim=1)
+
+
+def softmax(logits: Floats) -> Floats:
+    """(R, C) logits -> (R, C) probabilities."""
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def max_length(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
+    """The most tokens that a model takes: the least of what the tokenizer and the position embeddings allow."""
+    limits = [tokenizer.model_max_length]
+    positions = getattr(model.config, "max_position_embeddings", None) or 0
+    if positions > 0:
+        tables = (m for name, m in model.named_modules() if name.endswith("position_embeddings"))
+        # RoBERTa's kind counts positions from behind the padding index
+        first = [table.padding_idx + 1 for table in tables if getattr(table, "padding_idx", None) is not None]
+        limits.append(positions - max(first, default=0))
+    return int(min(limits))
+
+
+@dataclass(frozen=True)
+class _Options:
+    trust_remote_code: bool
+    allow_pickle: bool
+    dtype: torch.dtype
+
+
+def _load(
+    folder: Path, options: _Options, label_map: Mapping[str, str] | None, given: Sequence[str] = ()
+) -> PreTrainedModel:
+    """The network of a folder.
+
+    Args:
+        folder: with configuration and weights.
+        options: how.
+        label_map: its size is the number of outputs where the weights of the head come from elsewhere.
+        given: modules whose weights come from elsewhere.
+    """
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    checkpoints.read_json(folder / checkpoints.CONFIG)
+    checkpoints.weights(folder, allow_pickle=options.allow_pickle)
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code, local_files_only=True)
+    if given and label_map and all(key.isdigit() for key in label_map):
+        config.num_labels = len(label_map)
+    model, report = AutoModelForSequenceClassification.from_pretrained(
+        folder,
+        config=config,
+        dtype=options.dtype,
+        use_safetensors=None if options.allow_pickle else True,
+        trust_remote_code=options.trust_remote_code,
+        local_files_only=True,
+        output_loading_info=True,
+    )
+    missing = sorted(key for key in report["missing_keys"] if not any(name in key.split(".") for name in given))
+    if missing:
+        raise ModelError(f"{folder} has no weights for {missing[0]}; it must hold a trained sequence classifier")
+    return model  # type: ignore[no-any-return]
+
+
+def _load_adapter(
+    folder: Path, options: _Options, label_map: Mapping[str, str] | None, bases: Bases
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """The network and the tokenizer of a PEFT adapter."""
+    try:
+        from peft import PeftConfig, PeftModel
+    except ImportError as error:
+        raise ModelError(f"{folder} is a PEFT adapter; `pip install rank-models[peft]` to load it") from error
+
+    checkpoints.weights(folder, allow_pickle=options.allow_pickle)
+    config = PeftConfig.from_pretrained(str(folder))
+    if config.is_prompt_learning:
+        raise ModelError(f"{folder} adds tokens to the input ({config.peft_type}); only adapters of weights can be used")
+    base = checkpoints.locate(checkpoints.adapter_base(folder) or "", allow_pickle=options.allow_pickle)
+    head = tuple(getattr(config, "modules_to_save", None) or ())
+    key = f"{base.resolve()} {options.dtype} {head} {len(label_map or ())}"
+    if key not in bases:
+        bases[key] = _load(base, options, label_map, given=head)
+    # a copy of the modules that holds the same tensors, for the adapter to be built into
+    model = copy.deepcopy(bases[key], {id(weight): weight for weight in bases[key].parameters()})
+    adapted = PeftModel.from_pretrained(model, str(folder), config=config, is_trainable=False)
+    own = any(True for pattern in checkpoints.TOKENIZER for _ in folder.glob(pattern))
+    return adapted.get_base_model(), _tokenizer(folder if own else base, options.trust_remote_code)
+
+
+def _tokenizer(folder: Path, trust_remote_code: bool) -> PreTrainedTokenizerBase:
+    from transformers import AutoTokenizer
+
+    if not any(True for pattern in checkpoints.TOKENIZER for _ in folder.glob(pattern)):
+        raise ModelError(f"{folder} has no tokenizer (tokenizer.json); save it beside the weights")
+    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust_remote_code, local_files_only=True)
+    if not tokenizer.is_fast:
+        raise ModelError(f"{folder} has a slow tokenizer, which cannot say where a token stands; save a tokenizer.json")
+    return tokenizer  # type: ignore[no-any-return]
+
+
+def _names(model: PreTrainedModel) -> dict[int, str]:
+    """The outputs' labels, by index."""
+    if model.config.num_labels < 2:
+        raise LabelError(f"{model.name_or_path} has one output: a regression, where a classifier is needed")
+    names = model.config.id2label or {}
+    return {i: str(names.get(i, f"LABEL_{i}")) for i in range(model.config.num_labels)}
+
+
+def _check(folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    """What would fail at the first example, or worse, would not."""
+    known = model.get_input_embeddings().weight.shape[0]
+    if len(tokenizer) > known:
+        raise ModelError(f"{folder}: its tokenizer has {len(tokenizer)} tokens, its network knows {known}")
+
+
+def _device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise UsageError(f"`--device` must be one that torch can use here (got {name!r}): {_first_line(error)}") from error
+    return device
+
+
+@contextmanager
+def _one_line(folder: Path) -> Iterator[None]:
+    """Whatever goes wrong while a checkpoint is loaded is told in one line; the library's own talk is not."""
+    from safetensors import SafetensorError
+    from transformers.utils import logging as talk
+
+    level, bars = talk.get_verbosity(), talk.is_progress_bar_enabled()
+    talk.set_verbosity_error()
+    talk.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except RankModelsError:
+        raise
+    except SafetensorError as error:
+        raise ModelError(f"{folder}: its weights are damaged ({_first_line(error)})") from error
+    except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError, ImportError) as error:
+        raise ModelError(f"{folder} cannot be loaded: {_first_line(error)}") from error
+    finally:
+        talk.set_verbosity(level)
+        if bars:
+            talk.enable_progress_bar()
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

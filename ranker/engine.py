@@ -1,0 +1,182 @@
+"""The statistics of drawn probes: arrays in, arrays out; no names, no files, no models.
+
+A ranking method gives each model the mean of its scores over the K examples of a draw. Everything here takes scores
+that are turned so that *higher is better*, and compares models two at a time.
+
+Axis letters: M models, F methods, N examples, K examples a draw, B draws, P = M (M - 1) / 2 pairs of models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Derive = Callable[[Floats], Floats]
+
+TIE = 1e-12
+"""Two means this close are equal: sums of equal numbers in another order differ by less, true differences by more."""
+
+CHUNK = 1_000
+"""Draws handled at once: memory is CHUNK * (2 M F + P F / 8) * 8 bytes, 25 MB at M = 50, F = 12, whatever B is."""
+
+
+def draws(rng: np.random.Generator, examples: int, size: int, count: int) -> Ints:
+    """Draw probes: K of N examples, each with replacement; all methods and models share them.
+
+    Args:
+        rng: the only source of randomness.
+        examples: N.
+        size: K.
+        count: B.
+
+    Returns:
+        (B, K) indices of examples.
+
+    Raises:
+        ValueError: a number below 1.
+
+    Example:
+        >>> draws(np.random.default_rng(0), examples=600, size=10, count=500).shape
+        (500, 10)
+
+    Source: Singhal et al. 2022, section 4.3 and Appendix B.
+    """
+    if min(examples, size, count) < 1:
+        raise ValueError(f"examples, size and count must be at least 1 (got {examples}, {size}, {count})")
+    return rng.integers(examples, size=(count, size))
+
+
+def defined(values: Floats) -> Bools:
+    """(F, N) where every model has a score: an example that is undefined for one model leaves the method for all."""
+    return ~np.isnan(values).any(axis=0)
+
+
+def means(values: Floats, rows: Ints) -> Floats:
+    """Average each model's scores over each draw.
+
+    Args:
+        values: (M, F, N) scores, nan where undefined.
+        rows: (B, K) draws.
+
+    Returns:
+        (M, F, B) means over the draw's examples that are defined for all models. A draw with none of them leaves all
+        models equal, at 0.
+
+    Example:
+        >>> means(np.array([[[0.0, 1.0, np.nan]]]), np.array([[0, 1], [1, 2], [2, 2]]))
+        array([[[0.5, 1. , 0. ]]])
+    """
+    models, methods, examples = values.shape
+    usable = defined(values)
+    # one example's scores lie side by side, so that a draw is K reads of long rows
+    by_example = np.ascontiguousarray(np.where(usable, values, 0.0).reshape(-1, examples).T)
+    sums = _sums(by_example, rows).T.reshape(models, methods, len(rows))
+    if usable.all():
+        return sums / rows.shape[1]
+    counts = _sums(np.ascontiguousarray(usable.T, dtype=np.float64), rows).T
+    return np.asarray(sums / np.maximum(counts, 1.0))
+
+
+def _sums(by_example: Floats, rows: Ints) -> Floats:
+    """(B, columns) sums of the rows of each draw; example by example, so that the gathered rows stay in the cache."""
+    total = np.take(by_example, rows[:, 0], axis=0)
+    for drawn in rows.T[1:]:
+        total += np.take(by_example, drawn, axis=0)
+    return total
+
+
+def pairs(models: int) -> Ints:
+    """(P, 2) the pairs of models, first before second, in the order that everything with an axis P follows.
+
+    Example:
+        >>> pairs(3).tolist()
+        [[0, 1], [0, 2], [1, 2]]
+    """
+    return np.stack(np.triu_indices(models, 1), axis=1)
+
+
+def outcomes(scores: Floats) -> npt.NDArray[np.int8]:
+    """Compare the models of each pair, draw by draw.
+
+    Args:
+        scores: (M, F, B), higher is better.
+
+    Returns:
+        (P, F, B) in half points: 2 where the first model scores higher, 1 for a tie, 0 where it scores lower.
+
+    Example:
+        >>> outcomes(np.array([[[0.9, 0.3, 0.1]], [[0.5, 0.1 + 0.2, 0.6]]])).tolist()
+        [[[2, 1, 0]]]
+    """
+    models, methods, count = scores.shape
+    points = np.empty((models * (models - 1) // 2, methods, count), dtype=np.int8)
+    above, below = scores + TIE, scores - TIE
+    start = 0
+    for first in range(models - 1):
+        stop = start + models - 1 - first
+        np.greater(scores[first], above[first + 1 :], out=points[start:stop].view(np.bool_))
+        points[start:stop] += (scores[first] >= below[first + 1 :]).view(np.int8)
+        start = stop
+    return points
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What B draws showed.
+
+    Attributes:
+        beats: (P, F) share of draws in which the first model of the pair scores higher, a tie counting one half.
+        success: (F, B) share of the decided pairs that each draw puts in the right order, a tie counting one half.
+    """
+
+    beats: Floats
+    success: Floats
+
+
+def simulate(values: Floats, rows: Ints, decided: Bools, derive: Derive = lambda scores: scores) -> Simulation:
+    """Let every method rank the models from every draw.
+
+    Args:
+        values: (M, F, N) scores, higher is better, nan where undefined; the models in their true order, best first.
+        rows: (B, K) draws.
+        decided: (P,) pairs whose truth is known and no tie; the first model of such a pair is the better one.
+        derive: maps (M, F, b) means of draws to (M, F', b) scores to be ranked by, for methods that are no means.
+
+    Returns:
+        The outcomes, summed over draws and over pairs; memory stays bounded (see `CHUNK`).
+    """
+    total, success = None, []
+    for start in range(0, len(rows), CHUNK):
+        points = outcomes(derive(means(values, rows[start : start + CHUNK])))
+        part = points.sum(axis=2, dtype=np.int64)
+        total = part if total is None else total + part
+        success.append(points[decided].mean(axis=0) / 2 if decided.any() else np.full(points.shape[1:], 0.5))
+    if total is None:
+        raise ValueError("at least one draw is needed")
+    return Simulation(beats=total / (2 * len(rows)), success=np.concatenate(success, axis=1))
+
+
+def expected_ranks(beats: Floats, models: int) -> Floats:
+    """(M, F) the rank a method gives each model, 1 for the best, averaged over draws; models that tie share ranks.
+
+    rank(a) = 1 + sum over b of (P(b beats a) + P(tie) / 2).
+
+    Args:
+        beats: (P, F) probability that the first model of a pair scores higher, plus half that of a tie.
+        models: M.
+
+    Example:
+        >>> expected_ranks(np.array([[1.0], [0.5], [0.0]]), 3).ravel()
+        array([1.5, 3. , 1.5])
+    """
+    first, second = pairs(models).T
+    ranks = np.ones((models, beats.shape[1]))
+    np.add.at(ranks, first, 1 - beats)
+    np.add.at(ranks, second, beats)
+    return ranks

@@ -1,0 +1,171 @@
+"""The OOD sets by name: a folder with a card, and its rows from the embedded sample or from the official file.
+
+A set is data, not code: its card says where the official file lies, how its rows are laid out and which rule marks
+which words (`ranker.cards`). A user's own set is a folder like those in ``data/``, named by ``include``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from factors import Example
+from ranker import cards as cards_of
+from ranker import readers
+from ranker.cards import Card, Layout, Task
+from ranker.errors import DataError, UsageError, look_up
+
+__all__ = ["OODSet", "Task", "cards", "fingerprint", "load", "names", "sample", "tasks"]
+
+SAMPLE = ("examples.jsonl.gz", "examples.jsonl")
+"""The files of a set's own folder that may hold its rows."""
+
+OWN = Layout(text=("segments",), label="label", id="id")
+"""How a row stands in them: {"id": "a", "segments": ["The actor ran.", "An actor ran."], "label": "entailment"}."""
+
+
+@dataclass(frozen=True)
+class OODSet:
+    """Labelled examples of a new domain.
+
+    Attributes:
+        name: as in ``--ood NAME``.
+        task: the labels.
+        examples: all rows; accuracy on these is the truth that a ranking is compared with.
+        population: how many of them are attributed, at most: see `sample`.
+        designed: the factor that was designed for this set, if any.
+        origin: "embedded sample", or the file that the rows come from.
+    """
+
+    name: str
+    task: Task
+    examples: tuple[Example, ...]
+    population: int
+    designed: str | None = None
+    origin: str = ""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What identifies the rows, and with them what an accuracy was measured on: see `fingerprint`."""
+        return fingerprint(self.examples, self.task)
+
+
+def load(name: str, data_dir: Path | None = None, include: Iterable[Path] = ()) -> OODSet:
+    """Read an OOD set.
+
+    Args:
+        name: a set's name; case does not matter.
+        data_dir: where the official file lies (directly, or in a folder of its own), or that file; None takes the
+            sample in the set's own folder.
+        include: folders of a user's own sets, or folders of such folders.
+
+    Raises:
+        UnknownName: no set bears that name.
+        UsageError: the file is not there; the message says how to get it.
+        DataError: the card or the file cannot be read, with the line.
+    """
+    from ranker.marks import marker  # the word lists are needed where rows are read only
+
+    card = look_up("OOD set", name, cards(include))
+    file = _find(card, data_dir)
+
+    def choose(found: Sequence[str]) -> Layout:
+        layouts = (*card.layouts, OWN)
+        return next((layout for layout in layouts if set(layout.columns) <= set(found)), layouts[0])
+
+    examples = tuple(readers.examples(readers.read_rows(file), card.task, choose, marker(card.marks)))
+    if not examples:
+        wanted = " or ".join(sorted({f"{c} = {v}" for layout in card.layouts for c, v in layout.where.items()}))
+        raise DataError(f"{file} holds no row of {card.name}" + (f": none has {wanted}" if wanted else ""))
+    return OODSet(
+        name=card.name,
+        task=card.task,
+        examples=examples,
+        population=card.population,
+        designed=card.designed,
+        origin="embedded sample" if file.parent == card.folder else str(file),
+    )
+
+
+def cards(include: Iterable[Path] = ()) -> dict[str, Card]:
+    """The sets that can be loaded: name -> card. A user's set hides a built-in one of the same name.
+
+    Raises:
+        UsageError: an included folder holds no card.
+        DataError: a card cannot be read.
+    """
+    found = sorted(Path(str(resources.files("ranker.data"))).glob(f"*/{cards_of.FILE}"))
+    for folder in include:
+        own = [path for path in (folder / cards_of.FILE, *sorted(folder.glob(f"*/{cards_of.FILE}"))) if path.is_file()]
+        if not own:
+            raise UsageError(
+                f"`--include` must name a folder with a {cards_of.FILE}, or a folder of such (got {folder})"
+            )
+        found += own
+    return {card.name: card for card in map(cards_of.read_card, found)}
+
+
+def names(include: Iterable[Path] = ()) -> tuple[str, ...]:
+    """The names of the sets, in order."""
+    return tuple(cards(include))
+
+
+def tasks(include: Iterable[Path] = ()) -> dict[str, Task]:
+    """The tasks of the known sets, by name."""
+    return {card.task.name: card.task for card in cards(include).values()}
+
+
+def sample(ood: OODSet, size: int, seed: int = 0) -> tuple[Example, ...]:
+    """The population: ``size`` of the examples, drawn without replacement, in the order of the set.
+
+    Args:
+        ood: the set.
+        size: how many; all of them if there are not more.
+        seed: of the draw.
+    """
+    if size >= len(ood.examples):
+        return ood.examples
+    chosen = np.random.default_rng(seed).choice(len(ood.examples), size, replace=False)
+    return tuple(ood.examples[i] for i in sorted(chosen))
+
+
+def fingerprint(examples: Iterable[Example], task: Task) -> str:
+    """A SHA-256 over the rows' ids, texts and labels by name; marks, which no accuracy depends on, are left out.
+
+    Example:
+        >>> task = Task("nli", ("non-entailment", "entailment"))
+        >>> fingerprint([Example("a", ("A dog ran.", "A dog ran."), 1)], task)[:8]
+        '...'
+    """
+    digest = hashlib.sha256()
+    for example in examples:
+        row = [example.id, *example.segments, task.labels[example.label]]
+        digest.update(json.dumps(row).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _find(card: Card, data_dir: Path | None) -> Path:
+    """The file that holds the set's rows."""
+    get = f"`rank-models fetch {card.name} --data-dir DIR` gets them" if card.url else f"they come from {card.source}"
+    if data_dir is None or not card.files:
+        places = [card.folder / file for file in (*SAMPLE, *card.files)]
+        missing = f"{card.name} has no embedded sample: name the folder of the official rows with `--data-dir`; {get}"
+    elif data_dir.is_file():
+        return data_dir
+    elif not data_dir.is_dir():
+        raise UsageError(f"`--data-dir` must be a folder that exists (got {data_dir})")
+    else:
+        places = [data_dir / folder / file for folder in ("", *card.folders) for file in card.files]
+        below = ", ".join(f"{folder}/" for folder in card.folders)
+        missing = f"`--data-dir`: there is no {card.files[0]} in {data_dir}, nor in its {below}; {get}"
+    found = next((path for path in places if path.is_file()), None)
+    if found is None:
+        raise UsageError(missing)
+    return found

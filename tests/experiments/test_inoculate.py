@@ -1,0 +1,360 @@
+import gzip
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from experiments import __main__ as program
+from experiments import inoculate, recipe, train
+from experiments.inoculate import Machine
+from factors import Example
+from ranker import ood, suites
+from ranker.classifiers import Classifier
+from ranker.errors import RankModelsError, UsageError
+from ranker.ood import OODSet
+
+RECIPE = """
+name = "small"
+task = "nli"
+ood = "hans-sub"
+in_domain = "pairs"
+in_domain_test = "held-out"
+
+[bases.tiny]
+architecture = "bert"
+vocabulary = 80
+config = { hidden_size = 16, num_hidden_layers = 2, num_attention_heads = 2, intermediate_size = 32 }
+
+[sources.pairs]
+files = "pairs.jsonl.gz"
+rows = 60
+
+[sources.held-out]
+files = "pairs.jsonl.gz"
+rows = [60, 80]
+
+[sources.new]
+files = "new.jsonl"
+where = { heuristic = "subsequence" }
+
+[shared]
+epochs = 1
+batch_size = 8
+
+[inoculation]
+rows = 20
+batch_size = 8
+
+[[members]]
+name = "untouched"
+rows = 0
+
+[[members]]
+name = "half"
+mix = { new = 0.5 }
+seed = 1
+
+[[members]]
+name = "all"
+mix = { new = 1.0 }
+seed = 2
+"""
+WORDS = ["actor", "judge", "doctor", "lawyer", "artist", "banker", "ran", "slept", "danced", "waited"]
+
+
+def row(rng, **more):
+    """One labelled pair as a data file has it."""
+    words = list(rng.choice(WORDS, 6, replace=False))
+    label = int(rng.integers(2))
+    return {
+        "premise": " ".join(words),
+        "hypothesis": " ".join(words[:2] if label else words[3:5]),
+        "gold_label": "entailment" if label else "neutral",
+        **more,
+    }
+
+
+def new_rows(count, seed, **more):
+    """Rows as a data file has them, drawn with a seed."""
+    rng = np.random.default_rng(seed)
+    return [row(rng, **more) for _ in range(count)]
+
+
+@pytest.fixture
+def data_dir(tmp_path):
+    """In-domain rows, gzipped, and rows of two heuristics."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    with gzip.open(folder / "pairs.jsonl.gz", "wt", encoding="utf-8") as lines:
+        lines.writelines(json.dumps(one) + "\n" for one in new_rows(80, seed=0))
+    new = [*new_rows(30, seed=1, heuristic="subsequence"), *new_rows(30, seed=2, heuristic="constituent")]
+    (folder / "new.jsonl").write_text("".join(json.dumps(one) + "\n" for one in new), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch):
+    """The OOD set of these tests: forty pairs, in place of the thousands of the real one."""
+    task = ood.tasks()["nli"]
+    examples = tuple(
+        Example(f"new-{i}", (one["premise"], one["hypothesis"]), task.index(one["gold_label"]))
+        for i, one in enumerate(new_rows(40, seed=7))
+    )
+    small = OODSet("hans-sub", task, examples, population=40)
+    monkeypatch.setattr(ood, "load", lambda name, data_dir=None: small)
+    return small
+
+
+@pytest.fixture
+def small(tmp_path):
+    """The recipe above, read."""
+    path = tmp_path / "small.toml"
+    path.write_text(RECIPE, encoding="utf-8")
+    return recipe.load(str(path))
+
+
+@pytest.fixture
+def changed(tmp_path):
+    """The recipe above with some text replaced, read."""
+
+    def change(old, new):
+        assert old in RECIPE
+        path = tmp_path / "changed.toml"
+        path.write_text(RECIPE.replace(old, new, 1), encoding="utf-8")
+        return recipe.load(str(path))
+
+    return change
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """The number of rows of each training that was done."""
+    counts = []
+    real = train.train
+
+    def counted(model, tokenizer, examples, stage, **more):
+        counts.append(len(examples))
+        return real(model, tokenizer, examples, stage, **more)
+
+    monkeypatch.setattr(train, "train", counted)
+    return counts
+
+
+QUIET = Machine(console=Console(quiet=True))
+
+
+def weights(output, member):
+    """The bytes of a member's weights."""
+    return (output / member / "model.safetensors").read_bytes()
+
+
+def test_a_recipe_becomes_a_suite(small, data_dir, tmp_path, known):
+    """Every member stands in suite.json with its accuracies on all rows, and the ranker reads it."""
+    file = inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
+    content = json.loads(file.read_text(encoding="utf-8"))
+    assert (content["schema_version"], content["name"], content["task"]) == (1, "small", "nli")
+    entry = content["models"][1]
+    assert (entry["name"], entry["path"], entry["family"]) == ("half", "half", "tiny")
+    assert entry["ood_accuracy"]["hans-sub"]["rows"] == 40
+    assert entry["ood_accuracy"]["hans-sub"]["fingerprint"] == known.fingerprint
+    assert entry["training"]["rows"] == {"new": 10, "pairs": 10}
+    assert entry["training"]["steps"] == 3
+    assert entry["training"]["in_domain_rows"] == 20
+    assert content["models"][0]["training"]["steps"] == 0
+    suite = suites.load([str(file)])
+    assert [model.name for model in suite.models] == ["untouched", "half", "all"]
+    assert (
+        suite.models[2].ood_accuracy[known.fingerprint] == content["models"][2]["ood_accuracy"]["hans-sub"]["accuracy"]
+    )
+
+
+def test_the_accuracies_are_those_of_the_ranker(small, data_dir, tmp_path, known):
+    """What suite.json says is what the classifier that ranks would say."""
+    file = inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
+    model = suites.load([str(file)]).models[2]
+    probabilities = Classifier.load(model.path, known.task).probabilities(known.examples)
+    right = [row.argmax() == example.label for row, example in zip(probabilities, known.examples, strict=True)]
+    assert model.ood_accuracy[known.fingerprint] == pytest.approx(np.mean(right), abs=1e-6)
+
+
+def test_the_shared_stage_is_trained_once(small, data_dir, tmp_path, trained):
+    """Every member starts from one in-domain model; the untouched one is that model."""
+    inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
+    assert trained == [60, 0, 20, 20]
+    assert weights(tmp_path / "out", "untouched") == weights(tmp_path / "out" / inoculate.SHARED, "tiny")
+
+
+def test_what_is_complete_is_not_trained_again(small, data_dir, tmp_path, trained):
+    """A second run trains and measures nothing, and writes the same suite."""
+    file = inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
+    first = file.read_bytes()
+    trained.clear()
+    assert inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET).read_bytes() == first
+    assert trained == []
+
+
+def test_a_killed_run_goes_on_where_it_was(small, data_dir, tmp_path, trained, monkeypatch):
+    """Killed while a member is written, the next run takes what is complete and trains the rest to the same weights."""
+    inoculate.inoculate(small, data_dir, tmp_path / "whole", QUIET)
+    real, saved = train.save, []
+
+    def killed(model, tokenizer, folder):
+        saved.append(folder)
+        if len(saved) == 3:
+            folder.mkdir(parents=True)
+            (folder / "config.json").write_text("{")
+            raise KeyboardInterrupt
+        real(model, tokenizer, folder)
+
+    monkeypatch.setattr(train, "save", killed)
+    with pytest.raises(KeyboardInterrupt):
+        inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
+    assert not (tmp_path / "out" / "half").exists()
+    assert not (tmp_path / "out" / suites.FILE).exists()
+    monkeypatch.setattr(train, "save", real)
+    trained.clear()
+    inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
+    assert trained == [20, 20]
+    for member in ("untouched", "half", "all"):
+        assert weights(tmp_path / "out", member) == weights(tmp_path / "whole", member)
+    assert not list((tmp_path / "out").rglob("*.partial"))
+
+
+def test_only_what_changed_is_trained_again(small, changed, data_dir, tmp_path, trained):
+    """A new seed of one member leaves the others as they are; a new shared stage leaves none."""
+    inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
+    before = weights(tmp_path / "out", "half")
+    trained.clear()
+    inoculate.inoculate(changed("seed = 1", "seed = 5"), data_dir, tmp_path / "out", QUIET)
+    assert trained == [20]
+    assert weights(tmp_path / "out", "half") != before
+    trained.clear()
+    inoculate.inoculate(changed("epochs = 1", "epochs = 2"), data_dir, tmp_path / "out", QUIET)
+    assert trained == [60, 0, 20, 20]
+
+
+def test_without_a_shared_stage_members_start_from_the_base(changed, data_dir, tmp_path, trained):
+    """Then each member's own stage holds its in-domain rows, too, and its seed makes its first weights."""
+    alone = changed("[shared]\nepochs = 1\nbatch_size = 8\n", "")
+    inoculate.inoculate(alone, data_dir, tmp_path / "out", QUIET)
+    assert trained == [0, 20, 20]
+    assert not (tmp_path / "out" / inoculate.SHARED).exists()
+
+
+def test_rows_that_are_measured_are_never_trained_on(small, changed, data_dir, known):
+    """A row of the OOD set, or of the in-domain test, is dropped from every source."""
+    leaking = [
+        {"premise": a, "hypothesis": b, "gold_label": "neutral"} for a, b in (e.segments for e in known.examples)
+    ]
+    with gzip.open(data_dir / "pairs.jsonl.gz", "rt", encoding="utf-8") as lines:
+        held_out = [json.loads(line) for line in lines][60:]
+    rows = [{**one, "heuristic": "subsequence"} for one in [*leaking, *held_out, *new_rows(20, seed=9)]]
+    (data_dir / "new.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+    plan = inoculate.make_plan(small, data_dir)
+    measured = {example.segments for example in (*known.examples, *plan.in_domain_test)}
+    assert len(plan.in_domain_test) == 20
+    assert not measured & {example.segments for rows in plan.rows.values() for example in rows}
+
+
+def test_a_mixture_has_the_shares_that_it_says(changed, data_dir):
+    """Shares are of the stage's rows; in-domain rows are the rest; no row is drawn twice."""
+    plan = inoculate.make_plan(changed("mix = { new = 0.5 }", "mix = { new = 0.15 }"), data_dir)
+    ids = [example.id for example in plan.rows["half"]]
+    assert sum(one.startswith("new-") for one in ids) == 3
+    assert len(set(ids)) == len(ids) == 20
+
+
+def test_rows_are_drawn_by_the_members_seed(small, changed, data_dir):
+    """The same seed draws the same rows; another draws others."""
+    first, same = (inoculate.make_plan(small, data_dir).rows["half"] for _ in range(2))
+    other = inoculate.make_plan(changed("seed = 1", "seed = 5"), data_dir).rows["half"]
+    assert first == same
+    assert first != other
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"pairs.jsonl.gz"', '"piars.jsonl.gz"', "piars.jsonl.gz"),
+        ("rows = 20\nbatch", "rows = 500\nbatch", "the member half needs 250 rows of the source 'new', which has 30"),
+        ("mix = { new = 0.5 }", "rows = 70", "the member half needs 70 rows of the in-domain data, which has 60"),
+        ('task = "nli"', 'task = "paraphrase"', "hans-sub is an OOD set of the task nli, not of paraphrase"),
+        ('{ heuristic = "subsequence" }', '{ heuristic = "lexical" }', "the source 'new' has no rows"),
+        ("rows = [60, 80]", "rows = [80, 90]", "the source 'held-out' has no rows"),
+        ('files = "new.jsonl"', 'generator = "hans_lke"\nrows = 30', "there is no generator 'hans_lke'"),
+    ],
+)
+def test_data_that_does_not_fit_is_said_before_training(changed, data_dir, tmp_path, trained, old, new, message):
+    """One line says which source or member it is, and nothing was trained or written."""
+    with pytest.raises(UsageError) as caught:
+        inoculate.inoculate(changed(old, new), data_dir, tmp_path / "out", QUIET)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert trained == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_need_a_data_directory(small, tmp_path):
+    """Without --data-dir a recipe that reads files says so."""
+    with pytest.raises(UsageError, match="`--data-dir` is needed: the source 'pairs' is read from pairs.jsonl.gz"):
+        inoculate.inoculate(small, None, tmp_path / "out", QUIET)
+
+
+def test_a_full_disk_leaves_no_half_model(small, data_dir, tmp_path, monkeypatch):
+    """A disk that is full is one line, and nothing half-written passes for a model."""
+
+    def full(model, tokenizer, folder):
+        folder.mkdir(parents=True)
+        (folder / "model.safetensors").write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(train, "save", full)
+    with pytest.raises(RankModelsError, match="out cannot be written: No space left on device"):
+        inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
+    assert not (tmp_path / "out" / suites.FILE).exists()
+    assert not [path for path in (tmp_path / "out").rglob("*.safetensors") if not path.parent.name.startswith(".")]
+
+
+def run(capsys, *arguments):
+    """The program's exit status, stdout and stderr."""
+    with pytest.raises(SystemExit) as ended:
+        program.main([str(argument) for argument in arguments])
+    return ended.value.code or 0, *capsys.readouterr()
+
+
+def test_the_command_prints_the_suites_path(capsys, data_dir, tmp_path):
+    """The path goes to stdout, for `rank-models --models`; progress goes to stderr."""
+    (tmp_path / "small.toml").write_text(RECIPE, encoding="utf-8")
+    arguments = ("inoculate", tmp_path / "small.toml", "--data-dir", data_dir, "--output", tmp_path / "out")
+    status, out, err = run(capsys, *arguments)
+    assert (status, out) == (0, f"{tmp_path / 'out' / 'suite.json'}\n")
+    assert "half: 3 steps" in err
+    assert "half: hans-sub 0." in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["inoculate", "hans-minlm"], "rank-experiments: there is no recipe 'hans-minlm'; did you mean hans-minilm?"),
+        (["inoculate", "hans-minilm", "--base", "x"], "rank-experiments: `--base` must be NAME=PATH (got 'x')"),
+        (["inoculate", "hans-minilm", "--base", "mni=x"], "there is no base 'mni'; did you mean minilm?"),
+        (["inoculate"], "rank-experiments: Missing argument 'RECIPE'."),
+    ],
+)
+def test_a_wrong_argument_is_one_line_and_status_2(capsys, arguments, message):
+    """A usage error says what was expected, on stderr."""
+    status, out, err = run(capsys, *arguments)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_base_that_cannot_be_loaded_is_status_1(capsys, data_dir, tmp_path):
+    """A missing base is found when the first member begins, and is one line."""
+    (tmp_path / "small.toml").write_text(RECIPE, encoding="utf-8")
+    arguments = ("inoculate", tmp_path / "small.toml", "--data-dir", data_dir, "--output", tmp_path / "out")
+    status, _, err = run(capsys, *arguments, "--base", f"tiny={tmp_path / 'nothing'}")
+    assert status == 1
+    assert "nothing cannot be trained from: " in err
+    assert err.count("\n") == 1

@@ -1,0 +1,86 @@
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAY_IMPORT = {
+    "factors": {"factors"},
+    "ranker": {"factors", "ranker"},
+    "experiments": {"factors", "ranker", "experiments"},
+}
+HEAVY = ("torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow")
+
+
+def modules(package):
+    """The source files of a package."""
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def imports(file):
+    """Every module that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: imports are absolute"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_imports_point_one_way(package):
+    """`factors` <- `ranker` <- `experiments`, never the other way."""
+    ours = set(MAY_IMPORT)
+    wrong = [
+        f"{file.relative_to(ROOT)} imports {name}"
+        for file in modules(package)
+        for name in imports(file)
+        if (top := name.partition(".")[0]) in ours and top not in MAY_IMPORT[package]
+    ]
+    assert not wrong
+
+
+def test_factors_need_numpy_and_the_standard_library_only():
+    """A factor can be read, tested and reused without any of the heavy machinery."""
+    allowed = {"numpy", "factors", *sys.stdlib_module_names}
+    wrong = [(file.name, name) for file in modules("factors") for name in imports(file)]
+    assert not [row for row in wrong if row[1].partition(".")[0] not in allowed]
+
+
+def test_modules_of_a_package_import_each_other_in_no_circle():
+    """A module that needs one that needs it is two halves of one thing, or a type in the wrong place."""
+    graph = {}
+    for package in MAY_IMPORT:
+        for file in modules(package):
+            name = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            graph[name] = set(imports(file)) - {name}
+    graph = {name: {other for other in found if other in graph} for name, found in graph.items()}
+    settled: set[str] = set()
+    while ready := [name for name, needs in graph.items() if name not in settled and needs <= settled]:
+        settled.update(ready)
+    # a package's face is what its inner modules share; it may name them lazily
+    assert set(graph) - settled == set()
+
+
+@pytest.mark.parametrize("name", ["errors", "score", "engine"])
+def test_the_statistics_see_no_files_and_no_models(name):
+    """What only computes can be read and checked by itself."""
+    wrong = {"ranker.store", "ranker.suites", "ranker.classifiers", "ranker.backends", "ranker.measure", "pathlib"}
+    assert not wrong & set(imports(ROOT / "ranker" / f"{name}.py"))
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["ls", "ood"], ["ls", "factors"]])
+def test_answers_about_itself_load_nothing_heavy(arguments):
+    """Help and lists answer at once: none of the heavy libraries is imported."""
+    code = (
+        "import sys, runpy; sys.argv = ['rank-models', *sys.argv[1:]]\n"
+        "try: runpy.run_module('ranker', run_name='__main__')\n"
+        "except SystemExit: pass\n"
+        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    assert ran.stderr.strip() == "[]"
+    assert ran.stdout.strip()
