@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
@@ -11,59 +12,79 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranker.errors import RankModelsError, UsageError
+from ranker.errors import RankModelsError, UsageError, look_up
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from factors import Factor
     from ranker.ood import OODSet
     from ranker.suites import Suite
+
+FOLDER = click.Path(path_type=Path)
 
 
 class DefaultToRun(click.Group):
     """`rank-models --ood hans-sub` is `rank-models run --ood hans-sub`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args or args[0].startswith("-") and args[0] not in (*self.get_help_option_names(ctx), "--version"):
-            args = ["run", *args] if args else ["--help"]
+        """Put `run` before options that are not the group's own."""
+        own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+        if args and args[0].startswith("-") and args[0] not in own:
+            args = ["run", *args]
         return super().parse_args(ctx, args)
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        from ranker.errors import look_up
-
-        look_up("command", args[0], self.commands)
-        return super().resolve_command(ctx, args)
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command of that name; a near one is offered where there is none."""
+        return look_up("command", name, self.commands)
 
 
-@click.group(cls=DefaultToRun, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=DefaultToRun, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="rank-models")
 def cli() -> None:
     """Which of several fine-tuned language models will do best in a new domain, told from about ten labelled examples.
 
     \b
-    rank-models --ood hans-sub --probe 10        the embedded models on the embedded examples
-    rank-models --ood hans-sub --models A B C    your own checkpoints
-    rank-models ls ood                           what there is to rank on
-    rank-models run --help                       every option
+    rank-models --ood hans-sub --probe 10             the embedded models on the embedded examples
+    rank-models --ood hans-sub --models DIR DIR DIR   your own checkpoints
+    rank-models ls ood                                what there is to rank on
+    rank-models run --help                            every option
     """
 
 
+def _configure(ctx: click.Context, parameter: click.Parameter, file: Path | None) -> None:
+    """Read a TOML file of options; what the command line says wins."""
+    if file is None:
+        return
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        read = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"`--config`: {file} cannot be read: {error}") from error
+    options = {p.opts[0].removeprefix("--"): p for p in ctx.command.params if isinstance(p, click.Option)}
+    ctx.default_map = {look_up("option in the file of `--config`,", key, options).name: read[key] for key in read}
+
+
 @cli.command()
-@click.option("--ood", "ood_name", metavar="NAME", help="The OOD set to rank on; `rank-models ls ood` lists them.")
+@click.option("--ood", "ood_name", required=True, metavar="NAME", help="The OOD set: see `rank-models ls ood`.")
 @click.option(
     "--models",
-    "model_references",
     multiple=True,
     metavar="PATH ...",
-    help="Model directories, hub ids (org/name@revision) or a suite.json. Default: the set's embedded mini suite.",
+    help="Model directories, hub ids (org/name@revision), suite.json files or embedded suites.  "
+    "[default: the set's embedded mini suite]",
 )
 @click.argument("more_models", nargs=-1, metavar="")
-@click.option("--probe", default=10, show_default=True, metavar="K", help="Labelled examples of the new domain.")
-@click.option("--draws", default="500", show_default=True, metavar="B", help="How many probes are drawn.")
-@click.option("--seed", default=0, show_default=True, help="Of the draws; the same seed gives the same numbers.")
-@click.option("--attribution", default="ig", show_default=True, help="ig, or none for the baselines alone.")
-@click.option("--factors", "factor_names", metavar="NAMES|FILE.py", help="Comma-separated names, and files of your own.")
+@click.option("--probe", type=int, default=10, show_default=True, metavar="K", help="Labelled examples one would have.")
+@click.option("--draws", default="500", show_default=True, metavar="B|exact", help="How many probes are drawn.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws.")
+@click.option("--attribution", default="ig", show_default=True, help="The backend: see `rank-models ls backends`.")
+@click.option(
+    "--factors",
+    "factor_names",
+    metavar="NAMES|FILE.py",
+    help="Names, comma-separated, and files with factors of your own.  [default: all]",
+)
 @click.option(
     "--target",
     type=click.Choice(["declared", "heuristic", "evidence", "true", "predicted"]),
@@ -71,27 +92,189 @@ def cli() -> None:
     show_default=True,
     help="The label that attribution factors are about: as each declares, or one rule for all.",
 )
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Where the official data is; default: the embedded sample.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Use the first N rows of the set only (for a quick try).")
-@click.option("--label-map", metavar="JSON", help='For models with unnamed labels: \'{"0": "entailment", ...}\'.')
-@click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps.")
+@click.option("--data-dir", type=FOLDER, help="Where the official data is.  [default: the embedded sample]")
+@click.option("--include", type=FOLDER, multiple=True, help="A folder with OOD sets of your own.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N rows of the set, for a quick try.")
+@click.option("--label-map", metavar="JSON", help='For checkpoints with unnamed labels: {"0": "entailment", ...}.')
+@click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps ...")
 @click.option("--dtype", type=click.Choice(["float32", "bfloat16"]), default="float32", show_default=True)
-@click.option("--batch-size", type=click.IntRange(1), help="Examples a batch; changes speed and memory, no number.")
+@click.option("--batch-size", type=click.IntRange(1), metavar="TOKENS", help="Tokens a batch; changes no number.")
 @click.option("--trust-remote-code", is_flag=True, help="Run code that comes with a checkpoint.")
 @click.option("--allow-pickle", is_flag=True, help="Load weights that are not safetensors.")
-@click.option("--store", "store_path", type=click.Path(path_type=Path), help="Where attributions are kept. [default: user cache]")
-@click.option("--format", "format_name", default="table", show_default=True, help="table or json.")
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="A file for the answer, instead of stdout.")
-@click.option("--config", type=click.Path(path_type=Path), is_eager=True, callback=lambda *a: None, help="A TOML file of these options.")
+@click.option("--store", "store_folder", type=FOLDER, help="Where attributions are kept.  [default: the user's cache]")
+@click.option("--format", "format_name", default="table", show_default=True, help="See `rank-models ls formats`.")
+@click.option("--output", "-o", type=FOLDER, help="A file for the answer.  [default: stdout]")
+@click.option("--config", type=FOLDER, is_eager=True, expose_value=False, callback=_configure, help="TOML of options.")
 @click.option("--dry-run", is_flag=True, help="Say what would run, and how much of it is known already.")
-@click.option("-v", "--verbose", count=True, help="Say more.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors on stderr.")
-def run(**options: Any) -> None:
-    """Rank a suite of models.
+@click.option("--verbose", "-v", is_flag=True, help="Say more on stderr.")
+@click.option("--quiet", "-q", is_flag=True, help="Say only errors on stderr.")
+def run(**given: Any) -> None:
+    """Rank a suite of models on an OOD set whose labels are known.
 
-    With an OOD set whose labels are known throughout, the report says how often each method, shown K examples, would
-    have put two models in the right order.
+    The report says how often each method, shown K examples, would have put two models in the right order.
 
     \b
+    rank-models --ood hans-sub --probe 10
+    rank-models --ood hans-sub --data-dir data/hans --models bert-a bert-b org/bert-c@main
+    rank-models --ood hans-sub --factors ACC,INDEX-DIFF,my_factors.py --format json -o ranking.json
+
     Exit status: 0 done; 1 something failed, the rest was done and is reported; 2 an argument cannot be right.
     """
+    from functools import partial
+
+    from ranker import custom, pipeline, progress, report
+    from ranker.backends import SETTINGS
+    from ranker.measure import ModelOptions
+    from ranker.store import Store
+
+    _log(given["verbose"], given["quiet"])
+    look_up("format", given["format_name"], report.FORMATS)
+    settings = look_up("attribution backend", given["attribution"], SETTINGS)()
+    factors = custom.choose([name.strip() for name in (given["factor_names"] or "").split(",") if name.strip()])
+    ood = _ood_set(given)
+    suite = _suite([*given["models"], *given["more_models"]], ood.name)
+    options = ModelOptions(
+        device=given["device"],
+        dtype=given["dtype"],
+        token_budget=given["batch_size"],
+        trust_remote_code=given["trust_remote_code"],
+        allow_pickle=given["allow_pickle"],
+        label_map=_label_map(given["label_map"]),
+    )
+    store = Store(given["store_folder"] or default_store())
+    if given["dry_run"]:
+        for line in pipeline.plan(suite, ood, given["attribution"], settings, options, store):
+            click.echo(line)
+        return
+    console = progress.stderr()
+    console.quiet = given["quiet"]
+    ranking = pipeline.rank(
+        suite,
+        ood,
+        probe=given["probe"],
+        draws=_draws(given["draws"]),
+        seed=given["seed"],
+        attribution=given["attribution"],
+        settings=settings,
+        factors=factors,
+        target=given["target"],
+        options=options,
+        store=store,
+        progress=partial(progress.bar, console),
+    )
+    _answer(report.render(ranking, given["format_name"]), given["output"])
+    if ranking.failures:
+        raise SystemExit(1)
+
+
+@cli.command("ls")
+@click.argument("what", metavar="[ood|suites|factors|backends|formats]", default="ood")
+def list_names(what: str) -> None:
+    """List what there is: OOD sets, embedded suites, factors, attribution backends, report formats."""
+    from ranker import listing
+
+    for line in look_up("list", what, listing.LISTS)():
+        click.echo(line)
+
+
+@cli.command()
+@click.argument("name")
+@click.option("--data-dir", type=FOLDER, required=True, help="Where to put the file.")
+@click.option("--url", help="Another address of the same file.")
+def fetch(name: str, data_dir: Path, url: str | None) -> None:
+    """Fetch the official file of an OOD set, and check its sha256."""
+    from ranker.fetch import fetch as get
+
+    click.echo(get(name, data_dir, url=url))
+
+
+def default_store() -> Path:
+    """The folder of attributions where none is named: $RANK_MODELS_STORE, else in the user's cache."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("RANK_MODELS_STORE") or Path(cache) / "rank-models")
+
+
+def _ood_set(given: dict[str, Any]) -> OODSet:
+    import dataclasses
+
+    from ranker import ood
+
+    loaded = ood.load(given["ood_name"], given["data_dir"], given["include"])
+    if given["limit"]:
+        loaded = dataclasses.replace(loaded, examples=loaded.examples[: given["limit"]])
+    if loaded.origin == "embedded sample":
+        logging.getLogger("ranker").warning(
+            "%s: the embedded sample of %d rows; for the official data: `rank-models fetch %s --data-dir DIR`, then "
+            "`--data-dir DIR`", loaded.name, len(loaded.examples), loaded.name,
+        )  # fmt: skip
+    return loaded
+
+
+def _suite(references: Sequence[str], ood_name: str) -> Suite:
+    from ranker import suites
+
+    if references:
+        return suites.load(references)
+    default = f"{ood_name}-mini"
+    if default not in suites.embedded():
+        raise UsageError(f"no suite for {ood_name} comes with the product; name your models with `--models`")
+    logging.getLogger("ranker").warning("%s: the embedded suite of small models; for your own: `--models`", default)
+    return suites.load([default])
+
+
+def _draws(value: str) -> Any:
+    if value == "exact" or (value.isdecimal() and int(value) > 0):
+        return value if value == "exact" else int(value)
+    raise UsageError(f"`--draws` must be a number of at least 1, or `exact` (got {value})")
+
+
+def _label_map(text: str | None) -> dict[str, str] | None:
+    if text is None:
+        return None
+    try:
+        read = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"`--label-map` must be JSON (got {text}): {error}") from error
+    if not isinstance(read, dict) or not all(isinstance(label, str) for label in read.values()):
+        raise UsageError(f'`--label-map` must be an object like {{"0": "entailment"}} (got {text})')
+    return read
+
+
+def _answer(text: str, output: Path | None) -> None:
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise RankModelsError(f"`--output`: {output} cannot be written: {error.strerror}") from error
+
+
+def _log(verbose: bool, quiet: bool) -> None:
+    """Send what the product says to stderr, and keep the libraries' own talk off it."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    logger = logging.getLogger("ranker")
+    logger.handlers = [handler]
+    logger.propagate = False
+    logger.setLevel(logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the program, and turn every error that a user can meet into one line and an exit status."""
+    try:
+        sys.exit(cli.main(arguments, prog_name="rank-models", standalone_mode=False))
+    except click.exceptions.Exit as error:
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        click.echo(f"rank-models: {error.format_message()}", err=True)
+        sys.exit(2)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("rank-models: stopped; what was computed is kept, the same command goes on from there", err=True)
+        sys.exit(130)
+    except RankModelsError as error:
+        click.echo(f"rank-models: {error}", err=True)
+        sys.exit(error.exit_code)

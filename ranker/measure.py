@@ -31,7 +31,7 @@ class ModelOptions:
     Attributes:
         device: a torch device ("cpu", "cuda", "cuda:1", "mps").
         dtype: "float32" or "bfloat16".
-        batch_size: examples of average length a batch; None lets the token budget decide. It changes no number.
+        token_budget: tokens a batch; None takes what is fast on the device. It changes no number.
         trust_remote_code: run code that comes with a checkpoint.
         allow_pickle: load weights that are not safetensors.
         label_map: for checkpoints whose labels have no names, and that bring no map of their own.
@@ -39,7 +39,7 @@ class ModelOptions:
 
     device: str = "cpu"
     dtype: str = "float32"
-    batch_size: int | None = None
+    token_budget: int | None = None
     trust_remote_code: bool = False
     allow_pickle: bool = False
     label_map: dict[str, str] | None = None
@@ -75,6 +75,7 @@ class Subject:
             label_map=self.label_map,
             trust_remote_code=self.options.trust_remote_code,
             allow_pickle=self.options.allow_pickle,
+            token_budget=self.options.token_budget,
         )
 
     @property
@@ -87,7 +88,7 @@ class Subject:
         from ranker.checkpoints import content_hash
 
         return {
-            "model": content_hash(self.model.path),
+            "model": content_hash(self.model.path, allow_pickle=self.options.allow_pickle),
             "labels": {label: sorted(self.task.aliases.get(label, ())) for label in self.task.labels},
             "label_map": self.label_map,
             "method": method,
@@ -119,3 +120,13 @@ class Subject:
         if self.store is None:
             return list(compute(list(examples)))
         return self.store.rows(self.key(method, settings), examples, compute)
+
+    def missing(self, examples: Sequence[Example], method: str, settings: Settings) -> int:
+        """How many of the examples' texts the store does not know yet.
+
+        Raises:
+            ModelError: the checkpoint is not there; StoreError: the store cannot be read.
+        """
+        if self.store is None:
+            return len(examples)
+        return self.store.missing(self.key(method, settings), examples)

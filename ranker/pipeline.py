@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 from importlib import metadata
 from typing import TYPE_CHECKING, Literal
-
-import numpy as np
 
 from factors import BUILTIN, Factor
 from ranker.backends import SETTINGS, Settings
 from ranker.errors import ModelError, UsageError, look_up
 from ranker.measure import Advance, ModelOptions, Subject
 from ranker.ood import OODSet, sample
-from ranker.ranking import Ranking, evaluate
 from ranker.score import ModelScores, Target, applicable, assemble, score_model
-from ranker.suites import Model, Suite
+from ranker.suites import Suite
 
 if TYPE_CHECKING:
+    from ranker.ranking import Ranking
     from ranker.store import Store
 
 log = logging.getLogger(__name__)
 
 Progress = Callable[[str, int], AbstractContextManager[Advance]]
-"""Opens a stage (label, number of examples); gives the function that is told of examples done."""
+"""Opens a stage (its label, its number of examples); gives the function that is told of examples done."""
 
 
 def silent(label: str, total: int) -> AbstractContextManager[Advance]:
@@ -52,26 +51,28 @@ def rank(
 
     Args:
         suite: the models.
-        ood: the labelled examples; a seeded sample of them, the population, is attributed.
+        ood: the labelled examples; the population, a sample of them, is attributed.
         probe: K, how many labelled examples a practitioner would have.
-        draws: B, how many probes are drawn.
-        seed: of the draws. The population does not depend on it.
+        draws: B, how many probes are drawn, or "exact".
+        seed: of the draws; the population does not depend on it.
         attribution: a backend's name, or "none" for the baselines alone.
-        settings: of the backend; its defaults where None.
+        settings: of that backend; its defaults where None.
         factors: what to measure.
         target: "declared", or one label rule for all attribution factors.
         options: how models are loaded and run.
         store: where attributions are kept.
-        progress: opens a stage for each model.
+        progress: opens a stage of the work on one model.
 
     Returns:
-        The ranking; models that failed are listed in it with their reasons.
+        The ranking. Models that failed are listed in it with their reasons.
 
     Raises:
-        UsageError: K does not fit the population, or an unknown backend.
+        UsageError: K does not fit the population, an unknown backend, or models that do not differ.
         ModelError: fewer than two models could be measured.
         StoreError: the store cannot be read or written.
     """
+    from ranker.evaluation import evaluate
+
     settings = settings or look_up("attribution backend", attribution, SETTINGS)()
     population = sample(ood, ood.population)
     if not 1 <= probe <= len(population):
@@ -79,19 +80,82 @@ def rank(
     if attribution == "none":
         factors = [factor for factor in factors if factor.kind == "baseline"]
     kept, left_out = applicable(factors, population, ood.task)
-    scores: dict[str, ModelScores] = {}
     accuracy: dict[str, float] = {}
+    scores: dict[str, ModelScores] = {}
     failures: dict[str, str] = {}
+    quality: dict[str, dict[str, int]] = {}
     for model in suite.models:
         subject = Subject(model, ood.task, options, store)
         try:
-            with progress(f"{model.name}: accuracy", len(ood.examples)) as advance:
-                accuracy[model.name] = ood_accuracy(subject, ood, advance)
+            right = ood_accuracy(subject, ood, progress)
             with progress(f"{model.name}: {attribution}", len(population)) as advance:
                 rows = subject.rows(population, attribution, settings, advance)
-            scores[model.name] = score_model(rows, population, kept, ood.task, target)
         except ModelError as error:
             failures[model.name] = str(error)
             log.error("%s is left out: %s", model.name, error)
+            continue
+        accuracy[model.name] = right
+        scores[model.name] = score_model(rows, population, kept, ood.task, target)
+        quality[model.name] = {
+            "over_tolerance": sum(not settings.accepts(row) for row in rows),
+            "truncated": sum(
+                len(row.tokens) > 0 and len(row.word_scores) < len(example.words)
+                for row, example in zip(rows, population, strict=True)
+            ),
+        }
     if len(scores) < 2:
-        raise ModelError(f"nothing to rank: {len(failures)} of {len(suite.models)} models failed, first {failures}")
+        raise ModelError(f"nothing to rank: {len(failures)} of {len(suite.models)} models failed")
+    families = {model.name: model.family for model in suite.models}
+    return evaluate(
+        assemble(scores, population, kept, accuracy),
+        probe=probe,
+        draws=draws,
+        seed=seed,
+        ood=ood.name,
+        suite=suite.name,
+        attribution=attribution,
+        families=[families[name] for name in scores] if any(families.values()) else None,
+        designed=ood.designed,
+        failures=failures,
+        provenance={
+            "data": {"origin": ood.origin, "rows": len(ood.examples), "fingerprint": ood.fingerprint},
+            "population": len(population),
+            "settings": asdict(settings),
+            "target": target,
+            "dtype": options.dtype,
+            "left_out": left_out,
+            "quality": quality,
+            "versions": {name: metadata.version(name) for name in ("rank-models", "torch", "transformers", "numpy")},
+        },
+    )
+
+
+def plan(
+    suite: Suite, ood: OODSet, attribution: str, settings: Settings, options: ModelOptions, store: Store
+) -> Iterator[str]:
+    """Say what a run would do, model by model, without loading any: a line each."""
+    population = sample(ood, ood.population)
+    yield f"{suite.name} on {ood.name}: {len(suite.models)} models, {len(ood.examples)} rows, {len(population)} to explain"
+    for model in suite.models:
+        subject = Subject(model, ood.task, options, store)
+        try:
+            rows = 0 if ood.fingerprint in model.ood_accuracy else subject.missing(ood.examples, "none", Settings())
+            todo = subject.missing(population, attribution, settings)
+        except ModelError as error:
+            yield f"{model.name}: cannot be run: {error}"
+            continue
+        yield f"{model.name}: {rows} rows to predict, {todo} to explain with {attribution}; the others are known"
+
+
+def ood_accuracy(subject: Subject, ood: OODSet, progress: Progress) -> float:
+    """A model's accuracy on all rows of the set, a fraction: as its suite states it for these very rows, or measured.
+
+    Raises:
+        ModelError: the model cannot be loaded or run.
+    """
+    stated = subject.model.ood_accuracy.get(ood.fingerprint)
+    if stated is not None:
+        return stated
+    with progress(f"{subject.model.name}: accuracy", len(ood.examples)) as advance:
+        rows = subject.rows(ood.examples, "none", Settings(), advance)
+    return sum(row.predicted == example.label for row, example in zip(rows, ood.examples, strict=True)) / len(rows)

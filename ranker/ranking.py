@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from factors.registry import Factor
-from ranker.errors import DataError
+from ranker.errors import DataError, UsageError, look_up
 from ranker.score import ScoreTable
 
 if TYPE_CHECKING:
@@ -102,3 +102,251 @@ class PairResult:
     gap: float
     near: bool
     same_family: bool | None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What K labelled rows say about models whose truth is not known. Models are in the predicted order, best first.
+
+    Attributes:
+        method: what the order was made by.
+        models: (M,) names.
+        scores: (M,) the method's score of each model on the rows.
+        low, high: (M,) 95 % interval of the model's mean score in the domain; None for a method that is no mean.
+        p_best: (M,) probability that no other model is better.
+        p_beats: (M, M) probability that the model of the row is better than that of the column; the diagonal is 1/2.
+        groups: runs of the order within which no two models can be told apart; a model may stand in two of them.
+        more_labels: (M, M) how many more labels it would take to tell the two apart if they go on to disagree as
+            they did; 0 where they are told apart already, None where no number would do.
+        level: the probability at which two models count as told apart.
+    """
+
+    method: str
+    models: tuple[str, ...]
+    scores: tuple[float, ...]
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
+    p_best: tuple[float, ...]
+    p_beats: tuple[tuple[float, ...], ...]
+    groups: tuple[tuple[str, ...], ...]
+    more_labels: tuple[tuple[int | None, ...], ...]
+    level: float = 0.9
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The answer of a run.
+
+    Attributes:
+        mode: "evaluation" (the truth is known: how good is each method?) or "decision" (it is not: which model?).
+        ood, suite: names.
+        attribution: the backend that the factors read ("none": baselines alone).
+        probe: K, labelled examples a draw; in a decision, all there are.
+        draws: B, or "exact": over all draws there are; methods that are no means are drawn even then.
+        seed: of the draws.
+        table: every score, in the order of the suite.
+        models: by rank, best first.
+        methods: in the order of the table, then RANDOM and the combined ones; empty in a decision.
+        pair_results: every decided pair with every method, best models first; empty in a decision.
+        tied_pairs: pairs left out because their OOD accuracies are equal.
+        near: OOD accuracies less than this apart make a near pair.
+        decision: None in an evaluation.
+        failures: model -> why it is not ranked.
+        notes: what a reader of the numbers has to know, a sentence each.
+        provenance: what the numbers were made from: versions, fingerprints, settings.
+    """
+
+    mode: Mode
+    ood: str
+    suite: str
+    attribution: str
+    probe: int
+    draws: int | Literal["exact"]
+    seed: int
+    table: ScoreTable
+    models: tuple[ModelResult, ...]
+    methods: tuple[MethodResult, ...] = ()
+    pair_results: tuple[PairResult, ...] = ()
+    tied_pairs: int = 0
+    near: float = 0.1
+    decision: Decision | None = None
+    failures: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def method(self, name: str) -> MethodResult:
+        """The result of one method.
+
+        Raises:
+            UnknownName: no such method was measured.
+        """
+        return look_up("method", name, {result.name: result for result in self.methods})
+
+    def pairs(self) -> list[dict[str, Any]]:
+        """A row for every pair of models: with every method in an evaluation, with its probability in a decision."""
+        if self.decision is None:
+            return [asdict(pair) for pair in self.pair_results]
+        names, found = self.decision.models, self.decision
+        return [
+            {"a": names[i], "b": names[j], "method": found.method}
+            | {"p_beats": found.p_beats[i][j], "more_labels": found.more_labels[i][j]}
+            for i in range(len(names))
+            for j in range(i + 1, len(names))
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stable schema: everything but the score table, as JSON knows it (fractions; null where undefined)."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "mode": self.mode,
+            "ood": self.ood,
+            "suite": self.suite,
+            "probe": self.probe,
+            "draws": self.draws,
+            "seed": self.seed,
+            "attribution": self.attribution,
+            "near": self.near,
+            "tied_pairs": self.tied_pairs,
+            "models": [asdict(model) for model in self.models],
+            "methods": [asdict(method) for method in self.methods],
+            "pairs": self.pairs(),
+            "decision": None if self.decision is None else asdict(self.decision),
+            "failures": dict(self.failures),
+            "notes": list(self.notes),
+            "provenance": dict(self.provenance),
+        }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row a method (evaluation) or a model (decision), with the fields of the result as columns.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise UsageError("`to_pandas` needs pandas; install it with `pip install pandas`") from error
+        return pd.DataFrame([asdict(row) for row in (self.methods or self.models)]).set_index("name")
+
+    def save(self, path: str | Path) -> None:
+        """Write everything, the score table included, as one JSON file.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        whole = self.to_dict() | {"table": _table_to_dict(self.table)}
+        try:
+            Path(path).write_text(json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"the ranking cannot be written to {path}: {error.strerror}") from error
+
+    @classmethod
+    def load(cls, path: str | Path) -> Ranking:
+        """Read what `save` wrote.
+
+        Raises:
+            DataError: the file cannot be read, is no ranking, or is one of another schema.
+        """
+        try:
+            whole = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise DataError(f"{path} cannot be read as a ranking: {error}") from error
+        version = whole.get("schema_version") if isinstance(whole, dict) else None
+        if version != SCHEMA_VERSION:
+            raise DataError(f"{path} must be a ranking of schema {SCHEMA_VERSION} (got {version!r}); rank again")
+        try:
+            return _from_dict(whole)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"{path} is no whole ranking: {type(error).__name__} {error}") from error
+
+    def _repr_html_(self) -> str:
+        """The methods (evaluation) or models (decision) as a small table, for notebooks."""
+        if self.decision is None:
+            head = ("method", "few-shot accuracy", "95 % interval", "minus ACC")
+            rows = [
+                (m.name, f"{m.few_shot_accuracy:.1%}", f"{m.ci_low:.1%} to {m.ci_high:.1%}", _signed(m.vs_acc))
+                for m in self.methods
+            ]
+        else:
+            head = ("model", self.decision.method, "P(best)")
+            rows = [
+                (name, f"{score:.3f}", f"{p:.0%}")
+                for name, score, p in zip(
+                    self.decision.models, self.decision.scores, self.decision.p_best, strict=True
+                )
+            ]
+        title = html.escape(f"{self.suite} on {self.ood}, K = {self.probe}")
+        return f"<table><caption>{title}</caption>{_row('th', head)}{''.join(_row('td', row) for row in rows)}</table>"
+
+
+def _row(tag: str, cells: tuple[str, ...]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
+def _signed(difference: float | None) -> str:
+    return "" if difference is None else f"{100 * difference:+.1f}"
+
+
+def _table_to_dict(table: ScoreTable) -> dict[str, Any]:
+    values = np.where(np.isnan(table.values), None, table.values.astype(object))
+    methods = [{key: value for key, value in vars_of(method).items() if key != "score"} for method in table.methods]
+    return {
+        "models": table.models,
+        "methods": methods,
+        "examples": table.examples,
+        "labels": table.labels,
+        "ood_accuracy": None if table.ood_accuracy is None else table.ood_accuracy.tolist(),
+        "dropped": {name: dict(reasons) for name, reasons in table.dropped.items()},
+        "values": values.tolist(),
+    }
+
+
+def vars_of(method: Factor) -> dict[str, Any]:
+    """A factor's declaration, by field."""
+    return {name: getattr(method, name) for name in Factor.__dataclass_fields__}
+
+
+def _table_from_dict(whole: Mapping[str, Any]) -> ScoreTable:
+    truth = whole["ood_accuracy"]
+    return ScoreTable(
+        models=tuple(whole["models"]),
+        methods=tuple(Factor(score=_not_saved, **declaration) for declaration in whole["methods"]),
+        examples=tuple(whole["examples"]),
+        values=np.array(whole["values"], dtype=np.float64),
+        labels=tuple(whole["labels"]),
+        ood_accuracy=None if truth is None else np.array(truth, dtype=np.float64),
+        dropped=whole["dropped"],
+    )
+
+
+def _not_saved(attributions: object, example: object) -> float:
+    """Stands in for a factor's function: a file holds its declaration and its scores, no code."""
+    raise NotImplementedError("a saved ranking holds a factor's scores, not its function")
+
+
+def _from_dict(whole: Mapping[str, Any]) -> Ranking:
+    if whole["mode"] not in ("evaluation", "decision"):
+        raise ValueError(f"mode {whole['mode']!r}")
+    decision = whole["decision"]
+    return Ranking(
+        table=_table_from_dict(whole["table"]),
+        models=tuple(ModelResult(**model) for model in whole["models"]),
+        methods=tuple(
+            MethodResult(**method | {"curve": {int(k): value for k, value in method["curve"].items()}})
+            for method in whole["methods"]
+        ),
+        pair_results=() if decision else tuple(PairResult(**pair) for pair in whole["pairs"]),
+        decision=None if decision is None else Decision(**{key: _tuples(value) for key, value in decision.items()}),
+        notes=tuple(whole["notes"]),
+        **{
+            key: whole[key]
+            for key in (
+                *("mode", "ood", "suite", "attribution", "probe", "draws", "seed", "tied_pairs", "near"),
+                *("failures", "provenance"),
+            )
+        },
+    )
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

@@ -85,7 +85,7 @@ class Store:
         Raises:
             StoreError: the disk refuses to be read or written.
         """
-        folder = self.root / digest(key)[:32]
+        folder = self._folder(key)
         known = self._read(folder)
         wanted = {example_key(example): example for example in examples}
         missing = {name: example for name, example in wanted.items() if name not in known}
@@ -102,6 +102,13 @@ class Store:
                 if block:
                     self._write(folder, block)
         return [known[example_key(example)] for example in examples]
+
+    def missing(self, key: Mapping[str, Any], examples: Sequence[Example]) -> int:
+        """How many different texts of the examples are not known under the key."""
+        return len({example_key(example) for example in examples} - self._read(self._folder(key)).keys())
+
+    def _folder(self, key: Mapping[str, Any]) -> Path:
+        return self.root / digest(key)[:32]
 
     def _read(self, folder: Path) -> dict[str, Attributions]:
         import pyarrow as pa

@@ -28,6 +28,10 @@ class Settings:
     function: ClassVar[str] = "ranker.backends.bare:attribute"
     libraries: ClassVar[tuple[str, ...]] = ()
 
+    def accepts(self, row: Attributions) -> bool:
+        """Say whether a row's own measure of error is within the tolerance."""
+        return True
+
 
 @dataclass(frozen=True)
 class IGSettings(Settings):
@@ -53,6 +57,10 @@ class IGSettings(Settings):
     steps: int = 20
     max_steps: int = 320
     tolerance: float = 0.01
+
+    def accepts(self, row: Attributions) -> bool:
+        """The completeness gap is a small part of what was distributed."""
+        return bool(abs(row.residual) <= self.tolerance * abs(row.scores).sum())
 
 
 SETTINGS: dict[str, type[Settings]] = {"none": Settings, "ig": IGSettings}

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from experiments import __main__ as program
-from experiments import inoculate, recipe, train
+from experiments import inoculate, plan, recipe, train
 from experiments.inoculate import Machine
 from factors import Example
 from ranker import ood, suites
@@ -182,7 +182,7 @@ def test_the_shared_stage_is_trained_once(small, data_dir, tmp_path, trained):
     """Every member starts from one in-domain model; the untouched one is that model."""
     inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
     assert trained == [60, 0, 20, 20]
-    assert weights(tmp_path / "out", "untouched") == weights(tmp_path / "out" / inoculate.SHARED, "tiny")
+    assert weights(tmp_path / "out", "untouched") == weights(tmp_path / "out" / plan.SHARED, "tiny")
 
 
 def test_what_is_complete_is_not_trained_again(small, data_dir, tmp_path, trained):
@@ -239,7 +239,7 @@ def test_without_a_shared_stage_members_start_from_the_base(changed, data_dir, t
     alone = changed("[shared]\nepochs = 1\nbatch_size = 8\n", "")
     inoculate.inoculate(alone, data_dir, tmp_path / "out", QUIET)
     assert trained == [0, 20, 20]
-    assert not (tmp_path / "out" / inoculate.SHARED).exists()
+    assert not (tmp_path / "out" / plan.SHARED).exists()
 
 
 def test_rows_that_are_measured_are_never_trained_on(small, changed, data_dir, known):
@@ -251,24 +251,24 @@ def test_rows_that_are_measured_are_never_trained_on(small, changed, data_dir, k
         held_out = [json.loads(line) for line in lines][60:]
     rows = [{**one, "heuristic": "subsequence"} for one in [*leaking, *held_out, *new_rows(20, seed=9)]]
     (data_dir / "new.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
-    plan = inoculate.make_plan(small, data_dir)
-    measured = {example.segments for example in (*known.examples, *plan.in_domain_test)}
-    assert len(plan.in_domain_test) == 20
-    assert not measured & {example.segments for rows in plan.rows.values() for example in rows}
+    made = plan.make(small, data_dir)
+    measured = {example.segments for one in (made.in_domain, *made.ood) for example in one.examples}
+    assert len(measured) == 60
+    assert not measured & {example.segments for training in made.trainings for example in training.rows}
 
 
 def test_a_mixture_has_the_shares_that_it_says(changed, data_dir):
     """Shares are of the stage's rows; in-domain rows are the rest; no row is drawn twice."""
-    plan = inoculate.make_plan(changed("mix = { new = 0.5 }", "mix = { new = 0.15 }"), data_dir)
-    ids = [example.id for example in plan.rows["half"]]
+    made = plan.make(changed("mix = { new = 0.5 }", "mix = { new = 0.15 }"), data_dir)
+    ids = [example.id for example in made.trainings[1].rows]
     assert sum(one.startswith("new-") for one in ids) == 3
     assert len(set(ids)) == len(ids) == 20
 
 
 def test_rows_are_drawn_by_the_members_seed(small, changed, data_dir):
     """The same seed draws the same rows; another draws others."""
-    first, same = (inoculate.make_plan(small, data_dir).rows["half"] for _ in range(2))
-    other = inoculate.make_plan(changed("seed = 1", "seed = 5"), data_dir).rows["half"]
+    first, same = (plan.make(small, data_dir).trainings[1].rows for _ in range(2))
+    other = plan.make(changed("seed = 1", "seed = 5"), data_dir).trainings[1].rows
     assert first == same
     assert first != other
 

@@ -1,0 +1,155 @@
+"""What a recipe comes to on one machine's data: every training with its rows drawn, and nothing trained yet.
+
+Everything that can be wrong with a recipe or its data is found here, before the first training step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments import sources
+from experiments.recipe import Base, Member, Recipe, Stage
+from factors import Example
+from ranker import ood
+from ranker.errors import UsageError, look_up
+from ranker.ood import OODSet, Task
+
+SHARED = ".shared"
+"""The folder of the models after the shared stage; it may be deleted once the suite is complete."""
+
+IN_DOMAIN = ""
+"""The pool of all in-domain rows; no source of a recipe has an empty name."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training: where it starts from, and everything that decides where it ends.
+
+    Attributes:
+        folder: of the finished model, relative to the suite's.
+        stage: how long and how fast.
+        seed: of new weights, the order of batches and dropout.
+        rows: what is trained on.
+        start: a base, or the training that goes before.
+        texts: what a new tokenizer is learnt from; empty where the start has one.
+    """
+
+    folder: str
+    stage: Stage
+    seed: int
+    rows: tuple[Example, ...]
+    start: Base | Training
+    texts: tuple[str, ...] = ()
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of everything that decides the weights on one machine; the folder does not."""
+        start = self.start.key if isinstance(self.start, Training) else self.start
+        content = json.dumps([start, self.texts, self.stage, self.seed, self.rows], sort_keys=True, default=_plain)
+        return hashlib.sha256(content.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one recipe comes to.
+
+    Attributes:
+        recipe: what is made.
+        task: the labels.
+        in_domain: the held-out rows that in-domain accuracy is measured on.
+        ood: the OOD sets, all of their rows.
+        trainings: the training that makes each member, in the order of the members.
+    """
+
+    recipe: Recipe
+    task: Task
+    in_domain: OODSet
+    ood: tuple[OODSet, ...]
+    trainings: tuple[Training, ...]
+
+
+def make(recipe: Recipe, data_dir: Path | None) -> Plan:
+    """Read all data and draw every row.
+
+    A row that is measured on is never trained on: it is dropped from the sources before anything is drawn.
+
+    Raises:
+        UsageError: data is missing or malformed, or does not fit the recipe.
+    """
+    task = look_up("task", recipe.task, ood.tasks())
+    measured = tuple(ood.load(name, data_dir) for name in recipe.ood)
+    for one in measured:
+        if one.task.name != task.name:
+            raise UsageError(f"{one.name} is an OOD set of the task {one.task.name}, not of {task.name}")
+    read = {name: sources.read(source, name, task, data_dir, recipe.seed) for name, source in recipe.sources.items()}
+    held_out = tuple(row for name in recipe.in_domain_test for row in read[name])
+    seen = {row.segments for rows in (held_out, *(one.examples for one in measured)) for row in rows}
+    pools = {name: [row for row in rows if row.segments not in seen] for name, rows in read.items()}
+    pools[IN_DOMAIN] = [row for name in recipe.in_domain for row in pools[name]]
+    return Plan(
+        recipe=recipe,
+        task=task,
+        in_domain=OODSet("in-domain", task, held_out, population=len(held_out)),
+        ood=measured,
+        trainings=_trainings(recipe, pools),
+    )
+
+
+def draw(stage: Stage, pools: Mapping[str, Sequence[Example]], seed: int, who: str) -> tuple[Example, ...]:
+    """The rows of one stage, each source's share drawn without replacement.
+
+    Args:
+        stage: how many rows, and which share of them from which source.
+        pools: source -> rows, and `IN_DOMAIN` -> all in-domain rows.
+        seed: of the draw.
+        who: whose stage it is, for messages.
+
+    Raises:
+        UsageError: a source has too few rows.
+    """
+    total = len(pools[IN_DOMAIN]) if stage.rows is None else stage.rows
+    counts = {name: round(share * total) for name, share in stage.mix.items()}
+    counts[IN_DOMAIN] = total - sum(counts.values())
+    rng = np.random.default_rng(seed)
+    drawn: list[Example] = []
+    for name, count in counts.items():
+        pool = pools[name]
+        if count > len(pool):
+            source = "in-domain data" if name == IN_DOMAIN else f"source {name!r}"
+            raise UsageError(f"{who} needs {count} rows of the {source}, which has {len(pool)}")
+        drawn += [pool[i] for i in rng.choice(len(pool), count, replace=False)]
+    return tuple(drawn)
+
+
+def _trainings(recipe: Recipe, pools: Mapping[str, Sequence[Example]]) -> tuple[Training, ...]:
+    """The members' trainings; those of one base go on from the same shared one, where there is a shared stage."""
+    trained_on = [IN_DOMAIN, *sorted({name for member in recipe.members for name in member.stage.mix})]
+    corpus = tuple(text for name in trained_on for row in pools[name] for text in row.segments)
+    shared: dict[str, Training] = {}
+    if recipe.shared:
+        rows = draw(recipe.shared, pools, recipe.seed, "the shared stage")
+        for name, base in recipe.bases.items():
+            texts = corpus if base.architecture else ()
+            shared[name] = Training(f"{SHARED}/{name}", recipe.shared, recipe.seed, rows, base, texts)
+
+    def training(member: Member) -> Training:
+        base = recipe.bases[member.base]
+        start = shared.get(member.base, base)
+        texts = corpus if base.architecture and start is base else ()
+        rows = draw(member.stage, pools, member.seed, f"the member {member.name}")
+        return Training(member.name, member.stage, member.seed, rows, start, texts)
+
+    return tuple(training(member) for member in recipe.members)
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    """A record as JSON can say it."""
+    return {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else dict(value)

@@ -1,0 +1,55 @@
+"""What there is, as lines of text: the lists of `rank-models ls`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+from ranker import custom, ood, report, suites
+from ranker.backends import SETTINGS
+
+
+def ood_sets() -> Iterator[str]:
+    """The OOD sets: name, task, and what is hard about them."""
+    for name, card in ood.cards().items():
+        yield f"{name:<12}  {card.task.name:<10}  {card.description}"
+
+
+def embedded_suites() -> Iterator[str]:
+    """The embedded suites: name, number of models, their OOD accuracies."""
+    for name, folder in suites.embedded().items():
+        models = json.loads((folder / suites.FILE).read_text(encoding="utf-8"))["models"]
+        sets = {
+            known: [model["ood_accuracy"][known]["accuracy"] for model in models] for known in models[0]["ood_accuracy"]
+        }
+        spans = ", ".join(f"{known} {min(found):.1%} to {max(found):.1%}" for known, found in sets.items())
+        yield f"{name:<18}  {len(models)} models  {spans}"
+
+
+def factors() -> Iterator[str]:
+    """The ranking methods: name, kind, direction, the label they are about, and what they measure."""
+    for factor in custom.available().values():
+        better = "higher" if factor.higher_is_better else "lower"
+        first = (factor.score.__doc__ or "").strip().partition("\n")[0]
+        yield f"{factor.name:<13}  {factor.kind:<8}  {better:<6}  {factor.explains:<9}  {first}"
+
+
+def backends() -> Iterator[str]:
+    """The attribution backends: name, and what their settings are."""
+    for name, settings in SETTINGS.items():
+        yield f"{name:<6}  {(settings.__doc__ or '').strip().partition(chr(10))[0]}"
+
+
+def formats() -> Iterator[str]:
+    """The report formats."""
+    yield from report.FORMATS
+
+
+LISTS: dict[str, Callable[[], Iterator[str]]] = {
+    "ood": ood_sets,
+    "suites": embedded_suites,
+    "factors": factors,
+    "backends": backends,
+    "formats": formats,
+}
+"""The argument of `ls` -> the lines that it prints."""
