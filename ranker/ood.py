@@ -11,14 +11,13 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
 
 from factors import Example
 from ranker import cards as cards_of
-from ranker import readers
+from ranker import embedded, readers
 from ranker.cards import Card, Layout, Task
 from ranker.errors import DataError, UsageError, look_up
 
@@ -101,7 +100,7 @@ def cards(include: Iterable[Path] = ()) -> dict[str, Card]:
         UsageError: an included folder holds no card.
         DataError: a card cannot be read.
     """
-    found = sorted(Path(str(resources.files("ranker.data"))).glob(f"*/{cards_of.FILE}"))
+    found = sorted(embedded.folder().glob(f"*/{cards_of.FILE}"))
     for folder in include:
         own = [path for path in (folder / cards_of.FILE, *sorted(folder.glob(f"*/{cards_of.FILE}"))) if path.is_file()]
         if not own:

@@ -6,10 +6,10 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ranker.embedded import folder
 from ranker.errors import UnknownName, UsageError
 
 SCHEMA_VERSION = 1
@@ -74,7 +74,7 @@ def load(references: Sequence[str]) -> Suite:
 
 def embedded() -> dict[str, Path]:
     """The suites that come with the product: name -> folder."""
-    root = Path(str(resources.files("ranker.data"))) / "suites"
+    root = folder() / "suites"
     return {path.parent.name: path.parent for path in sorted(root.glob(f"*/{FILE}"))}
 
 
