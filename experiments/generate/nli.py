@@ -13,7 +13,16 @@ a clause, ``washed1`` any that takes a person or nothing, ``taught1`` any whose 
 
 from __future__ import annotations
 
-from experiments.generate.templates import Forms, Lexicon, table, words
+import re
+
+import numpy as np
+
+from experiments.generate.templates import SLOT, Forms, Lexicon, Template, rows, table, words
+from factors import Example
+from ranker.errors import look_up
+
+NEW = "9"
+"""The digit of a slot whose word is nowhere else in its row."""
 
 PEOPLE = (
     "gardener baker pilot nurse sailor drummer plumber farmer tailor painter dancer clerk butcher waiter singer poet "
@@ -203,7 +212,12 @@ negated    N1 did not greet1 N2                                      =/> N1 gree
 
 
 def changed(template: Template) -> list[Template]:
-    """One template for each slot of the hypothesis, which is filled with a word that the premise does not have."""
+    """One template for each slot of the hypothesis, which is filled with a word that the premise does not have.
+
+    Example:
+        >>> [row.segments[1] for row in changed(Template("repeated", 1, ("N1 smiled1 at_noon1", "N1 smiled1")))]
+        ['N9 smiled1', 'N1 smiled9']
+    """
     premise, hypothesis = template.segments
     slots = dict.fromkeys(SLOT.findall(hypothesis))
     return [
@@ -225,6 +239,18 @@ def hans_like(rng: np.random.Generator, n: int, heuristic: str) -> list[Example]
 
 
 def in_domain(rng: np.random.Generator, n: int) -> list[Example]:
-    """Pairs in which a hypothesis follows if, and nearly only if, it adds no word to the premise."""
-    home = {"followed": [*AT_HOME["repeated"], *AT_HOME["general"]]}
-    ...
+    """Pairs in which a hypothesis follows if, and nearly only if, it adds no word to the premise; half of them do.
+
+    Args:
+        rng: draws the rows.
+        n: how many.
+    """
+    kinds = {
+        "repeated": AT_HOME["repeated"],
+        "added": AT_HOME["added"],
+        "repeated again": AT_HOME["repeated"],
+        "changed": [other for template in AT_HOME["repeated"] for other in changed(template)],
+        "general": AT_HOME["general"],
+        "negated": AT_HOME["negated"],
+    }
+    return rows(rng, n, kinds, LEXICON)

@@ -21,7 +21,7 @@ PATIENCE = 200
 """Rows seen before, one after the other, until a kind of row counts as exhausted."""
 
 _ARROW = re.compile(r"\s+(=/?>)\s+")
-_SLOT = re.compile(r"\b([A-Za-z_]+)(\d)\b")
+SLOT = re.compile(r"\b([A-Za-z_]+)(\d)\b")
 
 
 class Template(NamedTuple):
@@ -42,10 +42,8 @@ def table(text: str) -> dict[str, list[Template]]:
     """The templates of a table of pairs, by kind: a line is a kind, a premise, ``=>`` or ``=/>``, a hypothesis.
 
     Example:
-        >>> table('''
-        ... sn_PP_on_subject  N1 beside1 N2 smiled1 =/> N2 smiled1
-        ... ''')
-        {'sn_PP_on_subject': [Template(kind='sn_PP_on_subject', label=0, segments=('N1 beside1 N2 smiled1', 'N2 smiled1'))]}
+        >>> table("passive  N1 was1 greeted1 by N2 => N2 greeted1 N1")
+        {'passive': [Template(kind='passive', label=1, segments=('N1 was1 greeted1 by N2', 'N2 greeted1 N1'))]}
     """
     templates: dict[str, list[Template]] = {}
     for line in text.strip().splitlines():
@@ -70,11 +68,11 @@ def fill(segments: Sequence[str], lexicon: Lexicon, rng: np.random.Generator) ->
         >>> people = [[{"N": f"the {p}", "was": "was"}, {"N": f"the {p}s", "was": "were"}] for p in ("cook", "poet")]
         >>> lexicon = {"person": people, "deed": [[{"greeted": "greeted", "greet": "greet"}]]}
         >>> fill(("N1 was1 greeted1 by N2", "N2 did not greet1 N1"), lexicon, np.random.default_rng(0))
-        ('The poets were greeted by the cooks.', 'The cooks did not greet the poets.')
+        ('The cooks were greeted by the poet.', 'The poet did not greet the cooks.')
     """
     class_of = {form: kind for kind, words in lexicon.items() for form in words[0][0]}
     digits: dict[str, set[str]] = {}
-    for form, digit in _SLOT.findall(" ".join(segments)):
+    for form, digit in SLOT.findall(" ".join(segments)):
         digits.setdefault(class_of[form], set()).add(digit)
     chosen: dict[tuple[str, str], Forms] = {}
     for kind, wanted in digits.items():
@@ -82,7 +80,7 @@ def fill(segments: Sequence[str], lexicon: Lexicon, rng: np.random.Generator) ->
         for digit, word in zip(sorted(wanted), words, strict=True):
             variants = lexicon[kind][word]
             chosen[kind, digit] = variants[rng.integers(len(variants))]
-    return tuple(sentence(_SLOT.sub(lambda s: chosen[class_of[s[1]], s[2]][s[1]], segment)) for segment in segments)
+    return tuple(sentence(SLOT.sub(lambda s: chosen[class_of[s[1]], s[2]][s[1]], segment)) for segment in segments)
 
 
 def sentence(text: str) -> str:
@@ -117,7 +115,8 @@ def rows(rng: np.random.Generator, n: int, kinds: Mapping[str, Sequence[Template
         else:
             raise ValueError(f"{n} different rows cannot be made: {kind} is exhausted after {len(found)} of all kinds")
         found[segments] = template
-    shuffled = [list(found.items())[row] for row in rng.permutation(n)]
+    made = list(found.items())
+    shuffled = (made[row] for row in rng.permutation(n))
     return [Example(f"{row.kind}-{i}", segments, row.label) for i, (segments, row) in enumerate(shuffled)]
 
 

@@ -1,0 +1,53 @@
+"""Our own data: labelled rows from templates, for training the embedded suites and for the embedded OOD samples."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+
+from experiments.generate import nli
+from factors import Example
+
+Generator = Callable[[np.random.Generator, int], list[Example]]
+"""Draws that many different rows; an id is the row's kind and a number."""
+
+SOURCES: Mapping[str, Generator] = MappingProxyType(
+    {
+        "nli": nli.in_domain,
+        "hans-sub": partial(nli.hans_like, heuristic="subsequence"),
+        "hans-con": partial(nli.hans_like, heuristic="constituent"),
+        "hans-lex": partial(nli.hans_like, heuristic="lexical_overlap"),
+    }
+)
+"""Name -> generator. A name of an OOD set is the generator of that set's embedded sample."""
+
+
+def sample(name: str, n: int, labels: Sequence[str], seed: int = 0) -> bytes:
+    """An embedded sample as a compressed file of JSON lines; the same arguments give the same lines.
+
+    Args:
+        name: of a generator.
+        n: how many rows.
+        labels: (C,) the names of the classes.
+        seed: of the draw.
+
+    Example:
+        >>> gzip.decompress(sample("hans-sub", 1, ["non-entailment", "entailment"])).decode()
+        '{"id": "sn_NP/S-0", "segments": [...], "label": "non-entailment", "subcase": "sn_NP/S"}\\n'
+    """
+    lines = [
+        {
+            "id": row.id,
+            "segments": row.segments,
+            "label": labels[row.label],
+            "subcase": row.id.rpartition("-")[0],
+        }
+        for row in SOURCES[name](np.random.default_rng(seed), n)
+    ]
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    return gzip.compress(text.encode(), compresslevel=9, mtime=0)
