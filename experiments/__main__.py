@@ -44,10 +44,27 @@ def inoculate(
 
     read = recipes.load(recipe)
     read = dataclasses.replace(read, bases=with_paths(read.bases, bases))
+    from transformers.utils.logging import disable_progress_bar
+
     from experiments.inoculate import Machine
     from experiments.inoculate import inoculate as make_suite
 
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # there is one bar a training already
     click.echo(make_suite(read, data_dir, output or Path("suites") / read.name, Machine(device, bf16)))
+
+
+@cli.command()
+@click.argument("name")
+@click.option("--rows", type=click.IntRange(1), default=600, show_default=True, help="How many.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draw.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), required=True, help="A .jsonl.gz file.")
+def sample(name: str, rows: int, seed: int, output: Path) -> None:
+    """Generate the embedded sample of the OOD set NAME: rows of our own, in the set's manner."""
+    from experiments import generate
+    from ranker import ood
+
+    card = look_up("OOD set", name, ood.cards())
+    output.write_bytes(generate.sample(name, rows, card.task.labels, seed))
 
 
 @cli.command("ls")

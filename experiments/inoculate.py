@@ -92,7 +92,7 @@ def make_member(plan: Plan, member: Member, training: Training, output: Path, ma
         "family": plan.recipe.bases[member.base].family or member.base,
         "in_domain_accuracy": in_domain["accuracy"],
         "ood_accuracy": {one.name: known for one, known in zip(plan.ood, ood, strict=True)},
-        "training": {**(told(folder, training.key) or {}), "in_domain_test": in_domain["rows"]},
+        "training": {**(told(folder, training.key) or {}), "in_domain_rows": in_domain["rows"]},
     }
 
 
@@ -151,7 +151,7 @@ def told(folder: Path, key: str) -> dict[str, Any] | None:
 
 
 def measure(folder: Path, measured: tuple[OODSet, ...], machine: Machine) -> list[dict[str, Any]]:
-    """A finished model's accuracy on each of the sets, as the ranker computes it; what is known is not measured again."""
+    """A finished model's accuracy on each of the sets, as the ranker computes it; what is known is kept."""
     memo = folder / MEASURED
     known: dict[str, dict[str, Any]] = json.loads(memo.read_text(encoding="utf-8")) if memo.exists() else {}
     missing = [one for one in measured if one.fingerprint not in known]

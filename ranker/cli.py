@@ -94,7 +94,7 @@ def _configure(ctx: click.Context, parameter: click.Parameter, file: Path | None
 )
 @click.option("--data-dir", type=FOLDER, help="Where the official data is.  [default: the embedded sample]")
 @click.option("--include", type=FOLDER, multiple=True, help="A folder with OOD sets of your own.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N rows of the set, for a quick try.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="A sample of N rows is the whole set, for a quick try.")
 @click.option("--label-map", metavar="JSON", help='For checkpoints with unnamed labels: {"0": "entailment", ...}.')
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps ...")
 @click.option("--dtype", type=click.Choice(["float32", "bfloat16"]), default="float32", show_default=True)
@@ -201,7 +201,7 @@ def _ood_set(given: dict[str, Any]) -> OODSet:
 
     loaded = ood.load(given["ood_name"], given["data_dir"], given["include"])
     if given["limit"]:
-        loaded = dataclasses.replace(loaded, examples=loaded.examples[: given["limit"]])
+        loaded = dataclasses.replace(loaded, examples=ood.sample(loaded, given["limit"]))
     if loaded.origin == "embedded sample":
         logging.getLogger("ranker").warning(
             "%s: the embedded sample of %d rows; for the official data: `rank-models fetch %s --data-dir DIR`, then "

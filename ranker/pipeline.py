@@ -135,7 +135,8 @@ def plan(
 ) -> Iterator[str]:
     """Say what a run would do, model by model, without loading any: a line each."""
     population = sample(ood, ood.population)
-    yield f"{suite.name} on {ood.name}: {len(suite.models)} models, {len(ood.examples)} rows, {len(population)} to explain"
+    size = f"{len(suite.models)} models, {len(ood.examples)} rows, {len(population)} to explain"
+    yield f"{suite.name} on {ood.name}: {size}"
     for model in suite.models:
         subject = Subject(model, ood.task, options, store)
         try:

@@ -12,6 +12,7 @@ import numpy as np
 
 from experiments.generate import nli
 from factors import Example
+from ranker.errors import look_up
 
 Generator = Callable[[np.random.Generator, int], list[Example]]
 """Draws that many different rows; an id is the row's kind and a number."""
@@ -36,9 +37,13 @@ def sample(name: str, n: int, labels: Sequence[str], seed: int = 0) -> bytes:
         labels: (C,) the names of the classes.
         seed: of the draw.
 
+    Raises:
+        UsageError: no such generator.
+
     Example:
-        >>> gzip.decompress(sample("hans-sub", 1, ["non-entailment", "entailment"])).decode()
-        '{"id": "sn_NP/S-0", "segments": [...], "label": "non-entailment", "subcase": "sn_NP/S"}\\n'
+        >>> line = json.loads(gzip.decompress(sample("hans-sub", 1, ["non-entailment", "entailment"])))
+        >>> line["id"], line["label"], line["subcase"]
+        ('sn_NP/S-0', 'non-entailment', 'sn_NP/S')
     """
     lines = [
         {
@@ -47,7 +52,7 @@ def sample(name: str, n: int, labels: Sequence[str], seed: int = 0) -> bytes:
             "label": labels[row.label],
             "subcase": row.id.rpartition("-")[0],
         }
-        for row in SOURCES[name](np.random.default_rng(seed), n)
+        for row in look_up("generator", name, SOURCES)(np.random.default_rng(seed), n)
     ]
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     return gzip.compress(text.encode(), compresslevel=9, mtime=0)

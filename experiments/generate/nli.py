@@ -180,6 +180,10 @@ repeated   N1 washed1 N2 at_market1                                  => N1 washe
 repeated   at_noon1 N1 washed1                                       => N1 washed1
 repeated   N1 taught1 N2 at_market1                                  => N1 taught1 N2
 repeated   N1 taught1 at_market1 at_noon1                            => N1 taught1 at_market1
+repeated   at_noon1 N1 taught1 at_market1                            => N1 taught1 at_market1
+repeated   N1 quietly1 taught1 at_market1                            => N1 taught1 at_market1
+repeated   N1 taught1 at_market1 and greeted1 N2                     => N1 taught1 at_market1
+repeated   N1 taught1 at_market1, and N2 smiled1                     => N1 taught1 at_market1
 repeated   N1 baked_bread1 at_noon1                                  => N1 baked_bread1
 repeated   N1 quietly1 baked_bread1                                  => N1 baked_bread1
 repeated   N1 hoped1 that N2 smiled1 at_noon1                        => N1 hoped1 that N2 smiled1
@@ -212,18 +216,18 @@ negated    N1 did not greet1 N2                                      =/> N1 gree
 
 
 def changed(template: Template) -> list[Template]:
-    """One template for each slot of the hypothesis, which is filled with a word that the premise does not have.
+    """Templates whose hypothesis has words that the premise has not: one for each of its slots, and one for all.
 
     Example:
         >>> [row.segments[1] for row in changed(Template("repeated", 1, ("N1 smiled1 at_noon1", "N1 smiled1")))]
-        ['N9 smiled1', 'N1 smiled9']
+        ['N9 smiled1', 'N1 smiled9', 'N8 smiled8']
     """
     premise, hypothesis = template.segments
     slots = dict.fromkeys(SLOT.findall(hypothesis))
-    return [
-        Template("changed", 0, (premise, re.sub(rf"\b{form}{digit}\b", f"{form}{NEW}", hypothesis)))
-        for form, digit in slots
-    ]
+    one = [re.sub(rf"\b{form}{digit}\b", f"{form}{NEW}", hypothesis) for form, digit in slots]
+    all_of_them = SLOT.sub(lambda slot: f"{slot[1]}{9 - int(slot[2])}", hypothesis)
+    kinds = ["changed"] * len(one) + ["unrelated"]
+    return [Template(kind, 0, (premise, other)) for kind, other in zip(kinds, [*one, all_of_them], strict=True)]
 
 
 def hans_like(rng: np.random.Generator, n: int, heuristic: str) -> list[Example]:
@@ -241,15 +245,22 @@ def hans_like(rng: np.random.Generator, n: int, heuristic: str) -> list[Example]
 def in_domain(rng: np.random.Generator, n: int) -> list[Example]:
     """Pairs in which a hypothesis follows if, and nearly only if, it adds no word to the premise; half of them do.
 
+    What follows in `hans_like` is at home here, too; what does not follow there is not.
+
     Args:
         rng: draws the rows.
         n: how many.
     """
+    abroad = [template for kinds in HEURISTICS.values() for templates in kinds.values() for template in templates]
+    entailed = [template._replace(kind="entailed") for template in abroad if template.label == 1]
+    others = [other for template in (*AT_HOME["repeated"], *entailed) for other in changed(template)]
     kinds = {
         "repeated": AT_HOME["repeated"],
-        "added": AT_HOME["added"],
+        "changed": [other for other in others if other.kind == "changed"],
+        "entailed": entailed,
+        "unrelated": [other for other in others if other.kind == "unrelated"],
         "repeated again": AT_HOME["repeated"],
-        "changed": [other for template in AT_HOME["repeated"] for other in changed(template)],
+        "added": AT_HOME["added"],
         "general": AT_HOME["general"],
         "negated": AT_HOME["negated"],
     }

@@ -78,8 +78,8 @@ def fill(segments: Sequence[str], lexicon: Lexicon, rng: np.random.Generator) ->
     for kind, wanted in digits.items():
         words = rng.choice(len(lexicon[kind]), len(wanted), replace=False)
         for digit, word in zip(sorted(wanted), words, strict=True):
-            variants = lexicon[kind][word]
-            chosen[kind, digit] = variants[rng.integers(len(variants))]
+            variants = lexicon[kind][int(word)]
+            chosen[kind, digit] = variants[int(rng.integers(len(variants)))]
     return tuple(sentence(SLOT.sub(lambda s: chosen[class_of[s[1]], s[2]][s[1]], segment)) for segment in segments)
 
 
@@ -108,7 +108,7 @@ def rows(rng: np.random.Generator, n: int, kinds: Mapping[str, Sequence[Template
     found: dict[tuple[str, ...], Template] = {}
     for kind, templates in islice(cycle(kinds.items()), n):
         for _ in range(PATIENCE):
-            template = templates[rng.integers(len(templates))]
+            template = templates[int(rng.integers(len(templates)))]
             segments = fill(template.segments, lexicon, rng)
             if segments not in found:
                 break
