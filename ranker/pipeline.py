@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from factors import BUILTIN, Factor
+from ranker import suites
 from ranker.backends import SETTINGS, Settings
 from ranker.errors import ModelError, UsageError, look_up
 from ranker.measure import Advance, ModelOptions, Subject
-from ranker.ood import OODSet, sample
+from ranker.ood import OODSet, load, sample
 from ranker.score import ModelScores, Target, applicable, assemble, score_model
 from ranker.suites import Suite
 
@@ -33,8 +35,8 @@ def silent(label: str, total: int) -> AbstractContextManager[Advance]:
 
 
 def rank(
-    suite: Suite,
-    ood: OODSet,
+    models: Suite | Sequence[str | Path],
+    examples: OODSet | str,
     *,
     probe: int = 10,
     draws: int | Literal["exact"] = 500,
@@ -47,11 +49,11 @@ def rank(
     store: Store | None = None,
     progress: Progress = silent,
 ) -> Ranking:
-    """Rank a suite on an OOD set, and say how often each method would have ranked it rightly from a small probe.
+    """Rank models on an OOD set, and say how often each method would have ranked them rightly from a small probe.
 
     Args:
-        suite: the models.
-        ood: the labelled examples; the population, a sample of them, is attributed.
+        models: a suite, or what `ranker.suites.load` makes one of: directories, hub ids, a suite.json.
+        examples: the OOD set, or the name of an embedded one; the population, a sample of it, is attributed.
         probe: K, how many labelled examples a practitioner would have.
         draws: B, how many probes are drawn, or "exact".
         seed: of the draws; the population does not depend on it.
@@ -70,9 +72,15 @@ def rank(
         UsageError: K does not fit the population, an unknown backend, or models that do not differ.
         ModelError: fewer than two models could be measured.
         StoreError: the store cannot be read or written.
+
+    Example:
+        >>> ranking = rank(["hans-sub-mini"], "hans-sub", attribution="none")  # doctest: +SKIP
+        >>> ranking.pairs()[0]  # doctest: +SKIP
     """
     from ranker.evaluation import evaluate
 
+    suite = models if isinstance(models, Suite) else suites.load([str(model) for model in models])
+    ood = examples if isinstance(examples, OODSet) else load(examples)
     settings = settings or look_up("attribution backend", attribution, SETTINGS)()
     population = sample(ood, ood.population)
     if not 1 <= probe <= len(population):

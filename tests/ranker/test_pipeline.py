@@ -1,0 +1,71 @@
+"""The flow from Python: what the command line calls, and what a notebook would."""
+
+import json
+
+import pytest
+
+import ranker
+from ranker import Ranking, ood, pipeline, rank, suites
+from ranker.errors import ModelError, UnknownName, UsageError
+from ranker.suites import Model, Suite
+
+
+@pytest.fixture(scope="module")
+def ranking() -> Ranking:
+    """The embedded suite on the embedded examples, by what needs no attribution."""
+    return rank(["hans-sub-mini"], "hans-sub", attribution="none", draws=50)
+
+
+def test_rank_takes_names_and_gives_a_ranking(ranking):
+    """The models stand in the order of their true accuracy, with every baseline beside them."""
+    assert isinstance(ranking, Ranking)
+    accuracies = [model.ood_accuracy for model in ranking.models]
+    assert accuracies == sorted(accuracies, reverse=True)
+    assert {method.name for method in ranking.methods} >= {"ACC", "CONF", "CONF-GT", "NLL", "CONF-H", "RANDOM"}
+
+
+def test_a_ranking_says_what_it_was_made_from(ranking):
+    """The provenance names data, sizes, settings and versions, and is JSON."""
+    provenance = json.loads(json.dumps(ranking.to_dict()))["provenance"]
+    assert provenance["data"]["rows"] == 600
+    assert provenance["data"]["origin"] == "embedded sample"
+    assert set(provenance["versions"]) == {"rank-models", "torch", "transformers", "numpy"}
+
+
+def test_stated_accuracies_are_those_that_are_measured():
+    """What the embedded suite.json states about its models is what they reach on these rows."""
+    data = ood.load("hans-sub")
+    suite = suites.load(["hans-sub-mini"])
+    untold = Suite("untold", tuple(Model(model.name, model.path) for model in suite.models))
+    told = rank(suite, data, attribution="none", draws=1)
+    measured = rank(untold, data, attribution="none", draws=1)
+    assert [(m.name, m.ood_accuracy) for m in measured.models] == [
+        (m.name, pytest.approx(m.ood_accuracy, abs=1e-6)) for m in told.models
+    ]
+
+
+def test_too_few_models_that_work(tmp_path):
+    """Where all but one model fail there is nothing to rank."""
+    path = suites.load(["hans-sub-mini"]).models[0].path
+    suite = Suite("broken", (Model("good", path), Model("gone", str(tmp_path))))
+    with pytest.raises(ModelError, match="nothing to rank: 1 of 2 models failed"):
+        rank(suite, "hans-sub", attribution="none")
+
+
+def test_what_cannot_be_right_is_refused_before_any_model_is_loaded():
+    """An unknown set, backend or suite, and a probe larger than the population, are errors of the caller."""
+    with pytest.raises(UnknownName):
+        rank(["hans-sub-mini"], "hans")
+    with pytest.raises(UnknownName):
+        rank(["hans-sub-mini"], "hans-sub", attribution="saliency")
+    with pytest.raises(UsageError, match="`--probe`"):
+        rank(["hans-sub-mini"], "hans-sub", probe=601)
+    with pytest.raises(UsageError):
+        rank(["/no/such/model", "/nor/this"], "hans-sub")
+
+
+def test_the_package_offers_two_names():
+    """`ranker.rank` is the pipeline's, and what is not there is no attribute."""
+    assert ranker.rank is pipeline.rank
+    with pytest.raises(AttributeError, match="no attribute 'rnak'"):
+        ranker.rnak  # noqa: B018
