@@ -1,0 +1,245 @@
+"""The command line as a user meets it: real suites, real files, the real exit codes."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ranker import backends, suites
+from ranker.cli import main
+
+QUICK = ("--limit", "12", "--quiet")
+MINI = suites.embedded()["hans-sub-mini"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """`rank-models` with a store of its own: arguments -> (exit status, stdout, stderr)."""
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
+
+    def call(*arguments: str):
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        return stop.value.code or 0, *capsys.readouterr()
+
+    return call
+
+
+def few_models(count: int) -> list[str]:
+    """The folders of some embedded models."""
+    return [model.path for model in suites.load(["hans-sub-mini"]).models[:count]]
+
+
+def test_the_main_job_prints_models_and_methods(run):
+    """One command on embedded data and models ends with a table of all methods, and says that it is the sample."""
+    status, out, err = run("--ood", "hans-sub", "--probe", "10", "--limit", "30")
+    assert status == 0
+    names = "ACC CONF CONF-GT NLL CONF-H RANDOM MAX-DIFF SUM-DIFF INDEX-DIFF FIRST-TOK"
+    first_words = {line.split()[0] for line in out.splitlines() if line.strip()}
+    assert set(names.split()) <= first_words
+    assert "embedded sample" in err
+    assert "embedded suite" in err
+
+
+def test_the_second_run_asks_no_model(run, monkeypatch):
+    """What was computed is kept: the same command again loads no model, and says the same bytes."""
+    first = run("--ood", "hans-sub", *QUICK, "--format", "json")
+
+    def refuse(*arguments: object):
+        raise AssertionError("a model was asked again")
+
+    monkeypatch.setattr(backends, "attribute", refuse)
+    assert run("--ood", "hans-sub", *QUICK, "--format", "json") == first
+    assert first[0] == 0
+
+
+def test_seeds_decide_the_numbers(run):
+    """The same seed gives the same JSON, byte for byte, and another seed gives another."""
+    command = ("--ood", "hans-sub", *QUICK, "--format", "json", "--draws", "50")
+    assert run(*command) == run(*command)
+    assert run(*command)[1] != run(*command, "--seed", "1")[1]
+
+
+def test_json_has_the_stable_fields(run):
+    """A program can read the answer: schema version, models, methods and pairs."""
+    answer = json.loads(run("--ood", "hans-sub", *QUICK, "--format", "json")[1])
+    assert answer["schema_version"] == 1
+    assert {"models", "methods", "pairs", "ood", "probe", "seed"} <= set(answer)
+    accuracies = {method["name"]: method["few_shot_accuracy"] for method in answer["methods"]}
+    assert all(0 <= accuracy <= 1 for accuracy in accuracies.values())
+
+
+def test_a_factor_of_ones_own_stands_in_the_table(run, tmp_path):
+    """A file with one decorated function adds a row to the table."""
+    file = tmp_path / "my_factors.py"
+    file.write_text(
+        "from factors import factor\n\n"
+        '@factor("LAST-TOK", higher_is_better=False, explains="heuristic", source="mine")\n'
+        "def last_token(a, example):\n"
+        '    """The last word\'s score."""\n'
+        "    return float(a.scores[-2])\n"
+    )
+    status, out, _ = run("--ood", "hans-sub", *QUICK, "--factors", f"ACC,{file}")
+    assert status == 0
+    assert "LAST-TOK" in out
+
+
+def test_one_broken_model_among_five(run, tmp_path):
+    """Four models are ranked, the failure is listed with its reason, and the exit status tells of it."""
+    broken = tmp_path / "broken"
+    shutil.copytree(few_models(5)[4], broken)
+    weights = broken / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    status, out, _ = run("--ood", "hans-sub", *QUICK, "--models", *few_models(4), broken)
+    assert status == 1
+    assert "4 models" in out
+    assert "broken FAILED: " in out
+
+
+def one_line(err: str) -> str:
+    """The message of a failed run, which is one line."""
+    lines = [line for line in err.splitlines() if line.startswith("rank-models: ")]
+    assert len(lines) == 1
+    return lines[0].removeprefix("rank-models: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        ("--ood hans-subb", 2, "there is no OOD set 'hans-subb'; did you mean hans-sub?"),
+        ("--ood hans-sub --probe 0", 2, "`--probe` must be between 1 and 600, the size of hans-sub (got 0)"),
+        ("--ood hans-sub --probe 601", 2, "`--probe` must be between 1 and 600, the size of hans-sub (got 601)"),
+        ("--ood hans-sub --factors INDEX-DIF", 2, "there is no factor 'INDEX-DIF'; did you mean INDEX-DIFF?"),
+        ("--ood hans-sub --attribution igg", 2, "there is no attribution backend 'igg'; did you mean ig?"),
+        ("--ood hans-sub --draws many", 2, "`--draws` must be a number of at least 1, or `exact` (got many)"),
+        ("--ood hans-sub --format jsn", 2, "there is no format 'jsn'; did you mean json?"),
+        ("--ood hans-sub --label-map {", 2, "`--label-map` must be JSON (got {): "),
+        ("rnu", 2, "there is no command 'rnu'; did you mean run?"),
+    ],
+)
+def test_wrong_arguments_get_one_line(run, arguments, status, message):
+    """What cannot be right is refused before any work, in one line that says what would be right."""
+    code, out, err = run(*arguments.split())
+    assert (code, out) == (status, "")
+    assert one_line(err).startswith(message)
+
+
+def test_a_folder_without_weights(run, tmp_path):
+    """A model folder without weights is named, with what it lacks; with one model left there is nothing to rank."""
+    bare = tmp_path / "bare"
+    shutil.copytree(few_models(1)[0], bare)
+    (bare / "model.safetensors").unlink()
+    status, _, err = run("--ood", "hans-sub", "--limit", "30", "--models", bare, few_models(2)[1])
+    assert status == 1
+    assert f"bare is left out: {bare}" in err
+    assert "no weights" in err
+    assert one_line(err) == "nothing to rank: 1 of 2 models failed"
+
+
+def test_labels_that_cannot_be_mapped(run, tmp_path):
+    """Labels that are not the task's are not guessed; unnamed ones ask for `--label-map`."""
+    for name, labels in (("colours", ["red", "blue"]), ("unnamed", ["LABEL_0", "LABEL_1"])):
+        shutil.copytree(few_models(1)[0], tmp_path / name)
+        config = json.loads((tmp_path / name / "config.json").read_text())
+        config["id2label"], config["label2id"] = dict(enumerate(labels)), {label: i for i, label in enumerate(labels)}
+        (tmp_path / name / "config.json").write_text(json.dumps(config))
+    models = [tmp_path / "colours", tmp_path / "unnamed"]
+    status, _, err = run("--ood", "hans-sub", "--limit", "30", "--models", *models)
+    assert status != 0
+    assert "red" in err
+    assert "--label-map" in err
+    mapping = '{"0": "non-entailment", "1": "entailment"}'
+    copies = [tmp_path / "unnamed", few_models(2)[1]]
+    assert run("--ood", "hans-sub", *QUICK, "--models", *copies, "--label-map", mapping)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty"),
+        ("gold_label\tsentence1\tsentence2\theuristic\tpairID\nentailment\tA dog ran.\n", "line 2"),
+    ],
+)
+def test_broken_data_is_named_with_its_line(run, tmp_path, content, message):
+    """An empty or malformed TSV is an error of one line, with the place."""
+    (tmp_path / "heuristics_evaluation_set.txt").write_text(content)
+    status, _, err = run("--ood", "hans-sub", "--data-dir", tmp_path)
+    assert status == 2
+    assert message in one_line(err)
+
+
+def test_a_store_that_cannot_be_written(run, tmp_path):
+    """Where the store's folder cannot be made, the run stops at once and says so."""
+    (tmp_path / "file").write_text("not a folder")
+    status, _, err = run("--ood", "hans-sub", *QUICK, "--store", tmp_path / "file")
+    assert status == 1
+    assert str(tmp_path / "file") in one_line(err)
+
+
+def test_lists_name_what_there_is(run):
+    """Every list has its items, and an unknown list is refused."""
+    assert "hans-sub" in run("ls", "ood")[1]
+    assert "hans-sub-mini" in run("ls", "suites")[1]
+    assert "INDEX-DIFF" in run("ls", "factors")[1]
+    assert "ig" in run("ls", "backends")[1]
+    assert "json" in run("ls", "formats")[1]
+    assert run("ls", "odd")[0] == 2
+
+
+def test_a_dry_run_says_what_is_missing(run):
+    """`--dry-run` counts the rows that would be computed, and computes none."""
+    first = run("--ood", "hans-sub", *QUICK, "--dry-run")[1]
+    assert "12 to explain" in first
+    run("--ood", "hans-sub", *QUICK)
+    assert " 0 to explain" in run("--ood", "hans-sub", *QUICK, "--dry-run")[1]
+
+
+def test_options_from_a_file(run, tmp_path):
+    """`--config` holds options, the command line wins, and an unknown key is refused."""
+    file = tmp_path / "run.toml"
+    file.write_text('ood = "hans-sub"\nprobe = 5\nlimit = 30\nquiet = true\nformat = "json"\n')
+    assert json.loads(run("run", "--config", file)[1])["probe"] == 5
+    assert json.loads(run("run", "--config", file, "--probe", "7")[1])["probe"] == 7
+    file.write_text("prob = 5\n")
+    status, _, err = run("run", "--config", file)
+    assert status == 2
+    assert "did you mean probe?" in one_line(err)
+
+
+def test_help_is_fast():
+    """`--help` waits for no model library: well under the time that importing torch alone takes."""
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "ranker", "--help"], capture_output=True, text=True, check=True
+    )
+    assert time.monotonic() - began < 30
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert not loaded & {"torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow", "pandas"}
+    assert "--ood hans-sub" in done.stdout
+
+
+def test_an_installed_wheel_does_the_main_job(tmp_path):
+    """The wheel holds the embedded data and models: installed apart and run elsewhere, it does the main job."""
+    root = Path(__file__).parents[2]
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / "dist", root], check=True
+    )
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--no-deps", "--target", tmp_path / "site", wheel], check=True
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "RANK_MODELS_STORE": str(tmp_path / "store")}
+    done = subprocess.run(
+        [sys.executable, "-m", "ranker", "--ood", "hans-sub", "--probe", "10", "--limit", "30"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "INDEX-DIFF" in done.stdout
