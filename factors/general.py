@@ -1,39 +1,32 @@
 """Factors for any pair of texts: how differently a model treats the two segments (Singhal et al. 2022, section 6.1).
 
 All but FIRST-TOK read words, whose score is the sum of their tokens' scores, so that tokenizers can be compared.
+A factor is undefined where a segment has no word that the model saw.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from factors.compose import highest, in_segment, mean, scores, shared, shared_words, total
 from factors.registry import factor
-from factors.types import SPECIAL, Attributions, Example, Floats
+from factors.types import SPECIAL, Attributions, Example
 
 PAPER = "Singhal et al. 2022, section 6.1"
 
 
-def segment_scores(attributions: Attributions, example: Example, segment: int) -> Floats:
-    """The scores of one segment's words that the model saw, in reading order."""
-    scores = attributions.word_scores
-    inside = np.array([word.segment == segment for word in example.words[: len(scores)]], dtype=bool)
-    return scores[inside & ~np.isnan(scores)]
-
-
 @factor("MAX-DIFF", higher_is_better=False, explains="heuristic", pair=True, source=PAPER)
 def max_diff(attributions: Attributions, example: Example) -> float:
-    """max(a1) - max(a2): the largest word attribution in segment 1 minus that in segment 2.
-
-    Undefined where a segment has no word that the model saw.
-    """
-    first, second = (segment_scores(attributions, example, s) for s in (0, 1))
-    return float(first.max() - second.max()) if len(first) and len(second) else float("nan")
+    """max(a1) - max(a2): the largest word attribution in segment 1 minus that in segment 2."""
+    first, second = (scores(attributions, in_segment(example, s)) for s in (0, 1))
+    return highest(first) - highest(second)
 
 
 @factor("SUM-DIFF", higher_is_better=False, explains="heuristic", pair=True, source=PAPER)
 def sum_diff(attributions: Attributions, example: Example) -> float:
     """sum(a1) - sum(a2): the attribution of segment 1 minus that of segment 2."""
-    return float(segment_scores(attributions, example, 0).sum() - segment_scores(attributions, example, 1).sum())
+    first, second = (scores(attributions, in_segment(example, s)) for s in (0, 1))
+    return total(first) - total(second)
 
 
 @factor("INDEX-DIFF", higher_is_better=False, explains="heuristic", pair=True, source=PAPER)
@@ -43,15 +36,12 @@ def index_diff(attributions: Attributions, example: Example) -> float:
     A word is shared if both segments hold it, whatever its case; punctuation does not count. Where a word occurs more
     than once in a segment, a(w) is the mean over its occurrences. Undefined where nothing is shared.
     """
-    scores = attributions.word_scores
-    occurrences: tuple[dict[str, list[float]], dict[str, list[float]]] = ({}, {})
-    for word, score in zip(example.words, scores, strict=False):  # words past the model's limit have no score
-        text = example.text(word).casefold()
-        if text[0].isalnum() and not np.isnan(score):
-            occurrences[word.segment].setdefault(text, []).append(float(score))
-    first, second = occurrences
-    shared = [np.mean(first[text]) - np.mean(second[text]) for text in first if text in second]
-    return float(np.mean(shared)) if shared else float("nan")
+    first, second = in_segment(example, 0), in_segment(example, 1)
+    differences = [
+        mean(scores(attributions, same & first)) - mean(scores(attributions, same & second))
+        for same in shared_words(example).values()
+    ]
+    return mean(np.array(differences))
 
 
 @factor("FIRST-TOK", higher_is_better=False, explains="heuristic", pair=True, source=PAPER)
@@ -63,3 +53,23 @@ def first_tok(attributions: Attributions, example: Example) -> float:
     text_seen = np.cumsum(attributions.segment == 0) > 0
     separators = np.flatnonzero(text_seen & (attributions.segment == SPECIAL))
     return float(attributions.scores[separators[0]]) if len(separators) else float("nan")
+
+
+@factor("SHARED-AVG", higher_is_better=False, explains="heuristic", pair=True, source="ours")
+def shared_avg(attributions: Attributions, example: Example) -> float:
+    """The mean attribution of the shared words, every occurrence in either segment: what overlap alone speaks for.
+
+    A word is shared as in INDEX-DIFF. Undefined where nothing is shared.
+    """
+    return mean(scores(attributions, shared(example)))
+
+
+@factor("ABS-SUM-DIFF", higher_is_better=True, explains="predicted", pair=True, source="ours")
+def abs_sum_diff(attributions: Attributions, example: Example) -> float:
+    """(sum|a1| - sum|a2|) / (sum|a1| + sum|a2|): how much more of all attribution, of either sign, segment 1 has.
+
+    It lies in [-1, 1], and neither the unit of the scores nor, in a binary task, the label changes it. Undefined where
+    all scores are 0.
+    """
+    first, second = (total(abs(scores(attributions, in_segment(example, s)))) for s in (0, 1))
+    return (first - second) / (first + second) if first + second else float("nan")

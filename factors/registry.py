@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 from factors.types import Attributions, Example
 
 Score = Callable[[Attributions, Example], float]
 S = TypeVar("S", bound=Score)
 Explains = Literal["heuristic", "evidence", "true", "predicted"]
+Kind = Literal["baseline", "factor"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,11 @@ class Factor:
         kind: "baseline" reads probabilities only; "factor" reads attributions.
         pair: it compares two segments.
         mark: the mark that it reads from an example, if any.
+        designed_only: it is measured only on sets whose card names it as designed: IRREG, VERB and ADJ read one mark,
+            and the set says what that mark means.
+
+    Raises:
+        ValueError: a name that cannot be asked for, or a label rule or kind that is none.
     """
 
     name: str
@@ -34,9 +40,20 @@ class Factor:
     higher_is_better: bool
     explains: Explains
     source: str
-    kind: Literal["baseline", "factor"] = "factor"
+    kind: Kind = "factor"
     pair: bool = False
     mark: str | None = None
+    designed_only: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.name or set(self.name) & set(", \n\t") or self.name.endswith(".py"):
+            raise ValueError(f"a factor's name must be one word without a comma (got {self.name!r})")
+        for field, value, known in (
+            ("explains", self.explains, get_args(Explains)),
+            ("kind", self.kind, get_args(Kind)),
+        ):
+            if value not in known:
+                raise ValueError(f"{self.name}: `{field}` must be one of {', '.join(known)} (got {value!r})")
 
 
 def factor(
@@ -45,9 +62,10 @@ def factor(
     higher_is_better: bool,
     explains: Explains,
     source: str = "ours",
-    kind: Literal["baseline", "factor"] = "factor",
+    kind: Kind = "factor",
     pair: bool = False,
     mark: str | None = None,
+    designed_only: bool = False,
 ) -> Callable[[S], S]:
     """Declare a function to be a factor. The function itself is returned, and stays an ordinary function.
 
@@ -60,7 +78,8 @@ def factor(
     """
 
     def declare(score: S) -> S:
-        score.factor = Factor(name, score, higher_is_better, explains, source, kind, pair, mark)  # type: ignore[attr-defined]
+        declared = Factor(name, score, higher_is_better, explains, source, kind, pair, mark, designed_only)
+        score.factor = declared  # type: ignore[attr-defined]
         return score
 
     return declare
@@ -82,8 +101,14 @@ def factors_in(*modules: ModuleType) -> dict[str, Factor]:
 
 
 def add(registry: dict[str, Factor], new: Factor) -> None:
-    """Put a factor into a registry; the same factor twice is fine, two factors of one name are not."""
-    old = registry.setdefault(new.name, new)
+    """Put a factor into a registry; the same factor twice is fine, two factors of one name, in any case, are not.
+
+    Raises:
+        ValueError: the name is taken; both owners are named.
+    """
+    taken = {name.casefold(): factor for name, factor in registry.items()}
+    old = taken.get(new.name.casefold(), new)
     if old is not new:
-        owners = " and ".join(f"{f.score.__module__}.{f.score.__qualname__}" for f in (old, new))
+        owners = " and ".join(f"{f.score.__qualname__} in {f.score.__module__}" for f in (old, new))
         raise ValueError(f"two factors are named {new.name}: {owners}")
+    registry[new.name] = new

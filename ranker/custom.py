@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
@@ -17,20 +17,27 @@ from ranker.errors import UsageError, look_up
 GROUP = "rank_models.factors"
 """The entry point group of packages with factors: each entry point names a module."""
 
+RESERVED = ("RANDOM", "GUESS", "ACC+TIES", "ACC+FACTOR")
+"""Methods that a report has beside the factors."""
+
 
 def available() -> dict[str, Factor]:
     """Built-in factors and those of installed packages, by name.
 
     Raises:
-        UsageError: a package cannot be imported, or claims a name that is taken.
+        UsageError: a package cannot be imported, defines no factor, or claims a name that is taken.
     """
     registry = dict(BUILTIN)
     for point in metadata.entry_points(group=GROUP):
+        package = f"the package {point.dist.name!r}" if point.dist else "a package"
+        where = f"{package}, entry point {point.name!r} of {GROUP!r}"
         try:
             module = point.load()
         except Exception as error:  # another package's code may raise anything
-            raise UsageError(f"the factors of the package {point.value!r} cannot be loaded: {error}") from error
-        _extend(registry, factors_in(module))
+            raise UsageError(f"{where}: {point.value} cannot be loaded: {type(error).__name__}: {error}") from error
+        if not isinstance(module, ModuleType):
+            raise UsageError(f"{where}: it must name a module with factors (got {point.value})")
+        _extend(registry, _factors(module, where), where)
     return registry
 
 
@@ -49,41 +56,54 @@ def choose(names: Sequence[str]) -> list[Factor]:
         ['ACC', 'INDEX-DIFF']
     """
     registry = available()
-    files = [name for name in names if name.endswith(".py")]
+    files = dict.fromkeys(Path(name).resolve() for name in names if name.endswith(".py"))
     plain = [name for name in names if not name.endswith(".py")]
     own: dict[str, Factor] = {}
     for file in files:
-        found = factors_in(_module(Path(file)))
-        if not found:
-            raise UsageError(f"`--factors`: {file} defines no factor; a factor is a function under `@factor(...)`")
-        _extend(registry, found)
-        _extend(own, found)
+        found = _factors(_module(file), f"`--factors`: {file}")
+        _extend(registry, found, "`--factors`")
+        own.update(found)
     if not plain:
         return list(registry.values())
     chosen = {factor.name: factor for factor in (look_up("factor", name, registry) for name in plain)}
     return list({**chosen, **own}.values())
 
 
-def _extend(registry: dict[str, Factor], found: dict[str, Factor]) -> None:
+def _factors(module: ModuleType, where: str) -> dict[str, Factor]:
+    """The factors of a user's module; there must be one."""
+    try:
+        found = factors_in(module)
+    except ValueError as error:
+        raise UsageError(f"{where}: {error}") from error
+    if not found:
+        raise UsageError(f"{where}: {module.__name__} defines no factor; a factor is a function under `@factor(...)`")
+    return found
+
+
+def _extend(registry: dict[str, Factor], found: dict[str, Factor], where: str) -> None:
+    """Put a user's factors beside the others, whose names they may not take."""
     for factor in found.values():
+        if factor.name.upper() in RESERVED:
+            raise UsageError(f"{where}: {factor.name} is a method of every report; name the factor otherwise")
         try:
             add(registry, factor)
         except ValueError as error:
-            raise UsageError(f"`--factors`: {error}") from error
+            raise UsageError(f"{where}: {error}") from error
 
 
 def _module(file: Path) -> ModuleType:
-    """Run a file as a module of its own. It is code, and is trusted as such."""
-    name = f"rank_models_own_{file.stem}_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}"
-    spec = importlib.util.spec_from_file_location(name, file)
+    """Run a file as a module of its own, named by its path. It is code, and is trusted as such."""
+    spec = importlib.util.spec_from_file_location(str(file), file)
     if spec is None or spec.loader is None or not file.is_file():
         raise UsageError(f"`--factors`: there is no file {file}")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and type hints in the file look their module up
+    sys.modules[str(file)] = module  # dataclasses and type hints in the file look their module up
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        raise UsageError(f"`--factors`: {file}, line {error.lineno}: {error.msg}") from error
-    except Exception as error:  # a user's file may raise anything
-        raise UsageError(f"`--factors`: {file} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise UsageError(f"`--factors`: {error.filename}, line {error.lineno}: {error.msg}") from error
+    except (Exception, SystemExit) as error:  # a user's file may raise anything
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+        place = f"{file}, line {lines[-1]}" if lines else str(file)
+        raise UsageError(f"`--factors`: {place}: {type(error).__name__}: {error}") from error
     return module

@@ -54,7 +54,7 @@ def draws(rng: np.random.Generator, examples: int, size: int, count: int) -> Int
 
 def defined(values: Floats) -> Bools:
     """(F, N) where every model has a score: an example that is undefined for one model leaves the method for all."""
-    return ~np.isnan(values).any(axis=0)
+    return np.asarray(~np.isnan(values).any(axis=0))
 
 
 def means(values: Floats, rows: Ints) -> Floats:
@@ -78,7 +78,7 @@ def means(values: Floats, rows: Ints) -> Floats:
     by_example = np.ascontiguousarray(np.where(usable, values, 0.0).reshape(-1, examples).T)
     sums = _sums(by_example, rows).T.reshape(models, methods, len(rows))
     if usable.all():
-        return sums / rows.shape[1]
+        return np.asarray(sums / rows.shape[1])
     counts = _sums(np.ascontiguousarray(usable.T, dtype=np.float64), rows).T
     return np.asarray(sums / np.maximum(counts, 1.0))
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ranker import engine, intervals
-from ranker.engine import Floats
+from ranker.agreement import MANY, Agreement, Draws, Plan, few_shot_accuracies, measure
+from ranker.engine import Bools, Floats, Ints
 from ranker.errors import UsageError
-from ranker.ranking import Kind, MethodResult, ModelResult, PairResult, Ranking
+from ranker.ranking import MethodResult, ModelResult, PairResult, Ranking
 from ranker.score import ScoreTable
 
-INTERVAL_DRAWS = 20_000
-"""Draws behind every interval, and behind methods that are no means where the others are exact: their own noise is
-then below a tenth of what the examples contribute."""
+CURVE = (1, 2, 3, 5, 10, 20, 50)
+"""The probe sizes of the learning curve."""
 
 EQUAL = 1e-12
 """OOD accuracies this close are equal."""
@@ -25,7 +26,7 @@ def evaluate(
     table: ScoreTable,
     *,
     probe: int = 10,
-    draws: int | Literal["exact"] = 500,
+    draws: Draws = "exact",
     seed: int = 0,
     ood: str = "",
     suite: str = "",
@@ -33,6 +34,7 @@ def evaluate(
     families: Sequence[str] | None = None,
     designed: str | None = None,
     near: float = 0.1,
+    curve: Sequence[int] = CURVE,
     failures: Mapping[str, str] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Ranking:
@@ -41,108 +43,28 @@ def evaluate(
     Args:
         table: the scores, with known OOD accuracies.
         probe: K.
-        draws: B, or "exact".
-        seed: of the draws.
+        draws: B, or "exact": all draws there are, for the methods that are means.
+        seed: of the draws, and of what has to be drawn even where the rest is exact.
         ood, suite, attribution: names, kept in the result.
         families: (M,) each model's architecture, in the order of the table; splits the pairs.
         designed: the factor designed for the set.
         near: OOD accuracies less than this apart make a near pair.
+        curve: probe sizes of the learning curve; those above N are left out.
         failures, provenance: kept in the result.
 
     Raises:
         UsageError: K does not fit the population, fewer than two models, or no two that differ in OOD accuracy.
         ValueError: the table holds no OOD accuracies.
     """
-    if table.ood_accuracy is None:
-        raise ValueError("an evaluation needs the models' OOD accuracies; without them, decide")
     check(table, probe, ood)
-    order = np.argsort(-table.ood_accuracy, kind="stable")
-    truth = table.ood_accuracy[order]
-    first, second = engine.pairs(len(truth)).T
-    gap = truth[first] - truth[second]
-    decided = gap > EQUAL
-    if not decided.any():
-        raise UsageError("no two models differ in OOD accuracy; there is no order to find")
-    signs = np.array([1.0 if method.higher_is_better else -1.0 for method in table.methods])
-    values = table.values[order] * signs[:, None]
+    truth = _Truth.of(table, families, near)
+    values = turned(table)[truth.order]
+    plan = Plan.of(table.methods, designed)
     rng = np.random.default_rng(seed)
-    count = INTERVAL_DRAWS if draws == "exact" else draws
-    rows = engine.draws(rng, values.shape[2], probe, max(count, INTERVAL_DRAWS))
-
-    def with_random(means: Floats) -> Floats:
-        return np.concatenate([means, rng.random((len(truth), 1, means.shape[2]))], axis=1)
-
-    simulation = engine.simulate(values, rows[:count], decided, with_random)
-    names = [method.name for method in table.methods] + ["RANDOM"]
-    kinds: list[Kind] = [method.kind for method in table.methods] + ["baseline"]
-    accuracy = simulation.beats[decided].mean(axis=0)
-    wide = simulation if count == len(rows) else engine.simulate(values, rows, decided, with_random)
-    low, high = _interval(accuracy, wide.success, simulation.success, rows, values.shape[2], (0.0, 1.0))
-    half = intervals.over_models(simulation.beats, decided, len(truth))
-    acc = names.index("ACC") if "ACC" in names else None
-    if acc is not None:
-        difference = accuracy - accuracy[acc]
-        vs_low, vs_high = _interval(
-            difference,
-            wide.success - wide.success[acc],
-            simulation.success - simulation.success[acc],
-            rows,
-            values.shape[2],
-            (-1.0, 1.0),
-        )
-    ranks = engine.expected_ranks(simulation.beats, len(truth))
-    same = None if families is None else np.array(families, dtype=object)[order]
-
-    def optional(value: float) -> float | None:
-        return None if np.isnan(value) else float(value)
-
-    methods = tuple(
-        MethodResult(
-            name=name,
-            kind=kinds[f],
-            few_shot_accuracy=float(accuracy[f]),
-            ci_low=float(low[f]),
-            ci_high=float(high[f]),
-            models_low=optional(max(accuracy[f] - half[f], 0.0)),
-            models_high=optional(min(accuracy[f] + half[f], 1.0)),
-            vs_acc=None if acc is None else float(difference[f]),
-            vs_acc_low=None if acc is None else float(vs_low[f]),
-            vs_acc_high=None if acc is None else float(vs_high[f]),
-            designed=name == designed,
-            dropped=dict(table.dropped.get(name, {})),
-        )
-        for f, name in enumerate(names)
-    )
-    ordered = [table.models[m] for m in order]
-    models = tuple(
-        ModelResult(
-            name=ordered[m],
-            family="" if same is None else str(same[m]),
-            ood_accuracy=float(truth[m]),
-            rank=1 + int((truth > truth[m] + EQUAL).sum()),
-            scores={
-                method.name: optional(_mean(table.values[order[m], f], engine.defined(table.values)[f]))
-                for f, method in enumerate(table.methods)
-            },
-            expected_rank={name: float(ranks[m, f]) for f, name in enumerate(names)},
-        )
-        for m in range(len(order))
-    )
-    pair_results = tuple(
-        PairResult(
-            a=ordered[first[p]],
-            b=ordered[second[p]],
-            method=name,
-            accuracy=float(simulation.beats[p, f]),
-            accuracy_a=float(truth[first[p]]),
-            accuracy_b=float(truth[second[p]]),
-            gap=float(gap[p]),
-            near=bool(gap[p] < near),
-            same_family=None if same is None else bool(same[first[p]] == same[second[p]]),
-        )
-        for p in np.flatnonzero(decided)
-        for f, name in enumerate(names)
-    )
+    measured, drawn = measure(values, plan, probe, draws, truth.decided, rng)
+    sizes = [size for size in curve if size <= len(table.examples)]
+    curves = {size: few_shot_accuracies(values, plan, size, truth.decided, rng) for size in sizes}
+    measured = measured.with_coins(["RANDOM", "GUESS"] if "across-family" in truth.splits else ["RANDOM"])
     return Ranking(
         mode="evaluation",
         ood=ood,
@@ -152,18 +74,23 @@ def evaluate(
         draws=draws,
         seed=seed,
         table=table,
-        models=models,
-        methods=methods,
-        pair_results=pair_results,
-        tied_pairs=int((~decided).sum()),
+        models=_models(table, truth, measured),
+        methods=_methods(table, truth, measured, curves, designed),
+        pair_results=_pairs(table, truth, measured, near),
+        tied_pairs=int((~truth.decided).sum()),
         near=near,
         failures=dict(failures or {}),
+        notes=tuple(_notes(table, truth, measured, drawn)),
         provenance=dict(provenance or {}),
     )
 
 
 def check(table: ScoreTable, probe: int, ood: str) -> None:
-    """Refuse a K that does not fit the examples, and a single model."""
+    """Refuse a K that does not fit the examples, and a single model.
+
+    Raises:
+        UsageError: either.
+    """
     if len(table.models) < 2:
         raise UsageError(f"a ranking needs at least two models (got {len(table.models)}); name more with `--models`")
     if not 1 <= probe <= len(table.examples):
@@ -171,17 +98,174 @@ def check(table: ScoreTable, probe: int, ood: str) -> None:
         raise UsageError(f"`--probe` must be between 1 and {len(table.examples)}, {size} (got {probe})")
 
 
-def _mean(row: Floats, usable: np.ndarray) -> float:
-    return float(row[usable].mean()) if usable.any() else float("nan")
+def turned(table: ScoreTable) -> Floats:
+    """(M, F, N) the scores, signed so that higher is better."""
+    signs = np.array([1.0 if method.higher_is_better else -1.0 for method in table.methods])
+    return np.asarray(table.values * signs[:, None])
 
 
-def _interval(
-    estimate: Floats,
-    wide: Floats,
-    drawn: Floats,
-    rows: np.ndarray,
-    examples: int,
-    limits: tuple[float, float],
-) -> tuple[Floats, Floats]:
-    variance = intervals.population_variance(wide, rows, examples) + drawn.var(axis=1) / drawn.shape[1]
-    return intervals.interval(estimate, variance, *limits)
+@dataclass(frozen=True)
+class _Truth:
+    """The models in their true order, best first, and their pairs.
+
+    Attributes:
+        order: (M,) index into the table.
+        accuracy: (M,) OOD accuracies, falling.
+        gap: (P,) difference of OOD accuracies.
+        decided: (P,) pairs that have a true order.
+        families: (M,) or None where not known.
+        splits: part of the pairs -> (P,) which are in it; parts without a decided pair are left out.
+    """
+
+    order: Ints
+    accuracy: Floats
+    gap: Floats
+    decided: Bools
+    families: tuple[str, ...] | None
+    splits: Mapping[str, Bools]
+
+    @classmethod
+    def of(cls, table: ScoreTable, families: Sequence[str] | None, near: float) -> _Truth:
+        if table.ood_accuracy is None:
+            raise ValueError("an evaluation needs the models' OOD accuracies; without them, decide")
+        order = np.argsort(-table.ood_accuracy, kind="stable")
+        accuracy = table.ood_accuracy[order]
+        first, second = engine.pairs(len(order)).T
+        gap = accuracy[first] - accuracy[second]
+        decided = gap > EQUAL
+        if not decided.any():
+            raise UsageError("no two models differ in OOD accuracy; there is no order to find")
+        splits = {"near": gap < near, "far": gap >= near}
+        if families is not None:
+            same = np.array(families, dtype=object)[order]
+            alike = np.array(same[first] == same[second], dtype=np.bool_)
+            splits |= {"within-family": alike, "across-family": ~alike}
+        return cls(
+            order=order,
+            accuracy=accuracy,
+            gap=gap,
+            decided=decided,
+            families=None if families is None else tuple(families[int(m)] for m in order),
+            splits={name: part & decided for name, part in splits.items() if (part & decided).any()},
+        )
+
+
+def _methods(
+    table: ScoreTable,
+    truth: _Truth,
+    measured: Agreement,
+    curves: Mapping[int, Mapping[str, float]],
+    designed: str | None,
+) -> tuple[MethodResult, ...]:
+    accuracy = measured.beats[truth.decided].mean(axis=0)
+    low, high = intervals.of_accuracy(accuracy, intervals.variance(measured.influence, measured.noise))
+    half = intervals.over_models(measured.beats, truth.decided, len(truth.order))
+    versus = _versus_acc(measured, accuracy)
+    return tuple(
+        MethodResult(
+            name=name,
+            kind=measured.kinds[f],
+            few_shot_accuracy=float(accuracy[f]),
+            ci_low=float(low[f]),
+            ci_high=float(high[f]),
+            models_low=_optional(max(accuracy[f] - half[f], 0.0)),
+            models_high=_optional(min(accuracy[f] + half[f], 1.0)),
+            vs_acc=versus[f][0],
+            vs_acc_low=versus[f][1],
+            vs_acc_high=versus[f][2],
+            designed=name == designed,
+            dropped=dict(table.dropped.get(name, {})),
+            curve={size: found.get(name, 0.5) for size, found in curves.items()},
+            splits={part: float(measured.beats[rows, f].mean()) for part, rows in truth.splits.items()},
+        )
+        for f, name in enumerate(measured.names)
+    )
+
+
+def _versus_acc(measured: Agreement, accuracy: Floats) -> list[tuple[float | None, float | None, float | None]]:
+    """Of each method its difference to ACC, and the ends of the 95 % interval of that."""
+    acc = measured.acc
+    if acc is None:
+        return [(None, None, None)] * len(accuracy)
+    difference = accuracy - accuracy[acc]
+    variance = intervals.variance(measured.influence - measured.influence[acc], measured.noise_vs_acc)
+    low, high = intervals.of_difference(difference, variance)
+    return [(float(d), float(a), float(b)) for d, a, b in zip(difference, low, high, strict=True)]
+
+
+def _models(table: ScoreTable, truth: _Truth, measured: Agreement) -> tuple[ModelResult, ...]:
+    ranks = engine.expected_ranks(measured.beats, len(truth.order))
+    usable = engine.defined(table.values)
+    return tuple(
+        ModelResult(
+            name=table.models[row],
+            family="" if truth.families is None else truth.families[m],
+            ood_accuracy=float(truth.accuracy[m]),
+            rank=1 + int((truth.accuracy > truth.accuracy[m] + EQUAL).sum()),
+            scores={
+                method.name: float(table.values[row, f, usable[f]].mean()) if usable[f].any() else None
+                for f, method in enumerate(table.methods)
+            },
+            expected_rank={name: float(ranks[m, f]) for f, name in enumerate(measured.names)},
+        )
+        for m, row in enumerate(truth.order)
+    )
+
+
+def _pairs(table: ScoreTable, truth: _Truth, measured: Agreement, near: float) -> tuple[PairResult, ...]:
+    names = [table.models[row] for row in truth.order]
+    pairs = engine.pairs(len(names))
+    return tuple(
+        PairResult(
+            a=names[a],
+            b=names[b],
+            method=name,
+            accuracy=float(measured.beats[p, f]),
+            accuracy_a=float(truth.accuracy[a]),
+            accuracy_b=float(truth.accuracy[b]),
+            gap=float(truth.gap[p]),
+            near=bool(truth.gap[p] < near),
+            same_family=None if truth.families is None else truth.families[a] == truth.families[b],
+        )
+        for p, (a, b) in enumerate(pairs)
+        if truth.decided[p]
+        for f, name in enumerate(measured.names)
+    )
+
+
+def _notes(table: ScoreTable, truth: _Truth, measured: Agreement, drawn: Mapping[str, int]) -> list[str]:
+    """What a reader of the numbers has to know."""
+    notes = [
+        f"{name}: {count} of {len(truth.gap)} pairs are from {MANY} draws; no grid is fine enough for the exact sum."
+        for name, count in drawn.items()
+    ]
+    constant = (measured.beats == 0.5).all(axis=0)
+    for f, method in enumerate(table.methods):
+        if constant[measured.names.index(method.name)]:
+            why = "is defined on no example" if np.isnan(table.values[:, f]).any(axis=0).all() else "ties all models"
+            notes.append(f"{method.name} {why}; it counts as a coin.")
+    if len(set(table.labels)) == 1:
+        notes.append("All examples have the same label; a model that always says it looks perfect.")
+    if "GUESS" in measured.names:
+        low, high = _guess_range(truth)
+        notes.append(
+            "GUESS prefers one model, picked blindly, in every draw: 50 % over all picks, "
+            f"{low:.0%} to {high:.0%} of the pairs by the pick."
+        )
+    return notes
+
+
+def _guess_range(truth: _Truth) -> tuple[float, float]:
+    """The share of pairs that a fixed preference for one model gets right: for the worst and for the best pick.
+
+    Pairs without that model are a coin each.
+    """
+    pairs = engine.pairs(len(truth.order))[truth.decided]
+    shares = [
+        0.5 + ((pairs[:, 0] == m).sum() - (pairs[:, 1] == m).sum()) / (2 * len(pairs)) for m in range(len(truth.order))
+    ]
+    return float(min(shares)), float(max(shares))
+
+
+def _optional(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

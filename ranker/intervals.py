@@ -3,7 +3,8 @@
 Two questions, two intervals:
 
 - *Would another population of N examples from the same domain have given this few-shot accuracy?* The models stay, the
-  examples vary: `population_variance`, by the infinitesimal jackknife.
+  examples vary: `variance` of the examples' influences (the infinitesimal jackknife), then `of_accuracy`, or
+  `of_difference` for a method minus ACC, whose influences are subtracted example by example and so stay paired.
 - *Would other models of this kind have given it?* The examples stay, the models vary: `over_models`, by leaving out
   one model at a time, since pairs that share a model are not independent.
 
@@ -14,47 +15,74 @@ from __future__ import annotations
 
 import numpy as np
 
-from ranker.engine import Floats, Ints, pairs
+from ranker.engine import Bools, Floats, Ints, pairs
 
 Z95 = 1.959963984540054
 """The 97.5 % quantile of the normal distribution."""
 
 
-def population_variance(success: Floats, rows: Ints, examples: int) -> Floats:
-    """The variance of each method's few-shot accuracy over populations of N examples.
+def drawn_influence(success: Floats, rows: Ints, examples: int) -> Floats:
+    """Estimate how much each example weighs in a few-shot accuracy, from draws.
 
-    The few-shot accuracy is a mean over draws, so its derivative with respect to the weight of example i is
-    U_i = N Cov(c_i, s), with c_i how often i occurs in a draw and s the draw's success. The variance is
-    sum U_i^2 / N^2; what the noise of B draws adds to it, K Var(s) / B, is taken off. For the difference of two
-    methods pass the difference of their successes.
+    U_i = N Cov(c_i, s), with c_i how often example i occurs in a draw and s the draw's success. The noise of B draws
+    adds K Var(s) / B to the variance that follows from it, which is to be taken off again. What can be computed from
+    all draws at once is better had from `ranker.exact.influence`.
 
     Args:
-        success: (F, B) share of pairs in the right order in each draw.
+        success: (F, B) share of pairs in the right order in each draw, or a difference of two such shares.
         rows: (B, K) the draws.
         examples: N.
 
     Returns:
-        (F,) variances, at least 0.
+        (F, N) derivatives of the mean success with respect to the weight of each example.
 
     Source: Efron 2014, "Estimation and accuracy after model selection", section 3; the correction: Wager, Hastie,
     Efron 2014, "Confidence intervals for random forests", section 2.
     """
-    count, size = rows.shape
+    size = rows.shape[1]
     centred = success - success.mean(axis=1, keepdims=True)
-    influence = np.stack(
-        [np.bincount(rows.ravel(), weights=np.repeat(row, size), minlength=examples) / count for row in centred]
-    )
-    noise = size * centred.var(axis=1) / count
-    return np.maximum((influence**2).sum(axis=1) - noise, 0.0)
+    sums = [np.bincount(rows.ravel(), weights=np.repeat(row, size), minlength=examples) for row in centred]
+    return np.asarray(np.reshape(sums, (len(success), examples)) * (examples / len(rows)))
 
 
-def interval(estimate: Floats, variance: Floats, low: float, high: float) -> tuple[Floats, Floats]:
-    """The 95 % interval, estimate -+ 1.96 standard errors, cut at what is possible."""
+def variance(influence: Floats, noise: Floats) -> Floats:
+    """The variance of an estimate over populations of N examples: sum U_i^2 / N^2, and what draws add or have added.
+
+    Args:
+        influence: (F, N) derivatives U_i with respect to the examples' weights.
+        noise: (F,) a variance on top (of the draws), or to be taken off (the noise in U).
+
+    Returns:
+        (F,) variances, at least 0.
+
+    Source: Efron 1982, "The jackknife, the bootstrap and other resampling plans", chapter 6.
+    """
+    return np.asarray(np.maximum((influence**2).sum(axis=1) / influence.shape[1] ** 2 + noise, 0.0))
+
+
+def of_accuracy(estimate: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    """The 95 % interval of an accuracy, symmetric in its log-odds, so that it stays between 0 and 1.
+
+    An accuracy of exactly 0 or 1 has no variance to go by, and gets an interval without width.
+
+    Example:
+        >>> [round(float(end[0]), 3) for end in of_accuracy(np.array([0.97]), np.array([0.01**2]))]
+        [0.943, 0.984]
+    """
+    inside = (estimate > 0) & (estimate < 1)
+    share = np.where(inside, estimate, 0.5)
+    margin = np.exp(Z95 * np.sqrt(variance) / (share * (1 - share)))
+    low, high = share / (share + (1 - share) * margin), share / (share + (1 - share) / margin)
+    return np.where(inside, low, estimate), np.where(inside, high, estimate)
+
+
+def of_difference(estimate: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    """The 95 % interval of a difference of two accuracies, estimate -+ 1.96 standard errors, cut at -1 and 1."""
     margin = Z95 * np.sqrt(variance)
-    return np.clip(estimate - margin, low, high), np.clip(estimate + margin, low, high)
+    return np.clip(estimate - margin, -1.0, 1.0), np.clip(estimate + margin, -1.0, 1.0)
 
 
-def over_models(accuracy: Floats, decided: np.ndarray, models: int) -> Floats:
+def over_models(accuracy: Floats, decided: Bools, models: int) -> Floats:
     """The half-width of the 95 % interval of a mean over pairs, over the choice of the models.
 
     The jackknife that leaves out one model with all its pairs, with a t quantile of M - 1 degrees of freedom; nan
@@ -76,5 +104,5 @@ def over_models(accuracy: Floats, decided: np.ndarray, models: int) -> Floats:
     if models < 3 or not all(kept.any() for kept in without):
         return np.full(accuracy.shape[1], np.nan)
     left = np.stack([accuracy[kept].mean(axis=0) for kept in without])
-    variance = (models - 1) / models * ((left - left.mean(axis=0)) ** 2).sum(axis=0)
-    return np.asarray(stdtrit(models - 1, 0.975) * np.sqrt(variance))
+    spread = (models - 1) / models * ((left - left.mean(axis=0)) ** 2).sum(axis=0)
+    return np.asarray(stdtrit(models - 1, 0.975) * np.sqrt(spread))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from factors import BUILTIN, Factor
+from factors import BUILTIN, Attributions, Example, Factor
 from ranker import suites
 from ranker.backends import SETTINGS, Settings
 from ranker.errors import ModelError, UsageError, look_up
 from ranker.measure import Advance, ModelOptions, Subject
 from ranker.ood import OODSet, load, sample
-from ranker.score import ModelScores, Target, applicable, assemble, score_model
+from ranker.score import ModelScores, ScoreTable, Target, applicable, assemble, score_model
 from ranker.suites import Suite
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from ranker.store import Store
 
 log = logging.getLogger(__name__)
+
+VERSIONED = ("rank-models", "torch", "transformers", "numpy")
+"""The packages whose versions stand in a ranking's provenance."""
 
 Progress = Callable[[str, int], AbstractContextManager[Advance]]
 """Opens a stage (its label, its number of examples); gives the function that is told of examples done."""
@@ -81,61 +84,113 @@ def rank(
 
     suite = models if isinstance(models, Suite) else suites.load([str(model) for model in models])
     ood = examples if isinstance(examples, OODSet) else load(examples)
-    settings = settings or look_up("attribution backend", attribution, SETTINGS)()
     population = sample(ood, ood.population)
     if not 1 <= probe <= len(population):
         raise UsageError(f"`--probe` must be between 1 and {len(population)}, the size of {ood.name} (got {probe})")
-    if attribution == "none":
-        factors = [factor for factor in factors if factor.kind == "baseline"]
-    kept, left_out = applicable(factors, population, ood.task)
-    accuracy: dict[str, float] = {}
-    scores: dict[str, ModelScores] = {}
-    failures: dict[str, str] = {}
-    quality: dict[str, dict[str, int]] = {}
-    for model in suite.models:
-        subject = Subject(model, ood.task, options, store)
-        try:
-            right = ood_accuracy(subject, ood, progress)
-            with progress(f"{model.name}: {attribution}", len(population)) as advance:
-                rows = subject.rows(population, attribution, settings, advance)
-        except ModelError as error:
-            failures[model.name] = str(error)
-            log.error("%s is left out: %s", model.name, error)
-            continue
-        accuracy[model.name] = right
-        scores[model.name] = score_model(rows, population, kept, ood.task, target)
-        quality[model.name] = {
-            "over_tolerance": sum(not settings.accepts(row) for row in rows),
-            "truncated": sum(
-                len(row.tokens) > 0 and len(row.word_scores) < len(example.words)
-                for row, example in zip(rows, population, strict=True)
-            ),
-        }
-    if len(scores) < 2:
-        raise ModelError(f"nothing to rank: {len(failures)} of {len(suite.models)} models failed")
-    families = {model.name: model.family for model in suite.models}
+    study = Study(attribution, settings, tuple(factors), target, options, store, progress)
+    scored = study.of(suite, ood, population)
     return evaluate(
-        assemble(scores, population, kept, accuracy),
+        scored.table,
         probe=probe,
         draws=draws,
         seed=seed,
         ood=ood.name,
         suite=suite.name,
         attribution=attribution,
-        families=[families[name] for name in scores] if any(families.values()) else None,
+        families=scored.families,
         designed=ood.designed,
-        failures=failures,
-        provenance={
-            "data": {"origin": ood.origin, "rows": len(ood.examples), "fingerprint": ood.fingerprint},
-            "population": len(population),
-            "settings": asdict(settings),
-            "target": target,
-            "dtype": options.dtype,
-            "left_out": left_out,
-            "quality": quality,
-            "versions": {name: metadata.version(name) for name in ("rank-models", "torch", "transformers", "numpy")},
-        },
+        failures=scored.failures,
+        provenance=scored.provenance,
     )
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What the models of a suite scored.
+
+    Attributes:
+        table: the scores of the models that could be measured.
+        families: their families, in the order of the table; None where no family is known.
+        failures: model -> why it could not be measured.
+        provenance: what the numbers were made from.
+    """
+
+    table: ScoreTable
+    families: tuple[str, ...] | None
+    failures: Mapping[str, str]
+    provenance: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is asked of every model: see `rank` for the fields."""
+
+    attribution: str
+    settings: Settings | None
+    factors: tuple[Factor, ...]
+    target: Target
+    options: ModelOptions
+    store: Store | None
+    progress: Progress
+
+    def of(self, suite: Suite, ood: OODSet, population: Sequence[Example]) -> Scored:
+        """Score every model of a suite on the population, and measure its accuracy on the whole set.
+
+        Raises:
+            UsageError: an unknown backend.
+            ModelError: fewer than two models could be measured.
+            StoreError: the store cannot be read or written.
+        """
+        settings = self.settings or look_up("attribution backend", self.attribution, SETTINGS)()
+        baselines = [factor for factor in self.factors if factor.kind == "baseline"]
+        wanted = baselines if self.attribution == "none" else self.factors
+        factors, left_out = applicable(wanted, population, ood.task, ood.designed)
+        accuracy: dict[str, float] = {}
+        scores: dict[str, ModelScores] = {}
+        quality: dict[str, dict[str, int]] = {}
+        failures: dict[str, str] = {}
+        for model in suite.models:
+            subject = Subject(model, ood.task, self.options, self.store)
+            try:
+                right = ood_accuracy(subject, ood, self.progress)
+                with self.progress(f"{model.name}: {self.attribution}", len(population)) as advance:
+                    rows = subject.rows(population, self.attribution, settings, advance)
+            except ModelError as error:
+                failures[model.name] = str(error)
+                log.error("%s is left out: %s", model.name, error)
+                continue
+            accuracy[model.name] = right
+            scores[model.name] = score_model(rows, population, factors, ood.task, self.target)
+            quality[model.name] = quality_of(rows, population, settings)
+        if len(scores) < 2:
+            raise ModelError(f"nothing to rank: {len(failures)} of {len(suite.models)} models failed")
+        families = {model.name: model.family for model in suite.models}
+        return Scored(
+            table=assemble(scores, population, factors, accuracy),
+            families=tuple(families[name] for name in scores) if any(families.values()) else None,
+            failures=failures,
+            provenance={
+                "data": {"origin": ood.origin, "rows": len(ood.examples), "fingerprint": ood.fingerprint},
+                "population": len(population),
+                "settings": asdict(settings),
+                "target": self.target,
+                "dtype": self.options.dtype,
+                "left_out": left_out,
+                "quality": quality,
+                "versions": {name: metadata.version(name) for name in VERSIONED},
+            },
+        )
+
+
+def quality_of(rows: Sequence[Attributions], population: Sequence[Example], settings: Settings) -> dict[str, int]:
+    """How many of a model's rows are worse than they should be: over the error tolerance, or cut at its limit."""
+    return {
+        "over_tolerance": sum(not settings.accepts(row) for row in rows),
+        "truncated": sum(
+            len(row.tokens) > 0 and len(row.word_scores) < len(example.words)
+            for row, example in zip(rows, population, strict=True)
+        ),
+    }
 
 
 def plan(

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 
+_Cells = tuple[str, ...]
+
 Kind = Literal["baseline", "factor", "combined"]
 Mode = Literal["evaluation", "decision"]
 
@@ -108,24 +110,30 @@ class PairResult:
 class Decision:
     """What K labelled rows say about models whose truth is not known. Models are in the predicted order, best first.
 
+    The order is the method's; every probability and interval is about accuracy in the domain, from who was right on
+    which row: see `ranker.decision`.
+
     Attributes:
         method: what the order was made by.
         models: (M,) names.
-        scores: (M,) the method's score of each model on the rows.
-        low, high: (M,) 95 % interval of the model's mean score in the domain; None for a method that is no mean.
-        p_best: (M,) probability that no other model is better.
-        p_beats: (M, M) probability that the model of the row is better than that of the column; the diagonal is 1/2.
+        scores: (M,) the method's score of each model on the rows, in its own unit; ACC's for ACC+TIES.
+        accuracy: (M,) share of the rows that the model was right on.
+        low, high: (M,) 95 % interval of the model's accuracy in the domain.
+        p_best: (M,) probability that no other model is more accurate in the domain.
+        p_beats: (M, M) probability that the model of the row is more accurate than that of the column; 1/2 on the
+            diagonal.
         groups: runs of the order within which no two models can be told apart; a model may stand in two of them.
-        more_labels: (M, M) how many more labels it would take to tell the two apart if they go on to disagree as
-            they did; 0 where they are told apart already, None where no number would do.
+        more_labels: (M, M) how many more labels would tell the two apart, with 90 % probability, if they go on to
+            disagree as they did; 0 where they are told apart already, None where no number would do.
         level: the probability at which two models count as told apart.
     """
 
     method: str
     models: tuple[str, ...]
-    scores: tuple[float, ...]
-    low: tuple[float | None, ...]
-    high: tuple[float | None, ...]
+    scores: tuple[float | None, ...]
+    accuracy: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
     p_best: tuple[float, ...]
     p_beats: tuple[tuple[float, ...], ...]
     groups: tuple[tuple[str, ...], ...]
@@ -261,25 +269,27 @@ class Ranking:
 
     def _repr_html_(self) -> str:
         """The methods (evaluation) or models (decision) as a small table, for notebooks."""
-        if self.decision is None:
-            head = ("method", "few-shot accuracy", "95 % interval", "minus ACC")
-            rows = [
-                (m.name, f"{m.few_shot_accuracy:.1%}", f"{m.ci_low:.1%} to {m.ci_high:.1%}", _signed(m.vs_acc))
-                for m in self.methods
-            ]
-        else:
-            head = ("model", self.decision.method, "P(best)")
-            rows = [
-                (name, f"{score:.3f}", f"{p:.0%}")
-                for name, score, p in zip(
-                    self.decision.models, self.decision.scores, self.decision.p_best, strict=True
-                )
-            ]
+        head, rows = self._methods_html() if self.decision is None else self._decision_html(self.decision)
         title = html.escape(f"{self.suite} on {self.ood}, K = {self.probe}")
         return f"<table><caption>{title}</caption>{_row('th', head)}{''.join(_row('td', row) for row in rows)}</table>"
 
+    def _methods_html(self) -> tuple[_Cells, list[_Cells]]:
+        head = ("method", "few-shot accuracy", "95 % interval", "minus ACC")
+        return head, [
+            (m.name, f"{m.few_shot_accuracy:.1%}", f"{m.ci_low:.1%} to {m.ci_high:.1%}", _signed(m.vs_acc))
+            for m in self.methods
+        ]
 
-def _row(tag: str, cells: tuple[str, ...]) -> str:
+    def _decision_html(self, found: Decision) -> tuple[_Cells, list[_Cells]]:
+        head = ("model", found.method, "accuracy here", "95 % interval", "P(best)")
+        columns = zip(found.models, found.scores, found.accuracy, found.low, found.high, found.p_best, strict=True)
+        return head, [
+            (name, "" if score is None else f"{score:.3f}", f"{accuracy:.0%}", f"{low:.0%} to {high:.0%}", f"{p:.0%}")
+            for name, score, accuracy, low, high, p in columns
+        ]
+
+
+def _row(tag: str, cells: _Cells) -> str:
     return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
 
@@ -288,7 +298,8 @@ def _signed(difference: float | None) -> str:
 
 
 def _table_to_dict(table: ScoreTable) -> dict[str, Any]:
-    values = np.where(np.isnan(table.values), None, table.values.astype(object))
+    values = table.values.astype(object)
+    values[np.isnan(table.values)] = None
     methods = [{key: value for key, value in vars_of(method).items() if key != "score"} for method in table.methods]
     return {
         "models": table.models,

@@ -155,9 +155,16 @@ def target_label(explains: str, row: Attributions, example: Example, task: Task)
 
 
 def applicable(
-    factors: Sequence[Factor], examples: Sequence[Example], task: Task
+    factors: Sequence[Factor], examples: Sequence[Example], task: Task, designed: str | None = None
 ) -> tuple[list[Factor], dict[str, str]]:
-    """Split factors into those that can be measured on this data, and the others with the reason why not."""
+    """Split factors into those that can be measured on this data, and the others with the reason why not.
+
+    Args:
+        factors: what could be measured.
+        examples: the data.
+        task: its labels.
+        designed: the factor that was designed for this data, if any.
+    """
     pairs = any(len(example.segments) == 2 for example in examples)
     marks = {mark for example in examples for mark in example.marks}
     kept, left_out = [], {}
@@ -168,6 +175,8 @@ def applicable(
             left_out[factor.name] = f"reads the mark {factor.mark!r}; no example has it"
         elif factor.explains in ("heuristic", "evidence") and getattr(task, factor.explains) is None:
             left_out[factor.name] = f"is about the {factor.explains}'s label; this task declares none"
+        elif factor.designed_only and factor.name != designed:
+            left_out[factor.name] = f"is for sets that it was designed for; this one's is {designed or 'none'}"
         else:
             kept.append(factor)
     return kept, left_out

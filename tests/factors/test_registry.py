@@ -41,7 +41,7 @@ def test_imported_factors_are_not_defined_again():
 
 def test_one_name_for_two_factors_is_refused_and_both_owners_are_named():
     """Which of the two was meant cannot be guessed."""
-    with pytest.raises(ValueError, match=r"named SAME: first\..* and second\."):
+    with pytest.raises(ValueError, match=r"named SAME: .* in first and .* in second"):
         factors_in(module("first", same=lambda a, e: 0.0), module("second", same=lambda a, e: 1.0))
 
 
@@ -58,6 +58,40 @@ def test_every_builtin_states_its_source_and_direction():
         "SUM-DIFF": (False, "heuristic", "factor"),
         "INDEX-DIFF": (False, "heuristic", "factor"),
         "FIRST-TOK": (False, "heuristic", "factor"),
+        "SHARED-AVG": (False, "heuristic", "factor"),
+        "ABS-SUM-DIFF": (True, "predicted", "factor"),
+        "CONST": (True, "true", "factor"),
+        "SWAP-AVG": (False, "heuristic", "factor"),
+        "SWAP-MAX-DIFF": (False, "heuristic", "factor"),
+        "IRREG": (True, "evidence", "factor"),
+        "VERB": (True, "evidence", "factor"),
+        "ADJ": (True, "evidence", "factor"),
     }
-    assert {name: declared[name] for name in expected} == expected
+    assert declared == expected
     assert all(f.source for f in BUILTIN.values())
+
+
+def test_names_that_differ_in_case_only_are_one_name():
+    """`--factors` does not mind case, so `SAME` and `same` could not be told apart."""
+    first, second = module("first", same=lambda a, e: 0.0), module("second", same=lambda a, e: 1.0)
+    lower = factor("same", higher_is_better=True, explains="true")(second.same)
+    second.same = lower
+    with pytest.raises(ValueError, match="two factors are named same"):
+        factors_in(first, second)
+
+
+@pytest.mark.parametrize(
+    ("declaration", "message"),
+    [
+        ({"name": "TWO WORDS"}, "must be one word without a comma"),
+        ({"name": "A,B"}, "must be one word without a comma"),
+        ({"name": "mine.py"}, "must be one word without a comma"),
+        ({"explains": "heuristics"}, "X: `explains` must be one of heuristic, evidence, true, predicted"),
+        ({"kind": "base"}, "X: `kind` must be one of baseline, factor"),
+    ],
+)
+def test_an_impossible_declaration_is_refused_where_it_is_made(declaration, message):
+    """A slip in a declaration is told when the file is read, not when every cell of the table is empty."""
+    given = {"name": "X", "higher_is_better": True, "explains": "true", **declaration}
+    with pytest.raises(ValueError, match=message):
+        factor(**given)(lambda a, e: 0.0)

@@ -101,6 +101,16 @@ def test_what_cannot_apply_is_left_out_with_its_reason():
     assert [f.name for f in applicable([marked.factor], with_mark, TASK)[0]] == ["MARKED"]
 
 
+def test_a_factor_for_designed_sets_needs_the_card_to_name_it():
+    """IRREG, VERB and ADJ read one mark; the set says which of them it is, or none applies."""
+    task = SimpleNamespace(name="msgs", labels=("no", "yes"), heuristic=1, evidence=1)
+    examples = [Example("m", ("They drew it",), 1, {"feature": (Span(0, 5, 9),)})]
+    kept, left_out = applicable(pick("IRREG", "VERB"), examples, task, "IRREG")
+    assert [factor.name for factor in kept] == ["IRREG"]
+    assert left_out == {"VERB": "is for sets that it was designed for; this one's is IRREG"}
+    assert applicable(pick("IRREG", "VERB"), examples, task)[0] == []
+
+
 def test_the_table_checks_its_shapes_and_names():
     """A table that does not fit together is not made."""
     with pytest.raises(ValueError, match=r"values must have the shape \(1, 1, 2\)"):

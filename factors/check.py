@@ -1,0 +1,194 @@
+"""What a factor must keep to, checked: for authors of factors, and for every factor that comes with the product."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Literal
+
+import numpy as np
+
+from factors.registry import Factor, Score
+from factors.types import SPECIAL, Attributions, Example, Floats, Span
+
+Case = tuple[Attributions, Example]
+Scale = Literal["linear", "free", "other"]
+
+TIMES = 4.0
+"""How much larger scores become in the look at a factor's scale; a power of two, so nothing is rounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found out about a factor that keeps to the rules.
+
+    Attributes:
+        scale: what four times the scores make of the value: "linear" four times it, "free" the same, "other" neither. A
+            factor that is neither ranks models by the unit of their scores.
+        by_words: the value does not depend on how a tokenizer cuts words, so models can be compared.
+        undefined: the cases on which it is nan.
+    """
+
+    scale: Scale
+    by_words: bool
+    undefined: tuple[str, ...]
+
+
+def check_factor(factor: Factor | Score, more: Mapping[str, Case] | None = None) -> Checked:
+    """Check that a factor is finite or nan, gives the same value each time, and changes nothing.
+
+    Args:
+        factor: a factor, or the function under ``@factor(...)``.
+        more: cases to look at beside `cases`, by name: real rows, say.
+
+    Raises:
+        TypeError: the function is no factor.
+        ValueError: it breaks a rule; the message names the rule, and the case.
+
+    Example:
+        >>> from factors import BUILTIN
+        >>> check_factor(BUILTIN["SUM-DIFF"]).scale
+        'linear'
+    """
+    declared = getattr(factor, "factor", factor)
+    if not isinstance(declared, Factor):
+        raise TypeError(f"{factor!r} is no factor; declare it with `@factor(...)`")
+    shown = {**cases(declared.mark or "mark"), **(more or {})}
+    values = {name: _value(declared, name, case) for name, case in shown.items()}
+    for name in reversed(shown):  # another order, so that what is kept between calls shows
+        again = _value(declared, name, shown[name])
+        if not _equal(values[name], again):
+            raise ValueError(
+                f"{declared.name} must give the same value each time (got {values[name]}, then {again} on {name!r}); "
+                "a factor keeps nothing between calls and draws nothing at random"
+            )
+    if all(map(math.isnan, values.values())):
+        raise ValueError(
+            f"{declared.name} must be defined somewhere (got nan on all of {', '.join(map(repr, shown))}); "
+            "a factor that reads a mark declares it: `@factor(..., mark=...)`"
+        )
+    return Checked(
+        scale=_scale(declared, shown, values),
+        by_words=all(
+            math.isclose(_value(declared, name, (_cut(row), example)), values[name], rel_tol=1e-9, abs_tol=1e-12)
+            for name, (row, example) in shown.items()
+            if not math.isnan(values[name])
+        ),
+        undefined=tuple(name for name, value in values.items() if math.isnan(value)),
+    )
+
+
+def cases(mark: str = "mark") -> dict[str, Case]:
+    """What a factor is checked on: by name, a model's attributions and the example.
+
+    Args:
+        mark: the name of the marks that examples have.
+    """
+    first, second = "Unless the tall nurse slept, the clerk drew a map.", "The nurse slept."
+    marks = {mark: (Span(0, 16, 27), Span(1, 4, 15))}  # nurse slept
+    pair = Example("pair", (first, second), 0, marks)
+    examples = {
+        "a pair": pair,
+        "no mark": Example("no mark", (first, second), 1),
+        "nothing shared": Example("nothing shared", ("It rained.", "She left at noon!"), 1, {mark: (Span(1, 0, 3),)}),
+        "one segment": Example("one segment", (first,), 1, {mark: marks[mark][:1]}),
+        "no words": Example("no words", ("...", "?"), 0),
+    }
+    shown = {name: (_attributions(example, _wave), example) for name, example in examples.items()}
+    whole, _ = shown["a pair"]
+    seen = np.flatnonzero(whole.word < 3)
+    shown["cut off after three words"] = (
+        replace(
+            whole,
+            tokens=tuple(whole.tokens[t] for t in seen),
+            **{name: getattr(whole, name)[seen] for name in ("segment", "word", "offsets", "scores")},
+        ),
+        pair,
+    )
+    shown["all scores zero"] = (_attributions(pair, np.zeros), pair)
+    return shown
+
+
+def _wave(count: int) -> Floats:
+    """Scores of both signs, no two alike."""
+    return np.asarray(np.sin(1.0 + np.arange(count)))
+
+
+def _attributions(example: Example, scores: Callable[[int], Floats]) -> Attributions:
+    """What a model would make of an example if words were tokens: [CLS] words [SEP], and words [SEP] again."""
+    word = [SPECIAL]
+    for segment in range(len(example.segments)):
+        word += [i for i, span in enumerate(example.words) if span.segment == segment]
+        word.append(SPECIAL)
+    spans = [None if i == SPECIAL else example.words[i] for i in word]
+    return Attributions(
+        probs=np.array([0.3, 0.7]),
+        target=1,
+        tokens=tuple("[SEP]" if span is None else example.text(span) for span in spans),
+        segment=np.array([SPECIAL if span is None else span.segment for span in spans]),
+        word=np.array(word),
+        offsets=np.array([(0, 0) if span is None else (span.start, span.end) for span in spans]),
+        scores=scores(len(word)),
+        method="check",
+    )
+
+
+def _cut(row: Attributions) -> Attributions:
+    """The same row from a tokenizer that cuts every word in two."""
+    twice = np.repeat(np.arange(len(row.tokens)), np.where(row.word == SPECIAL, 1, 2))
+    share = np.where(row.word[twice] == SPECIAL, 1.0, 0.5)
+    return replace(
+        row,
+        tokens=tuple(row.tokens[t] for t in twice),
+        segment=row.segment[twice],
+        word=row.word[twice],
+        offsets=row.offsets[twice],
+        scores=row.scores[twice] * share,
+    )
+
+
+def _value(factor: Factor, name: str, case: Case) -> float:
+    """What the factor makes of a case.
+
+    Raises:
+        ValueError: it raises, returns what is no number or not finite, or changes what it was shown.
+    """
+    row, example = case
+    before = _snapshot(row, example)
+    try:
+        value = factor.score(row, example)
+    except Exception as error:  # an author's function may raise anything
+        raise ValueError(
+            f"{factor.name} must not raise (got {type(error).__name__}: {error} on {name!r}); it returns nan where it "
+            "is undefined, and copies an array before changing it"
+        ) from error
+    if not isinstance(value, Real):
+        raise ValueError(f"{factor.name} must return a number (got {type(value).__name__} on {name!r})")
+    if math.isinf(value):
+        raise ValueError(f"{factor.name} must be finite, or nan where it is undefined (got {value} on {name!r})")
+    if _snapshot(row, example) != before:
+        raise ValueError(f"{factor.name} must change nothing that it is shown (it did on {name!r})")
+    return float(value)
+
+
+def _snapshot(row: Attributions, example: Example) -> tuple[object, ...]:
+    arrays = (row.probs, row.segment, row.word, row.offsets, row.scores)
+    return (*(array.tobytes() for array in arrays), row.tokens, row.target, example.segments, dict(example.marks))
+
+
+def _scale(factor: Factor, shown: Mapping[str, Case], values: Mapping[str, float]) -> Scale:
+    larger = {
+        name: _value(factor, name, (replace(row, scores=TIMES * row.scores), example))
+        for name, (row, example) in shown.items()
+    }
+    scales: dict[Scale, float] = {"free": 1.0, "linear": TIMES}
+    for scale, times in scales.items():
+        if all(_equal(larger[name], times * values[name], tolerance=1e-9) for name in shown):
+            return scale
+    return "other"
+
+
+def _equal(a: float, b: float, tolerance: float = 0.0) -> bool:
+    return (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance)

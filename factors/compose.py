@@ -1,0 +1,139 @@
+"""Selectors and reducers: most factors reduce the scores of some words to one number, and take one line.
+
+    mean(scores(attributions, marked(example, "swapped")))
+    highest(scores(attributions, in_segment(example, 1)))
+
+A *selector* says which words of an example are meant: a mask, (W,) booleans. Masks combine with ``&``, ``|`` and
+``~``. `scores` looks the chosen words up, each the sum of its tokens, so that tokenizers can be compared. A *reducer*
+makes one number of them, and nan of none: what cannot be measured is undefined, never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from factors.types import Attributions, Example, Floats
+
+Mask = npt.NDArray[np.bool_]
+
+# ---- selectors: which words
+
+
+def in_segment(example: Example, segment: int) -> Mask:
+    """(W,) the words of one segment, punctuation included.
+
+    Example:
+        >>> in_segment(Example("a", ("It ran.", "It sat"), 0), 1).tolist()
+        [False, False, False, True, True]
+    """
+    return np.array([word.segment == segment for word in example.words], dtype=bool)
+
+
+def marked(example: Example, mark: str) -> Mask:
+    """(W,) the words that share a character with a span of the mark.
+
+    Example:
+        >>> from factors import Span
+        >>> marked(Example("a", ("It ran far",), 0, {"feature": (Span(0, 3, 6),)}), "feature").tolist()
+        [False, True, False]
+    """
+    spans = example.marks.get(mark, ())
+    return np.array([any(word.overlaps(span) for span in spans) for word in example.words], dtype=bool)
+
+
+def shared(example: Example) -> Mask:
+    """(W,) the words, in either segment, that both segments hold, whatever their case; punctuation is not a word.
+
+    Example:
+        >>> shared(Example("a", ("The cat ran.", "A cat sat."), 0)).tolist()
+        [False, True, False, False, False, True, False, False]
+    """
+    found = np.zeros(len(example.words), dtype=bool)
+    for occurrences in shared_words(example).values():
+        found |= occurrences
+    return found
+
+
+def shared_words(example: Example) -> Mapping[str, Mask]:
+    """Each word that both segments hold, in lower case -> (W,) its occurrences, in the order of the first segment."""
+    texts = [example.text(word).casefold() for word in example.words]
+    held: tuple[dict[str, None], dict[str, None]] = ({}, {})
+    for word, text in zip(example.words, texts, strict=True):
+        if text[0].isalnum():
+            held[word.segment][text] = None
+    return {text: np.array([other == text for other in texts], bool) for text in held[0] if text in held[1]}
+
+
+def around(example: Example, chosen: Mask, reach: int = 1) -> Mask:
+    """(W,) the chosen words and those up to ``reach`` words before and behind them, in the same segment.
+
+    Windows that overlap are one: no word counts twice.
+
+    Example:
+        >>> example = Example("a", ("one two three four", "five"), 0)
+        >>> around(example, np.array([False, False, False, True, False])).tolist()
+        [False, False, True, True, False]
+    """
+    place = np.arange(len(example.words))
+    segment = np.array([word.segment for word in example.words], dtype=np.int64)
+    near = (abs(place[:, None] - place) <= reach) & (segment[:, None] == segment)
+    return np.asarray((near & chosen).any(axis=1), dtype=bool)
+
+
+# ---- from words to their scores
+
+
+def scores(attributions: Attributions, chosen: Mask) -> Floats:
+    """The chosen words' scores in reading order, each the sum of its tokens; nan for one that the model did not see."""
+    seen = attributions.word_scores  # words past the model's limit are not in it
+    return seen[chosen[: len(seen)]]
+
+
+# ---- reducers: one number, nan of nothing. A score that is nan is left out.
+
+
+def mean(values: Floats) -> float:
+    """The arithmetic mean.
+
+    Example:
+        >>> mean(np.array([1.0, np.nan, 3.0])), mean(np.array([]))
+        (2.0, nan)
+    """
+    values = values[~np.isnan(values)]
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def total(values: Floats) -> float:
+    """The sum.
+
+    Example:
+        >>> total(np.array([1.0, -3.0])), total(np.array([]))
+        (-2.0, nan)
+    """
+    values = values[~np.isnan(values)]
+    return float(values.sum()) if len(values) else float("nan")
+
+
+def highest(values: Floats) -> float:
+    """The maximum.
+
+    Example:
+        >>> highest(np.array([1.0, -3.0]))
+        1.0
+    """
+    values = values[~np.isnan(values)]
+    return float(values.max()) if len(values) else float("nan")
+
+
+def strongest(values: Floats) -> float:
+    """The value of the largest magnitude, with its sign; of equals, the first.
+
+    Example:
+        >>> strongest(np.array([1.0, -3.0]))
+        -3.0
+    """
+    values = values[~np.isnan(values)]
+    return float(values[abs(values).argmax()]) if len(values) else float("nan")

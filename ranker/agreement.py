@@ -1,0 +1,194 @@
+"""How often each ranking method puts two models in their true order: exactly where it can be had, else from draws.
+
+Axis letters as in `ranker.engine`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from factors.registry import Factor
+from ranker import combined, engine, exact, intervals
+from ranker.engine import Bools, Floats, Ints
+from ranker.ranking import Kind
+
+MANY = 20_000
+"""Draws behind whatever cannot be had exactly; their own noise is then below a tenth of what the examples add."""
+
+Draws: TypeAlias = "int | Literal['exact']"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which methods rank: those of the table, and those that combine two of them.
+
+    Attributes:
+        names: (F,) the table's methods.
+        kinds: (F,) their kinds.
+        mixed: combined method -> the column of what ACC is combined with.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    mixed: Mapping[str, int]
+
+    @classmethod
+    def of(cls, methods: Sequence[Factor], designed: str | None) -> Plan:
+        """The plan for a table's methods; combined methods use the factor designed for the set."""
+        names = tuple(method.name for method in methods)
+        mixed = {name: names.index(other) for name, other in combined.names(names, designed).items()}
+        return cls(names, tuple(method.kind for method in methods), mixed)
+
+    @property
+    def acc(self) -> int | None:
+        """The column of ACC; there is one wherever something is mixed."""
+        return self.names.index("ACC") if "ACC" in self.names else None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What was found of each method (F of them, the combined ones last).
+
+    Attributes:
+        names, kinds: (F,) of the methods.
+        beats: (P, F) probability that the first model of a pair is put above the second, a tie counting one half.
+        influence: (F, N) derivative of each few-shot accuracy with respect to the examples' weights.
+        noise: (F,) what draws change in the variance of the few-shot accuracy: see `intervals.variance`.
+        noise_vs_acc: (F,) the same for its difference to ACC; nan without ACC.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    beats: Floats
+    influence: Floats
+    noise: Floats
+    noise_vs_acc: Floats
+
+    @property
+    def acc(self) -> int | None:
+        """The column of ACC."""
+        return self.names.index("ACC") if "ACC" in self.names else None
+
+    def with_coins(self, names: Sequence[str]) -> Agreement:
+        """Add methods that are right half of the time by construction, before the combined ones."""
+        at = [sum(kind != "combined" for kind in self.kinds)] * len(names)
+        coins: list[Kind] = ["baseline"] * len(names)
+        return Agreement(
+            names=(*self.names[: at[0]], *names, *self.names[at[0] :]),
+            kinds=(*self.kinds[: at[0]], *coins, *self.kinds[at[0] :]),
+            beats=np.insert(self.beats, at, 0.5, axis=1),
+            influence=np.insert(self.influence, at, 0.0, axis=0),
+            noise=np.insert(self.noise, at, 0.0),
+            noise_vs_acc=np.insert(self.noise_vs_acc, at, np.nan if self.acc is None else self.noise[self.acc]),
+        )
+
+
+def measure(
+    values: Floats, plan: Plan, probe: int, draws: Draws, decided: Bools, rng: np.random.Generator
+) -> tuple[Agreement, dict[str, int]]:
+    """Rank by every method from every probe there is, or from B drawn ones.
+
+    Combined methods are no means and are always drawn. They are measured by their difference to ACC on the same draws,
+    which has little noise; it is added to what ACC has over all probes.
+
+    Args:
+        values: (M, F, N) scores, higher is better; the models in their true order.
+        plan: the methods.
+        probe: K.
+        draws: B, or "exact".
+        decided: (P,) pairs that have a true order.
+        rng: the only source of randomness.
+
+    Returns:
+        What was found; and method -> number of pairs whose exact probability could not be had and was drawn.
+    """
+    examples = values.shape[2]
+    rows = engine.draws(rng, examples, probe, MANY if draws == "exact" else max(draws, MANY))
+    mixed = _differences(values, plan, rows, decided)
+    influence = exact.influence(values, probe, decided)
+    excess = np.zeros(len(plan.names))  # what the noise of draws adds to the influences
+    if mixed is not None:
+        added = intervals.drawn_influence(mixed.success, rows, examples)
+        influence = np.concatenate([influence, influence[plan.acc] + added])
+        excess = np.concatenate([excess, probe * mixed.success.var(axis=1) / len(rows)])
+    if draws == "exact":
+        beats, drawn = _exact(values, plan, probe, decided, rows)
+        noise = noise_vs_acc = np.zeros(len(plan.names))
+        if mixed is not None:
+            beats = _add(beats, plan, mixed.beats)
+            noise = noise_vs_acc = np.concatenate([noise, mixed.success.var(axis=1) / len(rows)])
+    else:
+        found, drawn = engine.simulate(values, rows[:draws], decided, lambda means: _derive(means, plan)), {}
+        beats, noise = found.beats, found.success.var(axis=1) / draws
+        reference = np.nan if plan.acc is None else found.success[plan.acc]
+        noise_vs_acc = (found.success - reference).var(axis=1) / draws
+    kinds: list[Kind] = ["combined"] * len(plan.mixed)
+    found_of_all = Agreement(
+        names=(*plan.names, *plan.mixed),
+        kinds=(*plan.kinds, *kinds),
+        beats=beats,
+        influence=influence,
+        noise=noise - excess,
+        noise_vs_acc=noise_vs_acc - excess,
+    )
+    return found_of_all, drawn
+
+
+def few_shot_accuracies(
+    values: Floats, plan: Plan, size: int, decided: Bools, rng: np.random.Generator
+) -> dict[str, float]:
+    """Each method's few-shot accuracy with probes of another size, a point of the learning curve.
+
+    Args:
+        values, plan, decided, rng: as for `measure`.
+        size: K.
+    """
+    rows = engine.draws(rng, values.shape[2], size, MANY // 4)
+    beats, _ = _exact(values, plan, size, decided, rows)
+    mixed = _differences(values, plan, rows, decided)
+    if mixed is not None:
+        beats = _add(beats, plan, mixed.beats)
+    return dict(zip((*plan.names, *plan.mixed), beats[decided].mean(axis=0).tolist(), strict=True))
+
+
+def _exact(values: Floats, plan: Plan, size: int, decided: Bools, rows: Ints) -> tuple[Floats, dict[str, int]]:
+    """(P, F) exact probabilities; those that no grid is fine enough for are taken from the draws, and counted."""
+    beats = exact.probabilities(values, size)
+    unknown = np.isnan(beats)
+    columns = np.flatnonzero(unknown.any(axis=0))
+    if len(columns):
+        drawn = engine.simulate(values[:, columns], rows, decided).beats
+        beats[:, columns] = np.where(unknown[:, columns], drawn, beats[:, columns])
+    return beats, {plan.names[f]: int(unknown[:, f].sum()) for f in columns}
+
+
+def _derive(means: Floats, plan: Plan) -> Floats:
+    """(M, F, b) means of draws, the combined methods' scores appended to the F."""
+    extra = [combined.scores(name, means[:, plan.acc], means[:, column]) for name, column in plan.mixed.items()]
+    return np.concatenate([means, np.stack(extra, axis=1)], axis=1) if extra else means
+
+
+def _differences(values: Floats, plan: Plan, rows: Ints, decided: Bools) -> engine.Simulation | None:
+    """What draws show of the combined methods minus ACC; None where there are none."""
+    if not plan.mixed:
+        return None
+    columns = sorted({plan.names.index("ACC"), *plan.mixed.values()})
+    part = Plan(
+        names=tuple(plan.names[column] for column in columns),
+        kinds=tuple(plan.kinds[column] for column in columns),
+        mixed={name: columns.index(column) for name, column in plan.mixed.items()},
+    )
+    found = engine.simulate(values[:, columns], rows, decided, lambda means: _derive(means, part))
+    beats, success = found.beats, found.success
+    acc, last = part.names.index("ACC"), len(columns)
+    return engine.Simulation(beats[:, last:] - beats[:, acc, None], success[last:] - success[acc])
+
+
+def _add(beats: Floats, plan: Plan, differences: Floats) -> Floats:
+    """Append the combined methods: what ACC has, and their difference to it."""
+    acc = plan.names.index("ACC")
+    return np.concatenate([beats, np.clip(beats[:, acc, None] + differences, 0.0, 1.0)], axis=1)

@@ -1,0 +1,72 @@
+"""Ranking methods that combine ACC with another method of the table; they rank whole draws, and are no means.
+
+- ACC+TIES: by ACC; models that ACC ties by the factor declared for the set, by NLL where it has none.
+- ACC+FACTOR: by the sum of ACC and that factor, each standardised over the models of the draw. Since the other models
+  set the standard, a model more or less can change how two others compare.
+
+Nothing is fitted: which factor it is stands in the set's card, and the weights are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ranker.engine import TIE, Floats
+
+TIES = "ACC+TIES"
+FACTOR = "ACC+FACTOR"
+
+SAFE = "NLL"
+"""What breaks ties where no factor is declared."""
+
+BELOW_ACC = 1e-6
+"""What breaks a tie moves a score by less than this; two accuracies on K < 10^6 examples differ by more."""
+
+
+def names(measured: Sequence[str], designed: str | None) -> dict[str, str]:
+    """The combined methods that can be had: name -> the method that ACC is combined with.
+
+    Args:
+        measured: the methods of the table.
+        designed: the factor declared for the set.
+
+    Example:
+        >>> names(["ACC", "NLL", "INDEX-DIFF"], "INDEX-DIFF")
+        {'ACC+TIES': 'INDEX-DIFF', 'ACC+FACTOR': 'INDEX-DIFF'}
+        >>> names(["ACC", "NLL"], "INDEX-DIFF")
+        {'ACC+TIES': 'NLL'}
+    """
+    if "ACC" not in measured:
+        return {}
+    if designed in measured:
+        return {TIES: str(designed), FACTOR: str(designed)}
+    return {TIES: SAFE} if SAFE in measured else {}
+
+
+def scores(name: str, accuracy: Floats, other: Floats) -> Floats:
+    """Score the models on each draw; higher is better.
+
+    Args:
+        name: a combined method.
+        accuracy: (M, B) the models' accuracies on each draw.
+        other: (M, B) their scores by the other method, higher is better.
+
+    Returns:
+        (M, B) scores; only their order within a draw means anything.
+    """
+    return _with_ties(accuracy, other) if name == TIES else _standardised(accuracy) + _standardised(other)
+
+
+def _with_ties(accuracy: Floats, other: Floats) -> Floats:
+    beaten = (other[:, None] > other + TIE).mean(axis=1)
+    tied = (np.abs(other[:, None] - other) <= TIE).mean(axis=1)
+    return np.asarray(accuracy + BELOW_ACC * (beaten + tied / 2))
+
+
+def _standardised(scores: Floats) -> Floats:
+    """Zero mean and unit spread over the models; all zero where the models do not differ."""
+    centred: Floats = scores - scores.mean(axis=0)
+    spread = centred.std(axis=0)
+    return np.asarray(np.divide(centred, spread, out=np.zeros_like(centred), where=spread > TIE))

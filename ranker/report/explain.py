@@ -1,0 +1,278 @@
+"""An explanation on a terminal, as one HTML file, or as JSON: words coloured by how they speak for a label.
+
+A word's colour is its score's sign, and the colour's strength the score's magnitude, as a share of the model's own
+strongest score: blue speaks for the label, orange against it. Colour is never alone: without it the scores are
+written out, and in HTML they are the words' titles.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from html import escape
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ranker.errors import look_up
+from ranker.explain import Explanation, Reading, Word
+
+WIDTH = 100
+FOR, AGAINST = (70, 140, 230), (240, 150, 60)
+"""The colours of the strongest scores, as red, green, blue; a score of 0 is white. Black is readable on both."""
+
+RGB = tuple[int, int, int]
+
+
+def render(explanation: Explanation, name: str, colour: bool = False) -> str:
+    """The explanation in the named format.
+
+    Args:
+        explanation: what to show.
+        name: one of `FORMATS`.
+        colour: the reader is a terminal that shows colours.
+
+    Raises:
+        UnknownName: there is no such format.
+    """
+    return look_up("format of explanations", name, FORMATS)(explanation, colour)
+
+
+def shade(share: float) -> RGB:
+    """The colour of a share in [-1, 1] of the strongest score.
+
+    Example:
+        >>> shade(0.0), shade(1.0), shade(-0.5)
+        ((255, 255, 255), (70, 140, 230), (248, 202, 158))
+    """
+    strongest = FOR if share > 0 else AGAINST
+    red, green, blue = (round(255 + abs(share) * (part - 255)) for part in strongest)
+    return red, green, blue
+
+
+# ---- terminal
+
+
+def terminal(explanation: Explanation, colour: bool = False) -> str:
+    """The explanation as text, with colours or with the scores written out."""
+    console = Console(
+        file=io.StringIO(), width=WIDTH, force_terminal=colour, color_system="truecolor" if colour else None,
+        highlight=False,
+    )  # fmt: skip
+    for part in _parts(explanation, colour):
+        console.print(part)
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]  # the StringIO from above
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+
+
+def _parts(explanation: Explanation, colour: bool) -> Iterator[RenderableType]:
+    yield Text(_title(explanation), style="bold")
+    yield Text(_legend(explanation))
+    if colour:
+        yield Text(" for ", _style(1.0)).append("  ", "default on default").append(" against ", _style(-1.0))
+    for reading in explanation.readings:
+        yield Text()
+        yield Text(f"{reading.model}: {_verdict(explanation, reading)}", style="bold")
+        for segment in range(len(explanation.example.segments)):
+            line = Text()
+            for word, gap in _line(explanation, reading, segment):
+                if colour:
+                    style = _style(_share(reading, word)) + (" underline" if word.marks else "")
+                    line.append(gap).append(word.text, style)
+                else:
+                    line.append(" " if len(line) else "").append(_written(explanation, word))
+            yield Padding(line, (0, 0, 0, 2))
+    yield Text()
+    yield _table(explanation)
+    yield Text()
+    for note in _notes(explanation):
+        yield Text(f"- {note}")
+
+
+def _written(explanation: Explanation, word: Word) -> str:
+    """A word with its score and its marks written out."""
+    if explanation.attribution == "none":
+        return word.text
+    return f"{word.text}({', '.join((_signed(word.score), *word.marks))})"
+
+
+def _style(share: float) -> str:
+    return f"black on rgb({','.join(map(str, shade(share)))})"
+
+
+def _table(explanation: Explanation) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    columns = ("factor", "label", "better", *(reading.model for reading in explanation.readings))
+    for i, column in enumerate(columns):
+        table.add_column(Text(column), justify="left" if i < 3 else "right", overflow="fold")
+    for row in _rows(explanation):
+        table.add_row(*map(Text, row))
+    return table
+
+
+# ---- HTML
+
+STYLE = """
+body { font: 16px/1.6 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #111;
+  background: #fff; }
+h1 { font-size: 1.3rem; } h2 { font-size: 1.05rem; margin: 1.6rem 0 .2rem; }
+.text { margin: .2rem 0; } .text span { border-radius: 3px; padding: 1px 2px; }
+.special { font-size: .75em; } .mark { text-decoration: underline; text-underline-offset: 3px; }
+.unseen { color: #888; text-decoration: line-through; }
+table { border-collapse: collapse; margin-top: 1.6rem; } th, td { padding: .15rem .8rem .15rem 0; text-align: left; }
+td:nth-child(n+4), th:nth-child(n+4) { text-align: right; font-variant-numeric: tabular-nums; }
+tbody tr { border-top: 1px solid #ddd; } li, p.legend { color: #444; font-size: .9rem; }
+"""
+
+
+def page(explanation: Explanation, colour: bool = True) -> str:
+    """The explanation as one HTML file that needs nothing else: no script, no font, no address."""
+    models = "\n".join(
+        f"<h2>{escape(reading.model)}: {escape(_verdict(explanation, reading))}</h2>\n"
+        + "\n".join(
+            f'<p class="text" dir="auto">{"".join(_spans(explanation, reading, segment))}</p>'
+            for segment in range(len(explanation.example.segments))
+        )
+        for reading in explanation.readings
+    )
+    names = ("factor", "label", "better", *(reading.model for reading in explanation.readings))
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    rows = "\n".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in _rows(explanation))
+    notes = "\n".join(f"<li>{escape(note)}</li>" for note in _notes(explanation))
+    title = escape(_title(explanation))
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<h1>{title}</h1>
+<p class="legend">{escape(_legend(explanation))} <span style="background: {_css(1.0)}">&nbsp;for&nbsp;</span>
+<span style="background: {_css(-1.0)}">&nbsp;against&nbsp;</span></p>
+{models}
+<table>
+<thead><tr>{head}</tr></thead>
+<tbody>
+{rows}
+</tbody>
+</table>
+<ul>
+{notes}
+</ul>
+</body>
+</html>
+"""
+
+
+def _spans(explanation: Explanation, reading: Reading, segment: int) -> Iterator[str]:
+    for word, gap in _line(explanation, reading, segment):
+        kinds = {"special": word.span is None, "mark": bool(word.marks), "unseen": _unseen(explanation, word)}
+        classes = " ".join(kind for kind, holds in kinds.items() if holds)
+        title = ", ".join((_signed(word.score), *word.marks))
+        yield (
+            f'{escape(gap)}<span class="{classes}" style="background: {_css(_share(reading, word))}" '
+            f'title="{escape(title)}">{escape(word.text)}</span>'
+        )
+
+
+def _css(share: float) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*shade(share))
+
+
+# ---- what both say
+
+
+def _title(explanation: Explanation) -> str:
+    known = "label unknown" if explanation.label is None else explanation.labels[explanation.label]
+    return f"{explanation.example.id}: {known}"
+
+
+def _legend(explanation: Explanation) -> str:
+    if explanation.attribution == "none":
+        return "Predictions only: no attribution was asked for."
+    marks = " Words with a mark are underlined." if explanation.example.marks else ""
+    return (
+        f"Scores by {explanation.attribution}: how much a word speaks for (+) or against (-) "
+        f"{explanation.labels[explanation.toward]!r}.{marks}"
+    )
+
+
+def _verdict(explanation: Explanation, reading: Reading) -> str:
+    label = explanation.label
+    right = "" if label is None else ", right" if reading.predicted == label else ", wrong"
+    predicted = explanation.labels[reading.predicted]
+    strongest = f"; strongest score {reading.strongest:.3g}" if reading.strongest else ""
+    return f"{predicted} with probability {reading.probs[reading.predicted]:.3f}{right}{strongest}"
+
+
+def _line(explanation: Explanation, reading: Reading, segment: int) -> Iterator[tuple[Word, str]]:
+    """One segment's words and special tokens, each with what stands between it and the one before."""
+    text, end = explanation.example.segments[segment], None
+    for i, word in enumerate(word for word in reading.words if word.segment == segment):
+        if word.span is None:
+            yield word, " " if i else ""
+        else:
+            before = text[end or 0 : word.span.start]
+            yield word, before if end is not None else " " if i else ""
+            end = word.span.end
+
+
+def _share(reading: Reading, word: Word) -> float:
+    return 0.0 if math.isnan(word.score) or not reading.strongest else word.score / reading.strongest
+
+
+def _signed(score: float) -> str:
+    return "not seen" if math.isnan(score) else f"{score:+.2f}"
+
+
+def _rows(explanation: Explanation) -> Iterator[tuple[str, ...]]:
+    """The factors, a row each: name, the label it is about, which way is better, and its value for each model."""
+    for factor in explanation.factors:
+        values = (reading.values[factor.name] for reading in explanation.readings)
+        better = "higher" if factor.higher_is_better else "lower"
+        cells = ("-" if math.isnan(value) else f"{value:.3f}" for value in values)
+        yield (factor.name, factor.explains, better, *cells)
+
+
+def _notes(explanation: Explanation) -> Iterator[str]:
+    yield "A factor is about the label in its row, whatever the colours speak for; - means undefined here."
+    undefined = {(name, why): None for reading in explanation.readings for name, why in reading.undefined.items()}
+    for reason, names in _by_reason(undefined).items():
+        yield f"{names}: {reason}."
+    for reason, names in _by_reason(explanation.left_out.items()).items():
+        yield f"{names} not in the table: {reason}."
+    for reading in explanation.readings:
+        if not reading.within_tolerance:
+            yield f"{reading.model}: the attribution is over its error tolerance."
+        if unseen := sum(_unseen(explanation, word) for word in reading.words):
+            yield f"{reading.model}: words that are past its limit, and were not seen: {unseen}."
+    for model, reason in explanation.failures.items():
+        yield f"{model} FAILED: {reason}"
+
+
+def _by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Reason -> the names that it holds for."""
+    names: dict[str, list[str]] = {}
+    for name, reason in pairs:
+        names.setdefault(reason, []).append(name)
+    return {reason: ", ".join(held) for reason, held in names.items()}
+
+
+def _unseen(explanation: Explanation, word: Word) -> bool:
+    return math.isnan(word.score) and explanation.attribution != "none"
+
+
+def as_json(explanation: Explanation, colour: bool = False) -> str:
+    """The explanation as one JSON object: the stable schema for programs."""
+    return json.dumps(explanation.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+FORMATS: Mapping[str, Callable[[Explanation, bool], str]] = {"terminal": terminal, "html": page, "json": as_json}
+"""Format -> what renders it."""

@@ -1,0 +1,256 @@
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from factors import BUILTIN, Example, Span, factor
+from factors.check import cases
+from ranker import ood, suites
+from ranker.cards import Task
+from ranker.errors import ModelError, UnknownName, UsageError
+from ranker.explain import NEEDS_LABEL, explain, words_of
+from ranker.measure import ModelOptions, Subject
+from ranker.report.explain import FORMATS, render
+
+NLI = Task("nli", ("non-entailment", "entailment"), heuristic=1)
+ROW, EXAMPLE = cases("control")["a pair"]
+"""Unless the tall nurse slept, ...: a row of one token a word, toward label 1; marked: nurse slept."""
+
+
+class Canned:
+    """A model whose row is known, in the place of a `Subject`."""
+
+    def __init__(self, name, row=ROW, task=NLI):
+        self.model, self.task, self.row = SimpleNamespace(name=name), task, row
+
+    def rows(self, examples, method, settings):
+        """The canned row, or the canned failure."""
+        if isinstance(self.row, Exception):
+            raise self.row
+        return [self.row for _ in examples]
+
+
+def explained(*subjects, example=EXAMPLE, **given):
+    """An explanation of canned models."""
+    return explain(subjects or (Canned("one"),), example, **given)
+
+
+@pytest.fixture(scope="module")
+def real():
+    """Two embedded models on an embedded example, with real attributions."""
+    loaded = ood.load("hans-sub")
+    models = suites.load(["hans-sub-mini"]).models[:2]
+    return explain([Subject(model, loaded.task, ModelOptions()) for model in models], loaded.examples[0])
+
+
+def test_a_words_score_is_the_sum_of_its_tokens_toward_the_label():
+    """Scores of words are those of the row; toward the other label they change their signs."""
+    words = explained(toward=1).readings[0].words
+    assert [w.score for w in words if w.span] == ROW.word_scores.tolist()
+    turned = explained(toward=0).readings[0].words
+    assert [w.score for w in turned] == [-w.score for w in words]
+
+
+def test_words_and_special_tokens_stand_in_the_order_of_the_input():
+    """[CLS] before the premise, a separator behind each segment; marks are on the words that they touch."""
+    words = words_of(ROW, EXAMPLE)
+    first = ["[SEP]", *"Unless the tall nurse slept , the clerk drew a map .".split(), "[SEP]"]
+    assert [w.text for w in words] == [*first, *"The nurse slept .".split(), "[SEP]"]
+    assert [w.segment for w in words] == [0] * len(first) + [1] * 5
+    assert [w.text for w in words if w.marks] == ["nurse", "slept", "nurse", "slept"]
+
+
+def test_the_default_label_is_the_heuristics():
+    """Where the task names none it is the last label."""
+    assert explained().toward == 1
+    assert explained(Canned("x", task=Task("nli", ("yes", "no"), heuristic=0))).toward == 0
+    assert explained(Canned("x", task=Task("nli", ("yes", "no")))).toward == 1
+
+
+def test_every_factor_reads_its_own_label_whatever_is_shown():
+    """CONST is about the true label 0: minus the marked scores of the premise, and `toward` does not matter."""
+    marked = ROW.word_scores[[3, 4]].sum()
+    for toward in (0, 1):
+        assert explained(toward=toward).readings[0].values["CONST"] == pytest.approx(-marked)
+
+
+def test_factors_that_do_not_apply_are_left_out_with_their_reason():
+    """A mark that the example has not, and a factor for designed sets on another."""
+    left_out = explained().left_out
+    assert left_out["SWAP-AVG"] == "reads the mark 'swapped'; no example has it"
+    assert "IRREG" in left_out
+    assert "CONST" not in left_out
+
+
+def test_without_a_label_what_needs_it_has_no_value():
+    """ACC, CONF-GT, NLL and CONST depend on the true label; every other value is what it is with the label."""
+    known, unknown = explained().readings[0], explained(labelled=False).readings[0]
+    assert {name for name, why in unknown.undefined.items() if why == NEEDS_LABEL} == {"ACC", "CONF-GT", "NLL", "CONST"}
+    rest = set(known.values) - set(unknown.undefined)
+    assert {name: unknown.values[name] for name in rest} == {name: known.values[name] for name in rest}
+    assert explained(labelled=False).label is None
+
+
+def test_a_factor_that_raises_keeps_its_message():
+    """One cell is undefined, the others are there."""
+
+    @factor("RISKY", higher_is_better=True, explains="true")
+    def risky(attributions, example):
+        return 1 / 0
+
+    reading = explained(factors=[risky.factor, BUILTIN["ACC"]]).readings[0]
+    assert np.isnan(reading.values["RISKY"])
+    assert reading.undefined == {"RISKY": "ZeroDivisionError: division by zero"}
+    assert reading.values["ACC"] == 0.0
+
+
+def test_a_model_that_fails_is_listed_and_the_others_are_explained():
+    """With none left there is nothing to explain."""
+    broken = Canned("broken", ModelError("no weights"))
+    explanation = explained(Canned("one"), broken)
+    assert [reading.model for reading in explanation.readings] == ["one"]
+    assert explanation.failures == {"broken": "no weights"}
+    with pytest.raises(ModelError, match="broken: no weights"):
+        explained(broken)
+
+
+def test_three_labels_cannot_be_turned():
+    """The margin of one label says nothing about a third: one line, not a traceback."""
+    three = replace(ROW, probs=np.array([0.2, 0.3, 0.5]))
+    with pytest.raises(UsageError, match="`--toward` a: attributions of label 1 cannot be turned"):
+        explained(Canned("x", three, Task("t", ("a", "b", "c"))), toward=0)
+
+
+def test_an_unknown_backend_or_format_is_met_with_the_near_one():
+    """Names are looked up before anything is run."""
+    with pytest.raises(UnknownName, match="did you mean ig"):
+        explained(attribution="igg")
+    with pytest.raises(UnknownName, match="did you mean html"):
+        render(explained(), "htm")
+
+
+def test_real_models_are_explained(real):
+    """Two checkpoints read the same words, with scores of their own, and every factor that applies has a value."""
+    one, other = real.readings
+    texts = [[w.text for w in reading.words if w.span] for reading in real.readings]
+    assert texts[0] == texts[1] == [real.example.text(word) for word in real.example.words]
+    assert [w.score for w in one.words] != [w.score for w in other.words]
+    assert sum(one.probs) == pytest.approx(1)
+    assert not np.isnan([one.values[name] for name in ("ACC", "SUM-DIFF", "FIRST-TOK", "ABS-SUM-DIFF")]).any()
+
+
+# ---- formats
+
+
+def test_the_terminal_writes_scores_out_where_there_is_no_colour():
+    """Words with scores and marks, the verdict, each factor's value, and no escape code."""
+    text = render(explained(), "terminal")
+    assert "\x1b" not in text
+    assert f"Unless({ROW.word_scores[0]:+.2f})" in text
+    assert f"nurse({ROW.word_scores[3]:+.2f}, control)" in text
+    assert "one: entailment with probability 0.700, wrong" in text
+    assert f"SUM-DIFF       heuristic  lower   {BUILTIN['SUM-DIFF'].score(ROW, EXAMPLE):.3f}" in text
+
+
+def test_the_terminal_colours_by_sign_and_strength():
+    """The strongest word has the full colour of its sign; nothing is written out."""
+    text = render(explained(), "terminal", colour=True)
+    strongest = max(ROW.scores, key=abs)
+    full = "70;140;230" if strongest > 0 else "240;150;60"
+    assert text.count(f"48;2;{full}m") == 2  # the legend's swatch and the word
+    assert "(+" not in text.replace("for (+)", "")
+
+
+def test_the_text_of_an_example_is_kept_as_it_is():
+    """Colours change no character: punctuation stays at its word, white space between words stays."""
+    words = render(explained(), "terminal", colour=True)
+    plain = "".join(part.partition("m")[2] if i else part for i, part in enumerate(words.split("\x1b[")))
+    assert "  [SEP] Unless the tall nurse slept, the clerk drew a map. [SEP]\n" in plain
+    assert "  The nurse slept. [SEP]\n" in plain
+
+
+class Page(HTMLParser):
+    """What an HTML file holds: its tags, and their attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        """Note a tag."""
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        """Note text."""
+        self.text += data
+
+
+def test_the_page_is_one_file_without_scripts_or_addresses():
+    """Everything that it needs is in it."""
+    page = Page(text := render(explained(), "html"))
+    assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object"}
+    assert not any(key.startswith("on") or key in ("src", "href") for _, attrs in page.tags for key in attrs)
+    assert "http" not in text
+    assert "@import" not in text
+
+
+def test_the_page_escapes_what_users_wrote():
+    """A text, a model's name or a message with markup in it is shown, and not obeyed."""
+    evil = '<script>alert("x")</script>'
+    example = Example(evil, (f"A {evil} ran.", "It & ran."), 1)
+    subjects = (Canned(evil), Canned("b", ModelError(evil)))
+    page = Page(render(explained(*subjects, example=example, attribution="none"), "html"))
+    assert "script" not in {tag for tag, _ in page.tags}
+    assert page.text.count(evil) >= 4  # the title twice, the model's heading and column, the failure
+    assert "It & ran." in page.text
+
+
+def test_the_page_says_a_words_score_without_colour():
+    """Each word's title is its score, and a marked word's class and title say so."""
+    spans = [attrs for tag, attrs in Page(render(explained(), "html")).tags if tag == "span" and "title" in attrs]
+    assert len(spans) == len(ROW.tokens)
+    assert spans[4] == {**spans[4], "class": "mark", "title": f"{ROW.word_scores[3]:+.2f}, control"}
+
+
+def test_words_past_the_models_limit_are_told():
+    """They are no zeros: they were not seen, and a note counts them."""
+    cut, _ = cases("control")["cut off after three words"]
+    explanation = explained(Canned("short", cut))
+    assert "slept(not seen, control)" in render(explanation, "terminal")
+    assert "short: words that are past its limit, and were not seen: 13." in render(explanation, "terminal")
+    assert render(explanation, "html").count('"unseen') + render(explanation, "html").count("mark unseen") == 13
+    assert "NaN" not in render(explanation, "json")
+
+
+def test_predictions_alone_have_words_without_scores():
+    """With `none` the words are shown as they are, and baselines have their values."""
+    bare = replace(ROW, tokens=(), **{n: getattr(ROW, n)[:0] for n in ("segment", "word", "offsets", "scores")})
+    text = render(explained(Canned("one", bare), attribution="none"), "terminal")
+    assert "  Unless the tall nurse slept" in text
+    assert "not seen" not in text
+    assert "MAX-DIFF" not in text
+    assert "CONF-GT" in text
+
+
+def test_json_is_complete_and_stable(real):
+    """Words, probabilities and factors of every model, as plain JSON."""
+    read = json.loads(render(real, "json"))
+    assert read["schema_version"] == 1
+    assert [model["name"] for model in read["models"]] == [reading.model for reading in real.readings]
+    first = read["models"][0]
+    assert set(first["probabilities"]) == set(real.labels)
+    word = next(word for word in first["words"] if word["span"])
+    assert real.example.text(Span(word["segment"], *word["span"])) == word["text"]
+    assert first["factors"]["SUM-DIFF"] == real.readings[0].values["SUM-DIFF"]
+    assert "control" not in first["words"][0]["marks"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_deterministic_text(real, name):
+    """The same explanation gives the same characters, ended by a newline."""
+    assert render(real, name) == render(real, name)
+    assert render(real, name).endswith("\n")
