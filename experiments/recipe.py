@@ -9,22 +9,13 @@ Member   one model of the suite: a base, a stage and a seed
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from importlib import resources
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
-from ranker.errors import UnknownName, UsageError, look_up
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-T = TypeVar("T")
+from ranker.errors import UsageError, look_up
+from ranker.records import read_toml, record, table
 
 
 @dataclass(frozen=True)
@@ -124,9 +115,6 @@ class Stage:
         for name in ("rows", "steps"):
             if (getattr(self, name) or 0) < 0:
                 raise ValueError(f"`{name}` must not be negative (got {getattr(self, name)})")
-        for name, share in self.mix.items():
-            if isinstance(share, bool) or not isinstance(share, (int, float)):
-                raise ValueError(f"`{name}` in `mix` must be a number (got {share!r})")
         for name, share in {**self.mix, "warmup": self.warmup}.items():
             if not 0 <= share <= 1:
                 raise ValueError(f"`{name}` must be a share between 0 and 1 (got {share})")
@@ -210,10 +198,7 @@ def load(reference: str) -> Recipe:
         UsageError: there is no such recipe, or it cannot be right; the file and the key are named.
     """
     path = Path(reference) if reference.endswith(".toml") else look_up("recipe", reference, shipped())
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{path} cannot be read as a recipe: {error}") from error
+    content = read_toml(path, "a recipe")
     try:
         return parse(content)
     except (ValueError, UsageError) as error:
@@ -222,7 +207,7 @@ def load(reference: str) -> Recipe:
 
 def shipped() -> dict[str, Path]:
     """The recipes that come with the product: name -> file."""
-    root = Path(str(resources.files("experiments"))) / "recipes"
+    root = Path(__file__).parent / "recipes"
     return {path.stem: path for path in sorted(root.glob("*.toml"))}
 
 
@@ -236,76 +221,21 @@ def parse(content: Mapping[str, Any]) -> Recipe:
         ValueError, UsageError: what cannot be right, with the table's name.
     """
     tables = dict(content)
-    common = _table(tables.pop("inoculation", {}), "inoculation")
-    for key, record in (("sources", Source), ("bases", Base)):
-        named = _table(tables.get(key, {}), key)
-        tables[key] = MappingProxyType({name: _record(record, row, f"{key}.{name}") for name, row in named.items()})
-    if "shared" in tables:
-        tables["shared"] = _record(Stage, tables["shared"], "shared")
+    common = table(tables.pop("inoculation", {}), "inoculation")
     members = tables.get("members", ())
     if not isinstance(members, list):
         raise ValueError("`members` must be an array of tables: `[[members]]`")
-    tables["members"] = tuple(_member(row, common, list(tables["bases"])) for row in members)
-    return _record(Recipe, tables, "", also=("inoculation",))
+    bases = list(table(tables.get("bases", {}), "bases"))
+    tables["members"] = tuple(_member(table(row, "members"), common, bases) for row in members)
+    return record(Recipe, tables, whole="the recipe", also=("inoculation",))
 
 
 def _member(row: Mapping[str, Any], common: Mapping[str, Any], bases: list[str]) -> Member:
-    where = f"members.{row.get('name', '?')}"
+    name = f"members.{row.get('name', '?')}"
     own = {"name", "base", "seed"}
     own_keys = {key: value for key, value in row.items() if key in own}
     if len(bases) == 1:
         own_keys.setdefault("base", bases[0])
     keys = {key: value for key, value in row.items() if key not in own}
-    stage = _record(Stage, {**common, **keys}, where, also=tuple(own))
-    return _record(Member, {**own_keys, "stage": stage}, where)
-
-
-def _table(value: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ValueError(f"`{where}` must be a table: `[{where}]` (got {value!r})")
-    return value
-
-
-def _record(cls: type[T], value: Any, where: str, also: tuple[str, ...] = ()) -> T:
-    """A frozen record from a table, with each key and each value's type checked; ``also`` are keys to suggest, too."""
-    table = _table(value, where)
-    place = f"`[{where}]`" if where else "the recipe"
-    known = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]  # T is always one of the records above
-    for key in table:
-        if key not in known:
-            raise UnknownName(f"key of {place}", key, (*known, *also))
-    for key, f in known.items():
-        if f.default is MISSING and f.default_factory is MISSING and key not in table:
-            raise ValueError(f"{place} needs the key `{key}`")
-    try:
-        return cls(**{key: _typed(item, str(known[key].type), key) for key, item in table.items()})
-    except ValueError as error:
-        raise ValueError(f"{place}: {error}") from error
-
-
-_PLAIN = {
-    "str": (str, "a string"),
-    "bool": (bool, "true or false"),
-    "int": (int, "a whole number"),
-    "float": (float, "a number"),
-}
-
-
-def _typed(value: Any, annotation: str, key: str) -> Any:
-    """The value in the shape of its field's annotation: lists become tuples, a lone value a tuple of one.
-
-    Raises:
-        ValueError: it is of another type.
-    """
-    wanted = annotation.removesuffix(" | None")
-    if wanted.startswith("tuple["):
-        item = wanted[len("tuple[") :].partition(",")[0]
-        return tuple(_typed(one, item, key) for one in (value if isinstance(value, (list, tuple)) else [value]))
-    if wanted.startswith("Mapping["):
-        return MappingProxyType(dict(_table(value, key)))
-    if wanted == "float" and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    kind, words = _PLAIN.get(wanted, (object, ""))
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
-        raise ValueError(f"`{key}` must be {words} (got {value!r})")
-    return value
+    stage = record(Stage, {**common, **keys}, name, also=tuple(own))
+    return record(Member, {**own_keys, "stage": stage}, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Literal
@@ -96,7 +96,10 @@ def cases(mark: str = "mark") -> dict[str, Case]:
         "one segment": Example("one segment", (first,), 1, {mark: marks[mark][:1]}),
         "no words": Example("no words", ("...", "?"), 0),
     }
-    shown = {name: (_attributions(example, _wave), example) for name, example in examples.items()}
+    shown = {}
+    for name, example in examples.items():
+        wave = np.sin(1.0 + np.arange(len(example.words)))  # of both signs, no two alike
+        shown[name] = (words_as_tokens(example, wave, special=0.5), example)
     whole, _ = shown["a pair"]
     seen = np.flatnonzero(whole.word < 3)
     shown["cut off after three words"] = (
@@ -107,30 +110,39 @@ def cases(mark: str = "mark") -> dict[str, Case]:
         ),
         pair,
     )
-    shown["all scores zero"] = (_attributions(pair, np.zeros), pair)
+    shown["all scores zero"] = (words_as_tokens(pair, np.zeros(len(pair.words))), pair)
     return shown
 
 
-def _wave(count: int) -> Floats:
-    """Scores of both signs, no two alike."""
-    return np.asarray(np.sin(1.0 + np.arange(count)))
+def words_as_tokens(
+    example: Example, scores: Sequence[float] | Floats, special: float = 0.0, probs: tuple[float, ...] = (0.3, 0.7)
+) -> Attributions:
+    """What a model would make of an example if words were its tokens: [CLS] words [SEP], and words [SEP] again.
 
+    Args:
+        example: the text.
+        scores: (W,) each word's attribution, toward label 1.
+        special: what [CLS] and each [SEP] score.
+        probs: (C,) the model's probabilities.
 
-def _attributions(example: Example, scores: Callable[[int], Floats]) -> Attributions:
-    """What a model would make of an example if words were tokens: [CLS] words [SEP], and words [SEP] again."""
+    Example:
+        >>> words_as_tokens(Example("a", ("It ran", "It sat"), 0), [0.1, 0.2, 0.3, 0.4]).tokens
+        ('[CLS]', 'It', 'ran', '[SEP]', 'It', 'sat', '[SEP]')
+    """
     word = [SPECIAL]
     for segment in range(len(example.segments)):
         word += [i for i, span in enumerate(example.words) if span.segment == segment]
         word.append(SPECIAL)
     spans = [None if i == SPECIAL else example.words[i] for i in word]
+    texts = ["[SEP]" if span is None else example.text(span) for span in spans]
     return Attributions(
-        probs=np.array([0.3, 0.7]),
+        probs=np.array(probs),
         target=1,
-        tokens=tuple("[SEP]" if span is None else example.text(span) for span in spans),
+        tokens=("[CLS]", *texts[1:]),
         segment=np.array([SPECIAL if span is None else span.segment for span in spans]),
         word=np.array(word),
         offsets=np.array([(0, 0) if span is None else (span.start, span.end) for span in spans]),
-        scores=scores(len(word)),
+        scores=np.array([special if i == SPECIAL else scores[i] for i in word], dtype=np.float64),
         method="check",
     )
 

@@ -86,27 +86,48 @@ def forward(
         ModelError: memory is too small for a single row.
     """
     for window in windows(requests, lambda request: sum(len(row.ids) for row in request[1]), WINDOW * token_budget):
-        rows: list[Row] = []
-        known: dict[bytes, int] = {}
-        places: list[list[int]] = []  # of each request's rows among the distinct ones
-        for _, wanted in window:
-            places.append([])
-            for row in wanted:
-                key = row.ids.tobytes() + (b"" if row.type_ids is None else row.type_ids.tobytes())
-                place = known.setdefault(key, len(rows))
-                if place == len(rows):
-                    rows.append(row)
-                places[-1].append(place)
-        logits: dict[int, Floats] = {}
-
-        def run(batch: Sequence[int], _: int, rows: Sequence[Row] = rows, logits: dict[int, Floats] = logits) -> None:
-            with torch.inference_mode():
-                values = network(stack([rows[i] for i in batch], device))
-            logits.update(zip(batch, values.double().cpu().numpy(), strict=True))
-
-        token_budget = in_batches([len(row.ids) for row in rows], token_budget, run)
+        rows, places = distinct([wanted for _, wanted in window])
+        logits, token_budget = _logits(network, rows, token_budget, device)
         for (state, _), place in zip(window, places, strict=True):
-            yield state, np.stack([logits[i] for i in place])
+            yield state, logits[place]
+
+
+def distinct(requests: Iterable[Sequence[Row]]) -> tuple[list[Row], list[list[int]]]:
+    """The distinct rows of requests, and where among them each request's rows are.
+
+    Example:
+        >>> a, b = Row(np.array([5, 6])), Row(np.array([7]))
+        >>> rows, places = distinct([[a, b], [a]])
+        >>> len(rows), places
+        (2, [[0, 1], [0]])
+    """
+    rows: list[Row] = []
+    known: dict[tuple[bytes, bytes], int] = {}
+    places: list[list[int]] = []
+    for wanted in requests:
+        places.append([])
+        for row in wanted:
+            content = (row.ids.tobytes(), b"" if row.type_ids is None else row.type_ids.tobytes())
+            place = known.setdefault(content, len(rows))
+            if place == len(rows):
+                rows.append(row)
+            places[-1].append(place)
+    return rows, places
+
+
+def _logits(
+    network: Callable[[Batch], torch.Tensor], rows: Sequence[Row], budget: int, device: torch.device | str
+) -> tuple[Floats, int]:
+    """(R, C) logits of R rows, and the budget that was in force at the end."""
+    logits: dict[int, Floats] = {}
+
+    def run(batch: Sequence[int], budget: int) -> None:
+        with torch.inference_mode():
+            values = network(stack([rows[i] for i in batch], device))
+        logits.update(zip(batch, values.double().cpu().numpy(), strict=True))
+
+    budget = in_batches([len(row.ids) for row in rows], budget, run)
+    return np.stack([logits[i] for i in range(len(rows))]), budget
 
 
 def windows(items: Iterable[T], cost: Callable[[T], int], limit: int) -> Iterator[list[T]]:

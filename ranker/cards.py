@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 from ranker.errors import DataError, UnknownName, UsageError, look_up
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from ranker.records import read_toml, record, table
 
 FILE = "card.toml"
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -150,29 +143,13 @@ def read_card(path: Path) -> Card:
     Raises:
         DataError: it cannot be read, a key is unknown or missing, or a value cannot be right; the key is named.
     """
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{path} cannot be read as a card: {error}") from error
+    content = read_toml(path, "a card")
     try:
         for key in ("name", "folder"):
-            if key in table:
+            if key in content:
                 raise ValueError(f"a set bears the name of its folder: leave the key `{key}` out")
-        task = _task(_table(table.pop("task", None), "task"))
-        layouts = table.pop("layouts", [])
-        if not isinstance(layouts, list):
-            raise ValueError("`layouts` must be an array of tables: `[[layouts]]`")
-        return _record(
-            Card,
-            {
-                **table,
-                "name": path.resolve().parent.name,
-                "folder": path.parent,
-                "task": task,
-                "layouts": [_record(Layout, layout, "layouts") for layout in layouts],
-            },
-            "",
-        )
+        content["task"] = _task(content.get("task"))
+        return record(Card, {**content, "name": path.resolve().parent.name, "folder": path.parent}, whole="the card")
     except (ValueError, UsageError) as error:
         raise DataError(f"{path}: {error}") from error
 
@@ -182,51 +159,11 @@ def fold(name: str) -> str:
     return "-".join(name.casefold().replace("_", " ").replace("-", " ").split())
 
 
-def _task(table: Mapping[str, Any]) -> Task:
+def _task(content: Any) -> Task:
     """A task's table names its heuristic and evidence label; the record counts them."""
-    aliases = _table(table.get("aliases", {}), "task.aliases")
-    values = {**table, "aliases": {label: tuple(names) for label, names in aliases.items()}}
-    labels = {str(label): i for i, label in enumerate(table.get("labels", ()))}
-    for role in ("heuristic", "evidence"):
-        if role in table:
-            values[role] = look_up(f"label for `{role}`", str(table[role]), labels)
-    return _record(Task, values, "task")
-
-
-def _table(value: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ValueError(f"`{where}` must be a table: `[{where}]` (got {value!r})")
-    return value
-
-
-def _record(cls: type[T], value: Any, where: str) -> T:
-    """A frozen record from a table, with each key and each value's type checked."""
-    table = _table(value, where)
-    place = f"`[{where}]`" if where else "the card"
-    known = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]  # T is always one of the records above
-    for key in table:
-        if key not in known:
-            raise UnknownName(f"key of {place}", key, known)
-    for key, f in known.items():
-        if f.default is MISSING and f.default_factory is MISSING and key not in table:
-            raise ValueError(f"{place} needs the key `{key}`")
-    return cls(**{key: _typed(item, str(known[key].type), key) for key, item in table.items()})
-
-
-def _typed(value: Any, annotation: str, key: str) -> Any:
-    """The value in the shape of its field's annotation; lists become tuples.
-
-    Raises:
-        ValueError: it is of another type.
-    """
-    wanted = annotation.removesuffix(" | None")
-    if wanted.startswith("tuple["):
-        if not isinstance(value, (list, tuple)):
-            raise ValueError(f"`{key}` must be a list (got {value!r})")
-        return tuple(_typed(item, wanted[len("tuple[") :].partition(",")[0], key) for item in value)
-    if wanted.startswith("Mapping["):
-        return MappingProxyType(dict(_table(value, key)))
-    kind, words = {"str": (str, "a string"), "int": (int, "a whole number")}.get(wanted, (object, ""))
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise ValueError(f"`{key}` must be {words} (got {value!r})")
-    return value
+    values = dict(table(content, "task"))
+    labels = values.get("labels", ())
+    numbers = {str(label): i for i, label in enumerate(labels if isinstance(labels, list) else [labels])}
+    for role in {"heuristic", "evidence"} & values.keys():
+        values[role] = look_up(f"label for `{role}`", str(values[role]), numbers)
+    return record(Task, values, "task")

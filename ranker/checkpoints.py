@@ -118,6 +118,11 @@ def adapter_base(folder: Path) -> str | None:
     return f"{name}@{revision}" if revision and not Path(name).is_dir() else str(name)
 
 
+def has_tokenizer(folder: Path) -> bool:
+    """Say whether a tokenizer was saved in the folder."""
+    return bool(_matches(folder, TOKENIZER))
+
+
 def read_json(file: Path) -> dict[str, Any]:
     """A JSON object.
 

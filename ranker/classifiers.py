@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import inspect
 import logging
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -108,7 +109,8 @@ class Classifier:
                 model, tokenizer = _load_adapter(folder, options, label_map, {} if bases is None else bases)
             groups = labels.reconcile(_names(model), task, label_map, model=str(folder))
             _check(folder, model, tokenizer)
-            model = model.eval().requires_grad_(False).to(where)  # type: ignore[arg-type]
+            model.requires_grad_(False).to(where)  # type: ignore[arg-type]
+            model.eval()  # type: ignore[no-untyped-call]
         takes_types = "token_type_ids" in inspect.signature(model.forward).parameters
         budget = token_budget or TOKENS_A_BATCH.get((where.type, dtype), TOKENS_ELSEWHERE)
         return cls(str(path), model, tokenizer, groups, max_length(model, tokenizer), takes_types, where, budget)
@@ -234,7 +236,7 @@ def softmax(logits: Floats) -> Floats:
 
 def max_length(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
     """The most tokens that a model takes: the least of what the tokenizer and the position embeddings allow."""
-    limits = [tokenizer.model_max_length]
+    limits = [tokenizer.model_max_length, sys.maxsize]  # a tokenizer without a limit says 1e30, more than it takes
     positions = getattr(model.config, "max_position_embeddings", None) or 0
     if positions > 0:
         tables = (m for name, m in model.named_modules() if name.endswith("position_embeddings"))
@@ -296,7 +298,7 @@ def _load_adapter(
     checkpoints.weights(folder, allow_pickle=options.allow_pickle)
     config = PeftConfig.from_pretrained(str(folder))
     if config.is_prompt_learning:
-        raise ModelError(f"{folder} adds tokens to the input ({config.peft_type}); only adapters of weights can be used")
+        raise ModelError(f"{folder} adds tokens to the input ({config.peft_type}); adapters must change weights only")
     base = checkpoints.locate(checkpoints.adapter_base(folder) or "", allow_pickle=options.allow_pickle)
     head = tuple(getattr(config, "modules_to_save", None) or ())
     key = f"{base.resolve()} {options.dtype} {head} {len(label_map or ())}"
@@ -305,32 +307,32 @@ def _load_adapter(
     # a copy of the modules that holds the same tensors, for the adapter to be built into
     model = copy.deepcopy(bases[key], {id(weight): weight for weight in bases[key].parameters()})
     adapted = PeftModel.from_pretrained(model, str(folder), config=config, is_trainable=False)
-    own = any(True for pattern in checkpoints.TOKENIZER for _ in folder.glob(pattern))
-    return adapted.get_base_model(), _tokenizer(folder if own else base, options.trust_remote_code)
+    own = checkpoints.has_tokenizer(folder)
+    return adapted.get_base_model(), _tokenizer(folder if own else base, options.trust_remote_code)  # type: ignore[return-value]
 
 
 def _tokenizer(folder: Path, trust_remote_code: bool) -> PreTrainedTokenizerBase:
     from transformers import AutoTokenizer
 
-    if not any(True for pattern in checkpoints.TOKENIZER for _ in folder.glob(pattern)):
+    if not checkpoints.has_tokenizer(folder):
         raise ModelError(f"{folder} has no tokenizer (tokenizer.json); save it beside the weights")
     tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust_remote_code, local_files_only=True)
     if not tokenizer.is_fast:
         raise ModelError(f"{folder} has a slow tokenizer, which cannot say where a token stands; save a tokenizer.json")
-    return tokenizer  # type: ignore[no-any-return]
+    return tokenizer
 
 
 def _names(model: PreTrainedModel) -> dict[int, str]:
     """The outputs' labels, by index."""
-    if model.config.num_labels < 2:
+    names: dict[int, str] = model.config.id2label or {}  # type: ignore[assignment]
+    if len(names) < 2:
         raise LabelError(f"{model.name_or_path} has one output: a regression, where a classifier is needed")
-    names = model.config.id2label or {}
-    return {i: str(names.get(i, f"LABEL_{i}")) for i in range(model.config.num_labels)}
+    return names
 
 
 def _check(folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     """What would fail at the first example, or worse, would not."""
-    known = model.get_input_embeddings().weight.shape[0]
+    known = len(model.get_input_embeddings().weight)  # type: ignore[arg-type]
     if len(tokenizer) > known:
         raise ModelError(f"{folder}: its tokenizer has {len(tokenizer)} tokens, its network knows {known}")
 
@@ -340,7 +342,8 @@ def _device(name: str) -> torch.device:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise UsageError(f"`--device` must be one that torch can use here (got {name!r}): {_first_line(error)}") from error
+        reason = _first_line(error)
+        raise UsageError(f"`--device` must be one that torch can use here (got {name!r}): {reason}") from error
     return device
 
 
@@ -351,8 +354,8 @@ def _one_line(folder: Path) -> Iterator[None]:
     from transformers.utils import logging as talk
 
     level, bars = talk.get_verbosity(), talk.is_progress_bar_enabled()
-    talk.set_verbosity_error()
-    talk.disable_progress_bar()
+    talk.set_verbosity_error()  # type: ignore[no-untyped-call]
+    talk.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -366,7 +369,7 @@ def _one_line(folder: Path) -> Iterator[None]:
     finally:
         talk.set_verbosity(level)
         if bars:
-            talk.enable_progress_bar()
+            talk.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def _first_line(error: BaseException) -> str:

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranker.errors import RankModelsError, UsageError, look_up
+from ranker.errors import RankModelsError, UnknownName, UsageError, look_up
 
 if TYPE_CHECKING:
+    from factors import Example
+    from ranker.cards import Card, Task
+    from ranker.measure import ModelOptions
     from ranker.ood import OODSet
-    from ranker.suites import Suite
+    from ranker.suites import Model, Suite
 
 FOLDER = click.Path(path_type=Path)
 
@@ -66,7 +69,13 @@ def _configure(ctx: click.Context, parameter: click.Parameter, file: Path | None
 
 
 @cli.command()
-@click.option("--ood", "ood_name", required=True, metavar="NAME", help="The OOD set: see `rank-models ls ood`.")
+@click.option("--ood", "ood_name", metavar="NAME", help="The OOD set: see `rank-models ls ood`.")
+@click.option(
+    "--data",
+    type=FOLDER,
+    metavar="FILE",
+    help="Your own labelled rows (.jsonl, .csv, .tsv): decide between models whose truth nobody knows.",
+)
 @click.option(
     "--models",
     multiple=True,
@@ -75,8 +84,18 @@ def _configure(ctx: click.Context, parameter: click.Parameter, file: Path | None
     "[default: the set's embedded mini suite]",
 )
 @click.argument("more_models", nargs=-1, metavar="")
-@click.option("--probe", type=int, default=10, show_default=True, metavar="K", help="Labelled examples one would have.")
-@click.option("--draws", default="500", show_default=True, metavar="B|exact", help="How many probes are drawn.")
+@click.option("--task", metavar="NAME", help="With --data: nli, paraphrase, ...  [default: the one its labels fit]")
+@click.option("--columns", metavar="ROLE=NAME,...", help="With --data: text=premise,text=hypothesis,label=gold,id=key.")
+@click.option("--method", metavar="NAME", help="With --data: what to order by.  [default: ACC+TIES]")
+@click.option(
+    "--probe",
+    type=int,
+    metavar="K",
+    help="Labelled examples one would have.  [default: 10; with --data all of its rows]",
+)
+@click.option(
+    "--draws", default="exact", show_default=True, metavar="B|exact", help="How many probes are drawn; exact: all."
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws.")
 @click.option("--attribution", default="ig", show_default=True, help="The backend: see `rank-models ls backends`.")
 @click.option(
@@ -94,7 +113,9 @@ def _configure(ctx: click.Context, parameter: click.Parameter, file: Path | None
 )
 @click.option("--data-dir", type=FOLDER, help="Where the official data is.  [default: the embedded sample]")
 @click.option("--include", type=FOLDER, multiple=True, help="A folder with OOD sets of your own.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="A sample of N rows is the whole set, for a quick try.")
+@click.option(
+    "--limit", type=click.IntRange(1), metavar="N", help="A sample of N rows is the whole set, for a quick try."
+)
 @click.option("--label-map", metavar="JSON", help='For checkpoints with unnamed labels: {"0": "entailment", ...}.')
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps ...")
 @click.option("--dtype", type=click.Choice(["float32", "bfloat16"]), default="float32", show_default=True)
@@ -109,14 +130,16 @@ def _configure(ctx: click.Context, parameter: click.Parameter, file: Path | None
 @click.option("--verbose", "-v", is_flag=True, help="Say more on stderr.")
 @click.option("--quiet", "-q", is_flag=True, help="Say only errors on stderr.")
 def run(**given: Any) -> None:
-    """Rank a suite of models on an OOD set whose labels are known.
+    """Rank a suite of models: on an OOD set whose labels are known, or on a few labelled rows of your own.
 
-    The report says how often each method, shown K examples, would have put two models in the right order.
+    With --ood the report says how often each method, shown K examples, would have put two models in the right order.
+    With --data it says which model to take, which cannot be told apart, and how many more labels would do it.
 
     \b
     rank-models --ood hans-sub --probe 10
     rank-models --ood hans-sub --data-dir data/hans --models bert-a bert-b org/bert-c@main
     rank-models --ood hans-sub --factors ACC,INDEX-DIFF,my_factors.py --format json -o ranking.json
+    rank-models --data ten.jsonl --models bert-a bert-b bert-c
 
     Exit status: 0 done; 1 something failed, the rest was done and is reported; 2 an argument cannot be right.
     """
@@ -124,23 +147,15 @@ def run(**given: Any) -> None:
 
     from ranker import custom, pipeline, progress, report
     from ranker.backends import SETTINGS
-    from ranker.measure import ModelOptions
     from ranker.store import Store
 
     _log(given["verbose"], given["quiet"])
     look_up("format", given["format_name"], report.FORMATS)
     settings = look_up("attribution backend", given["attribution"], SETTINGS)()
-    factors = custom.choose([name.strip() for name in (given["factor_names"] or "").split(",") if name.strip()])
-    ood = _ood_set(given)
-    suite = _suite([*given["models"], *given["more_models"]], ood.name)
-    options = ModelOptions(
-        device=given["device"],
-        dtype=given["dtype"],
-        token_budget=given["batch_size"],
-        trust_remote_code=given["trust_remote_code"],
-        allow_pickle=given["allow_pickle"],
-        label_map=_label_map(given["label_map"]),
-    )
+    factors = custom.choose(_split(given["factor_names"]))
+    ood = _examples(given)
+    suite = _suite([*given["models"], *given["more_models"]], None if given["data"] else ood.name)
+    options = _model_options(given)
     store = Store(given["store_folder"] or default_store())
     if given["dry_run"]:
         for line in pipeline.plan(suite, ood, given["attribution"], settings, options, store):
@@ -148,11 +163,16 @@ def run(**given: Any) -> None:
         return
     console = progress.stderr()
     console.quiet = given["quiet"]
-    ranking = pipeline.rank(
+    only_in_one_mode = (
+        partial(pipeline.decide, probe=given["probe"], method=given["method"])
+        if given["data"]
+        else partial(
+            pipeline.rank, probe=10 if given["probe"] is None else given["probe"], draws=_draws(given["draws"])
+        )
+    )
+    ranking = only_in_one_mode(
         suite,
         ood,
-        probe=given["probe"],
-        draws=_draws(given["draws"]),
         seed=given["seed"],
         attribution=given["attribution"],
         settings=settings,
@@ -165,6 +185,72 @@ def run(**given: Any) -> None:
     _answer(report.render(ranking, given["format_name"]), given["output"])
     if ranking.failures:
         raise SystemExit(1)
+
+
+AS_IN_RUN = [
+    "models",
+    "more_models",
+    "attribution",
+    "factor_names",
+    "data_dir",
+    "include",
+    "label_map",
+    "device",
+    "dtype",
+    "batch_size",
+    "trust_remote_code",
+    "allow_pickle",
+    "store_folder",
+    "output",
+    "verbose",
+    "quiet",
+]  # noqa: SIM905  # sixteen lines say no more
+"""Options of `run` that `explain` takes, too."""
+
+
+@cli.command(params=[option for option in run.params if option.name in AS_IN_RUN])
+@click.option("--ood", "ood_name", required=True, metavar="NAME", help="The OOD set: its task, marks and models.")
+@click.option("--id", "example_id", metavar="ID", help="One of its examples.")
+@click.option("--text", "texts", multiple=True, metavar="TEXT", help="A text of your own instead; twice for a pair.")
+@click.option("--label", metavar="LABEL", help="The true label of `--text`.  [default: not known]")
+@click.option("--toward", metavar="LABEL", help="The label that scores speak for.  [default: the heuristic's]")
+@click.option("--format", "format_name", default="terminal", show_default=True, help="terminal, html or json.")
+def explain(**given: Any) -> None:
+    """Show what models see in one example: coloured words, the prediction, and what each factor reads.
+
+    \b
+    rank-models explain --ood hans-sub --id sn_past_participle-0 --models bert-a bert-b
+    rank-models explain --ood hans-sub --text "The poets near the bridge ran." --text "The bridge ran."
+    rank-models explain --ood hans-sub --id sn_past_participle-0 --format html -o example.html
+    """
+    from ranker import custom
+    from ranker.explain import explain as explain_example
+    from ranker.measure import Subject
+    from ranker.report.explain import FORMATS, render
+    from ranker.store import Store
+
+    _log(given["verbose"], given["quiet"])
+    look_up("format of explanations", given["format_name"], FORMATS)
+    card, example = _example(given)
+    toward = None if given["toward"] is None else _label(given["toward"], card.task)
+    models = _models([*given["models"], *given["more_models"]], card.name)
+    options, store = _model_options(given), Store(given["store_folder"] or default_store())
+    explanation = explain_example(
+        [Subject(model, card.task, options, store) for model in models],
+        example,
+        attribution=given["attribution"],
+        factors=custom.choose(_split(given["factor_names"])),
+        toward=toward,
+        labelled=not given["texts"] or given["label"] is not None,
+        designed=card.designed,
+    )
+    colour = given["output"] is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    _answer(render(explanation, given["format_name"], colour), given["output"])
+    if explanation.failures:
+        raise SystemExit(1)
+
+
+explain.params.sort(key=lambda option: option.name in AS_IN_RUN)  # in `--help`, its own options come first
 
 
 @cli.command("ls")
@@ -194,11 +280,16 @@ def default_store() -> Path:
     return Path(os.environ.get("RANK_MODELS_STORE") or Path(cache) / "rank-models")
 
 
-def _ood_set(given: dict[str, Any]) -> OODSet:
+def _examples(given: dict[str, Any]) -> OODSet:
     import dataclasses
 
     from ranker import ood
 
+    if given["data"]:
+        columns = _columns(given["columns"])
+        return ood.labelled(given["data"], given["task"], columns, given["ood_name"], given["include"])
+    if not given["ood_name"]:
+        raise UsageError("`--ood NAME` or `--data FILE` is needed; `rank-models ls ood` lists the names")
     loaded = ood.load(given["ood_name"], given["data_dir"], given["include"])
     if given["limit"]:
         loaded = dataclasses.replace(loaded, examples=ood.sample(loaded, given["limit"]))
@@ -210,11 +301,13 @@ def _ood_set(given: dict[str, Any]) -> OODSet:
     return loaded
 
 
-def _suite(references: Sequence[str], ood_name: str) -> Suite:
+def _suite(references: Sequence[str], ood_name: str | None) -> Suite:
     from ranker import suites
 
     if references:
         return suites.load(references)
+    if ood_name is None:
+        raise UsageError("`--models` is needed with `--data`: the models to choose from")
     default = f"{ood_name}-mini"
     if default not in suites.embedded():
         raise UsageError(f"no suite for {ood_name} comes with the product; name your models with `--models`")
@@ -222,10 +315,79 @@ def _suite(references: Sequence[str], ood_name: str) -> Suite:
     return suites.load([default])
 
 
+def _example(given: dict[str, Any]) -> tuple[Card, Example]:
+    """The example that ``--id`` or ``--text`` names, and the card of its set."""
+    from factors import Example
+    from ranker import ood
+    from ranker.marks import marker
+
+    name, texts = given["example_id"], tuple(given["texts"])
+    if (name is None) == (not texts):
+        raise UsageError("name one example: `--id ID`, or `--text TEXT` (twice for a pair)")
+    card = look_up("OOD set", given["ood_name"], ood.cards(given["include"]))
+    if name is not None:
+        if given["label"] is not None:
+            raise UsageError("`--label` is for `--text`; an example of the set has its own")
+        examples = ood.load(card.name, given["data_dir"], given["include"]).examples
+        found = [example for example in examples if example.id == name]
+        if not found:
+            some = ", ".join(example.id for example in examples[:3])
+            raise UsageError(f"`--id`: {card.name} has no example {name!r}; its ids are like {some}")
+        return card, found[0]
+    wanted = {len(layout.text) for layout in card.layouts} or {1, 2}
+    if len(texts) not in wanted:
+        raise UsageError(
+            f"`--text` must be given {' or '.join(map(str, wanted))} times for {card.name} (got {len(texts)})"
+        )
+    label = 0 if given["label"] is None else _label(given["label"], card.task)
+    return card, Example("text", texts, label, marker(card.marks)(texts, {}))
+
+
+def _label(name: str, task: Task) -> int:
+    found = task.index(name)
+    if found is None:
+        raise UnknownName(f"label of {task.name}", name, task.labels)
+    return found
+
+
+def _models(references: Sequence[str], ood_name: str) -> tuple[Model, ...]:
+    """One model or several."""
+    from ranker import suites
+
+    return suites.models(references) if references else _suite(references, ood_name).models
+
+
 def _draws(value: str) -> Any:
     if value == "exact" or (value.isdecimal() and int(value) > 0):
         return value if value == "exact" else int(value)
     raise UsageError(f"`--draws` must be a number of at least 1, or `exact` (got {value})")
+
+
+def _columns(text: str | None) -> dict[str, list[str]]:
+    roles: dict[str, list[str]] = {"text": [], "label": [], "id": []}
+    for part in (text or "").split(",") if text else ():
+        role, equals, column = part.strip().partition("=")
+        if not equals or not column:
+            raise UsageError(f"`--columns` must be like text=premise,text=hypothesis,label=gold (got {text})")
+        look_up("role of a column", role, roles).append(column)
+    return {role: names for role, names in roles.items() if names}
+
+
+def _split(names: str | None) -> list[str]:
+    return [name.strip() for name in (names or "").split(",") if name.strip()]
+
+
+def _model_options(given: dict[str, Any]) -> ModelOptions:
+    from ranker.measure import ModelOptions
+
+    return ModelOptions(
+        device=given["device"],
+        dtype=given["dtype"],
+        token_budget=given["batch_size"],
+        trust_remote_code=given["trust_remote_code"],
+        allow_pickle=given["allow_pickle"],
+        label_map=_label_map(given["label_map"]),
+    )
 
 
 def _label_map(text: str | None) -> dict[str, str] | None:

@@ -23,11 +23,10 @@ Agresti and Coull 1998 (plus four); Sethuraman 1994 (the draws). Axis letters as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ranker import combined, engine
 from ranker.engine import TIE, Bools, Floats, Ints
@@ -48,8 +47,6 @@ SAMPLES = 20_000
 STICKS = 64
 """Row types drawn from the prior in each of them; what is left beyond is (4/5)^64 of the prior."""
 
-Better = npt.NDArray[np.float64]
-
 
 def decide(
     table: ScoreTable,
@@ -62,7 +59,7 @@ def decide(
     ood: str = "",
     suite: str = "",
     attribution: str = "none",
-    families: Mapping[str, str] | None = None,
+    families: Sequence[str] | None = None,
     failures: Mapping[str, str] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Ranking:
@@ -76,7 +73,7 @@ def decide(
         seed: of the draws behind P(best).
         level: the probability at which two models count as told apart, above 1/2.
         ood, suite, attribution: names, kept in the result.
-        families: model -> architecture.
+        families: (M,) each model's architecture, in the order of the table.
         failures, provenance: kept in the result.
 
     Raises:
@@ -127,7 +124,7 @@ def decide(
         models=tuple(
             ModelResult(
                 name=table.models[m],
-                family=(families or {}).get(table.models[m], ""),
+                family="" if families is None else families[m],
                 ood_accuracy=None,
                 rank=1 + int((score > score[m] + TIE).sum()),
                 scores=shown[m],
@@ -141,7 +138,7 @@ def decide(
     )
 
 
-def more_accurate(right: Bools) -> Better:
+def more_accurate(right: Bools) -> Floats:
     """Find how probable it is, for each two models, that the one is more accurate in the domain than the other.
 
     Args:
@@ -184,7 +181,7 @@ def best(right: Bools, rng: np.random.Generator) -> Floats:
     return np.asarray(count / SAMPLES)
 
 
-def groups(better: Better, level: float = LEVEL) -> list[range]:
+def groups(better: Floats, level: float = LEVEL) -> list[range]:
     """Find the longest runs of the order within which no two models can be told apart.
 
     Args:
@@ -227,7 +224,7 @@ def more_labels(wins: Ints, losses: Ints, size: int, level: float = LEVEL) -> In
 
     Example:
         >>> more_labels(np.array([2, 3, 1]), np.array([0, 2, 1]), 10)
-        array([ 14, 337,  -1])
+        array([ 17, 312,  -1])
     """
     from scipy.special import ndtri
 
@@ -266,7 +263,7 @@ def _interval(right: Bools) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(betaincinv(hits, misses, 0.025).tolist()), tuple(betaincinv(hits, misses, 0.975).tolist())
 
 
-def _more_labels(right: Bools, better: Better, level: float) -> tuple[tuple[int | None, ...], ...]:
+def _more_labels(right: Bools, better: Floats, level: float) -> tuple[tuple[int | None, ...], ...]:
     wins = _wins(right)
     numbers = more_labels(wins, wins.T, right.shape[1], level)
     numbers[np.maximum(better, 1 - better) >= level] = 0

@@ -6,6 +6,7 @@ RankModelsError                 exit code 1
 │   └── DataError               a file of examples cannot be read; file and line are named
 ├── ModelError                  a checkpoint cannot be loaded or run; the other models go on
 │   └── LabelError              its labels cannot be mapped to the task's
+├── FetchError                  official data cannot be had from its server
 └── StoreError                  the store cannot be read or written
 """
 
@@ -55,6 +56,10 @@ class ModelError(RankModelsError):
 
 class LabelError(ModelError):
     """A checkpoint's labels cannot be mapped to the task's."""
+
+
+class FetchError(RankModelsError):
+    """Official data cannot be had from its server; nothing of it is kept."""
 
 
 class StoreError(RankModelsError):

@@ -80,7 +80,7 @@ def probabilities(values: Floats, size: int) -> Floats:
         scores, step = _scores(values[:, f])
         for rows, difference in _differences(scores):
             beats[rows, f] = _above_zero(difference, size, step)
-    return beats
+    return np.asarray(np.round(beats, 12))  # so that the transform's rounding does not blur 0, 1/2 and 1
 
 
 def influence(values: Floats, size: int, decided: Bools) -> Floats:

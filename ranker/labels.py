@@ -74,7 +74,8 @@ def reconcile(
         raise LabelError(f"{model} has {what} ({_list(names)}); say what they mean, {_example(names, task)}")
     for label, group in zip(task.labels, groups, strict=True):
         if not group:
-            raise LabelError(f"{model} has no label that means {label!r} (it has {_list(names)}); {_example(names, task)}")
+            lacks = f"{model} has no label that means {label!r} (it has {_list(names)})"
+            raise LabelError(f"{lacks}; say what they mean, {_example(names, task)}")
     return tuple(tuple(group) for group in groups)
 
 

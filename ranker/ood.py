@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from ranker import embedded, readers
 from ranker.cards import Card, Layout, Task
 from ranker.errors import DataError, UsageError, look_up
 
-__all__ = ["OODSet", "Task", "cards", "fingerprint", "load", "names", "sample", "tasks"]
+__all__ = ["OODSet", "Task", "cards", "fingerprint", "labelled", "load", "names", "sample", "tasks"]
 
 SAMPLE = ("examples.jsonl.gz", "examples.jsonl")
 """The files of a set's own folder that may hold its rows."""
@@ -91,6 +91,54 @@ def load(name: str, data_dir: Path | None = None, include: Iterable[Path] = ()) 
         designed=card.designed,
         origin="embedded sample" if file.parent == card.folder else str(file),
     )
+
+
+def labelled(
+    path: Path,
+    task: str | None = None,
+    columns: Mapping[str, Sequence[str]] | None = None,
+    like: str | None = None,
+    include: Iterable[Path] = (),
+) -> OODSet:
+    """Read a user's own labelled rows; all of them are the population.
+
+    Args:
+        path: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file: see `ranker.readers.read_examples`.
+        task: the name of a task; None takes the only one whose labels the file has.
+        columns: "text", "label" and "id" -> columns, where their names are unusual.
+        like: an OOD set whose task, marks and designed factor hold for these rows, too.
+        include: folders of a user's own sets.
+
+    Raises:
+        UsageError: no such set or task, or no task whose labels fit, or several.
+        DataError: the file cannot be read, with the line.
+    """
+    from ranker.marks import marker
+
+    known = cards(include)
+    card = None if like is None else look_up("OOD set", like, known)
+    marks = readers.no_marks if card is None else marker(card.marks)
+
+    def read(chosen: Task) -> OODSet:
+        rows = readers.read_examples(path, chosen, columns, marks)
+        return OODSet(path.stem, chosen, rows, len(rows), None if card is None else card.designed, str(path))
+
+    if card is not None:
+        return read(card.task)
+    if task is not None:
+        return read(look_up("task", task, tasks(include)))
+    fitting, error = [], None
+    for candidate in tasks(include).values():
+        try:
+            fitting.append(read(candidate))
+        except DataError as unfit:
+            error = error or unfit
+    if error is not None and not fitting:
+        raise error
+    if len(fitting) > 1:
+        names = ", ".join(one.task.name for one in fitting)
+        raise UsageError(f"`--task` is needed: the labels of {path} fit several tasks ({names})")
+    return fitting[0]
 
 
 def cards(include: Iterable[Path] = ()) -> dict[str, Card]:

@@ -42,7 +42,7 @@ def rank(
     examples: OODSet | str,
     *,
     probe: int = 10,
-    draws: int | Literal["exact"] = 500,
+    draws: int | Literal["exact"] = "exact",
     seed: int = 0,
     attribution: str = "ig",
     settings: Settings | None = None,
@@ -104,6 +104,58 @@ def rank(
     )
 
 
+def decide(
+    models: Suite | Sequence[str | Path],
+    examples: OODSet,
+    *,
+    probe: int | None = None,
+    method: str | None = None,
+    seed: int = 0,
+    attribution: str = "ig",
+    settings: Settings | None = None,
+    factors: Sequence[Factor] = tuple(BUILTIN.values()),
+    target: Target = "declared",
+    options: ModelOptions = ModelOptions(),
+    store: Store | None = None,
+    progress: Progress = silent,
+) -> Ranking:
+    """Order models by a few labelled examples where nobody knows the truth, and say what of that order they support.
+
+    Args:
+        models, attribution, settings, factors, target, options, store, progress: as in `rank`.
+        examples: the labelled rows (see `ranker.ood.labelled`).
+        probe: K, how many of them to use; None for all.
+        method: what to order by; None for ACC, its ties broken by the factor designed for the set.
+        seed: of the draws behind P(best).
+
+    Returns:
+        The ranking, with a `Decision`.
+
+    Raises:
+        UsageError: K does not fit the rows, or an unknown backend or method.
+        ModelError: fewer than two models could be measured.
+        StoreError: the store cannot be read or written.
+    """
+    from ranker import decision
+
+    suite = models if isinstance(models, Suite) else suites.load([str(model) for model in models])
+    study = Study(attribution, settings, tuple(factors), target, options, store, progress)
+    scored = study.of(suite, examples, examples.examples, truth=False)
+    return decision.decide(
+        scored.table,
+        probe=probe,
+        method=method,
+        designed=examples.designed,
+        seed=seed,
+        ood=examples.name,
+        suite=suite.name,
+        attribution=attribution,
+        families=scored.families,
+        failures=scored.failures,
+        provenance=scored.provenance,
+    )
+
+
 @dataclass(frozen=True)
 class Scored:
     """What the models of a suite scored.
@@ -133,8 +185,14 @@ class Study:
     store: Store | None
     progress: Progress
 
-    def of(self, suite: Suite, ood: OODSet, population: Sequence[Example]) -> Scored:
-        """Score every model of a suite on the population, and measure its accuracy on the whole set.
+    def of(self, suite: Suite, ood: OODSet, population: Sequence[Example], truth: bool = True) -> Scored:
+        """Score every model of a suite on the population.
+
+        Args:
+            suite: the models.
+            ood: the set.
+            population: those of its examples that are attributed.
+            truth: the models' accuracies on the whole set go into the table, too.
 
         Raises:
             UsageError: an unknown backend.
@@ -152,21 +210,22 @@ class Study:
         for model in suite.models:
             subject = Subject(model, ood.task, self.options, self.store)
             try:
-                right = ood_accuracy(subject, ood, self.progress)
+                right = ood_accuracy(subject, ood, self.progress) if truth else None
                 with self.progress(f"{model.name}: {self.attribution}", len(population)) as advance:
                     rows = subject.rows(population, self.attribution, settings, advance)
             except ModelError as error:
                 failures[model.name] = str(error)
                 log.error("%s is left out: %s", model.name, error)
                 continue
-            accuracy[model.name] = right
+            if right is not None:
+                accuracy[model.name] = right
             scores[model.name] = score_model(rows, population, factors, ood.task, self.target)
             quality[model.name] = quality_of(rows, population, settings)
         if len(scores) < 2:
             raise ModelError(f"nothing to rank: {len(failures)} of {len(suite.models)} models failed")
         families = {model.name: model.family for model in suite.models}
         return Scored(
-            table=assemble(scores, population, factors, accuracy),
+            table=assemble(scores, population, factors, accuracy if truth else None),
             families=tuple(families[name] for name in scores) if any(families.values()) else None,
             failures=failures,
             provenance={

@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
 LOG_EVERY = 15.0
 """Seconds between two lines of a log."""
@@ -36,6 +45,21 @@ def bar(console: Console, label: str, total: int) -> Iterator[Callable[[int], No
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(label, total=total)
         yield lambda done: progress.advance(task, done)
+
+
+@contextmanager
+def transfer(console: Console, label: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show how much of a file has come; gives the function that is told of bytes. Only a terminal shows it.
+
+    Args:
+        console: where to.
+        label: what is coming.
+        total: bytes, if the sender says.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(label, total=total)
+        yield lambda count: progress.advance(task, count)
 
 
 def _logger(console: Console, label: str, total: int) -> Callable[[int], None]:

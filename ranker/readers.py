@@ -164,7 +164,9 @@ def layout_of(found: Sequence[str], columns: Mapping[str, Sequence[str]]) -> Lay
             parts[part] = next((names for names in usual if set(names) <= set(found)), ())
     for part in ("text", "label"):
         if not parts[part]:
-            raise ValueError(f"no column has a usual name for the {part}; say which (columns: {', '.join(found)})")
+            raise ValueError(
+                f"no column has a usual name for the {part}; say which with `--columns` (columns: {', '.join(found)})"
+            )
     return Layout(parts["text"], parts["label"][0], next(iter(parts["id"]), None))
 
 

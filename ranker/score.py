@@ -170,9 +170,9 @@ def applicable(
     kept, left_out = [], {}
     for factor in factors:
         if factor.pair and not pairs:
-            left_out[factor.name] = "compares two segments; these examples have one"
+            left_out[factor.name] = "these examples have one segment, it compares two"
         elif factor.mark is not None and factor.mark not in marks:
-            left_out[factor.name] = f"reads the mark {factor.mark!r}; no example has it"
+            left_out[factor.name] = f"no example has the mark {factor.mark!r}"
         elif factor.explains in ("heuristic", "evidence") and getattr(task, factor.explains) is None:
             left_out[factor.name] = f"is about the {factor.explains}'s label; this task declares none"
         elif factor.designed_only and factor.name != designed:

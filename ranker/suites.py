@@ -72,6 +72,16 @@ def load(references: Sequence[str]) -> Suite:
     return Suite(name, models)
 
 
+def models(references: Sequence[str]) -> tuple[Model, ...]:
+    """The checkpoints that ``--models`` names, where one is enough: see `load`.
+
+    Raises:
+        UsageError: a path that does not exist, a suite.json that cannot be read, or a name twice.
+    """
+    found = tuple(model for reference in references for model in _resolve(reference).models)
+    return found if len(found) == 1 else Suite("models", found).models
+
+
 def embedded() -> dict[str, Path]:
     """The suites that come with the product: name -> folder."""
     root = folder() / "suites"

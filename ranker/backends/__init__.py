@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from factors.types import Attributions, Example
+from factors.types import Attributions, Example, Ints
+from ranker.backends.trees import Tree, evaluations, flat_tree, words_tree
 from ranker.errors import look_up
 
 if TYPE_CHECKING:
@@ -63,7 +64,76 @@ class IGSettings(Settings):
         return bool(abs(row.residual) <= self.tolerance * abs(row.scores).sum())
 
 
-SETTINGS: dict[str, type[Settings]] = {"none": Settings, "ig": IGSettings}
+@dataclass(frozen=True)
+class SHAPSettings(Settings):
+    """SHAP: Owen values over a tree of segments, words and their pieces.
+
+    Attributes:
+        target: the class that positive scores speak for.
+        output: what is attributed: the margin (log-odds of the class), its logit, or its probability.
+        baseline: the token that unseen ones are replaced by.
+        tree: "words": the segments, then words in halves, then the pieces of a word in halves; "flat": no tree, the
+            Shapley values of the tokens, at 2^T evaluations.
+        max_evaluations: the most evaluations an example; a tree that needs more is not walked to its leaves.
+        tolerance: the additivity gap that is small enough, as a fraction of the sum of absolute scores.
+    """
+
+    function: ClassVar[str] = "ranker.backends.shap:attribute"
+    libraries: ClassVar[tuple[str, ...]] = ()
+
+    target: int = 1
+    output: Literal["margin", "logit", "probability"] = "margin"
+    baseline: Literal["mask", "pad"] = "mask"
+    tree: Literal["words", "flat"] = "words"
+    max_evaluations: int = 1000
+    tolerance: float = 1e-6
+
+    def tree_of(self, segment: Ints, word: Ints) -> Tree:
+        """The tree over an example's tokens, special ones left out, given the (T,) segment and word of each."""
+        return words_tree(segment, word) if self.tree == "words" else flat_tree(segment)
+
+    def truncated(self, row: Attributions) -> bool:
+        """Say whether the budget was too small for the whole tree: some tokens share the value of their group."""
+        return row.effort < evaluations(self.tree_of(row.segment, row.word))
+
+    def accepts(self, row: Attributions) -> bool:
+        """The tree was walked to its leaves, and the scores add up to what was to be distributed."""
+        return not self.truncated(row) and bool(abs(row.residual) <= self.tolerance * max(1.0, abs(row.scores).sum()))
+
+
+@dataclass(frozen=True)
+class LIMESettings(Settings):
+    """LIME: a weighted ridge regression on random sets of words.
+
+    Attributes:
+        target: the class that positive scores speak for.
+        output: what is attributed: the margin (log-odds of the class), its logit, or its probability.
+        hide: what becomes of the tokens of an unseen word: replaced by the mask or padding token, or removed.
+        samples: rows an example, the example itself included.
+        kernel_width: of the exponential kernel, in hundredths of cosine distance.
+        ridge: the penalty on squared coefficients.
+        seed: of the samples; each example has its own, derived from this, the model and the text.
+        tolerance: the greatest share of variance that the regression may leave unexplained, 1 - R2.
+    """
+
+    function: ClassVar[str] = "ranker.backends.lime:attribute"
+    libraries: ClassVar[tuple[str, ...]] = ("numpy",)
+
+    target: int = 1
+    output: Literal["margin", "logit", "probability"] = "margin"
+    hide: Literal["mask", "pad", "remove"] = "mask"
+    samples: int = 500
+    kernel_width: float = 25.0
+    ridge: float = 1.0
+    seed: int = 0
+    tolerance: float = 0.5
+
+    def accepts(self, row: Attributions) -> bool:
+        """The regression explains enough of the model's answers."""
+        return bool(row.residual <= self.tolerance)
+
+
+SETTINGS: dict[str, type[Settings]] = {"none": Settings, "ig": IGSettings, "shap": SHAPSettings, "lime": LIMESettings}
 """Every backend's settings, by its name; they name the function that does the work."""
 
 

@@ -71,7 +71,8 @@ def baseline(classifier: Classifier, settings: IGSettings) -> torch.Tensor:
         return torch.zeros_like(classifier.embed(torch.tensor([[0]], device=classifier.device))[0, 0]).float()
     token = getattr(classifier.tokenizer, f"{settings.baseline}_token_id")
     if token is None:
-        raise ModelError(f"{classifier.name} has no {settings.baseline} token for IG to start from; set another baseline")
+        name = f"{classifier.name} has no {settings.baseline} token"
+        raise ModelError(f"{name} for IG to start from; set another baseline")
     return classifier.embed(torch.tensor([[token]], device=classifier.device))[0, 0].float()
 
 
@@ -97,7 +98,7 @@ def _attribute(
         batch = stack([classifier.row(encodings[i]) for i in numbers], classifier.device)
         x = classifier.embed(batch.ids).float()  # (R, T, D)
         b = start.expand_as(x)
-        if numbers[0] not in done:
+        if steps == settings.steps:
             with torch.no_grad():
                 logits = classifier.from_embeddings(x, batch.type_ids)
                 differences = explained(logits, settings.target, settings.output) - output(b, batch.type_ids)

@@ -25,6 +25,9 @@ WIDTH = 100
 FOR, AGAINST = (70, 140, 230), (240, 150, 60)
 """The colours of the strongest scores, as red, green, blue; a score of 0 is white. Black is readable on both."""
 
+UNDERLINED = "  Words with a mark are underlined."
+NO_STYLE = "default on default"
+
 RGB = tuple[int, int, int]
 
 
@@ -73,7 +76,12 @@ def _parts(explanation: Explanation, colour: bool) -> Iterator[RenderableType]:
     yield Text(_title(explanation), style="bold")
     yield Text(_legend(explanation))
     if colour:
-        yield Text(" for ", _style(1.0)).append("  ", "default on default").append(" against ", _style(-1.0))
+        yield (
+            Text(" for ", _style(1.0))
+            .append("  ", NO_STYLE)
+            .append(" against ", _style(-1.0))
+            .append(UNDERLINED, NO_STYLE)
+        )
     for reading in explanation.readings:
         yield Text()
         yield Text(f"{reading.model}: {_verdict(explanation, reading)}", style="bold")
@@ -144,6 +152,11 @@ def page(explanation: Explanation, colour: bool = True) -> str:
     rows = "\n".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in _rows(explanation))
     notes = "\n".join(f"<li>{escape(note)}</li>" for note in _notes(explanation))
     title = escape(_title(explanation))
+    colours = "".join(
+        f' <span style="background: {_css(share)}">&nbsp;{name}&nbsp;</span>'
+        for name, share in (("for", 1.0), ("against", -1.0))
+    )
+    swatches = "" if explanation.attribution == "none" else colours + UNDERLINED
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -154,8 +167,7 @@ def page(explanation: Explanation, colour: bool = True) -> str:
 </head>
 <body>
 <h1>{title}</h1>
-<p class="legend">{escape(_legend(explanation))} <span style="background: {_css(1.0)}">&nbsp;for&nbsp;</span>
-<span style="background: {_css(-1.0)}">&nbsp;against&nbsp;</span></p>
+<p class="legend">{escape(_legend(explanation))}{swatches}</p>
 {models}
 <table>
 <thead><tr>{head}</tr></thead>
@@ -197,10 +209,9 @@ def _title(explanation: Explanation) -> str:
 def _legend(explanation: Explanation) -> str:
     if explanation.attribution == "none":
         return "Predictions only: no attribution was asked for."
-    marks = " Words with a mark are underlined." if explanation.example.marks else ""
     return (
         f"Scores by {explanation.attribution}: how much a word speaks for (+) or against (-) "
-        f"{explanation.labels[explanation.toward]!r}.{marks}"
+        f"{explanation.labels[explanation.toward]!r}."
     )
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from string import ascii_lowercase
 
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ranker.ranking import Ranking
+from ranker.ranking import Decision, Ranking
 
 WIDTH = 100
+
+MATRIX = 10
+"""The most models whose pairs are shown."""
 
 
 def render(ranking: Ranking) -> str:
@@ -26,12 +30,64 @@ def render(ranking: Ranking) -> str:
 def parts(ranking: Ranking) -> Iterator[RenderableType]:
     """The report's pieces, from top to bottom."""
     yield Text(f"{ranking.suite} on {ranking.ood}: {len(ranking.models)} models, K = {ranking.probe}\n", style="bold")
-    yield models(ranking)
+    if ranking.decision is None:
+        yield models(ranking)
+        yield Text()
+        yield methods(ranking)
+        remarks = notes(ranking)
+    else:
+        yield order(ranking.decision)
+        if len(ranking.models) <= MATRIX:
+            yield Text()
+            yield matrix(ranking.decision)
+        remarks = decision_notes(ranking.decision)
     yield Text()
-    yield methods(ranking)
-    yield Text()
-    for note in notes(ranking):
+    for note in (*remarks, *ranking.notes, *losses(ranking)):
         yield Text(f"- {note}")
+
+
+def order(decision: Decision) -> Table:
+    """The models in the predicted order; models that share a letter cannot be told apart."""
+    table = _table("rank", "model", "tied", decision.method, "right", "95 % interval", "P(best)")
+    for i, name in enumerate(decision.models):
+        letters = [letter for letter, group in zip(ascii_lowercase, decision.groups, strict=False) if name in group]
+        score = decision.scores[i]
+        table.add_row(
+            str(i + 1),
+            Text(name),
+            "".join(letters),
+            "" if score is None else f"{score:.3g}",
+            percent(decision.accuracy[i]),
+            f"{percent(decision.low[i])} to {percent(decision.high[i])}",
+            percent(decision.p_best[i]),
+        )
+    return table
+
+
+def matrix(decision: Decision) -> Table:
+    """P(the model of the row is more accurate than that of the column), and the labels that would settle it."""
+    table = _table("P(row > column)", *(str(i + 1) for i in range(len(decision.models))))
+    for i, name in enumerate(decision.models):
+        table.add_row(
+            Text(f"{i + 1} {name}"), *("" if i == j else percent(p) for j, p in enumerate(decision.p_beats[i]))
+        )
+    return table
+
+
+def decision_notes(decision: Decision) -> Iterator[str]:
+    """What a reader of a decision has to know."""
+    yield (
+        "right: share of the rows; interval, P(best) and P(row > column): accuracy in the domain, as far as these rows "
+        f"tell. Models that share a letter are told apart with less than {decision.level:.0%} probability."
+    )
+    names, unsettled = decision.models, 0
+    for i in range(len(names) - 1):
+        two, more = f"{names[i]} or {names[i + 1]}", decision.more_labels[i][i + 1]
+        if more:
+            yield f"{two}: about {more:,} more labels would tell, if they go on to disagree as here."
+        unsettled += more is None
+    if unsettled:
+        yield f"{unsettled} neighbouring pairs disagree as often either way: how many labels would tell is not known."
 
 
 def models(ranking: Ranking) -> Table:
@@ -73,12 +129,18 @@ def notes(ranking: Ranking) -> Iterator[str]:
     if any(method.designed for method in ranking.methods):
         yield f"* the factor designed for {ranking.ood}."
     yield f"Attributions: {ranking.attribution}. Intervals: over other samples of examples; minus ACC: paired."
-    yield from ranking.notes
+
+
+def losses(ranking: Ranking) -> Iterator[str]:
+    """What is not in the numbers: examples, factors, models."""
     for method in ranking.methods:
         for reason, count in method.dropped.items():
             yield f"{method.name}: {count} examples dropped for all models ({reason})."
+    reasons: dict[str, list[str]] = {}
     for name, reason in ranking.provenance.get("left_out", {}).items():
-        yield f"{name} is not in the table: it {reason}."
+        reasons.setdefault(reason, []).append(name)
+    for reason, names in reasons.items():
+        yield f"Not in the table: {', '.join(names)} ({reason})."
     for model, counts in ranking.provenance.get("quality", {}).items():
         if counts["over_tolerance"]:
             yield f"{model}: {counts['over_tolerance']} attributions are over their error tolerance."
@@ -111,5 +173,5 @@ def points(value: float | None) -> str:
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 or column in ("model", "family", "kind") else "right")
+        table.add_column(column, justify="left" if i == 0 or column in ("model", "family", "kind", "tied") else "right")
     return table

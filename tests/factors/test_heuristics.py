@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from factors import BUILTIN, Attributions, Example, Span
+from factors import BUILTIN, Example, Span
+from factors.check import words_as_tokens
 
 SINGLE = Example("msgs", ("The tall boys drew a map.",), 1, {"feature": (Span(0, 14, 18),)})
 """Words: The tall boys drew a map . with the irregular past "drew" marked."""
@@ -27,26 +28,9 @@ SWAP = pair(
 """Words: How do trains from Oslo reach Bergen ? | How do trains from Bergen reach Oslo ?"""
 
 
-def row(example, by_word):
-    """Attributions of [CLS], one token a word, [SEP] behind each segment; special tokens score 100."""
-    words = [-1]
-    for i, word in enumerate(example.words):
-        if i and word.segment != example.words[i - 1].segment:
-            words.append(-1)
-        words.append(i)
-    words.append(-1)
-    segment = [example.words[i].segment if i >= 0 else -1 for i in words]
-    scores = [by_word[i] if i >= 0 else 100.0 for i in words]
-    length = len(words)
-    return Attributions(
-        np.array([0.4, 0.6]), 1, ("x",) * length, np.array(segment), np.array(words), np.zeros((length, 2), int),
-        np.array(scores, float),
-    )  # fmt: skip
-
-
 def value(name, example, by_word):
-    """What the named factor makes of word scores."""
-    return BUILTIN[name].score(row(example, by_word), example)
+    """What the named factor makes of word scores; special tokens score 100."""
+    return BUILTIN[name].score(words_as_tokens(example, by_word, special=100.0), example)
 
 
 def test_const_is_the_sum_over_the_control_words_of_the_premise():

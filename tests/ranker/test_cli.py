@@ -101,6 +101,59 @@ def test_one_broken_model_among_five(run, tmp_path):
     assert "broken FAILED: " in out
 
 
+TEN = """\
+{"premise": "The poets near the cook slept.", "hypothesis": "The cook slept.", "label": "neutral"}
+{"premise": "The baker and the guard laughed.", "hypothesis": "The guard laughed.", "label": "entailment"}
+{"premise": "While the nurse washed the dog barked.", "hypothesis": "The nurse washed the dog.", "label": "neutral"}
+{"premise": "The tall singer smiled.", "hypothesis": "The singer smiled.", "label": "entailment"}
+"""
+
+
+@pytest.fixture
+def ten(tmp_path) -> Path:
+    """A user's few labelled rows."""
+    file = tmp_path / "ten.jsonl"
+    file.write_text(TEN)
+    return file
+
+
+def test_a_decision_between_models(run, ten):
+    """A few rows of one's own give an order, who is tied with whom, and how many more labels would tell."""
+    status, out, _ = run("--data", ten, "--quiet", "--models", *few_models(3))
+    assert status == 0
+    for words in ("P(best)", "P(row > column)", "Models that share a letter", "K = 4"):
+        assert words in out
+
+
+def test_a_decision_as_json(run, ten):
+    """The decision is part of the stable schema: probabilities of models that nobody knows the truth of."""
+    answer = json.loads(run("--data", ten, "--quiet", "--models", *few_models(3), "--format", "json")[1])
+    assert answer["mode"] == "decision"
+    assert sum(answer["decision"]["p_best"]) == pytest.approx(1)
+    assert len(answer["decision"]["models"]) == 3
+    assert [model["ood_accuracy"] for model in answer["models"]] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--models a b", "`--ood NAME` or `--data FILE` is needed"),
+        ("--data {ten}", "`--models` is needed with `--data`"),
+        ("--data {ten} --models hans-sub-mini --probe 5", "`--probe` must be between 1 and 4"),
+        ("--data {ten} --models hans-sub-mini --task nly", "there is no task 'nly'; did you mean nli?"),
+        ("--data {ten} --models hans-sub-mini --columns label=gold", "{ten}, line 1: the column 'gold' is missing"),
+        ("--data {ten} --models hans-sub-mini --columns gold", "`--columns` must be like text=premise"),
+        ("--data {ten} --models hans-sub-mini --method ACCC --attribution none", "there is no method 'ACCC'"),
+        ("--data {ten} --models hans-sub-mini --task paraphrase", "{ten}, line 1: "),
+    ],
+)
+def test_wrong_decisions_get_one_line(run, ten, arguments, message):
+    """What cannot be decided is refused in one line."""
+    status, out, err = run(*arguments.format(ten=ten).split())
+    assert (status, out) == (2, "")
+    assert one_line(err).startswith(message.format(ten=ten))
+
+
 def one_line(err: str) -> str:
     """The message of a failed run, which is one line."""
     lines = [line for line in err.splitlines() if line.startswith("rank-models: ")]

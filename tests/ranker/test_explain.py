@@ -10,6 +10,7 @@ from factors import BUILTIN, Example, Span, factor
 from factors.check import cases
 from ranker import ood, suites
 from ranker.cards import Task
+from ranker.cli import main
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.explain import NEEDS_LABEL, explain, words_of
 from ranker.measure import ModelOptions, Subject
@@ -57,9 +58,9 @@ def test_a_words_score_is_the_sum_of_its_tokens_toward_the_label():
 def test_words_and_special_tokens_stand_in_the_order_of_the_input():
     """[CLS] before the premise, a separator behind each segment; marks are on the words that they touch."""
     words = words_of(ROW, EXAMPLE)
-    first = ["[SEP]", *"Unless the tall nurse slept , the clerk drew a map .".split(), "[SEP]"]
-    assert [w.text for w in words] == [*first, *"The nurse slept .".split(), "[SEP]"]
-    assert [w.segment for w in words] == [0] * len(first) + [1] * 5
+    first, second = "[CLS] Unless the tall nurse slept , the clerk drew a map . [SEP]", "The nurse slept . [SEP]"
+    assert " ".join(w.text for w in words) == f"{first} {second}"
+    assert [w.segment for w in words] == [0] * 14 + [1] * 5
     assert [w.text for w in words if w.marks] == ["nurse", "slept", "nurse", "slept"]
 
 
@@ -80,7 +81,7 @@ def test_every_factor_reads_its_own_label_whatever_is_shown():
 def test_factors_that_do_not_apply_are_left_out_with_their_reason():
     """A mark that the example has not, and a factor for designed sets on another."""
     left_out = explained().left_out
-    assert left_out["SWAP-AVG"] == "reads the mark 'swapped'; no example has it"
+    assert left_out["SWAP-AVG"] == "no example has the mark 'swapped'"
     assert "IRREG" in left_out
     assert "CONST" not in left_out
 
@@ -142,6 +143,89 @@ def test_real_models_are_explained(real):
     assert not np.isnan([one.values[name] for name in ("ACC", "SUM-DIFF", "FIRST-TOK", "ABS-SUM-DIFF")]).any()
 
 
+# ---- the command
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """`rank-models explain` on embedded data and models: arguments -> (exit status, stdout, stderr)."""
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as stop:
+            main(["explain", "--ood", "hans-sub", "--quiet", *map(str, arguments)])
+        return stop.value.code or 0, *capsys.readouterr()
+
+    return call
+
+
+ONE = suites.load(["hans-sub-mini"]).models[0].path
+PAIR = ("--text", "The poets near the bridge ran.", "--text", "The bridge ran.")
+
+
+def test_an_example_is_explained_by_its_id(run, real):
+    """Its own label is known; one model is enough."""
+    status, out, _ = run("--id", real.example.id, "--models", ONE)
+    assert status == 0
+    assert out.startswith(f"{real.example.id}: {real.labels[real.label]}\n")
+    assert "ACC" in out
+    assert NEEDS_LABEL not in out
+
+
+def test_a_text_is_explained_with_its_label_or_without(run):
+    """Without a label what needs it has no value; with one, by name or alias, it has."""
+    assert NEEDS_LABEL in run(*PAIR, "--models", ONE)[1]
+    assert run(*PAIR, "--models", ONE, "--label", "neutral")[1].startswith("text: non-entailment\n")
+
+
+def test_the_label_that_scores_speak_for_can_be_chosen(run):
+    """Toward the other label every score changes its sign."""
+    common = (*PAIR, "--models", ONE, "--format", "json", "--factors", "MAX-DIFF")
+    one, other = (json.loads(run(*common, *more)[1]) for more in ((), ("--toward", "non-entailment")))
+    words = [[word["score"] for word in answer["models"][0]["words"]] for answer in (one, other)]
+    assert words[0] == [-score for score in words[1]]
+    assert one["models"][0]["factors"] == other["models"][0]["factors"]
+
+
+def test_a_page_is_written_to_a_file(run, tmp_path):
+    """`--format html -o` leaves stdout empty; no models named means the embedded suite."""
+    status, out, _ = run(*PAIR, "--format", "html", "-o", tmp_path / "x.html")
+    assert (status, out) == (0, "")
+    headings = [tag for tag, _ in Page((tmp_path / "x.html").read_text()).tags if tag == "h2"]
+    assert len(headings) == len(suites.load(["hans-sub-mini"]).models)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name one example: `--id ID`, or `--text TEXT` (twice for a pair)"),
+        ((*PAIR, "--id", "x"), "name one example: `--id ID`, or `--text TEXT` (twice for a pair)"),
+        (("--id", "x"), "`--id`: hans-sub has no example 'x'; its ids are like "),
+        (("--id", "x", "--label", "entailment"), "`--label` is for `--text`; an example of the set has its own"),
+        (("--text", "One."), "`--text` must be given 2 times for hans-sub (got 1)"),
+        ((*PAIR, "--label", "entailmen"), "there is no label of nli 'entailmen'; did you mean entailment?"),
+        ((*PAIR, "--toward", "maybe"), "there is no label of nli 'maybe'; known: "),
+        ((*PAIR, "--format", "htm"), "there is no format of explanations 'htm'; did you mean html?"),
+        ((*PAIR, "--attribution", "igg"), "there is no attribution backend 'igg'; did you mean ig?"),
+        ((*PAIR, "--models", "nowhere"), "`--models`: no directory, suite.json or hub id"),
+    ],
+)
+def test_wrong_arguments_get_one_line(run, arguments, message):
+    """Refused before any model is loaded, with what would be right."""
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"rank-models: {message}")
+    assert err.count("\n") == 1
+
+
+def test_a_broken_model_beside_a_good_one(run, tmp_path):
+    """The good one is explained, the broken one listed, and the exit status tells of it."""
+    (tmp_path / "broken").mkdir()
+    status, out, _ = run(*PAIR, "--models", ONE, tmp_path / "broken")
+    assert status == 1
+    assert "broken FAILED: " in out
+
+
 # ---- formats
 
 
@@ -152,7 +236,9 @@ def test_the_terminal_writes_scores_out_where_there_is_no_colour():
     assert f"Unless({ROW.word_scores[0]:+.2f})" in text
     assert f"nurse({ROW.word_scores[3]:+.2f}, control)" in text
     assert "one: entailment with probability 0.700, wrong" in text
-    assert f"SUM-DIFF       heuristic  lower   {BUILTIN['SUM-DIFF'].score(ROW, EXAMPLE):.3f}" in text
+    assert [*["SUM-DIFF", "heuristic", "lower"], f"{BUILTIN['SUM-DIFF'].score(ROW, EXAMPLE):.3f}"] in [
+        line.split() for line in text.splitlines()
+    ]
 
 
 def test_the_terminal_colours_by_sign_and_strength():
@@ -168,7 +254,7 @@ def test_the_text_of_an_example_is_kept_as_it_is():
     """Colours change no character: punctuation stays at its word, white space between words stays."""
     words = render(explained(), "terminal", colour=True)
     plain = "".join(part.partition("m")[2] if i else part for i, part in enumerate(words.split("\x1b[")))
-    assert "  [SEP] Unless the tall nurse slept, the clerk drew a map. [SEP]\n" in plain
+    assert "  [CLS] Unless the tall nurse slept, the clerk drew a map. [SEP]\n" in plain
     assert "  The nurse slept. [SEP]\n" in plain
 
 

@@ -93,8 +93,8 @@ def test_what_cannot_apply_is_left_out_with_its_reason():
     kept, left_out = applicable([*pick("ACC", "MAX-DIFF"), marked.factor, evident.factor], single, TASK)
     assert [f.name for f in kept] == ["ACC"]
     assert left_out == {
-        "MAX-DIFF": "compares two segments; these examples have one",
-        "MARKED": "reads the mark 'control'; no example has it",
+        "MAX-DIFF": "these examples have one segment, it compares two",
+        "MARKED": "no example has the mark 'control'",
         "EVIDENT": "is about the evidence's label; this task declares none",
     }
     with_mark = [Example("m", ("one text",), 0, {"control": (Span(0, 0, 3),)})]

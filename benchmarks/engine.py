@@ -1,0 +1,151 @@
+"""The engine next to plain loops: `python -m benchmarks.engine` (two minutes).
+
+Everything runs in one process, by turns, and the medians of the times are compared. Two loops stand for what one writes
+without the engine, both given the same draws and giving the same numbers:
+
+- *lists*: scores as nested Python lists, `sum(...) / K`, comparisons one by one;
+- *np.mean*: scores as arrays, `np.mean` of the drawn examples for each model, method and draw.
+
+With 50 models the loops are timed on the first draws only, as the table says, and multiplied; they do the same work for
+each draw, so this is fair to them.
+
+Memory: the engine holds CHUNK * (2 M F + P F / 8) * 8 bytes of drawn means and outcomes, 25 MB at 50 models and 12
+methods, however many draws; the exact probabilities need 40 bytes for each of 2^20 grid points and 30 for each
+difference of one method, 60 MB. Both are measured below with tracemalloc.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+
+from ranker import engine, exact
+from ranker.engine import Floats, Ints
+
+METHODS, EXAMPLES, DRAWS, PROBE = 12, 600, 500, 10
+REPEATS = 5
+
+
+def table(models: int) -> Floats:
+    """(M, F, N) scores: the first method 0 or 1 like ACC, the others real; models from poor to good."""
+    rng = np.random.default_rng(0)
+    quality = np.linspace(0.0, 1.0, models)[:, None, None]
+    values = quality + rng.normal(size=(models, METHODS, EXAMPLES))
+    values[:, 0] = values[:, 0] > 0
+    return np.asarray(values)
+
+
+def lists(values: Floats, rows: Ints) -> Floats:
+    """(P, F) what the engine gives, in plain Python."""
+    scores, draws = values.tolist(), rows.tolist()
+    models, methods = len(scores), len(scores[0])
+    beats = [[0.0] * methods for _ in range(models * (models - 1) // 2)]
+    for draw in draws:
+        for f in range(methods):
+            means = [sum(scores[m][f][n] for n in draw) / len(draw) for m in range(models)]
+            pair = 0
+            for a in range(models):
+                for b in range(a + 1, models):
+                    difference = means[a] - means[b]
+                    beats[pair][f] += 0.5 if abs(difference) <= engine.TIE else float(difference > 0)
+                    pair += 1
+    return np.array(beats) / len(draws)
+
+
+def means_in_loops(values: Floats, rows: Ints) -> Floats:
+    """(P, F) the same with `np.mean` for each pair of models, method and draw, as the definition reads."""
+    models, methods, _ = values.shape
+    beats = np.zeros((models * (models - 1) // 2, methods))
+    pair = 0
+    for a in range(models):
+        for b in range(a + 1, models):
+            for f in range(methods):
+                for draw in rows:
+                    difference = np.mean(values[a, f, draw]) - np.mean(values[b, f, draw])
+                    beats[pair, f] += 0.5 if abs(difference) <= engine.TIE else float(difference > 0)
+            pair += 1
+    return np.asarray(beats / len(rows))
+
+
+def means_once(values: Floats, rows: Ints) -> Floats:
+    """(P, F) the same with one `np.mean` for each model, method and draw, then loops over pairs."""
+    models, methods, _ = values.shape
+    beats = np.zeros((models * (models - 1) // 2, methods))
+    for draw in rows:
+        for f in range(methods):
+            means = [np.mean(values[m, f, draw]) for m in range(models)]
+            pair = 0
+            for a in range(models):
+                for b in range(a + 1, models):
+                    difference = means[a] - means[b]
+                    beats[pair, f] += 0.5 if abs(difference) <= engine.TIE else float(difference > 0)
+                    pair += 1
+    return np.asarray(beats / len(rows))
+
+
+def seconds(function: Callable[[], object]) -> float:
+    """How long one call takes."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def peak(function: Callable[[], object]) -> float:
+    """The most memory that one call holds, in MB."""
+    tracemalloc.start()
+    function()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most / 1e6
+
+
+def compare(models: int) -> None:
+    """Print what the engine and the loops take for this many models."""
+    values = table(models)
+    rows = engine.draws(np.random.default_rng(1), EXAMPLES, PROBE, DRAWS)
+    pairs = np.ones(len(engine.pairs(models)), dtype=bool)
+    some = {lists: 500, means_once: 500, means_in_loops: 100} if models < 10 else {
+        lists: 50, means_once: 20, means_in_loops: 1
+    }  # fmt: skip
+    expected = engine.simulate(values, rows, pairs).beats
+    taken: dict[str, list[float]] = {"engine": []}
+    for _ in range(REPEATS):
+        taken["engine"] += [seconds(lambda: engine.simulate(values, rows, pairs)) for _ in range(3)]
+        for loop, count in some.items():
+            taken.setdefault(loop.__name__, []).append(seconds(lambda: loop(values, rows[:count])) * DRAWS / count)  # noqa: B023
+    for loop, count in some.items():
+        given = engine.simulate(values, rows[:count], pairs).beats
+        assert np.allclose(loop(values, rows[:count]), given), loop.__name__
+    own = statistics.median(taken["engine"])
+    print(f"\n{models} models, {METHODS} methods, N = {EXAMPLES}, B = {DRAWS}, K = {PROBE}")
+    print(f"  engine           {1e3 * own:10.2f} ms")
+    for loop, count in some.items():
+        slow = statistics.median(taken[loop.__name__])
+        measured = "" if count == DRAWS else f"  (from {count} of {DRAWS} draws)"
+        print(f"  {loop.__name__:16} {1e3 * slow:10.0f} ms  {slow / own:8.0f} x{measured}")
+    times = [seconds(lambda: exact.probabilities(values, PROBE)) for _ in range(REPEATS)]
+    found = exact.probabilities(values, PROBE)
+    off = np.abs(found - expected)
+    print(
+        f"  exact, all pairs {1e3 * statistics.median(times):10.0f} ms; {np.isnan(found).sum()} not to be had exactly"
+    )
+    print(f"  the {DRAWS} draws are off by {off.mean():.3f} on average, {off.max():.3f} at most")
+    print(f"  peak memory: engine {peak(lambda: engine.simulate(values, rows, pairs)):.0f} MB, "
+          f"exact {peak(lambda: exact.probabilities(values, PROBE)):.0f} MB")  # fmt: skip
+
+
+def main() -> None:
+    """Measure, and say on what."""
+    print(f"{os.cpu_count()} CPUs ({platform.machine()}), Python {platform.python_version()}, numpy {np.__version__}")
+    for models in (6, 50):
+        compare(models)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""LIME: a linear model of how the explained output changes when words are hidden, fitted around one example.
+
+    beta = argmin_b sum_s pi_s (f(row_s) - b_0 - sum_w b_w z_sw)^2 + ridge |b|^2
+    pi_s = sqrt(exp(-d_s^2 / width^2)),    d_s = 100 (1 - sqrt(words seen / W))
+
+z_sw is 1 where sample s shows word w, f the explained output, d_s the cosine distance to the example in hundredths.
+How many words a sample hides is uniform on 1 to W; the first sample is the example itself.
+
+Source: Ribeiro, Singh, Guestrin 2016, "Why Should I Trust You?"; the regression is that of `lime.lime_base` with all
+features in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from factors.types import SPECIAL, Attributions, Example, Floats
+from ranker.align import Encoding
+from ranker.backends import LIMESettings, perturb
+from ranker.backends.perturb import Mask
+from ranker.batching import Row
+from ranker.classifiers import softmax
+from ranker.errors import UsageError
+from ranker.store import example_key
+
+if TYPE_CHECKING:
+    from ranker.classifiers import Classifier
+
+
+def attribute(
+    classifier: Classifier,
+    examples: Sequence[Example],
+    settings: LIMESettings,
+    progress: Callable[[int], object] = lambda done: None,
+) -> Iterator[Attributions]:
+    """LIME's coefficients of examples' words, each shared equally by the tokens of its word.
+
+    Words are told apart by where they stand: one that is repeated, or is in both segments, has a score at each place.
+    Special tokens are always seen, and score 0.
+
+    Args:
+        classifier: the model.
+        examples: any number of them.
+        settings: see there.
+        progress: told how many more examples are done.
+
+    Yields:
+        One row for each example, in order; ``residual`` is 1 - R2, ``effort`` the samples.
+
+    Raises:
+        UsageError: settings that cannot be.
+        ModelError: the model has no such token to mask with, or cannot be run.
+    """
+    _validate(settings, len(classifier.groups))
+    token = None if settings.hide == "remove" else perturb.token_id(classifier, settings.hide)
+    model = fingerprint(classifier)
+
+    def request(example: Example, encoding: Encoding) -> tuple[tuple[Encoding, Mask], list[Row]]:
+        words, place = np.unique(encoding.word[encoding.word != SPECIAL], return_inverse=True)
+        rng = np.random.default_rng(seed_of(settings.seed, model, example))
+        shown = samples(len(words), settings.samples, rng)
+        seen = np.ones((len(shown), len(encoding)), bool)
+        seen[:, encoding.word != SPECIAL] = shown[:, place]
+        row = classifier.row(encoding)
+        return (encoding, shown), perturb.removed(row, seen) if token is None else perturb.replaced(row, seen, token)
+
+    requests = map(request, examples, classifier.encodings(examples))
+    for (e, shown), logits in classifier.logits(requests):
+        values = perturb.values(logits, settings.target, settings.output)
+        coefficients, r2 = fit(shown, values, settings.kernel_width, settings.ridge)
+        progress(1)
+        yield Attributions(
+            softmax(logits[:1])[0], settings.target, e.tokens, e.segment, e.word, e.offsets,
+            spread(coefficients, e), "lime", 1 - r2, len(values),
+        )  # fmt: skip
+
+
+def fingerprint(classifier: Classifier) -> str:
+    """What identifies a loaded network: a digest of its weights, rounded to bfloat16 so that the dtype does not count."""
+    digest = hashlib.sha256(repr(classifier.groups).encode())
+    for name, weight in classifier.model.named_parameters():
+        rounded = weight.detach().to("cpu", torch.bfloat16).contiguous().reshape(-1)
+        digest.update(name.encode())
+        digest.update(rounded.view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def seed_of(seed: int, model: str, example: Example) -> int:
+    """The seed of one example's samples: the same wherever the example stands, and whatever is computed beside it."""
+    parts = (str(seed), model, "lime", example_key(example))
+    return int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest()[:16], "big")
+
+
+def samples(words: int, count: int, rng: np.random.Generator) -> Mask:
+    """Random sets of words: (count, words), True where a word is seen; the first shows all of them.
+
+    Each of the others hides a number of words that is uniform on 1 to ``words``, and any words with equal chance.
+
+    Example:
+        >>> samples(3, 50, np.random.default_rng(0)).sum(axis=1).max()
+        np.int64(3)
+    """
+    if not words:
+        return np.ones((1, 0), bool)
+    hidden = rng.integers(1, words, size=count - 1, endpoint=True)
+    order = rng.random((count - 1, words)).argsort(axis=1).argsort(axis=1)
+    return np.concatenate([np.ones((1, words), bool), order >= hidden[:, None]])
+
+
+def fit(shown: Mask, values: Floats, kernel_width: float, ridge: float) -> tuple[Floats, float]:
+    """The ridge regression of values on words.
+
+    Args:
+        shown: (S, W).
+        values: (S,).
+        kernel_width: see the module.
+        ridge: see the module; the intercept is not penalised.
+
+    Returns:
+        (W,) the coefficients, and the weighted R2 of the fit.
+    """
+    words = shown.shape[1]
+    if not words:
+        return np.zeros(0), 1.0
+    distances = 100 * (1 - np.sqrt(shown.mean(axis=1)))
+    kernel = np.sqrt(np.exp(-(distances**2) / kernel_width**2))
+    share = kernel / kernel.sum()
+    x, y = shown - share @ shown, values - share @ values
+    coefficients = np.linalg.solve(x.T @ (kernel[:, None] * x) + ridge * np.eye(words), x.T @ (kernel * y))
+    left, total = share @ (y - x @ coefficients) ** 2, share @ y**2
+    return coefficients, float(1 - left / total) if total > 0 else 1.0
+
+
+def spread(coefficients: Floats, encoding: Encoding) -> Floats:
+    """(W',) scores of the words that have tokens, in order -> (T,) of the tokens; those of a word add up to its own."""
+    inside = encoding.word != SPECIAL
+    _, place, pieces = np.unique(encoding.word[inside], return_inverse=True, return_counts=True)
+    scores = np.zeros(len(encoding))
+    scores[inside] = (coefficients / pieces)[place]
+    return scores
+
+
+def _validate(settings: LIMESettings, classes: int) -> None:
+    perturb.check_target(settings.target, classes, "LIME")
+    if settings.samples < 2:
+        raise UsageError(f"LIME's samples must be at least 2 (got {settings.samples})")
+    if not settings.kernel_width > 0:
+        raise UsageError(f"LIME's kernel_width must be above 0 (got {settings.kernel_width})")
+    if not settings.ridge > 0:
+        raise UsageError(f"LIME's ridge must be above 0 (got {settings.ridge})")

@@ -1,0 +1,73 @@
+"""What SHAP and LIME share: rows of token ids with some of the tokens hidden, and the value explained of each row.
+
+Ids are hidden, never text: no tokenizer reads a perturbed text, so nothing but what was hidden can change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from factors.types import Floats
+from ranker.batching import Row
+from ranker.classifiers import Output, explained
+from ranker.errors import ModelError, UsageError
+
+if TYPE_CHECKING:
+    from ranker.classifiers import Classifier
+
+Mask = npt.NDArray[np.bool_]
+Advance = Callable[[int], object]
+
+
+def token_id(classifier: Classifier, name: str) -> int:
+    """The id of a tokenizer's "mask" or "pad" token.
+
+    Raises:
+        ModelError: it has none.
+    """
+    token = getattr(classifier.tokenizer, f"{name}_token_id")
+    if token is None:
+        raise ModelError(f"{classifier.name} has no {name} token to hide tokens behind; set another one")
+    return int(token)
+
+
+def replaced(row: Row, seen: Mask, token: int) -> list[Row]:
+    """Rows in which unseen tokens give way to another.
+
+    Args:
+        row: (T,) ids.
+        seen: (R, T).
+        token: the other's id.
+
+    Example:
+        >>> [row.ids.tolist() for row in replaced(Row(np.array([5, 6])), np.array([[True, False]]), 9)]
+        [[5, 9]]
+    """
+    return [Row(ids, row.type_ids) for ids in np.where(seen, row.ids, token)]
+
+
+def removed(row: Row, seen: Mask) -> list[Row]:
+    """Rows without the unseen tokens.
+
+    Example:
+        >>> [row.ids.tolist() for row in removed(Row(np.array([5, 6])), np.array([[True, False]]))]
+        [[5]]
+    """
+    types = row.type_ids
+    return [Row(row.ids[left], None if types is None else types[left]) for left in seen]
+
+
+def values(logits: Floats, target: int, output: Output) -> Floats:
+    """(R, C) logits -> (R,) the explained output of each row, in float64."""
+    return np.asarray(explained(torch.from_numpy(logits), target, output).numpy())
+
+
+def check_target(target: int, classes: int, method: str) -> None:
+    """Raise UsageError where the target is no class."""
+    if not 0 <= target < classes:
+        raise UsageError(f"{method}'s target must be one of {classes} classes, from 0 (got {target})")

@@ -1,0 +1,72 @@
+"""SHAP: Owen values down a tree of segments, words and their pieces, from token ids with some of them masked.
+
+    phi_t = sum_e weights_te f(row_e),    sum_t phi_t = f(x) - f(everything masked)
+
+f is the explained output, row_e the example with the tokens masked that the walk's mask e does not see. Which rows
+are needed is known before the first answer (`ranker.backends.trees`), so those of many examples go to the model
+together; each is asked for once.
+
+Source: Lundberg and Lee 2017, "A Unified Approach to Interpreting Model Predictions"; Owen 1977, "Values of games with
+a priori unions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from factors.types import SPECIAL, Attributions, Example
+from ranker.align import Encoding
+from ranker.backends import SHAPSettings, perturb
+from ranker.backends.trees import Walk, walk
+from ranker.batching import Row
+from ranker.classifiers import softmax
+from ranker.errors import UsageError
+
+if TYPE_CHECKING:
+    from ranker.classifiers import Classifier
+
+
+def attribute(
+    classifier: Classifier,
+    examples: Sequence[Example],
+    settings: SHAPSettings,
+    progress: Callable[[int], object] = lambda done: None,
+) -> Iterator[Attributions]:
+    """Owen values of examples' tokens; special tokens are never masked, and score 0.
+
+    Args:
+        classifier: the model.
+        examples: any number of them.
+        settings: see there.
+        progress: told how many more examples are done.
+
+    Yields:
+        One row for each example, in order; ``residual`` is the additivity gap, ``effort`` the evaluations.
+
+    Raises:
+        UsageError: settings that cannot be.
+        ModelError: the model has no such token to mask with, or cannot be run.
+    """
+    perturb.check_target(settings.target, len(classifier.groups), "SHAP")
+    if settings.max_evaluations < 2:
+        raise UsageError(f"SHAP's max_evaluations must be at least 2 (got {settings.max_evaluations})")
+    token = perturb.token_id(classifier, settings.baseline)
+
+    def request(encoding: Encoding) -> tuple[tuple[Encoding, Walk], list[Row]]:
+        steps = walk(settings.tree_of(encoding.segment, encoding.word), settings.max_evaluations)
+        seen = np.ones((len(steps.masks), len(encoding)), bool)
+        seen[:, encoding.segment != SPECIAL] = steps.masks
+        return (encoding, steps), perturb.replaced(classifier.row(encoding), seen, token)
+
+    for (e, steps), logits in classifier.logits(map(request, classifier.encodings(examples))):
+        values = perturb.values(logits, settings.target, settings.output)
+        scores = np.zeros(len(e))
+        scores[e.segment != SPECIAL] = steps.weights @ values
+        gap = float(scores.sum() - (values[0] - values[1])) if len(values) > 1 else 0.0
+        progress(1)
+        yield Attributions(
+            softmax(logits[:1])[0], settings.target, e.tokens, e.segment, e.word, e.offsets, scores, "shap", gap, len(values)
+        )  # fmt: skip

@@ -1,0 +1,110 @@
+"""The official file of an OOD set over HTTP: whole and of the right checksum, or not there at all."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import tempfile
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ranker import ood, progress
+from ranker.errors import FetchError, UsageError, look_up
+from ranker.readers import MAX_BYTES
+
+CHUNK = 1 << 16
+"""Bytes that are in memory at once: 64 KiB."""
+
+TIMEOUT = 30.0
+"""Seconds of silence after which a server is given up."""
+
+_ELSEWHERE = "; `--url` names another address of the file"
+
+
+def fetch(name: str, data_dir: Path, url: str | None = None, include: Iterable[Path] = ()) -> Path:
+    """Put the official file of an OOD set where ``--data-dir`` finds it.
+
+    A file that is there already and is the official one is left as it is, without a request.
+
+    Args:
+        name: the set's name.
+        data_dir: the folder to put it in; made if it is not there.
+        url: another address of the same file; None takes the card's.
+        include: folders of a user's own sets.
+
+    Returns:
+        The file.
+
+    Raises:
+        UsageError: no such set, it has no official file of one piece, the address is not of HTTP, or another file has
+            the name already.
+        FetchError: the server cannot be reached or says no, the connection ends early, or the checksum is wrong;
+            nothing is kept then.
+    """
+    card = look_up("OOD set", name, ood.cards(include))
+    if not card.url or not card.sha256 or not card.files:
+        raise UsageError(f"{card.name} has no official file to fetch; its rows come from {card.source}")
+    address = url or card.url
+    if urllib.parse.urlsplit(address).scheme not in ("http", "https"):
+        raise UsageError(f"`--url` must begin with https:// or http:// (got {address})")
+    target = data_dir / card.files[0]
+    if target.exists():
+        if not target.is_file() or sha256(target) != card.sha256:
+            raise UsageError(f"{target} is there already, and is not the official file: move it away")
+        return target
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        # a folder beside the target: removed whatever happens, and on its file system, so that the move is atomic
+        with tempfile.TemporaryDirectory(dir=data_dir, prefix=".fetch-") as folder:
+            part = Path(folder, target.name)
+            _download(address, part)
+            found = sha256(part)
+            if found != card.sha256:
+                raise FetchError(f"{address} is not the official file: its sha256 is {found}, not {card.sha256}")
+            os.replace(part, target)
+    except OSError as error:
+        raise FetchError(f"{target} cannot be written: {error.strerror or error}") from error
+    return target
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(CHUNK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _download(address: str, target: Path) -> None:
+    with open(target, "wb") as file:
+        for block in _blocks(address, target.name):
+            file.write(block)
+
+
+def _blocks(address: str, label: str) -> Iterator[bytes]:
+    """The bytes at an address, in pieces, while a bar shows how far it is."""
+    try:
+        with urllib.request.urlopen(address, timeout=TIMEOUT) as response:
+            length = response.headers.get("Content-Length")
+            size, total = 0, int(length) if length else None
+            with progress.transfer(progress.stderr(), label, total) as advance:
+                while block := response.read(CHUNK):
+                    size += len(block)
+                    if size > MAX_BYTES:
+                        raise FetchError(f"{address} holds more than {MAX_BYTES:,} bytes, the most that is read")
+                    advance(len(block))
+                    yield block
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise FetchError(f"{address} cannot be fetched: HTTP {error.code} {error.reason}{_ELSEWHERE}") from error
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
+        raise FetchError(f"{address} cannot be fetched: {words}{_ELSEWHERE}") from error
+    if total is not None and size < total:
+        raise FetchError(f"{address} cannot be fetched: the connection ended after {size:,} of {total:,} bytes")

@@ -1,0 +1,161 @@
+"""Tiny checkpoints with random weights, made from configurations: every common encoder, offline, in milliseconds."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ranker.cards import Task
+
+LIMIT = 40
+"""Tokens that the tiny models take, where their positions have an end."""
+
+SIZES = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": LIMIT,
+}
+RELATIVE = {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_biased_input": False}
+
+ENCODERS = {
+    # name: (configuration, what differs from SIZES, tokenizer, form of a pair)
+    "bert": ("BertConfig", {}, "wordpiece", "bert"),
+    "roberta": ("RobertaConfig", {"max_position_embeddings": LIMIT + 2}, "bpe", "roberta"),
+    "electra": ("ElectraConfig", {"embedding_size": 8}, "wordpiece", "bert"),
+    "deberta": ("DebertaConfig", {**RELATIVE, "type_vocab_size": 0}, "bpe", "bert"),
+    "deberta-v3": (
+        "DebertaV2Config",
+        {**RELATIVE, "type_vocab_size": 0, "position_buckets": 8, "norm_rel_ebd": "layer_norm", "share_att_key": True},
+        "unigram",
+        "bert",
+    ),
+    "distilbert": ("DistilBertConfig", {}, "wordpiece", "bert"),
+    "albert": ("AlbertConfig", {"embedding_size": 8}, "unigram", "bert"),
+    "modernbert": (
+        "ModernBertConfig",
+        {"local_attention": 8, "bos_token_id": 0, "cls_token_id": 0, "eos_token_id": 2, "sep_token_id": 2},
+        "bpe",
+        "bert",
+    ),
+    "mpnet": ("MPNetConfig", {"max_position_embeddings": LIMIT + 2}, "wordpiece", "roberta"),
+    "xlnet": ("XLNetConfig", {"d_head": 8, "max_position_embeddings": None}, "unigram", "xlnet"),
+}
+
+TASK = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+LABELS = ("contradiction", "entailment", "neutral")
+
+WORDS = ("the", "The", "doctor", "actor", "saw", "near", "an", "old", "judge", "danc", "believ", "because", "wait")
+ENDINGS = ("s", "ed", "ing", "or")
+FORMS = {
+    # one segment, two segments, each token with its segment id
+    "bert": ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1"),
+    "roberta": ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 [SEP]:0 $B:0 [SEP]:0"),
+    "xlnet": ("$A:0 [SEP]:0 [CLS]:2", "$A:0 [SEP]:0 $B:1 [SEP]:1 [CLS]:2"),
+}
+SPECIAL = {
+    "cls_token": "[CLS]",
+    "pad_token": "[PAD]",
+    "sep_token": "[SEP]",
+    "unk_token": "[UNK]",
+    "mask_token": "[MASK]",
+}
+
+
+def make_tokenizer(kind: str, form: str = "bert"):
+    """A fast tokenizer with a small vocabulary: single characters, some words, and endings.
+
+    Args:
+        kind: "wordpiece" (BERT's), "bpe" (byte-level, RoBERTa's) or "unigram" (SentencePiece's).
+        form: how special tokens are put around the segments.
+    """
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    special = list(SPECIAL.values())
+    characters = list(string.ascii_letters + string.digits + string.punctuation)
+    if kind == "wordpiece":
+        pieces = [*special, *characters, *WORDS, *("##" + piece for piece in (*characters, *ENDINGS))]
+        tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
+        tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    elif kind == "bpe":
+        whole = [start + word for word in WORDS for start in ("", "Ġ")]
+        merges = dict.fromkeys((word[:i], word[i]) for word in whole for i in range(1, len(word)))
+        pieces = [*special, *sorted(pre_tokenizers.ByteLevel.alphabet()), *map("".join, merges)]
+        tokenizer = Tokenizer(models.BPE({piece: i for i, piece in enumerate(pieces)}, list(merges)))
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    else:
+        pieces = [*special, "▁", *characters, *ENDINGS, *("▁" + word for word in WORDS)]
+        tokenizer = Tokenizer(models.Unigram([(piece, -10.0) for piece in pieces], unk_id=special.index("[UNK]")))
+        tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.NFKC(), pre_tokenizers.Metaspace()
+    single, pair = FORMS[form]
+    ids = [(token, tokenizer.token_to_id(token)) for token in special]
+    tokenizer.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=ids)
+    inputs = ["input_ids", "attention_mask"] + ["token_type_ids"] * (":1" in pair)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_input_names=inputs, **SPECIAL)
+
+
+def make_checkpoint(
+    folder: Path, name: str = "bert", labels: tuple[str, ...] | None = LABELS, **changes: object
+) -> Path:
+    """A checkpoint with random weights, saved in a folder.
+
+    Args:
+        folder: where it goes.
+        name: one of ENCODERS.
+        labels: of its outputs; None leaves two without names.
+        changes: to the configuration.
+    """
+    import torch
+    import transformers
+
+    config_name, differs, kind, form = ENCODERS[name]
+    tokenizer = make_tokenizer(kind, form)
+    sizes = {**SIZES, **differs, **changes}
+    config = getattr(transformers, config_name)(
+        vocab_size=len(tokenizer),
+        pad_token_id=tokenizer.pad_token_id,
+        initializer_range=0.3,  # enough for outputs that depend on the input
+        **{key: size for key, size in sizes.items() if size is not None},
+    )
+    if labels is not None:
+        config.id2label = dict(enumerate(labels))
+        config.label2id = {label: i for i, label in enumerate(labels)}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = transformers.AutoModelForSequenceClassification.from_config(config)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a tiny checkpoint, by the encoder's name; do not change what is in it."""
+    made: dict[str, Path] = {}
+
+    def get(name: str = "bert") -> Path:
+        if name not in made:
+            made[name] = make_checkpoint(tmp_path_factory.mktemp(name), name)
+        return made[name]
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def classifier(checkpoint: Callable[[str], Path]):
+    """A loaded tiny classifier, by the encoder's name; its labels are those of NLI, three ways."""
+    from ranker.classifiers import Classifier
+
+    made: dict[str, Classifier] = {}
+
+    def get(name: str = "bert") -> Classifier:
+        if name not in made:
+            made[name] = Classifier.load(checkpoint(name), TASK)
+        return made[name]
+
+    return get

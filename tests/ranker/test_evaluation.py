@@ -1,0 +1,257 @@
+import numpy as np
+import pytest
+
+from factors import BUILTIN
+from factors.registry import Factor
+from ranker.errors import UsageError
+from ranker.evaluation import evaluate
+from ranker.score import ScoreTable
+
+
+def table(values, methods, accuracy, labels=None):
+    """A score table of models m0, m1, ...; methods are the built-in ones of these names, or new ones, higher is better."""
+    values = np.asarray(values, dtype=float)
+    count = values.shape[2]
+    return ScoreTable(
+        models=tuple(f"m{m}" for m in range(len(values))),
+        methods=tuple(BUILTIN.get(name) or Factor(name, _none, True, "true", "ours") for name in methods),
+        examples=tuple(f"e{n}" for n in range(count)),
+        values=values.copy(),
+        labels=tuple(labels or [0] * count),
+        ood_accuracy=np.asarray(accuracy, dtype=float),
+    )
+
+
+def _none(attributions, example):
+    return 0.0
+
+
+def suite(seed=0, models=5, examples=200):
+    """Models of rising accuracy, with all kinds of methods; a factor for which lower is better is turned."""
+    rng = np.random.default_rng(seed)
+    accuracy = np.linspace(0.55, 0.95, models)
+    latent = 2 * accuracy[:, None] - 1 + rng.normal(size=(models, examples)) + rng.normal(size=examples)
+    values = np.stack(
+        [latent > 0, np.logaddexp(0, -latent), -accuracy[:, None] + rng.normal(size=latent.shape)], axis=1
+    )
+    return table(
+        values, ["ACC", "NLL", "INDEX-DIFF"], accuracy, labels=(rng.random(examples) < 0.5).astype(int).tolist()
+    )
+
+
+@pytest.mark.parametrize("draws", ["exact", 300])
+def test_the_truth_its_negative_and_a_constant(draws):
+    """A method that scores the true accuracy is right in all draws, its negative in none, a constant in half."""
+    accuracy = np.array([0.6, 0.9, 0.7, 0.8])
+    truth = np.tile(accuracy[:, None], (1, 50))
+    made = table(np.stack([truth, -truth, 0 * truth], axis=1), ["TRUTH", "NEGATIVE", "CONSTANT"], accuracy)
+    found = evaluate(made, draws=draws)
+    by_name = {method.name: method for method in found.methods}
+    assert [by_name[name].few_shot_accuracy for name in ("TRUTH", "NEGATIVE", "CONSTANT", "RANDOM")] == [1, 0, 0.5, 0.5]
+    assert by_name["TRUTH"].curve == dict.fromkeys((1, 2, 3, 5, 10, 20, 50), 1.0)
+    assert any("CONSTANT ties all models" in note for note in found.notes)
+
+
+def test_exact_and_drawn_agree():
+    """The few-shot accuracies of 20,000 draws are the exact ones, those of combined methods included."""
+    exactly, drawn = (evaluate(suite(), draws=draws, curve=(), designed="INDEX-DIFF") for draws in ("exact", 20_000))
+    for one, other in zip(exactly.methods, drawn.methods, strict=True):
+        assert one.name == other.name
+        assert one.few_shot_accuracy == pytest.approx(other.few_shot_accuracy, abs=0.01)
+        assert (one.ci_low, one.ci_high) == pytest.approx((other.ci_low, other.ci_high), abs=0.012)
+        assert (one.vs_acc_low, one.vs_acc_high) == pytest.approx((other.vs_acc_low, other.vs_acc_high), abs=0.015)
+
+
+def test_fewer_draws_widen_the_interval():
+    """An interval from 100 draws holds the noise of the draws, too."""
+    widths = [
+        (m := evaluate(suite(), draws=draws, curve=()).method("ACC")).ci_high - m.ci_low for draws in (100, "exact")
+    ]
+    assert widths[0] > widths[1]
+
+
+def test_models_stand_in_their_true_order():
+    """By OOD accuracy, best first, whatever the order of the table; equal ones share the better rank."""
+    found = evaluate(table(np.zeros((3, 1, 20)), ["ACC"], [0.7, 0.9, 0.7]))
+    assert [(model.name, model.rank) for model in found.models] == [("m1", 1), ("m0", 2), ("m2", 2)]
+    assert found.tied_pairs == 1
+    assert {(pair.a, pair.b) for pair in found.pair_results} == {("m1", "m0"), ("m1", "m2")}
+
+
+def test_equal_models_are_left_out_of_the_mean():
+    """A pair without a true order is counted and does not move the few-shot accuracy."""
+    rng = np.random.default_rng(1)
+    values = rng.random((3, 1, 40))
+    with_tie = evaluate(table(values, ["X"], [0.9, 0.5, 0.5])).method("X").few_shot_accuracy
+    pairs = [evaluate(table(values[[0, m]], ["X"], [0.9, 0.5])).method("X").few_shot_accuracy for m in (1, 2)]
+    assert with_tie == pytest.approx(np.mean(pairs), abs=1e-9)
+
+
+def test_adding_a_model_leaves_other_pairs_alone():
+    """The accuracy of a pair does not depend on who else is there, except by a method that standardises over models."""
+    whole = evaluate(suite(models=5), curve=(), designed="INDEX-DIFF")
+    made = suite(models=5)
+    fewer = ScoreTable(
+        made.models[1:], made.methods, made.examples, made.values[1:], made.labels, made.ood_accuracy[1:]
+    )
+    part = evaluate(fewer, curve=(), designed="INDEX-DIFF")
+    before = {(p.a, p.b, p.method): p.accuracy for p in whole.pair_results}
+    for pair in part.pair_results:
+        if pair.method != "ACC+FACTOR":
+            assert pair.accuracy == pytest.approx(before[pair.a, pair.b, pair.method], abs=1e-9)
+
+
+def test_the_order_of_the_table_changes_nothing():
+    """Models and examples in another order give the same numbers."""
+    made = suite()
+    rng = np.random.default_rng(2)
+    models, examples = rng.permutation(5), rng.permutation(200)
+    other = ScoreTable(
+        tuple(made.models[m] for m in models),
+        made.methods,
+        tuple(made.examples[n] for n in examples),
+        made.values[models][:, :, examples],
+        tuple(made.labels[n] for n in examples),
+        made.ood_accuracy[models],
+    )
+    for one, two in zip(evaluate(made).methods, evaluate(other).methods, strict=True):
+        noise = 0.01 if one.kind == "combined" else 1e-9
+        assert one.few_shot_accuracy == pytest.approx(two.few_shot_accuracy, abs=noise)
+        assert one.ci_low == pytest.approx(two.ci_low, abs=2 * noise)
+
+
+def test_the_seed_matters_only_where_something_is_drawn():
+    """Exact numbers have no seed; drawn ones repeat with theirs and change with another."""
+    assert evaluate(suite(), seed=1).method("NLL") == evaluate(suite(), seed=2).method("NLL")
+    assert evaluate(suite(), seed=1).methods == evaluate(suite(), seed=1).methods
+    drawn = [evaluate(suite(), seed=seed, draws=50, curve=()).method("NLL").few_shot_accuracy for seed in (1, 2, 1)]
+    assert drawn[0] == drawn[2] != drawn[1]
+
+
+def test_near_and_far_pairs_and_families_stand_apart():
+    """Each part's accuracy is the mean over its own pairs."""
+    found = evaluate(suite(), families=["a", "a", "b", "b", "b"], near=0.15)
+    for method in found.methods:
+        pairs = [pair for pair in found.pair_results if pair.method == method.name]
+        parts = {
+            "near": [pair.accuracy for pair in pairs if pair.near],
+            "far": [pair.accuracy for pair in pairs if not pair.near],
+            "within-family": [pair.accuracy for pair in pairs if pair.same_family],
+            "across-family": [pair.accuracy for pair in pairs if not pair.same_family],
+        }
+        assert method.splits == pytest.approx({name: np.mean(part) for name, part in parts.items()})
+    assert len([pair for pair in found.pair_results if pair.method == "ACC" and pair.near]) == 4
+
+
+def test_parts_without_a_pair_are_left_out():
+    """One family only: no pair across, and no GUESS."""
+    found = evaluate(suite(), families=["a"] * 5, near=0.01)
+    assert set(found.method("ACC").splits) == {"far", "within-family"}
+    assert "GUESS" not in [method.name for method in found.methods]
+
+
+def test_guess_is_half_right_whoever_is_preferred():
+    """Across architectures GUESS stands in the table at 50 %, with the range of its picks in a note."""
+    made = table(np.random.default_rng(0).random((3, 1, 30)), ["ACC"], [0.9, 0.8, 0.7])
+    found = evaluate(made, families=["a", "b", "c"])
+    assert found.method("GUESS").few_shot_accuracy == 0.5
+    assert any("17% to 83% of the pairs" in note for note in found.notes)
+
+
+def test_the_learning_curve_rises_with_the_probe():
+    """More examples rank better, and the curve passes through the reported accuracy at K."""
+    found = evaluate(suite(), designed="INDEX-DIFF", probe=5)
+    for name in ("ACC", "NLL", "ACC+TIES", "ACC+FACTOR"):
+        curve = found.method(name).curve
+        assert list(curve) == [1, 2, 3, 5, 10, 20, 50]
+        assert sorted(curve.values()) == list(curve.values())
+        assert curve[5] == pytest.approx(found.method(name).few_shot_accuracy, abs=0.01)
+    assert set(evaluate(suite(examples=12)).method("ACC").curve) == {1, 2, 3, 5, 10}
+
+
+def test_ties_of_accuracy_are_broken_by_the_declared_factor():
+    """ACC+TIES with a perfect tie breaker is right wherever ACC is, and wherever it ties."""
+    rng = np.random.default_rng(3)
+    accuracy = np.array([0.8, 0.7])
+    hits = (rng.random((2, 100)) < accuracy[:, None]).astype(float)
+    perfect = np.tile(-accuracy[:, None], (1, 100))
+    made = table(np.stack([hits, perfect], axis=1), ["ACC", "INDEX-DIFF"], accuracy)
+    found = evaluate(made, designed="INDEX-DIFF", draws=5_000)
+    difference = hits[0] - hits[1]
+    drawn = difference[np.random.default_rng(4).integers(100, size=(100_000, 10))].sum(axis=1)
+    assert found.method("ACC+TIES").few_shot_accuracy == pytest.approx((drawn > -0.5).mean(), abs=0.02)
+    assert found.method("ACC+TIES").kind == "combined"
+    assert found.method("INDEX-DIFF").designed
+
+
+def test_without_a_declared_factor_the_loss_breaks_ties():
+    """ACC+TIES falls back to NLL, and there is no ACC+FACTOR; without ACC there is neither."""
+    names = [method.name for method in evaluate(suite(), curve=()).methods]
+    assert "ACC+TIES" in names
+    assert "ACC+FACTOR" not in names
+    bare = evaluate(table(np.random.default_rng(0).random((2, 1, 20)), ["NLL"], [0.6, 0.7]), curve=())
+    assert [method.name for method in bare.methods] == ["NLL", "RANDOM"]
+    assert bare.method("NLL").vs_acc is None
+
+
+def test_the_difference_to_accuracy_is_of_the_reported_numbers():
+    """`vs_acc` is one few-shot accuracy minus the other, and its interval holds it."""
+    found = evaluate(suite(), designed="INDEX-DIFF", curve=())
+    for method in found.methods:
+        assert method.vs_acc == pytest.approx(method.few_shot_accuracy - found.method("ACC").few_shot_accuracy)
+        assert method.vs_acc_low <= method.vs_acc <= method.vs_acc_high
+    assert (found.method("ACC").vs_acc_low, found.method("ACC").vs_acc_high) == (0, 0)
+
+
+def test_pairs_without_an_exact_probability_are_drawn_and_counted():
+    """Scores on two scales that no grid resolves: the numbers are those of draws, and a note says so."""
+    rng = np.random.default_rng(5)
+    values = np.stack([rng.integers(0, 2, (2, 300)) + 1e-7 * rng.normal(size=(2, 300))], axis=1)
+    found = evaluate(table(values, ["X"], [0.9, 0.8]), curve=())
+    drawn = evaluate(table(values, ["X"], [0.9, 0.8]), draws=20_000, curve=())
+    assert found.method("X").few_shot_accuracy == drawn.method("X").few_shot_accuracy
+    assert any("1 of 1 pairs are from 20000 draws" in note for note in found.notes)
+
+
+def test_holes_are_counted_and_a_method_without_examples_is_a_coin():
+    """A nan removes the example for all models; a method that is nowhere defined ties everything."""
+    made = suite()
+    values = made.values.copy()
+    values[:, 2] = np.nan
+    found = evaluate(table(values, ["ACC", "NLL", "INDEX-DIFF"], made.ood_accuracy), curve=())
+    assert found.method("INDEX-DIFF").few_shot_accuracy == 0.5
+    assert found.models[0].scores["INDEX-DIFF"] is None
+    assert any("INDEX-DIFF is defined on no example" in note for note in found.notes)
+
+
+def test_labels_of_a_single_class_are_allowed_and_said():
+    """All examples of one label are ranked on, with a warning."""
+    assert any(
+        "same label" in note for note in evaluate(table(np.eye(4)[:, None], ["X"], [0.6, 0.7, 0.8, 0.9]), probe=4).notes
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"probe": 0}, r"`--probe` must be between 1 and 200, the size of hans-sub \(got 0\)"),
+        ({"probe": 201}, r"`--probe` must be between 1 and 200, the size of hans-sub \(got 201\)"),
+    ],
+)
+def test_a_probe_that_does_not_fit(arguments, says):
+    """K is a number of the examples there are."""
+    with pytest.raises(UsageError, match=says):
+        evaluate(suite(), ood="hans-sub", **arguments)
+
+
+def test_models_that_cannot_be_ordered():
+    """One model, two of one name, models that are all equally good, or no truth: each says so."""
+    with pytest.raises(UsageError, match="at least two models"):
+        evaluate(table(np.zeros((1, 1, 20)), ["ACC"], [0.7]))
+    with pytest.raises(UsageError, match="no two models differ in OOD accuracy"):
+        evaluate(table(np.zeros((2, 1, 20)), ["ACC"], [0.7, 0.7]))
+    with pytest.raises(ValueError, match="two models are named a"):
+        ScoreTable(("a", "a"), (), (), np.zeros((2, 0, 0)), ())
+    made = suite()
+    with pytest.raises(ValueError, match="without them, decide"):
+        evaluate(ScoreTable(made.models, made.methods, made.examples, made.values, made.labels))

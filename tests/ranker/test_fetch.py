@@ -1,0 +1,174 @@
+"""Against a real server on this machine: what it sends is kept whole and right, or not at all."""
+
+import hashlib
+import http.server
+import threading
+
+import pytest
+
+from ranker import fetch as fetching
+from ranker.cli import main
+from ranker.errors import FetchError, UsageError
+from ranker.fetch import fetch
+
+CONTENT = b"gold_label\tsentence1\tsentence2\tpairID\theuristic\n" * 3000
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """The paths that the tests ask for."""
+
+    def do_GET(self):
+        """Serve the file, a part of it, another one, a detour, or an error."""
+        self.server.asked.append(self.path)
+        if self.path == "/moved":
+            self.send_response(302)
+            self.send_header("Location", "/file.txt")
+            self.end_headers()
+        elif self.path == "/nothing":
+            self.send_error(404)
+        else:
+            content = b"another file" if self.path == "/other" else CONTENT
+            self.send_response(200)
+            if self.path != "/unsized":
+                self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content[:70_000] if self.path == "/part" else content)
+
+    def log_message(self, *arguments):
+        """Say nothing."""
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A server on a free port, its address in `.url`, and in `.asked` what was asked of it."""
+    monkeypatch.setenv("no_proxy", "*")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        running.asked = []
+        running.url = f"http://127.0.0.1:{running.server_address[1]}"
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def include(tmp_path, server):
+    """A set of a user's own whose official file is on the server."""
+    card = tmp_path / "sets" / "toy" / "card.toml"
+    card.parent.mkdir(parents=True)
+    card.write_text(
+        f"""
+        description = "A toy."
+        source = "the server"
+        licence = "MIT"
+        files = ["official.txt"]
+        url = "{server.url}/file.txt"
+        sha256 = "{SHA256}"
+        task = {{ name = "nli", labels = ["non-entailment", "entailment"] }}
+        """,
+        encoding="utf-8",
+    )
+    return [card.parent]
+
+
+def test_the_file_arrives_whole_under_its_official_name(tmp_path, server, include):
+    """The folder is made, the bytes are the server's, and nothing else lies beside the file."""
+    got = fetch("toy", tmp_path / "new" / "data", include=include)
+    assert got == tmp_path / "new" / "data" / "official.txt"
+    assert got.read_bytes() == CONTENT
+    assert list(got.parent.iterdir()) == [got]
+
+
+def test_what_is_there_already_is_not_asked_for_again(tmp_path, server, include):
+    """A second call sends no request."""
+    fetch("toy", tmp_path / "data", include=include)
+    fetch("toy", tmp_path / "data", include=include)
+    assert server.asked == ["/file.txt"]
+
+
+def test_a_file_of_the_same_name_that_is_not_the_official_one_is_left_alone(tmp_path, server, include):
+    """A user's own file is not overwritten."""
+    (tmp_path / "official.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"official\.txt is there already, and is not the official file: move it away"):
+        fetch("toy", tmp_path, include=include)
+    assert (tmp_path / "official.txt").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize("path", ["/moved", "/unsized"])
+def test_another_address_serves_as_well(tmp_path, server, include, path):
+    """`--url` is followed wherever it leads, also if the server does not say how much will come."""
+    assert fetch("toy", tmp_path / "data", server.url + path, include).read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/nothing", "/nothing cannot be fetched: HTTP 404 Not Found; `--url` names another address of the file"),
+        ("/part", "/part cannot be fetched: the connection ended after 70,000 of 144,000 bytes"),
+        (
+            "/other",
+            f"/other is not the official file: its sha256 is {hashlib.sha256(b'another file').hexdigest()}, not {SHA256}",
+        ),
+    ],
+)
+def test_what_goes_wrong_on_the_way_leaves_nothing_behind(tmp_path, server, include, path, message):
+    """One line names the address and the reason, and the folder stays empty."""
+    with pytest.raises(FetchError) as caught:
+        fetch("toy", tmp_path / "data", server.url + path, include)
+    assert str(caught.value) == server.url + message
+    assert list((tmp_path / "data").iterdir()) == []
+
+
+def test_a_server_that_is_not_there_is_said_so(tmp_path, server, include):
+    """No network, no name or no server: the system's own words."""
+    closed = server.url.rpartition(":")[0] + ":9"
+    with pytest.raises(FetchError, match=r"^http://127\.0\.0\.1:9 cannot be fetched: Connection refused; `--url`"):
+        fetch("toy", tmp_path, closed, include)
+
+
+def test_a_server_that_falls_silent_is_given_up(tmp_path, server, include, monkeypatch):
+    """A connection without an answer ends after the time limit."""
+    monkeypatch.setattr(fetching, "TIMEOUT", 0.05)
+    monkeypatch.setattr(Handler, "do_GET", lambda self: threading.Event().wait(0.5))
+    with pytest.raises(FetchError, match="/file.txt cannot be fetched: timed out"):
+        fetch("toy", tmp_path, include=include)
+
+
+def test_more_than_can_be_read_is_not_kept(tmp_path, server, include, monkeypatch):
+    """A server cannot fill the disk."""
+    monkeypatch.setattr(fetching, "MAX_BYTES", 1000)
+    with pytest.raises(FetchError, match="/unsized holds more than 1,000 bytes, the most that is read"):
+        fetch("toy", tmp_path / "data", f"{server.url}/unsized", include)
+    assert list((tmp_path / "data").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_said_so(tmp_path, server, include):
+    """A file stands where the folder should be made."""
+    (tmp_path / "file").touch()
+    with pytest.raises(FetchError, match=r"official\.txt cannot be written: Not a directory"):
+        fetch("toy", tmp_path / "file" / "data", include=include)
+
+
+@pytest.mark.parametrize("address", ["file:///etc/hostname", "ftp://127.0.0.1/a", "hans.txt"])
+def test_only_the_web_is_asked(tmp_path, server, include, address):
+    """An address that is not of HTTP is refused before anything is opened."""
+    with pytest.raises(UsageError, match="`--url` must begin with https:// or http://"):
+        fetch("toy", tmp_path, address, include)
+
+
+def test_a_set_without_an_official_file_says_where_its_rows_come_from(tmp_path):
+    """PAWS-QQP is not distributed as text."""
+    with pytest.raises(UsageError, match="paws has no official file to fetch; its rows come from https://"):
+        fetch("paws", tmp_path)
+
+
+def test_the_command_prints_one_line_for_an_error(tmp_path, server, capsys):
+    """From the command line: exit status 1, the reason on stderr, and nothing on stdout."""
+    with pytest.raises(SystemExit) as stop:
+        main(["fetch", "hans-sub", "--data-dir", str(tmp_path / "data"), "--url", f"{server.url}/other"])
+    out, err = capsys.readouterr()
+    assert (stop.value.code, out) == (1, "")
+    assert err.startswith(f"rank-models: {server.url}/other is not the official file: its sha256 is ")
+    assert err.count("\n") == 1

@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+import scipy.stats
+
+from ranker import engine, exact, intervals
+
+
+def population(rng, size):
+    """(M, F, size) scores of 5 models by 4 methods of very different accuracy: 0.83, 0.89, 0.55 and 0.97."""
+    quality = np.array([0.95, 0.87, 0.8, 0.7, 0.6])[:, None]
+    latent = 0.8 * rng.normal(size=(5, size)) + 0.8 * rng.normal(size=size) + 1.13 * scipy.stats.norm.ppf(quality)
+    accuracy = (latent > 0).astype(float)
+    weak, strong = (factor * quality + rng.normal(size=(5, size)) for factor in (0.3, 8.0))
+    return np.stack([accuracy, 1 / (1 + np.exp(-1.5 * latent)), weak, strong], axis=1)
+
+
+def test_intervals_over_examples_cover():
+    """Of 95 % intervals from 600 examples, 93 to 97 % hold the accuracy in the whole domain, near 50 and near 100 %."""
+    rng = np.random.default_rng(0)
+    domain = population(rng, 30_000)
+    decided = np.ones(10, bool)
+    truth = engine.simulate(domain, engine.draws(rng, 30_000, 10, 100_000), decided).beats.mean(axis=0)
+    inside, inside_difference = [], []
+    for _ in range(150):
+        values = domain[:, :, rng.integers(30_000, size=600)]
+        estimate = exact.probabilities(values, 10).mean(axis=0)
+        influence = exact.influence(values, 10, decided)
+        low, high = intervals.of_accuracy(estimate, intervals.variance(influence, np.zeros(4)))
+        inside.append((low <= truth) & (truth <= high))
+        versus = intervals.variance(influence[1:] - influence[0], np.zeros(3))
+        low, high = intervals.of_difference(estimate[1:] - estimate[0], versus)
+        inside_difference.append((low <= truth[1:] - truth[0]) & (truth[1:] - truth[0] <= high))
+    assert 0.93 <= np.mean(inside) <= 0.97
+    assert 0.93 <= np.mean(inside_difference) <= 0.97
+
+
+def test_a_difference_is_paired():
+    """Two methods that nearly agree differ by much less than either varies."""
+    rng = np.random.default_rng(1)
+    values = population(rng, 400)[:, [0, 0]]
+    values[:, 1] += 0.01 * rng.normal(size=(5, 400))
+    influence = exact.influence(values, 10, np.ones(10, bool))
+    each = intervals.variance(influence, np.zeros(2))
+    between = intervals.variance(influence[1:] - influence[:1], np.zeros(1))
+    assert between[0] < each.min() / 4
+
+
+@pytest.mark.parametrize("size", [1, 10])
+def test_standard_errors_agree_with_scipys_bootstrap(size):
+    """Resampling the examples and computing the few-shot accuracy anew gives the same standard error."""
+    values = population(np.random.default_rng(2), 150)[:, :1]
+    decided = np.ones(10, bool)
+
+    def accuracy(rows):
+        return exact.probabilities(values[:, :, rows], size).mean()
+
+    resampled = scipy.stats.bootstrap(
+        (np.arange(150),), accuracy, vectorized=False, n_resamples=400, method="percentile",
+        rng=np.random.default_rng(3),
+    )  # fmt: skip
+    estimate = exact.probabilities(values, size).mean(axis=0)
+    variance = intervals.variance(exact.influence(values, size, decided), np.zeros(1))
+    assert np.sqrt(variance)[0] == pytest.approx(resampled.standard_error, rel=0.12)
+    low, high = intervals.of_accuracy(estimate, variance)
+    assert low[0] == pytest.approx(resampled.confidence_interval.low, abs=0.012)
+    assert high[0] == pytest.approx(resampled.confidence_interval.high, abs=0.012)
+
+
+def test_drawn_influences_give_the_exact_variance():
+    """Estimated from draws, and with the noise of the draws taken off, the variance is the one without draws."""
+    rng = np.random.default_rng(4)
+    values, decided = population(rng, 200), np.ones(10, bool)
+    rows = engine.draws(rng, 200, 10, 40_000)
+    success = engine.simulate(values, rows, decided).success
+    drawn = intervals.variance(intervals.drawn_influence(success, rows, 200), -10 * success.var(axis=1) / len(rows))
+    known = intervals.variance(exact.influence(values, 10, decided), np.zeros(4))
+    assert np.sqrt(drawn) == pytest.approx(np.sqrt(known), rel=0.05)
+
+
+def test_intervals_stay_between_none_and_all():
+    """An accuracy near 100 % has an interval that ends below it; one of 100 % has no width."""
+    low, high = intervals.of_accuracy(np.array([0.99, 1.0, 0.0]), np.array([0.02**2, 0.0, 0.0]))
+    assert 0.5 < low[0] < 0.99 < high[0] < 1
+    assert (low[1], high[1], low[2], high[2]) == (1, 1, 0, 0)
+
+
+def test_intervals_over_models_cover():
+    """Where a pair's accuracy is made of its two models' parts, 93 to 97 % of intervals over models hold the mean."""
+    rng = np.random.default_rng(5)
+    pairs = engine.pairs(8)
+    inside = []
+    for _ in range(1_500):
+        parts = rng.normal(0.4, 0.1, size=(8, 1))
+        accuracy = parts[pairs[:, 0]] + parts[pairs[:, 1]] + 0.05 * rng.normal(size=(28, 1))
+        half = intervals.over_models(accuracy, np.ones(28, bool), 8)
+        inside.append(abs(accuracy.mean() - 0.8) <= half[0])
+    assert 0.93 <= np.mean(inside) <= 0.97
+
+
+def test_two_models_say_nothing_about_others():
+    """With fewer than three models, or one in all pairs, there is no interval over models."""
+    assert np.isnan(intervals.over_models(np.array([[0.7]]), np.array([True]), 2)).all()
+    one_in_all = np.array([True, True, False])
+    assert np.isnan(intervals.over_models(np.full((3, 1), 0.7), one_in_all, 3)).all()
