@@ -26,6 +26,8 @@ from ranker.errors import LabelError, ModelError, RankModelsError, UsageError
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from ranker.cards import Task
+
 log = logging.getLogger(__name__)
 
 S = TypeVar("S")
@@ -69,7 +71,7 @@ class Classifier:
     def load(
         cls,
         path: str | Path,
-        task: labels.Labels,
+        task: Task,
         *,
         device: str = "cpu",
         dtype: str = "float32",
@@ -333,8 +335,9 @@ def _names(model: PreTrainedModel) -> dict[int, str]:
 def _check(folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     """What would fail at the first example, or worse, would not."""
     known = len(model.get_input_embeddings().weight)  # type: ignore[arg-type]
-    if len(tokenizer) > known:
-        raise ModelError(f"{folder}: its tokenizer has {len(tokenizer)} tokens, its network knows {known}")
+    last = max(tokenizer.get_vocab().values())
+    if last >= known:
+        raise ModelError(f"{folder}: its tokenizer has token ids up to {last}, its network only up to {known - 1}")
 
 
 def _device(name: str) -> torch.device:

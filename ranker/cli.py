@@ -293,7 +293,7 @@ def _examples(given: dict[str, Any]) -> OODSet:
     loaded = ood.load(given["ood_name"], given["data_dir"], given["include"])
     if given["limit"]:
         loaded = dataclasses.replace(loaded, examples=ood.sample(loaded, given["limit"]))
-    if loaded.origin == "embedded sample":
+    if loaded.origin == ood.EMBEDDED:
         logging.getLogger("ranker").warning(
             "%s: the embedded sample of %d rows; for the official data: `rank-models fetch %s --data-dir DIR`, then "
             "`--data-dir DIR`", loaded.name, len(loaded.examples), loaded.name,

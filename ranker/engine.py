@@ -76,7 +76,7 @@ def means(values: Floats, rows: Ints) -> Floats:
     usable = defined(values)
     # one example's scores lie side by side, so that a draw is K reads of long rows
     by_example = np.ascontiguousarray(np.where(usable, values, 0.0).reshape(-1, examples).T)
-    sums = _sums(by_example, rows).T.reshape(models, methods, len(rows))
+    sums = np.ascontiguousarray(_sums(by_example, rows).T).reshape(models, methods, len(rows))
     if usable.all():
         return np.asarray(sums / rows.shape[1])
     counts = _sums(np.ascontiguousarray(usable.T, dtype=np.float64), rows).T
@@ -156,7 +156,8 @@ def simulate(values: Floats, rows: Ints, decided: Bools, derive: Derive = lambda
         points = outcomes(derive(means(values, rows[start : start + CHUNK])))
         part = points.sum(axis=2, dtype=np.int64)
         total = part if total is None else total + part
-        success.append(points[decided].mean(axis=0) / 2 if decided.any() else np.full(points.shape[1:], 0.5))
+        halves = points[decided].sum(axis=0, dtype=np.int32)
+        success.append(halves / (2 * decided.sum()) if decided.any() else np.full(points.shape[1:], 0.5))
     if total is None:
         raise ValueError("at least one draw is needed")
     return Simulation(beats=total / (2 * len(rows)), success=np.concatenate(success, axis=1))

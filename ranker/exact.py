@@ -7,12 +7,12 @@ distribution: lay it on a grid, take its Fourier transform to the power K, and s
 - Scores with a common step (ACC: 0 or 1; counts) lie on the grid as they are. The result is exact to rounding; for ACC
   it is the trinomial probability.
 - Real scores lie between grid points; each is split over its three nearest so that mass, mean and variance are kept.
-  What is left is of third order: for a smooth S at most K 0.385 h^3 / 6 max |f''| with f the density of S and h the
-  step, for a normal S 0.026 (h / sigma)^3 / sqrt(K), 4e-5 at K = 10 and the step used, sigma / 6. Whether S is smooth
-  is looked at, not assumed: where its mass around zero bends by more than `BEND` from grid point to grid point, the
-  grid is refined, up to `MAX_POINTS`. Where that is not enough, all sums of half a probe are listed if there are no
-  more than `LISTED`; else the probability is nan, and the caller has to draw. The grid spans all sums, so nothing wraps
-  around.
+  What is left is of third order: for a smooth S at most K 0.375 h^3 / 6 max |f''| with f the density of S and h the
+  step, for a normal S 0.025 (h / sigma)^3 / sqrt(K). With the step used, sigma / 5.5 or finer, that is below 9e-5 for
+  K of 3 or more, and 5e-5 at K = 10. Whether S is smooth is looked at, not assumed: where its mass around zero bends
+  by more than `BEND` from grid point to grid point, the grid is refined, up to `MAX_POINTS`. Where that is not enough,
+  all sums of half a probe are listed if there are no more than `LISTED`; else the probability is nan, and the caller
+  has to draw. The grid spans all sums, so nothing wraps around.
 
 An example that is undefined for a model counts as a difference of zero, which is what leaving it out of both means
 does. Axis letters as in `ranker.engine`.
@@ -34,7 +34,7 @@ ERROR = 1e-4
 BEND = 2e-5
 """The largest second difference of S's mass around zero that passes for smooth."""
 
-STEPS = 5.0
+STEPS = 5.5
 """Grid steps in a standard deviation of the differences, at first."""
 
 REFINE = 8

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,11 +21,27 @@ from ranker import cards as cards_of
 from ranker import embedded, readers
 from ranker.cards import Card, Layout, Task
 from ranker.errors import DataError, UsageError, look_up
+from ranker.marks import marker
 
-__all__ = ["OODSet", "Task", "cards", "fingerprint", "labelled", "load", "names", "sample", "tasks"]
+__all__ = [
+    "EMBEDDED",
+    "OODSet",
+    "Task",
+    "cards",
+    "fingerprint",
+    "from_rows",
+    "labelled",
+    "load",
+    "names",
+    "sample",
+    "tasks",
+]
 
 SAMPLE = ("examples.jsonl.gz", "examples.jsonl")
 """The files of a set's own folder that may hold its rows."""
+
+EMBEDDED = "embedded sample"
+"""The origin of rows that come with the product."""
 
 OWN = Layout(text=("segments",), label="label", id="id")
 """How a row stands in them: {"id": "a", "segments": ["The actor ran.", "An actor ran."], "label": "entailment"}."""
@@ -40,7 +57,7 @@ class OODSet:
         examples: all rows; accuracy on these is the truth that a ranking is compared with.
         population: how many of them are attributed, at most: see `sample`.
         designed: the factor that was designed for this set, if any.
-        origin: "embedded sample", or the file that the rows come from.
+        origin: `EMBEDDED`, or the file that the rows come from.
     """
 
     name: str
@@ -70,31 +87,46 @@ def load(name: str, data_dir: Path | None = None, include: Iterable[Path] = ()) 
         UsageError: the file is not there; the message says how to get it.
         DataError: the card or the file cannot be read, with the line.
     """
-    from ranker.marks import marker  # the word lists are needed where rows are read only
-
     card = look_up("OOD set", name, cards(include))
     file = _find(card, data_dir)
+    origin = EMBEDDED if file.parent == card.folder else str(file)
+    return _built(card, readers.read_rows(file), origin, lambda layout: layout)
+
+
+def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[Path] = ()) -> OODSet:
+    """An OOD set from its rows in memory, such as its copy on the Hugging Face hub.
+
+    ``from_rows("hans-sub", datasets.load_dataset("jhu-cogsci/hans", split="validation"))``
+
+    Args:
+        name: a set's name.
+        rows: mappings in one of the set's layouts; numbers are read as the container names them, if it does.
+        include: folders of a user's own sets.
+
+    Raises:
+        UnknownName: no set bears that name.
+        DataError: the rows cannot be read, with the number of the row.
+    """
+    card = look_up("OOD set", name, cards(include))
+    return _built(card, readers.placed(rows), "rows in memory", lambda layout: readers.named(layout, rows))
+
+
+def _built(card: Card, rows: Iterable[readers.Row], origin: str, adapt: Callable[[Layout], Layout]) -> OODSet:
+    """The set of a card's rows, in the first of its layouts whose columns are there."""
+    layouts = (*card.layouts, OWN)
 
     def choose(found: Sequence[str]) -> Layout:
-        layouts = (*card.layouts, OWN)
-        return next((layout for layout in layouts if set(layout.columns) <= set(found)), layouts[0])
+        return adapt(next((layout for layout in layouts if set(layout.columns) <= set(found)), layouts[0]))
 
-    examples = tuple(readers.examples(readers.read_rows(file), card.task, choose, marker(card.marks)))
+    examples = tuple(readers.examples(rows, card.task, choose, marker(card.marks)))
     if not examples:
         wanted = " or ".join(sorted({f"{c} = {v}" for layout in card.layouts for c, v in layout.where.items()}))
-        raise DataError(f"{file} holds no row of {card.name}" + (f": none has {wanted}" if wanted else ""))
-    return OODSet(
-        name=card.name,
-        task=card.task,
-        examples=examples,
-        population=card.population,
-        designed=card.designed,
-        origin="embedded sample" if file.parent == card.folder else str(file),
-    )
+        raise DataError(f"{origin} holds no row of {card.name}" + (f": none has {wanted}" if wanted else ""))
+    return OODSet(card.name, card.task, examples, card.population, card.designed, origin)
 
 
 def labelled(
-    path: Path,
+    data: Path | Collection[Mapping[str, Any]],
     task: str | None = None,
     columns: Mapping[str, Sequence[str]] | None = None,
     like: str | None = None,
@@ -103,7 +135,8 @@ def labelled(
     """Read a user's own labelled rows; all of them are the population.
 
     Args:
-        path: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file: see `ranker.readers.read_examples`.
+        data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file (see `ranker.readers.read_examples`), or rows in memory,
+            such as a ``datasets.Dataset``.
         task: the name of a task; None takes the only one whose labels the file has.
         columns: "text", "label" and "id" -> columns, where their names are unusual.
         like: an OOD set whose task, marks and designed factor hold for these rows, too.
@@ -113,15 +146,17 @@ def labelled(
         UsageError: no such set or task, or no task whose labels fit, or several.
         DataError: the file cannot be read, with the line.
     """
-    from ranker.marks import marker
-
+    name, origin = (data.stem, str(data)) if isinstance(data, Path) else ("rows", "rows in memory")
     known = cards(include)
     card = None if like is None else look_up("OOD set", like, known)
     marks = readers.no_marks if card is None else marker(card.marks)
 
     def read(chosen: Task) -> OODSet:
-        rows = readers.read_examples(path, chosen, columns, marks)
-        return OODSet(path.stem, chosen, rows, len(rows), None if card is None else card.designed, str(path))
+        if isinstance(data, Path):
+            rows = readers.read_examples(data, chosen, columns, marks)
+        else:
+            rows = readers.from_rows(data, chosen, columns, marks)
+        return OODSet(name, chosen, rows, len(rows), None if card is None else card.designed, origin)
 
     if card is not None:
         return read(card.task)
@@ -137,7 +172,7 @@ def labelled(
         raise error
     if len(fitting) > 1:
         names = ", ".join(one.task.name for one in fitting)
-        raise UsageError(f"`--task` is needed: the labels of {path} fit several tasks ({names})")
+        raise UsageError(f"`--task` is needed: the labels of {origin} fit several tasks ({names})")
     return fitting[0]
 
 

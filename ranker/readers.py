@@ -12,6 +12,7 @@ import itertools
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,7 +70,7 @@ def no_marks(segments: tuple[str, ...], row: Mapping[str, Any]) -> Mapping[str, 
 def read_examples(
     path: Path, task: Task, columns: Mapping[str, Sequence[str]] | None = None, marker: Marker = no_marks
 ) -> tuple[Example, ...]:
-    """A user's own labelled examples, from a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file, or one of these with ``.gz``.
+    """A user's own labelled examples, from a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file, with or without ``.gz``.
 
     The first line of all but ``.jsonl`` names the columns. A ``.tsv`` or ``.txt`` has a tab between cells and knows no
     quotes. A column ``marks``, if there is one, holds name -> list of [segment, start, end] (as JSON in a table).
@@ -99,18 +100,23 @@ def from_rows(
 
     Example:
         >>> task = Task("nli", ("non-entailment", "entailment"))
-        >>> from_rows([{"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment"}], task)[0].label
+        >>> rows = [{"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment"}]
+        >>> from_rows(rows, task)[0].label
         1
     """
+    return tuple(examples(placed(rows), task, lambda found: named(layout_of(found, columns or {}), rows), marker))
 
-    def layout(found: Sequence[str]) -> Layout:
-        guessed = layout_of(found, columns or {})
-        features = getattr(rows, "features", None)
-        names = getattr(features[guessed.label], "names", None) if isinstance(features, Mapping) else None
-        return Layout(guessed.text, guessed.label, guessed.id, tuple(names or ()))
 
-    placed = (Row(f"row {number}", cells) for number, cells in enumerate(rows, 1))
-    return tuple(examples(placed, task, layout, marker))
+def placed(rows: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
+    """Rows that are in memory, with their numbers as places."""
+    return (Row(f"row {number}", cells) for number, cells in enumerate(rows, 1))
+
+
+def named(layout: Layout, rows: object) -> Layout:
+    """The layout, with numbers read as the container of the rows names them, if it does (a ``datasets.ClassLabel``)."""
+    features = getattr(rows, "features", None)
+    names = getattr(features.get(layout.label), "names", None) if isinstance(features, Mapping) else None
+    return replace(layout, numbers=tuple(names)) if names else layout
 
 
 def examples(
@@ -204,16 +210,16 @@ def _texts(cells: Mapping[str, Any], columns: tuple[str, ...]) -> Iterator[str]:
             if len(text) > MAX_CELL:
                 raise ValueError(f"the column {column!r} holds {len(text):,} characters; at most {MAX_CELL:,} are read")
             if not text.isascii():
-                text.encode()  # half a surrogate pair, which JSON can say, is no text: UnicodeEncodeError is a ValueError
+                text.encode()  # half a surrogate pair, which JSON can say, is no text; UnicodeError is a ValueError
             yield text
 
 
 def _marks(cell: Any) -> Mapping[str, tuple[Span, ...]]:
     """Marks as data: name -> list of [segment, start, end], or the same as JSON."""
-    content = json.loads(cell) if isinstance(cell, str) else cell
     try:
+        content = json.loads(cell) if isinstance(cell, str) else cell
         return {str(name): tuple(Span(*map(int, span)) for span in spans) for name, spans in content.items()}
-    except (AttributeError, TypeError) as error:
+    except (AttributeError, TypeError, json.JSONDecodeError) as error:
         raise ValueError(f"marks must be name -> list of [segment, start, end] (got {str(cell)[:50]!r})") from error
 
 
@@ -242,7 +248,8 @@ def _comma_separated(path: Path) -> Iterator[Row]:
     def numbered() -> Iterator[tuple[int, list[str]]]:
         try:
             for cells in reader:
-                yield reader.line_num, cells
+                if cells:  # a blank line is no row
+                    yield reader.line_num, cells
         except csv.Error as error:
             raise DataError(f"{path}, line {reader.line_num}: {error}") from error
 

@@ -50,7 +50,7 @@ TASK = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutra
 LABELS = ("contradiction", "entailment", "neutral")
 
 WORDS = ("the", "The", "doctor", "actor", "saw", "near", "an", "old", "judge", "danc", "believ", "because", "wait")
-ENDINGS = ("s", "ed", "ing", "or")
+ENDINGS = ("ed", "ing", "or", "tor")
 FORMS = {
     # one segment, two segments, each token with its segment id
     "bert": ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1"),
@@ -73,7 +73,7 @@ def make_tokenizer(kind: str, form: str = "bert"):
         kind: "wordpiece" (BERT's), "bpe" (byte-level, RoBERTa's) or "unigram" (SentencePiece's).
         form: how special tokens are put around the segments.
     """
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
     special = list(SPECIAL.values())
@@ -83,11 +83,14 @@ def make_tokenizer(kind: str, form: str = "bert"):
         tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
         tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
     elif kind == "bpe":
-        whole = [start + word for word in WORDS for start in ("", "Ġ")]
+        whole = [start + word for word in WORDS for start in ("Ġ", "")]
         merges = dict.fromkeys((word[:i], word[i]) for word in whole for i in range(1, len(word)))
         pieces = [*special, *sorted(pre_tokenizers.ByteLevel.alphabet()), *map("".join, merges)]
         tokenizer = Tokenizer(models.BPE({piece: i for i, piece in enumerate(pieces)}, list(merges)))
-        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.pre_tokenizer, tokenizer.decoder = (
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+            decoders.ByteLevel(),
+        )
     else:
         pieces = [*special, "▁", *characters, *ENDINGS, *("▁" + word for word in WORDS)]
         tokenizer = Tokenizer(models.Unigram([(piece, -10.0) for piece in pieces], unk_id=special.index("[UNK]")))

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from experiments.generate import nli
+from experiments.generate import nli, paraphrase, sentences
 from factors import Example
 from ranker.errors import look_up
 
@@ -23,6 +23,11 @@ SOURCES: Mapping[str, Generator] = MappingProxyType(
         "hans-sub": partial(nli.hans_like, heuristic="subsequence"),
         "hans-con": partial(nli.hans_like, heuristic="constituent"),
         "hans-lex": partial(nli.hans_like, heuristic="lexical_overlap"),
+        "paraphrase": paraphrase.in_domain,
+        "paws": paraphrase.paws_like,
+        **{f"msgs-{feature}": partial(sentences.disambiguated, feature=feature) for feature in sentences.FEATURES},
+        **{f"{feature}-ambiguous": partial(sentences.ambiguous, feature=feature) for feature in sentences.FEATURES},
+        **{f"{feature}-by-surface": partial(sentences.by_surface, feature=feature) for feature in sentences.FEATURES},
     }
 )
 """Name -> generator. A name of an OOD set is the generator of that set's embedded sample."""

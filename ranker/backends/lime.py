@@ -81,7 +81,7 @@ def attribute(
 
 
 def fingerprint(classifier: Classifier) -> str:
-    """What identifies a loaded network: a digest of its weights, rounded to bfloat16 so that the dtype does not count."""
+    """What identifies a loaded network: a digest of its weights, in bfloat16 so that the run's dtype does not count."""
     digest = hashlib.sha256(repr(classifier.groups).encode())
     for name, weight in classifier.model.named_parameters():
         rounded = weight.detach().to("cpu", torch.bfloat16).contiguous().reshape(-1)

@@ -68,5 +68,6 @@ def attribute(
         gap = float(scores.sum() - (values[0] - values[1])) if len(values) > 1 else 0.0
         progress(1)
         yield Attributions(
-            softmax(logits[:1])[0], settings.target, e.tokens, e.segment, e.word, e.offsets, scores, "shap", gap, len(values)
+            softmax(logits[:1])[0], settings.target, e.tokens, e.segment, e.word, e.offsets,
+            scores, "shap", gap, len(values),
         )  # fmt: skip

@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from math import comb
-from typing import Union
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from factors.types import SPECIAL, Floats, Ints
 
-Tree = Union[int, tuple["Tree", ...]]
+Tree: TypeAlias = "int | tuple[Tree, ...]"
 """A token, by its number from 0, or a group of trees."""
 
 WALKS_KEPT = 32
@@ -116,8 +116,8 @@ def evaluations(tree: Tree) -> int:
     def below(node: Tree, contexts: int) -> int:
         if isinstance(node, int):
             return 0
-        inside = contexts << (len(node) - 1)
-        return contexts * (2 ** len(node) - 2) + sum(below(child, inside) for child in node)
+        children = sum(below(child, contexts << len(node) - 1) for child in node)
+        return contexts * ((1 << len(node)) - 2) + children
 
     return 2 + below(tree, 1) if leaves(tree) else 1
 
@@ -140,7 +140,7 @@ class _Group:
     @property
     def price(self) -> int:
         """How many more masks tell its children apart."""
-        return 0 if isinstance(self.tree, int) else len(self.without) * (2 ** len(self.tree) - 2)
+        return 0 if isinstance(self.tree, int) else len(self.without) * ((1 << len(self.tree)) - 2)
 
 
 @lru_cache(maxsize=WALKS_KEPT)
@@ -181,8 +181,9 @@ def walk(tree: Tree, budget: int) -> Walk:
     weights = np.zeros((size, len(masks)))
     for group in settled + level:
         tokens = leaves(group.tree)
-        weights[np.ix_(tokens, group.seen)] += group.weight / len(tokens)
-        weights[np.ix_(tokens, group.without)] -= group.weight / len(tokens)
+        for token in tokens:
+            weights[token, group.seen] += group.weight / len(tokens)
+            weights[token, group.without] -= group.weight / len(tokens)
     return Walk(masks, weights, whole=not level)
 
 
@@ -191,13 +192,14 @@ def _split(group: _Group, masks: npt.NDArray[np.bool_], free: int) -> list[_Grou
     assert not isinstance(group.tree, int)
     children, contexts = group.tree, len(group.without)
     count = len(children)
+    before = masks[group.without]
     rows = {0: group.without, 2**count - 1: group.seen}  # of each set of children, as bits, that are seen
     for subset in range(1, 2**count - 1):
         rows[subset] = np.arange(free, free + contexts)
-        free += contexts
         tokens = [leaf for i, child in enumerate(children) if subset >> i & 1 for leaf in leaves(child)]
-        masks[rows[subset]] = masks[group.without]
-        masks[np.ix_(rows[subset], tokens)] = True
+        masks[free : free + contexts] = before
+        masks[free : free + contexts, tokens] = True
+        free += contexts
     groups = []
     for i, child in enumerate(children):
         others = [subset for subset in range(2**count) if not subset >> i & 1]

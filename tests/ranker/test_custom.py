@@ -3,6 +3,7 @@ import sys
 import pytest
 
 from factors import BUILTIN
+from ranker import ood
 from ranker.custom import available, choose
 from ranker.errors import UnknownName, UsageError
 
@@ -79,6 +80,7 @@ def test_two_files_of_one_name_do_not_collide(tmp_path):
         ("\n1 / 0\n", r"`--factors`: .*my_factors\.py, line 2: ZeroDivisionError: division by zero"),
         ("import no_such_module_at_all\n", r"line 1: ModuleNotFoundError: .*no_such_module_at_all"),
         ("raise SystemExit(0)\n", r"line 1: SystemExit: 0"),
+        (GOOD.replace("MINE", "Random"), r"`--factors`: Random is a method of every report; name the factor otherwise"),
         (GOOD.replace('"true"', '"truth"'), r"line 3: ValueError: MINE: `explains` must be one of .* \(got 'truth'\)"),
         (
             GOOD.replace("MINE", "MAX-DIFF"),
@@ -170,3 +172,12 @@ def test_a_file_may_not_take_a_packages_name(install, tmp_path):
     install("their_factors", GOOD)
     with pytest.raises(UsageError, match=r"two factors are named MINE: mine in their_factors and mine in .*own\.py"):
         choose([write(tmp_path, GOOD, "own.py")])
+
+
+@pytest.mark.parametrize("card", ood.cards().values(), ids=lambda card: card.name)
+def test_the_factor_designed_for_a_set_is_there(card):
+    """A card names a factor that exists, and that reads nothing but what the set's rules mark."""
+    if card.designed is not None:
+        designed = BUILTIN[card.designed]
+        assert designed.mark is None or designed.mark in card.marks
+        assert designed.explains not in ("heuristic", "evidence") or getattr(card.task, designed.explains) is not None

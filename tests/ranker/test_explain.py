@@ -295,6 +295,14 @@ def test_the_page_escapes_what_users_wrote():
     assert "It & ran." in page.text
 
 
+def test_the_page_shows_special_tokens_that_look_like_tags():
+    """RoBERTa's <s> is text, and strikes nothing through."""
+    roberta = replace(ROW, tokens=("<s>", *ROW.tokens[1:]))
+    page = Page(render(explained(Canned("one", roberta)), "html"))
+    assert "s" not in {tag for tag, _ in page.tags}
+    assert "<s>" in page.text
+
+
 def test_the_page_says_a_words_score_without_colour():
     """Each word's title is its score, and a marked word's class and title say so."""
     spans = [attrs for tag, attrs in Page(render(explained(), "html")).tags if tag == "span" and "title" in attrs]

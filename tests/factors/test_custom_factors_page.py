@@ -1,0 +1,59 @@
+"""docs/custom-factors.md is a tutorial: its files are written, its code is run, its commands are given."""
+
+import contextlib
+import io
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from ranker.cli import main
+
+PAGE = (Path(__file__).parents[2] / "docs" / "custom-factors.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```", PAGE)
+
+
+def given(command, capsys):
+    """What a command of the page prints."""
+    with pytest.raises(SystemExit) as stop:
+        main(shlex.split(command)[1:])
+    out, err = capsys.readouterr()
+    assert not stop.value.code, err
+    return out
+
+
+def test_the_tutorial_runs(tmp_path, monkeypatch, capsys):
+    """From top to bottom, in one folder: what is said to be printed is printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
+    names: dict[str, object] = {}
+    printed, files = "", []
+    for language, text in BLOCKS:
+        if file := re.match(r"# file: (\S+\.py)\n", text):
+            (tmp_path / file[1]).write_text(text)
+            files.append(file[1].removesuffix(".py"))
+        elif language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                exec(text, names)
+            printed = said.getvalue()
+        elif language == "output":
+            assert printed.startswith(text.rstrip("\n"))
+        elif language == "console":
+            command, *expected = text.splitlines()
+            first_words = [line.split()[0] for line in given(command.removeprefix("$ "), capsys).splitlines() if line]
+            assert set(expected) <= set(first_words)
+        else:
+            assert language == "toml"
+    for name in files:
+        sys.modules.pop(name, None)
+
+
+def test_every_selector_and_reducer_is_on_the_page():
+    """The tables are complete."""
+    from factors import compose
+
+    public = {name for name, value in vars(compose).items() if getattr(value, "__module__", "") == compose.__name__}
+    assert not [name for name in public - {"shared_words"} if f"`{name}" not in PAGE]

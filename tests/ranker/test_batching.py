@@ -1,0 +1,165 @@
+import weakref
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ranker import batching
+from ranker.batching import Row, forward, in_batches, pack, windows
+from ranker.errors import ModelError
+
+
+class Network:
+    """Logits that follow from a row alone: the sums of its token ids and of its type ids. It remembers its batches.
+
+    Args:
+        memory: the most tokens a batch that it can take.
+        error: what it raises beyond.
+    """
+
+    def __init__(self, memory=10**9, error=None):
+        self.memory, self.error, self.batches = memory, error or torch.OutOfMemoryError("no more"), []
+
+    def __call__(self, batch):
+        """(R, T) ids -> (R, 2)."""
+        if batch.ids.numel() > self.memory:
+            raise self.error
+        self.batches.append(tuple(batch.ids.shape))
+        types = torch.zeros(len(batch.ids)) if batch.type_ids is None else batch.type_ids.sum(dim=1)
+        return torch.stack([batch.ids.sum(dim=1), types], dim=1).float()
+
+
+def row(length, start=0, type_ids=None):
+    """A row of that many token ids from `start` on."""
+    return Row(np.arange(start, start + length), type_ids)
+
+
+rows_of = st.builds(row, st.integers(1, 6), st.integers(0, 3))
+requests_of = st.lists(st.lists(rows_of, min_size=1, max_size=5), max_size=12)
+
+
+@given(requests=requests_of, budget=st.integers(1, 40), memory=st.integers(6, 50))
+def test_answers_are_those_of_each_row_alone(requests, budget, memory):
+    """Neither the budget, nor memory that runs out, nor neighbours change a value or the order."""
+    answers = list(forward(Network(memory), enumerate(requests), budget))
+    assert [state for state, _ in answers] == list(range(len(requests)))
+    for wanted, (_, logits) in zip(requests, answers, strict=True):
+        assert logits.dtype == np.float64
+        assert logits.tolist() == [[row.ids.sum(), 0] for row in wanted]
+
+
+@given(lengths=st.lists(st.integers(1, 9), max_size=30), budget=st.integers(1, 40), cost=st.integers(1, 3))
+def test_batches_are_of_one_length_and_within_the_budget(lengths, budget, cost):
+    """Each row is in one batch; a batch over the budget is of one row."""
+    batches = list(pack(lengths, budget, cost))
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    for batch in batches:
+        assert len({lengths[i] for i in batch}) == 1
+        assert len(batch) == 1 or sum(lengths[i] for i in batch) * cost <= budget
+    assert [lengths[batch[0]] for batch in batches] == sorted((lengths[b[0]] for b in batches), reverse=True)
+
+
+def test_no_more_batches_than_the_budget_demands():
+    """Rows of one length fill batches to the budget."""
+    assert [len(batch) for batch in pack([4] * 10, 12)] == [3, 3, 3, 1]
+
+
+def test_duplicates_are_computed_once():
+    """Rows with the same content, of one request or of several, go through the network once."""
+    network = Network()
+    requests = [("a", [row(3), row(3), row(3, 1)]), ("b", [row(3, 1), row(3)])]
+    answers = dict(forward(network, requests, 100))
+    assert network.batches == [(2, 3)]
+    assert answers["a"].tolist() == [[3, 0], [3, 0], [6, 0]]
+    assert answers["b"].tolist() == [[6, 0], [3, 0]]
+
+
+def test_rows_that_differ_in_segments_only_are_no_duplicates():
+    """The same tokens in other segments are another input."""
+    rows = [row(3, 0, np.array(types)) for types in ([0, 0, 1], [0, 1, 1])]
+    ((_, logits),) = forward(Network(), [(None, rows)], 100)
+    assert logits.tolist() == [[3, 1], [3, 2]]
+
+
+OUT_OF_MEMORY = [
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+    RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory: you tried 9 bytes"),
+    RuntimeError("MPS backend out of memory (MPS allocated: 1 GB)"),
+    MemoryError(),
+]
+
+
+@pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=["cuda", "cpu", "mps", "numpy"])
+def test_out_of_memory_halves_the_budget_and_goes_on(error, caplog):
+    """What was done is kept, the rest is done in smaller batches, and the budget stays small for what comes next."""
+    network = Network(memory=30, error=error)
+    requests = [(i, [row(4, 10 * i)]) for i in range(20)]
+    caplog.set_level("WARNING", "ranker")
+    answers = list(forward(network, requests, 100))
+    assert [logits[0, 0] for _, logits in answers] == [40 * i + 6 for i in range(20)]
+    assert {tokens for _, tokens in network.batches} == {4}
+    assert sum(rows for rows, _ in network.batches) == 20
+    assert max(rows for rows, _ in network.batches) == 5  # 80 tokens did not fit, nor did 40: 20 did
+    assert [record.getMessage() for record in caplog.records] == [
+        "out of memory: going on with at most 40 tokens a batch",
+        "out of memory: going on with at most 20 tokens a batch",
+    ]
+
+
+def test_a_row_that_does_not_fit_is_an_error():
+    """When a batch of one row is too large there is nothing left to halve."""
+    with pytest.raises(ModelError, match="^memory is too small for one row of 8 tokens$"):
+        list(forward(Network(memory=7), [(0, [row(8)])], 100))
+
+
+@pytest.mark.parametrize("error", [RuntimeError("shapes do not agree"), IndexError("out of range")])
+def test_other_errors_are_passed_on(error):
+    """Only memory is tried again."""
+    with pytest.raises(type(error), match=str(error)):
+        list(forward(Network(memory=0, error=error), [(0, [row(2)])], 100))
+
+
+def test_in_batches_tells_the_budget_in_force():
+    """A run learns the budget that it was packed by, and the caller the one at the end."""
+    seen = []
+
+    def run(batch, budget):
+        seen.append((batch, budget))
+        if budget > 10:
+            raise torch.OutOfMemoryError
+
+    assert in_batches([5, 5, 5], 20, run) == 7
+    assert seen == [([0, 1, 2], 20), ([0], 7), ([1], 7), ([2], 7)]
+
+
+def test_memory_stays_flat(monkeypatch):
+    """However many requests come, the rows of one window at most are alive, and answers come before the end is read."""
+    monkeypatch.setattr(batching, "WINDOW", 2)
+    read, most = [], 0
+
+    class Ids(np.ndarray):
+        """An array that can be watched."""
+
+    def requests():
+        nonlocal most
+        for i in range(500):
+            ids = (np.arange(4) + i).view(Ids)
+            read.append(weakref.ref(ids))
+            most = max(most, sum(reference() is not None for reference in read))
+            yield i, [Row(ids)]
+
+    answers = forward(Network(), requests(), 16)
+    assert next(answers)[0] == 0
+    assert len(read) == 8  # two batches of four rows
+    assert sum(1 for _ in answers) == 499
+    assert most <= 2 * 8
+
+
+def test_windows_are_cut_lazily():
+    """A window is given as soon as it is full."""
+    stream = windows(iter([1, 2, 3, 4]), int, 3)
+    assert next(stream) == [1, 2]
+    assert list(stream) == [[3], [4]]
+    assert list(windows([], int, 3)) == []

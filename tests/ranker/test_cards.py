@@ -1,0 +1,128 @@
+import pytest
+
+from ranker import cards, ood
+from ranker.cards import Task, read_card
+from ranker.errors import DataError
+
+CARD = """
+description = "A toy."
+population = 5
+source = "nowhere"
+licence = "MIT"
+folders = "below"
+files = ["rows.tsv"]
+
+[task]
+name = "nli"
+labels = ["non-entailment", "entailment"]
+heuristic = "entailment"
+
+[task.aliases]
+non-entailment = ["neutral", "contradiction"]
+
+[[layouts]]
+text = ["premise", "hypothesis"]
+label = "label"
+where = { kind = "hard" }
+
+[marks]
+control = "control"
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Writes a card into a folder named toy, and reads it."""
+
+    def write_and_read(text):
+        folder = tmp_path / "toy"
+        folder.mkdir(exist_ok=True)
+        (folder / "card.toml").write_text(text, encoding="utf-8")
+        return read_card(folder / "card.toml")
+
+    return write_and_read
+
+
+def test_a_card_becomes_a_record(read, tmp_path):
+    """Its set bears the folder's name, labels become numbers, and every list a tuple."""
+    card = read(CARD)
+    assert (card.name, card.folder, card.population) == ("toy", tmp_path / "toy", 5)
+    assert card.folders == ("below",)
+    assert (card.task.heuristic, card.task.evidence) == (1, None)
+    assert card.layouts[0].columns == ("premise", "hypothesis", "label", "kind")
+    assert card.marks == {"control": "control"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("population", "popluation", "there is no key of the card 'popluation'; did you mean population?"),
+        ("population = 5", "population = 0", "`population` must be at least 1 (got 0)"),
+        ("population = 5", 'population = "5"', "`population` must be a whole number (got '5')"),
+        ('description = "A toy."', "", "the card needs the key `description`"),
+        ("population = 5", 'name = "toy"', "a set bears the name of its folder: leave the key `name` out"),
+        (
+            'heuristic = "entailment"',
+            'heuristic = "entails"',
+            "no label for `heuristic` 'entails'; did you mean entail",
+        ),
+        ('labels = ["non-entailment", "entailment"]', 'labels = "entailment"', "at least two labels"),
+        ('"neutral", "contradiction"', '"neutral", "Neutral"', "the label name 'neutral' is given twice"),
+        (
+            "non-entailment = [",
+            "nonentailment = [",
+            "no label with aliases 'nonentailment'; did you mean non-entailment",
+        ),
+        ('label = "label"', "", "`[layouts]` needs the key `label`"),
+        ('kind = "hard"', "kind = 1", "`[layouts]`: `kind` in `where` must be a string (got 1)"),
+        ('name = "nli"', "", "`[task]` needs the key `name`"),
+        ("population = 5", "population = ", "cannot be read as a card"),
+    ],
+)
+def test_what_cannot_be_right_is_said_in_one_line(read, old, new, message):
+    """The message names the file, the table and the key."""
+    assert old in CARD
+    with pytest.raises(DataError) as caught:
+        read(CARD.replace(old, new, 1))
+    assert message in str(caught.value)
+    assert "card.toml" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_card_without_a_task_is_refused(read):
+    """A set without labels is none."""
+    with pytest.raises(DataError, match=r"card\.toml: `task` must be a table: `\[task\]` \(got None\)"):
+        read(CARD.partition("[task]")[0])
+
+
+@pytest.mark.parametrize("name", ["neutral", "Non_Entailment", " non entailment ", "NON-ENTAILMENT"])
+def test_a_label_goes_by_many_names(name):
+    """Case does not matter, and neither does which of "_", "-" and a blank is used; an alias is as good as a name."""
+    assert Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral",)}).index(name) == 0
+
+
+@pytest.mark.parametrize("name", ["LABEL_0", "0", "", "nonentailment"])
+def test_what_is_no_label_is_not_guessed(name):
+    """An unnamed label is nobody's."""
+    assert Task("nli", ("non-entailment", "entailment")).index(name) is None
+
+
+@pytest.mark.parametrize("name", ood.names())
+def test_the_cards_that_come_with_the_product_are_complete(name):
+    """Each says what it is, where it comes from, which layouts it has, and marks what its factor reads."""
+    card = ood.cards()[name]
+    assert all((card.description, card.source, card.licence, card.citation, card.in_domain, card.files, card.layouts))
+    assert card.url is None or (card.sha256 and len(card.sha256) == 64)
+    assert card.task.heuristic == 1
+    if card.designed not in (None, "INDEX-DIFF"):
+        assert card.marks
+
+
+def test_the_seven_sets_are_there():
+    """Those of the paper, in the order of their names."""
+    assert ood.names() == ("hans-con", "hans-lex", "hans-sub", "msgs-adject", "msgs-morph", "msgs-verb", "paws")
+
+
+def test_folding_leaves_only_differences_that_matter():
+    """Two names of one label are equal once folded."""
+    assert cards.fold("Not__Entailment ") == cards.fold("not-entailment") == "not-entailment"

@@ -1,0 +1,138 @@
+import json
+
+import pytest
+
+from ranker import checkpoints
+from ranker.errors import ModelError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """What a saved classifier looks like from outside."""
+    for name in ("config.json", "tokenizer.json", "model.safetensors", "README.md", "training_args.bin"):
+        (tmp_path / name).write_text("{}")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors", "vocab.txt", "modeling_own.py"])
+def test_the_hash_is_of_all_that_can_change_a_number(folder, name):
+    """Weights, configuration, tokenizer and code count, wherever the folder lies."""
+    before = checkpoints.content_hash(folder)
+    (folder / name).write_text("changed")
+    assert checkpoints.content_hash(folder) != before
+
+
+@pytest.mark.parametrize("name", ["README.md", "training_args.bin", "events.log"])
+def test_the_hash_is_of_nothing_else(folder, name):
+    """Notes and a trainer's state do not make it another model."""
+    before = checkpoints.content_hash(folder)
+    (folder / name).write_text("changed")
+    assert checkpoints.content_hash(folder) == before
+
+
+def test_the_hash_of_a_copy_is_the_same(folder, tmp_path_factory):
+    """A model is its content, not its path."""
+    copy = tmp_path_factory.mktemp("copy")
+    for file in folder.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    assert checkpoints.content_hash(copy) == checkpoints.content_hash(folder)
+
+
+def test_the_hash_of_an_adapter_is_its_bases_too(folder, tmp_path_factory):
+    """The same adapter on changed weights is another model."""
+    adapter = tmp_path_factory.mktemp("adapter")
+    (adapter / "adapter_model.safetensors").write_text("")
+    (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(folder)}))
+    before = checkpoints.content_hash(adapter)
+    (folder / "model.safetensors").write_text("changed")
+    assert checkpoints.content_hash(adapter) != before
+
+
+def test_pickled_weights_are_refused_unless_allowed(folder):
+    """Weights that may run code are not loaded without being asked to; the message says how."""
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(ModelError) as caught:
+        checkpoints.weights(folder)
+    assert str(caught.value) == (
+        f"{folder} has no safetensors weights, only pytorch_model.bin, which may run code when it is loaded; "
+        "convert it, or trust it with `--allow-pickle`"
+    )
+    assert [file.name for file in checkpoints.weights(folder, allow_pickle=True)] == ["pytorch_model.bin"]
+
+
+def test_safe_weights_are_taken_before_pickled_ones(folder):
+    """Where both lie in a folder, allowing pickle changes nothing."""
+    (folder / "pytorch_model.bin").write_text("")
+    assert [file.name for file in checkpoints.weights(folder, allow_pickle=True)] == ["model.safetensors"]
+
+
+def test_a_folder_without_weights(folder):
+    """A folder with a configuration alone is no model; a trainer's state is no weights."""
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError) as caught:
+        checkpoints.weights(folder, allow_pickle=True)
+    assert str(caught.value) == f"{folder} has no weights (*.safetensors); it must hold a saved sequence classifier"
+
+
+@pytest.mark.parametrize("reference", ["nowhere", "./org/name", "/org/name", "a/b/c", "org/"])
+def test_a_path_that_is_not_there_is_not_looked_for_on_the_hub(reference):
+    """Only `org/name` can be a hub id."""
+    with pytest.raises(ModelError) as caught:
+        checkpoints.locate(reference)
+    assert str(caught.value) == f"`--models`: there is no directory {reference!r}"
+
+
+def test_a_hub_that_cannot_be_reached_is_told_in_one_line(monkeypatch, tmp_path):
+    """Without the hub, an id is an error of that model; the message has one line."""
+    import huggingface_hub
+
+    def unreachable(*args, **options):
+        raise OSError("no network\nand more")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
+    with pytest.raises(ModelError) as caught:
+        checkpoints.locate("org/name@v1")
+    assert str(caught.value) == "`--models`: org/name@v1 is no directory, and the hub does not give it: no network"
+
+
+def test_only_what_is_needed_is_fetched_from_the_hub(monkeypatch, tmp_path):
+    """The id's revision is passed on; pickled weights are not even fetched unless they are allowed."""
+    import huggingface_hub
+
+    asked = []
+
+    def download(name, *, revision, allow_patterns):
+        asked.append((name, revision, "*.bin" in allow_patterns))
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    assert checkpoints.locate("org/name@v1") == tmp_path
+    assert checkpoints.locate("org/name", allow_pickle=True) == tmp_path
+    assert asked == [("org/name", "v1", False), ("org/name", None, True)]
+
+
+def test_an_adapter_names_its_base(tmp_path):
+    """A base is a folder beside the adapter, a path, or a hub id with its revision; none is an error."""
+    config = tmp_path / "adapter_config.json"
+    assert checkpoints.adapter_base(tmp_path) is None
+    config.write_text(json.dumps({"base_model_name_or_path": "org/base", "revision": "v2"}))
+    assert checkpoints.adapter_base(tmp_path) == "org/base@v2"
+    (tmp_path / "base").mkdir()
+    config.write_text(json.dumps({"base_model_name_or_path": "base", "revision": None}))
+    assert checkpoints.adapter_base(tmp_path) == str(tmp_path / "base")
+    config.write_text("{}")
+    with pytest.raises(ModelError) as caught:
+        checkpoints.adapter_base(tmp_path)
+    assert str(caught.value) == f"{config} names no base model (base_model_name_or_path)"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "has no config.json; it must hold a saved sequence classifier"), ("{", "is no JSON"), ("[]", "got list")],
+)
+def test_a_configuration_that_cannot_be_read(tmp_path, content, message):
+    """A missing, broken or odd JSON file is named."""
+    if content is not None:
+        (tmp_path / "config.json").write_text(content)
+    with pytest.raises(ModelError, match=message):
+        checkpoints.read_json(tmp_path / "config.json")

@@ -1,0 +1,236 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from captum.attr import IntegratedGradients
+from conftest import ENCODERS, make_tokenizer
+
+from factors.types import Example
+from ranker.backends import IGSettings, attribute
+from ranker.classifiers import Classifier, explained
+from ranker.errors import ModelError, UsageError
+
+EXAMPLES = [
+    Example("a", ("The doctor's co-worker waited.", "An old judge danced."), 1),
+    Example("b", ("The actor saw the judge.", ""), 0),
+    Example("c", ("A naïve café 👍 near 走路", "the the"), 1),
+    Example("d", ("The actor saw the actor.", ""), 0),
+    Example("e", ("the old actor",), 0),
+]
+ROUGH = IGSettings(steps=4, max_steps=4)
+
+
+class Bag(torch.nn.Module):
+    """A bag of words with weights that can be read: logits = W . sum of embeddings, or of their tanh.
+
+    Args:
+        words: in the vocabulary.
+        bend: what tanh is taken of; 0 leaves the bag linear.
+    """
+
+    dtype = torch.float32
+
+    def __init__(self, words, bend=0.0):
+        super().__init__()
+        random = torch.Generator().manual_seed(1)
+        self.words = torch.nn.Embedding.from_pretrained(torch.randn(words, 3, generator=random))
+        self.weight, self.bend, self.rows = torch.randn(3, 2, generator=random), bend, []
+
+    def get_input_embeddings(self):
+        """(V, 3)."""
+        return self.words
+
+    def forward(self, inputs_embeds, attention_mask):
+        """(R, T, 3) -> (R, 2) logits."""
+        self.rows.append(len(inputs_embeds))
+        x = torch.tanh(self.bend * inputs_embeds) if self.bend else inputs_embeds
+        return SimpleNamespace(logits=x.sum(dim=1) @ self.weight)
+
+
+def bag(bend=0.0, budget=1000):
+    """A classifier around a bag of words."""
+    tokenizer = make_tokenizer("wordpiece")
+    groups = ((0,), (1,))
+    return Classifier("bag", Bag(len(tokenizer), bend), tokenizer, groups, 100, False, torch.device("cpu"), budget)
+
+
+def rows_of(classifier, settings=None, examples=EXAMPLES):
+    """The attributions, as a list."""
+    return list(attribute(classifier, examples, "ig", settings))
+
+
+@pytest.mark.parametrize("baseline", ["mask", "pad", "zero"])
+def test_a_linear_model_gets_weight_times_difference(baseline):
+    """Where the margin is linear, a token's score is exactly its weight times its way from the baseline."""
+    classifier = bag()
+    words, weight = classifier.model.words.weight.double(), classifier.model.weight.double()
+    token = {"mask": classifier.tokenizer.mask_token_id, "pad": classifier.tokenizer.pad_token_id}.get(baseline)
+    start = torch.zeros(3) if token is None else words[token]
+    for row, e in zip(rows_of(classifier, replace(ROUGH, baseline=baseline)), classifier.encode(EXAMPLES), strict=True):
+        exact = (words[torch.tensor(e.ids)] - start) @ (weight[:, 1] - weight[:, 0])
+        np.testing.assert_allclose(row.scores, exact.numpy(), atol=1e-5)
+        assert abs(row.residual) < 1e-5
+        assert row.effort == 4
+
+
+@pytest.mark.parametrize("rule", ["gausslegendre", "riemann_middle"])
+@pytest.mark.parametrize("output", ["margin", "logit", "probability"])
+@pytest.mark.parametrize("target", [0, 1])
+def test_scores_are_captums_own(rule, output, target):
+    """Many examples at once get what captum gives each alone, at the same steps, rule and output."""
+    classifier = bag(bend=1.5)
+    settings = IGSettings(target=target, output=output, rule=rule, steps=5, max_steps=5)
+    start = classifier.embed(torch.tensor([[classifier.tokenizer.mask_token_id]]))
+    for row, e in zip(rows_of(classifier, settings), classifier.encode(EXAMPLES), strict=True):
+        x = classifier.embed(torch.tensor(e.ids)[None])
+        own = IntegratedGradients(lambda x: explained(classifier.from_embeddings(x, None), target, output))
+        scores = own.attribute(x, start.expand_as(x), n_steps=5, method=rule).sum(-1)[0]
+        np.testing.assert_allclose(row.scores, scores.numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("output", ["margin", "logit", "probability"])
+def test_the_residual_is_the_completeness_gap(classifier, output):
+    """The sum of the scores less the change of the output from baseline to input, each computed by itself."""
+    bert = classifier("bert")
+    settings = replace(ROUGH, output=output)
+    for row, e in zip(rows_of(bert, settings), bert.encode(EXAMPLES), strict=True):
+        ids = torch.from_numpy(np.stack([e.ids, np.full(len(e), bert.tokenizer.mask_token_id)]))
+        types = torch.from_numpy(np.stack([e.type_ids] * 2))
+        with torch.no_grad():
+            x, b = explained(bert.from_embeddings(bert.embed(ids), types), 1, output).tolist()
+        assert row.residual == pytest.approx(row.scores.sum() - (x - b), abs=1e-5)
+        assert row.probs.sum() == pytest.approx(1)
+
+
+def test_rows_carry_the_alignment_and_special_tokens_have_a_score(classifier):
+    """Tokens, segments, words and offsets are those of the encoding; separators start from the baseline, too."""
+    bert = classifier("bert")
+    for row, e in zip(rows_of(bert, ROUGH), bert.encode(EXAMPLES), strict=True):
+        assert (row.tokens, row.method, row.target) == (e.tokens, "ig", 1)
+        for name in ("segment", "word", "offsets"):
+            np.testing.assert_array_equal(getattr(row, name), getattr(e, name))
+        special = row.segment == -1
+        assert (row.word[special] == -1).all()
+        assert (row.scores[special] != 0).all()
+
+
+def test_two_segments_are_told_apart(classifier):
+    """The network sees the segment ids: the same tokens cut elsewhere score differently."""
+    bert = classifier("bert")
+    pairs = [Example("a", ("the old actor", "saw"), 1), Example("b", ("the old", "actor saw"), 1)]
+    a, b = rows_of(bert, ROUGH, pairs)
+    assert sorted(a.tokens) == sorted(b.tokens)
+    assert abs(a.probs - b.probs).max() > 1e-3
+
+
+def test_steps_double_only_where_the_gap_is_too_large(monkeypatch):
+    """An example within the tolerance is left alone; the others go on to what they need, or to the most there is."""
+    classifier = bag(bend=2.0)
+    asked = []
+    own = IntegratedGradients.attribute
+
+    def attribute(self, inputs, *args, n_steps, **options):
+        asked.append((n_steps, len(inputs)))
+        return own(self, inputs, *args, n_steps=n_steps, **options)
+
+    monkeypatch.setattr(IntegratedGradients, "attribute", attribute)
+    settings = IGSettings(steps=1, max_steps=8, tolerance=0.02)
+    rows = rows_of(classifier, settings)
+    efforts = [row.effort for row in rows]
+    assert min(efforts) < max(efforts)  # else nothing is shown
+    for steps in (1, 2, 4, 8):
+        assert sum(count for n_steps, count in asked if n_steps == steps) == sum(effort >= steps for effort in efforts)
+    for row, example in zip(rows, EXAMPLES, strict=True):
+        assert settings.accepts(row) or row.effort == 8
+        if row.effort > 1:
+            (before,) = rows_of(classifier, IGSettings(steps=row.effort // 2, max_steps=row.effort // 2), [example])
+            assert not settings.accepts(before)
+
+
+def test_steps_never_pass_their_limit():
+    """Doubling ends before it would pass `max_steps`, even where the gap is still too large."""
+    rows = rows_of(bag(bend=20.0), IGSettings(steps=3, max_steps=10, tolerance=1e-9))
+    assert {row.effort for row in rows} == {6}
+
+
+@pytest.mark.parametrize("budget", [1, 30, 200, 10_000])
+def test_scores_do_not_depend_on_the_budget(budget):
+    """Small batches, one row at a time, or all at once: the same numbers."""
+    wanted = rows_of(bag(bend=1.5))
+    for row, other in zip(rows_of(bag(bend=1.5, budget=budget)), wanted, strict=True):
+        np.testing.assert_allclose(row.scores, other.scores, atol=1e-5)
+        np.testing.assert_allclose(row.probs, other.probs, atol=1e-6)
+
+
+@pytest.mark.parametrize("needs_gradient", [True, False])
+def test_out_of_memory_on_the_way_changes_no_score(monkeypatch, needs_gradient):
+    """Where memory runs out, on the path or at its ends, smaller batches give the same rows in the same order."""
+    examples = [
+        Example(str(i), (text,), 0) for i, text in enumerate(["the old actor", "an old judge", "saw the actor"] * 3)
+    ]
+    wanted = rows_of(bag(bend=1.5), ROUGH, examples)
+    classifier = bag(bend=1.5)
+    own, failed = Bag.forward, []
+
+    def forward(self, inputs_embeds, attention_mask):
+        if len(inputs_embeds) > 7 and inputs_embeds.requires_grad == needs_gradient:
+            failed.append(len(inputs_embeds))
+            raise torch.OutOfMemoryError("out of memory")
+        return own(self, inputs_embeds, attention_mask)
+
+    monkeypatch.setattr(Bag, "forward", forward)
+    rows = rows_of(classifier, ROUGH, examples)
+    assert failed
+    for row, other in zip(rows, wanted, strict=True):
+        assert row.tokens == other.tokens
+        np.testing.assert_allclose(row.scores, other.scores, atol=1e-5)
+        assert row.residual == pytest.approx(other.residual, abs=1e-5)
+
+
+def test_progress_counts_every_example_once():
+    """Examples that need more steps are told when they are done."""
+    told = []
+    settings = IGSettings(steps=1, max_steps=8, tolerance=0.02)
+    assert len(list(attribute(bag(bend=2.0), EXAMPLES, "ig", settings, told.append))) == len(EXAMPLES)
+    assert sum(told) == len(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_every_encoder_is_complete_alone_and_in_company(classifier, name):
+    """On each common encoder the scores add up, and an example's neighbours do not change them."""
+    settings = IGSettings(steps=20, max_steps=80, tolerance=0.02)
+    together = rows_of(classifier(name), settings)
+    for row, example in zip(together, EXAMPLES, strict=True):
+        assert settings.accepts(row)
+        (alone,) = rows_of(classifier(name), settings, [example])
+        np.testing.assert_allclose(row.scores, alone.scores, atol=1e-5)
+        np.testing.assert_allclose(row.probs, alone.probs, atol=1e-5)
+
+
+@pytest.mark.parametrize("baseline", ["mask", "pad"])
+def test_a_tokenizer_without_the_baselines_token_is_refused(baseline):
+    """The message says which token is missing, and what else to do."""
+    classifier = bag()
+    setattr(classifier.tokenizer, f"{baseline}_token", None)
+    with pytest.raises(ModelError) as caught:
+        rows_of(classifier, IGSettings(baseline=baseline))
+    assert str(caught.value) == f"bag has no {baseline} token for IG to start from; set another baseline"
+    assert len(rows_of(classifier, replace(ROUGH, baseline="zero"))) == len(EXAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"steps": 0}, "IG's steps must be between 1 and its max_steps, 320 (got 0)"),
+        ({"steps": 40, "max_steps": 20}, "IG's steps must be between 1 and its max_steps, 20 (got 40)"),
+        ({"tolerance": 0.0}, "IG's tolerance must be above 0 (got 0.0)"),
+        ({"target": 2}, "IG's target must be one of 2 classes, from 0 (got 2)"),
+    ],
+)
+def test_settings_that_cannot_be(changes, message):
+    """A setting out of range is told before anything is run."""
+    with pytest.raises(UsageError) as caught:
+        rows_of(bag(), IGSettings(**changes))
+    assert str(caught.value) == message

@@ -1,0 +1,88 @@
+import itertools
+
+import pytest
+from conftest import TASK
+
+from ranker.cards import Task
+from ranker.errors import LabelError
+from ranker.labels import reconcile
+
+THREE = ("entailment", "neutral", "contradiction")
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(THREE)))
+def test_three_way_nli_in_any_order_becomes_binary(order):
+    """The outputs of each class are found by name: neutral and contradiction are both no entailment."""
+    groups = reconcile(dict(enumerate(order)), TASK)
+    assert [{order[i] for i in group} for group in groups] == [{"neutral", "contradiction"}, {"entailment"}]
+
+
+@pytest.mark.parametrize("names", [("ENTAILMENT", "Non Entailment"), ("Entailment", "non_entailment")])
+def test_case_and_hyphens_do_not_matter(names):
+    """A name is the same in capitals, and with a blank or an underscore for a hyphen."""
+    assert reconcile(dict(enumerate(names)), TASK) == ((1,), (0,))
+
+
+def test_labels_without_names_demand_a_map():
+    """An order is never assumed: the message says what to write."""
+    with pytest.raises(LabelError) as caught:
+        reconcile({0: "LABEL_0", 1: "LABEL_1"}, TASK, model="models/a")
+    assert str(caught.value) == (
+        "models/a has labels without names (LABEL_0, LABEL_1); say what they mean, for example "
+        """`--label-map '{"0": "non-entailment", "1": "entailment"}'`"""
+    )
+
+
+@pytest.mark.parametrize("keys", [("0", "1", "2"), ("LABEL_0", "label_1", " 2 ")])
+def test_a_map_names_outputs_by_index_or_label(keys):
+    """Several outputs may be mapped to one class, which may be called by an alias."""
+    label_map = dict(zip(keys, ("entailment", "neutral", "non-entailment"), strict=True))
+    assert reconcile({i: f"LABEL_{i}" for i in range(3)}, TASK, label_map) == ((1, 2), (0,))
+
+
+def test_a_map_may_leave_out_what_the_configuration_names():
+    """A partial map is completed from the configuration, before which it goes."""
+    names = {0: "yes", 1: "contradiction", 2: "neutral"}
+    assert reconcile(names, TASK, {"yes": "entailment"}) == ((1, 2), (0,))
+    assert reconcile(names, TASK, {"yes": "entailment", "2": "entailment"}) == ((1,), (0, 2))
+
+
+def test_a_partial_map_of_labels_without_names_is_not_enough():
+    """Every output must mean something."""
+    with pytest.raises(LabelError, match="^the model has labels without names"):
+        reconcile({0: "LABEL_0", 1: "LABEL_1"}, TASK, {"0": "entailment"})
+
+
+def test_a_name_of_no_class_is_refused():
+    """A label that the task does not know is neither dropped nor guessed."""
+    with pytest.raises(LabelError) as caught:
+        reconcile({0: "positive", 1: "negative"}, TASK, model="sst")
+    assert str(caught.value) == (
+        "sst has the label 'positive' (positive, negative); say what they mean, for example "
+        """`--label-map '{"0": "non-entailment", "1": "entailment"}'`"""
+    )
+
+
+def test_a_class_without_an_output_is_refused():
+    """Two names of one class leave the other without an output."""
+    with pytest.raises(
+        LabelError, match="^m has no label that means 'entailment' \\(it has neutral, contradiction\\); say"
+    ):
+        reconcile({0: "neutral", 1: "contradiction"}, TASK, model="m")
+
+
+def test_a_map_of_what_is_not_there_is_refused():
+    """A key that is no output, or a value that is no class, is named, with what there is."""
+    names = {0: "LABEL_0", 1: "LABEL_1"}
+    with pytest.raises(LabelError) as caught:
+        reconcile(names, TASK, {"2": "entailment"}, model="m")
+    assert str(caught.value) == "`--label-map`: m has no label '2'; its labels are LABEL_0, LABEL_1"
+    with pytest.raises(LabelError) as caught:
+        reconcile(names, TASK, {"1": "entailing"})
+    assert str(caught.value) == "`--label-map`: 'entailing' is no label of the task (non-entailment, entailment)"
+
+
+def test_any_task_will_do():
+    """Nothing is special about two classes, or about NLI."""
+    task = Task("topic", ("sport", "politics", "art"), {"art": ("culture",)})
+    assert reconcile({0: "Culture", 1: "Sport", 2: "Politics"}, task) == ((1,), (2,), (0,))

@@ -1,0 +1,203 @@
+"""LIME: against the library's own regression, its samples, and as a backend."""
+
+import warnings
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from factors import Example
+from ranker import ood, suites
+from ranker.backends import SETTINGS, LIMESettings, attribute
+from ranker.backends.lime import fingerprint, fit, samples, seed_of
+from ranker.classifiers import Classifier
+from ranker.errors import ModelError, UsageError
+
+QUICK = LIMESettings(samples=60)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """The embedded HANS sample."""
+    return ood.load("hans-sub")
+
+
+@pytest.fixture(scope="module")
+def classifier(data):
+    """A small BERT that was trained, in float64: what remains of a difference is the method's."""
+    loaded = Classifier.load(suites.load(["hans-sub-mini"]).models[2].path, data.task)
+    loaded.model.double()
+    return loaded
+
+
+def lime_base(width):
+    """The library's regression, with its text explainer's kernel."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from lime.lime_base import LimeBase
+
+    return LimeBase(lambda d: np.sqrt(np.exp(-(d**2) / width**2)), random_state=0)
+
+
+def by_lime(shown, values, width=25.0):
+    """The library's coefficients and R2 on given samples, with every word in."""
+    from scipy.sparse import csr_matrix
+    from sklearn.metrics import pairwise_distances
+
+    points = shown.astype(float)
+    # as lime's text explainer measures it
+    distances = pairwise_distances(csr_matrix(points), csr_matrix(points[:1]), metric="cosine").ravel() * 100
+    _, coefficients, r2, _ = lime_base(width).explain_instance_with_data(
+        points, values[:, None], distances, 0, points.shape[1], feature_selection="none"
+    )
+    return np.array([value for _, value in sorted(coefficients)]), r2
+
+
+@given(st.integers(1, 12), st.integers(2, 200), st.floats(0.5, 100), st.integers(0, 1000))
+@settings(max_examples=15, deadline=None)
+def test_the_regression_is_limes(words, count, width, seed):
+    """On the same samples and answers, lime's own class finds the same coefficients and R2."""
+    rng = np.random.default_rng(seed)
+    shown = samples(words, count, rng)
+    values = shown @ rng.normal(size=words) + rng.normal(size=count)
+    coefficients, r2 = fit(shown, values, width, 1.0)
+    expected, expected_r2 = by_lime(shown, values, width)
+    assert coefficients == pytest.approx(expected, abs=1e-6)
+    assert r2 == pytest.approx(expected_r2, abs=1e-6)
+
+
+def test_answers_that_follow_the_words_are_explained_fully():
+    """Where the answers are linear in the words, the coefficients are theirs but for the penalty, and R2 is near 1."""
+    weights = np.array([2.0, -1.0, 0.0, 0.5])
+    shown = samples(4, 2000, np.random.default_rng(0))
+    coefficients, r2 = fit(shown, shown @ weights + 3, 25.0, 1e-9)
+    assert coefficients == pytest.approx(weights, abs=1e-6)
+    assert r2 == pytest.approx(1)
+
+
+def test_answers_that_never_change_have_no_scores():
+    """A constant is explained without any word."""
+    shown = samples(3, 50, np.random.default_rng(0))
+    coefficients, r2 = fit(shown, np.full(50, 0.7), 25.0, 1.0)
+    assert coefficients == pytest.approx([0, 0, 0], abs=1e-12)
+    assert r2 == 1
+
+
+def test_samples_hide_as_many_words_as_limes():
+    """The first sample hides nothing, the others any number from one to all, and any word, with equal chance."""
+    shown = samples(5, 20_001, np.random.default_rng(0))
+    assert shown[0].all()
+    hidden = (~shown[1:]).sum(axis=1)
+    assert np.bincount(hidden, minlength=6)[1:] / 20_000 == pytest.approx(np.full(5, 0.2), abs=0.015)
+    assert (hidden > 0).all()
+    assert (~shown[1:]).mean(axis=0) == pytest.approx(np.full(5, 0.6), abs=0.015)
+
+
+@pytest.mark.parametrize("hide", ["mask", "remove"])
+def test_scores_are_limes_on_the_rows_that_the_model_saw(classifier, data, hide, monkeypatch):
+    """Ids are hidden as said, and lime's regression on the answers to those very rows gives each word's score."""
+    example = data.examples[0]
+    encoding = classifier.encode([example])[0]
+    answered = {}
+    network = Classifier.network
+
+    def spy(self, batch):
+        logits = network(self, batch)
+        answered.update(zip(map(tuple, batch.ids.tolist()), (logits[:, 1] - logits[:, 0]).tolist(), strict=True))
+        return logits
+
+    monkeypatch.setattr(Classifier, "network", spy)
+    (row,) = attribute(classifier, [example], "lime", replace(QUICK, hide=hide))
+
+    shown = samples(len(example.words), 60, np.random.default_rng(seed_of(0, fingerprint(classifier), example)))
+    values = []
+    for mask in shown:
+        unseen = {word for word, seen in enumerate(mask) if not seen}
+        ids = [
+            classifier.tokenizer.mask_token_id if word in unseen else token
+            for token, word in zip(encoding.ids.tolist(), encoding.word.tolist(), strict=True)
+            if not (hide == "remove" and word in unseen)
+        ]
+        values.append(answered[tuple(ids)])
+    expected, r2 = by_lime(shown, np.array(values))
+    assert row.word_scores == pytest.approx(expected, abs=1e-5)
+    assert row.residual == pytest.approx(1 - r2, abs=1e-5)
+
+
+def test_the_pieces_of_a_word_add_up_to_it(classifier):
+    """A word's coefficient is shared equally by its tokens; special tokens have none."""
+    example = Example("a", ("The blimpization of doctors ran.", "Doctors ran."), 0)
+    (row,) = attribute(classifier, [example], "lime", QUICK)
+    pieces = [row.scores[row.word == word] for word in range(len(example.words))]
+    assert max(map(len, pieces)) > 2
+    assert all(np.ptp(scores) == 0 for scores in pieces)
+    assert row.word_scores == pytest.approx([scores.sum() for scores in pieces])
+    assert (row.scores[row.word < 0] == 0).all()
+
+
+def test_a_repeated_word_has_a_score_at_each_place(classifier):
+    """Words are told apart by where they stand, also across the segments."""
+    (row,) = attribute(classifier, [Example("a", ("The poets ran.", "The poets ran."), 0)], "lime", QUICK)
+    assert len(np.unique(row.word_scores)) == 8
+
+
+def test_scores_do_not_depend_on_what_is_computed_beside_them(classifier, data):
+    """One example alone, or at another place with another batch size, has the same samples and the same scores."""
+    examples = list(data.examples[:4])
+    together = list(attribute(classifier, examples, "lime", QUICK))
+    for example, row in list(zip(examples, together, strict=True))[::-1]:
+        (alone,) = attribute(replace(classifier, token_budget=50), [example], "lime", QUICK)
+        assert alone.scores == pytest.approx(row.scores, abs=1e-6)
+
+
+def test_samples_are_drawn_anew_for_every_seed_model_and_text(classifier, data):
+    """The seed of an example's samples is another for another run's seed, model or text, and for nothing else."""
+    first, second = data.examples[:2]
+    seeds = {seed_of(0, "a", first), seed_of(1, "a", first), seed_of(0, "b", first), seed_of(0, "a", second)}
+    assert len(seeds) == 4
+    assert seed_of(0, "a", first) == seed_of(0, "a", replace(first, id="renamed", label=1 - first.label))
+    rows = [next(attribute(classifier, [first], "lime", replace(QUICK, seed=seed))) for seed in (0, 0, 1)]
+    assert (rows[0].scores == rows[1].scores).all()
+    assert not np.allclose(rows[0].scores, rows[2].scores)
+
+
+def test_a_model_is_known_by_its_weights(data):
+    """The fingerprint is the same in both dtypes, and another one for other weights."""
+    paths = [model.path for model in suites.load(["hans-sub-mini"]).models[:2]]
+    prints = [fingerprint(Classifier.load(path, data.task)) for path in paths]
+    assert prints[0] != prints[1]
+    assert fingerprint(Classifier.load(paths[0], data.task, dtype="bfloat16")) == prints[0]
+
+
+def test_the_gate_is_the_share_of_variance(classifier, data):
+    """The residual is 1 - R2, between 0 and 1, and an example passes where it is within the tolerance."""
+    (row,) = attribute(classifier, data.examples[:1], "lime", QUICK)
+    assert 0 < row.residual < 1
+    assert row.effort == 60
+    assert LIMESettings(tolerance=row.residual).accepts(row)
+    assert not LIMESettings(tolerance=row.residual - 1e-9).accepts(row)
+
+
+@pytest.mark.parametrize("segments", [("", ""), ("Ran", ""), ("", "Ran"), ("Ran",)])
+def test_empty_segments_have_scores_too(classifier, segments):
+    """A pair may have an empty half, or be empty, which lime itself refuses."""
+    (row,) = attribute(classifier, [Example("a", segments, 0)], "lime", replace(QUICK, hide="remove"))
+    assert len(row.scores) == len(row.tokens)
+    assert (row.scores != 0).any() == any(segments)
+
+
+def test_settings_that_cannot_be_are_refused(classifier, data):
+    """Each setting that cannot be is named in one line, as is a model without the token to mask with."""
+    for wrong in ({"target": 2}, {"samples": 1}, {"kernel_width": 0.0}, {"ridge": 0.0}):
+        with pytest.raises(UsageError, match=next(iter(wrong))):
+            list(attribute(classifier, data.examples[:1], "lime", LIMESettings(**wrong)))
+    with pytest.raises(ModelError, match="no mask token"):
+        list(attribute(replace(classifier, tokenizer=SimpleNamespace(mask_token_id=None)), [], "lime"))
+
+
+def test_lime_is_in_the_table():
+    """The backend is found by its name."""
+    assert SETTINGS["lime"] is LIMESettings

@@ -1,0 +1,226 @@
+import gzip
+import json
+
+import pytest
+
+from factors import Span
+from ranker import readers
+from ranker.cards import Task
+from ranker.errors import DataError, UsageError
+from ranker.readers import from_rows, read_examples
+
+NLI = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+GOOD = {"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment"}
+TABLE = "premise,hypothesis,label\nThe actor ran.,An actor ran.,entailment\n"
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Writes a file and reads it: (name, content, ...) -> examples."""
+
+    def write_and_read(name, content, **options):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return read_examples(path, NLI, **options)
+
+    return write_and_read
+
+
+def lines(*rows):
+    """Rows as JSON lines."""
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", lines(GOOD)),
+        ("a.jsonl", lines(GOOD).rstrip()),
+        ("a.csv", TABLE),
+        ("a.csv", TABLE.replace("\n", "\r\n") + "\r\n"),
+        ("a.tsv", TABLE.replace(",", "\t")),
+        ("a.txt", TABLE.replace(",", "\t")),
+        ("a.csv.gz", gzip.compress(TABLE.encode())),
+        ("a.tsv", b"\xef\xbb\xbf" + TABLE.replace(",", "\t").encode()),
+        ("a.jsonl", lines({"segments": ["The actor ran.", "An actor ran."], "label": 1})),
+        ("a.csv", TABLE.replace("entailment", "1")),
+        ("a.jsonl", lines({"sentence1": "The actor ran.", "sentence2": "An actor ran.", "gold_label": "Entailment"})),
+        ("a.jsonl", lines({**GOOD, "label": True})),
+    ],
+)
+def test_one_row_in_every_form_is_the_same_example(read, name, content):
+    """Kind of file, ends of lines, compression, a byte order mark, column names and forms of labels do not matter."""
+    (example,) = read(name, content)
+    assert (example.id, example.segments, example.label) == ("1", ("The actor ran.", "An actor ran."), 1)
+    assert example.marks == {}
+
+
+def test_a_sentence_of_its_own_is_as_good_as_a_pair(read):
+    """One text column makes one segment."""
+    assert read("a.csv", "sentence,label\nIt rained.,0\n")[0].segments == ("It rained.",)
+
+
+def test_a_quoted_cell_may_hold_anything(read):
+    """Commas, quotes and ends of lines: RFC 4180; the next row is still found."""
+    found = read("a.csv", 'text,label\n"He said, ""go"",\nand went.",0\nIt rained.,1\n')
+    assert [example.segments[0] for example in found] == ['He said, "go",\nand went.', "It rained."]
+
+
+def test_a_tab_separated_file_knows_no_quotes(read):
+    """As in HANS and PAWS, where a quotation mark is a character like another."""
+    assert read("a.tsv", 'text\tlabel\n"Go" he said.\t0\n')[0].segments == ('"Go" he said.',)
+
+
+def test_columns_of_any_name_can_be_named(read):
+    """What is named is taken, what is not is found by the usual names."""
+    rows = lines({"vorher": "a b", "nachher": "b a", "premise": "x", "hypothesis": "y", "gold": "neutral", "id": 17})
+    (example,) = read("a.jsonl", rows, columns={"text": ["vorher", "nachher"], "label": ["gold"]})
+    assert (example.id, example.segments, example.label) == ("17", ("a b", "b a"), 0)
+
+
+@pytest.mark.parametrize("label", ["neutral", "CONTRADICTION", "non_entailment", 0, 0.0, "0", "0.0", False])
+def test_a_label_is_a_name_an_alias_or_a_number(read, label):
+    """All of these are class 0."""
+    assert read("a.jsonl", lines({**GOOD, "label": label}))[0].label == 0
+
+
+def test_rows_may_bring_marks(read):
+    """Name -> list of [segment, start, end]; in a table as JSON."""
+    marks = {"control": [[0, 4, 9], [1, 0, 2]]}
+    expected = {"control": (Span(0, 4, 9), Span(1, 0, 2))}
+    assert read("a.jsonl", lines({**GOOD, "marks": marks}))[0].marks == expected
+    table = f"premise\thypothesis\tlabel\tmarks\nThe actor ran.\tAn actor ran.\t1\t{json.dumps(marks)}\n"
+    assert read("a.tsv", table)[0].marks == expected
+
+
+def test_a_rows_own_marks_win_over_a_rules(read):
+    """A rule marks what the row leaves open."""
+    found = read(
+        "a.jsonl",
+        lines({**GOOD, "marks": {"feature": [[0, 4, 9]]}}, GOOD),
+        marker=lambda segments, row: {"feature": (Span(0, 0, 3),)},
+    )
+    assert [example.marks["feature"] for example in found] == [(Span(0, 4, 9),), (Span(0, 0, 3),)]
+
+
+LONG = "a" * (10 << 20)
+DEEP = "[" * 100_000
+
+WRONG = [
+    ("a.jsonl", lines(GOOD) + "{'premise': 1}\n", "a.jsonl, line 2: no JSON (Expecting property name enclosed in"),
+    ("a.jsonl", lines(GOOD) + DEEP + "\n", "a.jsonl, line 2: no JSON ("),
+    ("a.jsonl", lines(GOOD) + "[1]\n", "a.jsonl, line 2: an object {...} is needed (got '[1]')"),
+    ("a.jsonl", lines(GOOD) + "\n" + lines(GOOD), "a.jsonl, line 2: empty"),
+    ("a.jsonl", lines(GOOD, {**GOOD, "label": None}), "a label must be one of non-entailment (0), entailment (1) or"),
+    ("a.jsonl", lines({**GOOD, "label": "LABEL_1"}), "or an alias (got 'LABEL_1')"),
+    ("a.jsonl", lines({**GOOD, "label": -1}), "line 1: a label must be one of"),
+    ("a.jsonl", lines({**GOOD, "label": 0.5}), "or an alias (got '0.5')"),
+    ("a.jsonl", lines({**GOOD, "label": float("nan")}), "or an alias (got 'nan')"),
+    ("a.jsonl", lines({**GOOD, "premise": ""}), "line 1: the column 'premise' must hold a text (got '')"),
+    ("a.jsonl", lines({**GOOD, "premise": 3}), "line 1: the column 'premise' must hold a text (got '3')"),
+    ("a.jsonl", lines({**GOOD, "premise": None}), "line 1: the column 'premise' must hold a text (got 'None')"),
+    ("a.jsonl", lines({"segments": ["a", "b", "c"], "label": 1}), "one or two segments are needed (got 3)"),
+    ("a.jsonl", '{"text": "\\ud800", "label": 1}\n', "line 1: 'utf-8' codec can't encode"),
+    ("a.jsonl", lines({**GOOD, "premise": "a" * 100_001}), "holds 100,001 characters; at most 100,000 are read"),
+    ("a.jsonl", lines({**GOOD, "premise": LONG}), "a.jsonl, line 1: longer than 1,048,576 bytes, the most that"),
+    ("a.tsv", f"text\tlabel\n{LONG}\t1\n", "a.tsv, line 2: longer than 1,048,576 bytes, the most that is read"),
+    ("a.csv", f"text,label\n{LONG},1\n", "a.csv, line 2: longer than 1,048,576 bytes, the most that is read"),
+    ("a.csv", 'text,label\n"' + "a line\n" * 30_000 + '",1\n', "field larger than field limit (131072)"),
+    ("a.csv.gz", gzip.compress(b"text,label\n" + b"a" * (10 << 20)), "a.csv.gz, line 2: longer than 1,048,576 bytes"),
+    ("a.csv.gz", gzip.compress(TABLE.encode())[:-9], "a.csv.gz cannot be read: Compressed file ended before"),
+    ("a.csv.gz", TABLE, "a.csv.gz cannot be read: Not a gzipped file"),
+    ("a.jsonl", lines({**GOOD, "id": "x"}, {**GOOD, "id": "x"}), "line 2: the id 'x' is used at"),
+    ("a.jsonl", lines(GOOD, {"premise": "a", "label": 1}), "line 2: the column 'hypothesis' is missing (columns: pre"),
+    ("a.jsonl", lines({"words": "a", "label": 1}), "no column has a usual name for the text; say which"),
+    ("a.csv", "premise,hypothesis,score\na,b,1\n", "label; say which with `--columns` (columns: premise, "),
+    ("a.csv", "", "a.csv is empty; its first line must name the columns"),
+    ("a.tsv", "", "a.tsv is empty; its first line must name the columns"),
+    ("a.tsv", "text\tlabel\na\t1\nb\n", "a.tsv, line 3: 2 cells are needed, as in line 1 (got 1)"),
+    ("a.csv", "text,label\na,1\nb,c,1\n", "a.csv, line 3: 2 cells are needed, as in line 1 (got 3)"),
+    ("a.csv", 'text,label\n"a"b,1\n', "a.csv, line 2: ',' expected after '\"'"),
+    ("a.tsv", "text\ttext\na\tb\n", "a.tsv, line 1: two columns are named 'text'"),
+    ("a.tsv", b"text\tlabel\na\t1\ncaf\xe9\t1\n", "a.tsv, line 3: not UTF-8 (byte 0xe9)"),
+    ("a.csv", "text,label\n".encode("utf-16"), "a.csv, line 1: not UTF-8 (byte 0xff)"),
+    ("a.jsonl", lines({**GOOD, "marks": {"x": [[0, 4, 99]]}}), "mark 'x' lies outside its text (Span(segment=0, "),
+    ("a.jsonl", lines({**GOOD, "marks": {"x": [[2, 0, 1]]}}), "mark 'x' lies outside its text"),
+    ("a.jsonl", lines({**GOOD, "marks": {"x": [[0, 3, 3]]}}), "line 1: a span needs segment >= 0 and 0 <= start < end"),
+    ("a.jsonl", lines({**GOOD, "marks": {"x": [[0, 3]]}}), "marks must be name -> list of [segment, start, end] (got"),
+    ("a.jsonl", lines({**GOOD, "marks": [1]}), "marks must be name -> list of [segment, start, end] (got '[1]')"),
+    ("a.tsv", "text\tlabel\tmarks\na\t1\tnone\n", "marks must be name -> list of [segment, start, end] (got 'none')"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "message"), WRONG, ids=[message[:40] for _, _, message in WRONG])
+def test_what_cannot_be_right_is_said_in_one_line(read, name, content, message):
+    """File, line, what was expected and what came: one line, and not a long one."""
+    with pytest.raises(DataError) as caught:
+        read(name, content)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def test_a_column_that_is_named_must_be_there(read):
+    """The message lists the columns there are."""
+    with pytest.raises(
+        DataError, match=r"line 1: the column 'gold' is missing \(columns: premise, hypothesis, label\)"
+    ):
+        read("a.jsonl", lines(GOOD), columns={"label": ["gold"]})
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a", "a.json", "a.gz"])
+def test_an_unknown_kind_of_file_is_refused(read, name):
+    """The message lists the kinds that are known."""
+    with pytest.raises(
+        UsageError, match=r"a file of examples ends in \.jsonl, \.csv, \.tsv, \.txt, or one of these and"
+    ):
+        read(name, "")
+
+
+def test_a_missing_file_is_said_so(tmp_path):
+    """With the system's own words."""
+    with pytest.raises(DataError, match=r"none\.csv cannot be read: No such file or directory"):
+        read_examples(tmp_path / "none.csv", NLI)
+
+
+def test_a_file_is_read_no_further_than_its_limit(read, monkeypatch):
+    """What unpacks into far more than it seems to be stops at the limit, with a line."""
+    monkeypatch.setattr(readers, "MAX_BYTES", 100)
+    with pytest.raises(DataError, match="line 24: more than 100 bytes, the most that is read"):
+        read("a.csv.gz", gzip.compress(b"text,label\n" + b"a,1\n" * 1000))
+
+
+class Rows(list):
+    """Rows with the features of a ``datasets.Dataset``, in which the Hugging Face copy of HANS names its numbers."""
+
+    class ClassLabel:
+        """As in ``datasets``."""
+
+        names = ("entailment", "non-entailment")
+
+    features = {"premise": object(), "hypothesis": object(), "label": ClassLabel()}  # noqa: RUF012
+
+
+def test_rows_in_memory_are_examples_as_well():
+    """Any mappings will do; their places are their numbers."""
+    assert [example.id for example in from_rows([GOOD, GOOD], NLI)] == ["1", "2"]
+    with pytest.raises(DataError, match="^row 2: a label must be one of"):
+        from_rows([GOOD, {**GOOD, "label": 7}], NLI)
+
+
+def test_label_numbers_are_read_as_the_data_set_names_them():
+    """The copy of HANS counts from entailment: 0 is class 1 of the task."""
+    rows = Rows([{**GOOD, "label": 0}, {**GOOD, "label": 1}])
+    assert [example.label for example in from_rows(rows, NLI)] == [1, 0]
+
+
+def test_a_real_data_set_of_hugging_face_is_read():
+    """The same with the library itself."""
+    datasets = pytest.importorskip("datasets", reason="the library `datasets` is not installed")
+    features = datasets.Features(
+        premise=datasets.Value("string"),
+        hypothesis=datasets.Value("string"),
+        label=datasets.ClassLabel(names=["entailment", "non-entailment"]),
+    )
+    rows = datasets.Dataset.from_list([{**GOOD, "label": 0}, {**GOOD, "label": 1}], features=features)
+    assert [example.label for example in from_rows(rows, NLI)] == [1, 0]

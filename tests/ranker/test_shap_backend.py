@@ -1,0 +1,320 @@
+"""Owen values: against brute force, against shap itself, and as a backend."""
+
+import warnings
+from dataclasses import replace
+from itertools import combinations, product
+from math import factorial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from factors import Example
+from ranker import ood, suites
+from ranker.backends import SETTINGS, SHAPSettings, attribute
+from ranker.backends.trees import evaluations, flat_tree, halves, leaves, walk, words_tree
+from ranker.batching import Row
+from ranker.classifiers import Classifier
+from ranker.errors import ModelError, UsageError
+
+EVERYTHING = 10**6
+
+
+@pytest.fixture(scope="module")
+def data():
+    """The embedded HANS sample."""
+    return ood.load("hans-sub")
+
+
+@pytest.fixture(scope="module")
+def classifier(data):
+    """A small BERT that was trained, in float64: what remains of a difference is the method's."""
+    loaded = Classifier.load(suites.load(["hans-sub-mini"]).models[2].path, data.task)
+    loaded.model.double()
+    return loaded
+
+
+def answers(masks, seed=0):
+    """A game: any set of tokens has a value of its own, drawn at random but always the same."""
+    return np.array([np.random.default_rng([seed, *mask.astype(int)]).normal() for mask in masks])
+
+
+def trees():
+    """Trees over 1 to 8 tokens, of any shape."""
+
+    def build(shape, numbers):
+        return next(numbers) if shape is None else tuple(build(child, numbers) for child in shape)
+
+    shapes = st.recursive(st.none(), lambda child: st.lists(child, min_size=1, max_size=3), max_leaves=7)
+    return shapes.map(lambda shape: build(shape, iter(range(100))))
+
+
+def shapley(size, game):
+    """The definition: every token's gain, over every set of the others."""
+    scores = np.zeros(size)
+    for token in range(size):
+        others = [other for other in range(size) if other != token]
+        for count in range(size):
+            weight = factorial(count) * factorial(size - count - 1) / factorial(size)
+            for chosen in combinations(others, count):
+                seen = np.zeros(size, bool)
+                seen[list(chosen)] = True
+                without = game(seen[None])[0]
+                seen[token] = True
+                scores[token] += weight * (game(seen[None])[0] - without)
+    return scores
+
+
+def owen(tree, game, seen):
+    """The recursion, plainly: a group's gain in one context is divided by Shapley's formula among its children."""
+    if isinstance(tree, int):
+        extended = seen.copy()
+        extended[tree] = True
+        return {tree: game(extended[None])[0] - game(seen[None])[0]}
+    scores = dict.fromkeys(leaves(tree), 0.0)
+    for place, child in enumerate(tree):
+        others = [other for i, other in enumerate(tree) if i != place]
+        for count in range(len(tree)):
+            weight = factorial(count) * factorial(len(tree) - count - 1) / factorial(len(tree))
+            for chosen in combinations(others, count):
+                context = seen.copy()
+                context[[leaf for other in chosen for leaf in leaves(other)]] = True
+                for token, score in owen(child, game, context).items():
+                    scores[token] += weight * score
+    return scores
+
+
+def clustering(tree, depth):
+    """A binary tree as shap wants it; a negative height keeps a cluster, ``depth`` levels down, whole."""
+    rows, size = [], len(leaves(tree))
+
+    def add(node, left):
+        if isinstance(node, int):
+            return node
+        a, b = (add(child, left - 1) for child in node)
+        rows.append([a, b, 1.0 if left > 0 else -1.0, len(leaves(node))])
+        return size + len(rows) - 1
+
+    add(tree, depth)
+    return np.array(rows, float)
+
+
+class Tokens:
+    """A masker for shap: the ids of one example, special tokens always seen, the others masked by id."""
+
+    def __init__(self, encoding, token, rows):
+        self.ids, self.inside, self.token = encoding.ids, encoding.segment >= 0, token
+        self.clustering = rows
+
+    def shape(self, x):
+        """One row of as many columns as there are tokens to mask."""
+        return 1, int(self.inside.sum())
+
+    def __call__(self, mask, x):
+        """The masked row; x, all that shap knows of the example, is not needed."""
+        seen = np.ones(len(self.ids), bool)
+        seen[self.inside] = mask
+        return (np.where(seen, self.ids, self.token)[None],)
+
+
+@pytest.fixture(scope="module")
+def shap():
+    """The library, without its compiler, which would take longer than these few examples."""
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        patch.setenv("NUMBA_DISABLE_JIT", "1")
+        warnings.simplefilter("ignore")  # shap's plots use what matplotlib will drop
+        import shap
+
+        return shap
+
+
+def by_shap(shap, classifier, encoding, depth=100):
+    """Partition SHAP's values of one example, of a tree that is walked ``depth`` levels down."""
+    tree = words_tree(encoding.segment, encoding.word)
+    types = torch.from_numpy(encoding.type_ids.copy())
+
+    def margins(ids):
+        with torch.inference_mode():
+            embedded = classifier.embed(torch.from_numpy(np.array(ids)))
+            logits = classifier.from_embeddings(embedded, types.expand(len(ids), -1))
+        return (logits[:, 1] - logits[:, 0]).double().numpy()
+
+    masker = Tokens(encoding, classifier.tokenizer.mask_token_id, clustering(tree, depth))
+    explainer = shap.explainers.Partition(margins, masker)
+    values = explainer(np.zeros((1, len(leaves(tree)))), max_evals=EVERYTHING, batch_size=100, silent=True)
+    return values.values[0], explainer.last_eval_count
+
+
+@given(trees())
+@settings(max_examples=40, deadline=None)
+def test_a_walk_gives_the_owen_values_of_any_tree(tree):
+    """What the tree alone says about masks and weights is the recursion of the definition, whatever the game."""
+    size = len(leaves(tree))
+    path = walk(tree, EVERYTHING)
+    expected = owen(tree, answers, np.zeros(size, bool))
+    assert path.weights @ answers(path.masks) == pytest.approx([expected[token] for token in range(size)], abs=1e-9)
+
+
+@given(trees())
+@settings(max_examples=40, deadline=None)
+def test_no_set_of_tokens_is_asked_for_twice(tree):
+    """The masks of a walk are all different where every group has two members or more, and as many as was foretold."""
+    path = walk(tree, EVERYTHING)
+    assert len(path.masks) == evaluations(tree)
+    assert path.whole
+    assert path.masks[0].all()
+    assert not path.masks[1].any()
+    assert len(np.unique(path.masks, axis=0)) == len(path.masks)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+def test_a_flat_tree_gives_the_shapley_values(size):
+    """With no groups the values are Shapley's, by brute force over all subsets."""
+    path = walk(flat_tree(np.zeros(size, np.int64)), EVERYTHING)
+    assert len(path.masks) == 2**size
+    assert path.weights @ answers(path.masks) == pytest.approx(shapley(size, answers), abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 9, 33, 60, 200])
+@pytest.mark.parametrize("budget", [2, 50, 1000])
+def test_a_budget_is_kept_and_nothing_is_lost(size, budget):
+    """However small the budget is: it is kept, the values add up to the whole gain, and no token goes without."""
+    tree = halves(range(size))
+    path = walk(tree, budget)
+    assert len(path.masks) <= max(budget, 2)
+    assert path.whole == (evaluations(tree) <= budget)
+    gains = path.weights.sum(axis=0)
+    assert gains == pytest.approx([1, -1] + [0] * (len(path.masks) - 2), abs=1e-12)
+    assert (np.abs(path.weights).sum(axis=1) > 0).all()
+
+
+def test_tokens_that_are_not_told_apart_share_equally():
+    """With a budget for the segments only, every token of a segment has the same share of the segment's value."""
+    path = walk(((0, (1, 2)), (3, 4)), 4)
+    first, second = walk((0, 1), 4).weights
+    assert path.weights == pytest.approx(np.array([first / 3] * 3 + [second / 2] * 2))
+
+
+def test_the_tree_keeps_segments_words_and_pieces_together(classifier):
+    """The root parts the segments, below it are words, and the pieces of a word part last; special tokens are out."""
+    example = Example("a", ("The doctors' blimpization ran.", "Doctors ran."), 0)
+    encoding = classifier.encode([example])[0]
+    inside = encoding.segment >= 0
+    tree = words_tree(encoding.segment, encoding.word)
+    assert leaves(tree) == list(range(inside.sum()))
+    segments, words = encoding.segment[inside], encoding.word[inside]
+    assert [set(segments[leaves(part)]) for part in tree] == [{0}, {1}]
+
+    def groups(node):
+        yield leaves(node)
+        if not isinstance(node, int):
+            for child in node:
+                yield from groups(child)
+
+    together = list(map(tuple, groups(tree)))
+    for word in set(words):
+        assert tuple(np.flatnonzero(words == word)) in together
+
+
+@pytest.mark.parametrize("number", [0, 7])
+def test_values_are_those_of_shap(shap, classifier, data, number):
+    """Its own Partition explainer with the same tree, an equivalent masker and no limit finds the same values."""
+    example = data.examples[number]
+    encoding = classifier.encode([example])[0]
+    (row,) = attribute(classifier, [example], "shap")
+    values, evaluated = by_shap(shap, classifier, encoding)
+    assert row.scores[encoding.segment >= 0] == pytest.approx(values, abs=1e-6)
+    assert row.effort == evaluated + 2
+    assert (row.scores[encoding.segment < 0] == 0).all()
+
+
+def test_a_truncated_tree_is_that_of_shap_with_clusters_that_stay_whole(shap, classifier, data):
+    """Where the budget ends, shap with the deeper clusters marked as not to be split finds the same values."""
+    example = data.examples[0]
+    encoding = classifier.encode([example])[0]
+    (row,) = attribute(classifier, [example], "shap", SHAPSettings(max_evaluations=60))
+    values, evaluated = by_shap(shap, classifier, encoding, depth=3)
+    assert row.effort == evaluated + 2 == 44
+    assert row.scores[encoding.segment >= 0] == pytest.approx(values, abs=1e-6)
+
+
+def test_values_are_shapleys_where_there_are_no_groups(classifier):
+    """A short pair with the flat tree: the backend's values are brute force over the model itself."""
+    example = Example("a", ("The poets", "poets ran"), 0)
+    encoding = classifier.encode([example])[0]
+    inside = np.flatnonzero(encoding.segment >= 0)
+    assert 4 <= len(inside) <= 8
+
+    masks = list(product([False, True], repeat=len(inside)))
+    ids = np.tile(encoding.ids, (len(masks), 1))
+    ids[:, inside] = np.where(masks, encoding.ids[inside], classifier.tokenizer.mask_token_id)
+    ((_, logits),) = classifier.logits([(None, [Row(row, encoding.type_ids) for row in ids])])
+    game = dict(zip(masks, logits[:, 1] - logits[:, 0], strict=True))
+    expected = shapley(len(inside), lambda seen: [game[tuple(mask)] for mask in seen.tolist()])
+    (row,) = attribute(classifier, [example], "shap", SHAPSettings(tree="flat"))
+    assert row.scores[inside] == pytest.approx(expected, abs=1e-6)
+
+
+def test_values_do_not_depend_on_what_is_computed_beside_them(classifier, data):
+    """One example alone, and among others with another budget of tokens a batch, has the same values."""
+    examples = data.examples[:4]
+    together = list(attribute(classifier, examples, "shap"))
+    for example, row in zip(examples, together, strict=True):
+        (alone,) = attribute(replace(classifier, token_budget=300), [example], "shap")
+        assert alone.scores == pytest.approx(row.scores, abs=1e-6)
+        assert alone.probs == pytest.approx(row.probs, abs=1e-6)
+
+
+def test_values_add_up_and_truncation_is_told(classifier, data):
+    """The gate lets whole trees pass whose values add up, and no truncated one, though its values add up too."""
+    whole, cut = SHAPSettings(), SHAPSettings(max_evaluations=100)
+    for example in data.examples[:3]:
+        (row,) = attribute(classifier, [example], "shap", whole)
+        (rough,) = attribute(classifier, [example], "shap", cut)
+        assert abs(row.residual) < 1e-9 > abs(rough.residual)
+        assert (whole.accepts(row), whole.truncated(row)) == (True, False)
+        assert (cut.accepts(rough), cut.truncated(rough)) == (False, True)
+        assert rough.effort <= 100 < row.effort
+
+
+def test_a_wide_gap_is_not_accepted(classifier, data):
+    """An additivity gap over the tolerance does not pass the gate."""
+    (row,) = attribute(classifier, data.examples[:1], "shap")
+    assert not SHAPSettings().accepts(replace(row, residual=0.1))
+
+
+@pytest.mark.parametrize("segments", [("", ""), ("Ran", ""), ("", "Ran"), ("Ran",)])
+def test_empty_segments_have_values_too(classifier, segments):
+    """A pair may have an empty half, or be empty: what is there has a value, and the rest has none."""
+    (row,) = attribute(classifier, [Example("a", segments, 0)], "shap")
+    assert len(row.scores) == len(row.tokens)
+    assert (row.scores[row.segment < 0] == 0).all()
+    assert SHAPSettings().accepts(row)
+    assert (row.scores != 0).any() == any(segments)
+
+
+def test_an_output_can_be_chosen(classifier, data):
+    """The margin is the difference of the logits' values: both outputs are Owen values of one linear walk."""
+    by_name = {}
+    for target, output in ((1, "margin"), (0, "logit"), (1, "logit")):
+        (row,) = attribute(classifier, data.examples[:1], "shap", SHAPSettings(target=target, output=output))
+        by_name[target, output] = row.scores
+    assert by_name[1, "margin"] == pytest.approx(by_name[1, "logit"] - by_name[0, "logit"], abs=1e-6)
+
+
+def test_settings_that_cannot_be_are_refused(classifier, data):
+    """A class that is none, a budget below two, and a model without the token to mask with, in one line each."""
+    for wrong, message in (({"target": 2}, "target"), ({"max_evaluations": 1}, "max_evaluations")):
+        with pytest.raises(UsageError, match=message):
+            list(attribute(classifier, data.examples[:1], "shap", SHAPSettings(**wrong)))
+    maskless = replace(classifier, tokenizer=SimpleNamespace(mask_token_id=None))
+    with pytest.raises(ModelError, match="no mask token"):
+        list(attribute(maskless, data.examples[:1], "shap"))
+
+
+def test_shap_is_in_the_table():
+    """The backend is found by its name."""
+    assert SETTINGS["shap"] is SHAPSettings
