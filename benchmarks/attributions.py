@@ -38,8 +38,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
-    BertConfig,
-    BertForSequenceClassification,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaForSequenceClassification,
@@ -57,15 +55,6 @@ from ranker.classifiers import Classifier
 STEPS, SAMPLES = 50, 500
 NAMES = ("non-entailment", "entailment")
 LABELS = {"id2label": dict(enumerate(NAMES)), "label2id": {name: i for i, name in enumerate(NAMES)}}
-
-
-def mini(folder: Path) -> None:
-    """A BERT of two layers and 64 units from a configuration, random, with the embedded suite's tokenizer."""
-    tokenizer = AutoTokenizer.from_pretrained(suites.load(["hans-sub-mini"]).models[0].path)
-    config = BertConfig(vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
-                        intermediate_size=256, max_position_embeddings=130, initializer_range=0.1,
-                        **LABELS)  # fmt: skip
-    _save(BertForSequenceClassification(config), tokenizer, folder)
 
 
 def minilm(folder: Path) -> None:
@@ -97,7 +86,19 @@ def roberta(folder: Path) -> None:
     _save(RobertaForSequenceClassification(config), tokenizer, folder)
 
 
-MODELS: dict[str, Callable[[Path], None]] = {"mini": mini, "minilm": minilm, "roberta": roberta}
+MADE: dict[str, Callable[[Path], None]] = {"minilm": minilm, "roberta": roberta}
+
+
+def checkpoint(name: str, scratch: Path) -> Path:
+    """The folder of a model: one made here, the middle one of the embedded suite ("mini"), or a folder itself."""
+    if name == "mini":
+        models = suites.load(["hans-sub-mini"]).models
+        return Path(models[len(models) // 2].path)
+    if name not in MADE:
+        return Path(name)
+    torch.manual_seed(0)
+    MADE[name](scratch / name)
+    return scratch / name
 
 
 def _save(model: Any, tokenizer: Any, folder: Path) -> None:
@@ -365,7 +366,7 @@ def machine() -> str:
 def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description="Attributions next to the documented use of captum, shap and lime.")
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=["mini", "minilm"])
+    parser.add_argument("--models", nargs="+", default=["mini", "minilm"], help="mini, minilm, roberta or a folder")
     parser.add_argument("--methods", nargs="+", choices=["ig", "shap", "lime"], default=["ig", "shap", "lime"])
     parser.add_argument("--examples", type=int, default=8, help="pairs of the embedded HANS sample")
     parser.add_argument("--repeats", type=int, default=3)
@@ -385,9 +386,8 @@ def main() -> None:
     notes = []
     with tempfile.TemporaryDirectory() as scratch:
         for name in given.models:
-            folder = Path(scratch, name)
-            torch.manual_seed(0)
-            MODELS[name](folder)
+            folder = checkpoint(name, Path(scratch))
+            name = folder.name if name not in MADE else name
             classifier = Classifier.load(folder, data.task)
             libraries = Libraries(folder, classifier)
             for method in given.methods:

@@ -11,12 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+Norm = Literal["raw", "l1", "max"]
+"""What the scores of an example are divided by: nothing, the sum of their magnitudes, or the greatest of these."""
 
 SPECIAL = -1
 """The segment, and the word, of a token that belongs to no text: separators, [CLS], padding."""
@@ -176,6 +180,22 @@ class Attributions:
         if len(self.tokens) and len(self.probs) != 2:
             raise ValueError(f"attributions of label {self.target} cannot be turned toward label {label}: not binary")
         return replace(self, target=label, scores=-self.scores)
+
+    def normalised(self, norm: Norm) -> Attributions:
+        """The same attributions on another scale: "raw" as they are, "l1" or "max" divided by that norm of the scores.
+
+        Scores that are all zero stay so.
+
+        Example:
+            >>> a = Attributions(np.array([0.2, 0.8]), 1, ("x", "y"), *(np.zeros(2, int),) * 2, np.zeros((2, 2), int),
+            ...                  np.array([1.0, -3.0]))
+            >>> a.normalised("l1").scores
+            array([ 0.25, -0.75])
+        """
+        if norm == "raw" or not self.scores.any():
+            return self
+        magnitudes = np.abs(self.scores)
+        return replace(self, scores=self.scores / (magnitudes.sum() if norm == "l1" else magnitudes.max()))
 
     @cached_property
     def word_scores(self) -> Floats:

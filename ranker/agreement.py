@@ -19,6 +19,9 @@ from ranker.ranking import Kind
 MANY = 20_000
 """Draws behind whatever cannot be had exactly; their own noise is then below a tenth of what the examples add."""
 
+ROUGHLY = 2**20
+"""Grid points that a point of the learning curve is worth, to `ranker.exact`; what needs more is drawn."""
+
 Draws: TypeAlias = "int | Literal['exact']"
 
 
@@ -148,16 +151,18 @@ def few_shot_accuracies(
         size: K.
     """
     rows = engine.draws(rng, values.shape[2], size, MANY // 4)
-    beats, _ = _exact(values, plan, size, decided, rows)
+    beats, _ = _exact(values, plan, size, decided, rows, ROUGHLY)
     mixed = _differences(values, plan, rows, decided)
     if mixed is not None:
         beats = _add(beats, plan, mixed.beats)
     return dict(zip((*plan.names, *plan.mixed), beats[decided].mean(axis=0).tolist(), strict=True))
 
 
-def _exact(values: Floats, plan: Plan, size: int, decided: Bools, rows: Ints) -> tuple[Floats, dict[str, int]]:
+def _exact(
+    values: Floats, plan: Plan, size: int, decided: Bools, rows: Ints, worth: int = exact.WORTH
+) -> tuple[Floats, dict[str, int]]:
     """(P, F) exact probabilities; those that no grid is fine enough for are taken from the draws, and counted."""
-    beats = exact.probabilities(values, size)
+    beats = exact.probabilities(values, size, worth)
     unknown = np.isnan(beats)
     columns = np.flatnonzero(unknown.any(axis=0))
     if len(columns):

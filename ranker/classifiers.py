@@ -22,6 +22,7 @@ from ranker import align, batching, checkpoints, labels
 from ranker.align import Encoding
 from ranker.batching import Batch, Row
 from ranker.errors import LabelError, ModelError, RankModelsError, UsageError
+from ranker.last_layer import read_first_token
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -36,9 +37,8 @@ Bases = dict[str, "PreTrainedModel"]
 Output = Literal["margin", "logit", "probability"]
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-TOKENS_A_BATCH = {("cpu", "float32"): 1024, ("cpu", "bfloat16"): 2048}
-"""What a small batch costs in calls and a large one in caches, measured; other devices take `TOKENS_ELSEWHERE`."""
-TOKENS_ELSEWHERE = 65_536
+TOKENS_ON_CPU, TOKENS_ELSEWHERE = 2048, 65_536
+"""Tokens a batch: a smaller one costs calls, a larger one caches; on CPUs little changes from 1,024 to 4,096."""
 ENCODED_AT_ONCE = 256
 """Examples a call of the tokenizer."""
 
@@ -87,7 +87,7 @@ class Classifier:
             path: a directory with a sequence classifier or a PEFT adapter of one, or a hub id ``org/name@revision``.
             task: the labels to map the checkpoint's to.
             device: a torch device.
-            dtype: "float32" or "bfloat16".
+            dtype: "float32", "bfloat16", or "auto" (see `resolve`).
             label_map: the checkpoint's label index or name -> the task's label, where the configuration does not say.
             trust_remote_code: run code that comes with the checkpoint.
             allow_pickle: load weights that are not safetensors.
@@ -100,8 +100,7 @@ class Classifier:
             LabelError: its labels cannot be mapped.
         """
         where = _device(device)
-        if dtype not in DTYPES:
-            raise UsageError(f"`--dtype` must be one of {', '.join(DTYPES)} (got {dtype!r})")
+        dtype = resolve(dtype, device)
         folder = checkpoints.locate(path, allow_pickle=allow_pickle)
         options = _Options(trust_remote_code, allow_pickle, DTYPES[dtype])
         with _one_line(folder):
@@ -113,8 +112,9 @@ class Classifier:
             _check(folder, model, tokenizer)
             model.requires_grad_(False).to(where)  # type: ignore[arg-type]
             model.eval()  # type: ignore[no-untyped-call]
+            read_first_token(model)
         takes_types = "token_type_ids" in inspect.signature(model.forward).parameters
-        budget = token_budget or TOKENS_A_BATCH.get((where.type, dtype), TOKENS_ELSEWHERE)
+        budget = token_budget or (TOKENS_ON_CPU if where.type == "cpu" else TOKENS_ELSEWHERE)
         return cls(str(path), model, tokenizer, groups, max_length(model, tokenizer), takes_types, where, budget)
 
     def encode(self, examples: Sequence[Example]) -> list[Encoding]:
@@ -179,6 +179,22 @@ class Classifier:
         mask = torch.ones(embeddings.shape[:2], dtype=torch.long, device=embeddings.device)
         outputs = self.model(inputs_embeds=embeddings.to(self.model.dtype), attention_mask=mask, **inputs)
         return collapse(outputs.logits.float(), self.groups)
+
+
+def resolve(dtype: str, device: str = "cpu") -> str:
+    """The number format of a run: "auto" is bfloat16 where the device has units for it, else float32.
+
+    bfloat16 moves scores by about one part in a hundred, so it is never taken unasked. The backends' own measures of
+    error are stored with each row, and those over the tolerance are counted, as always.
+
+    Raises:
+        UsageError: no such format, or no such device.
+    """
+    if dtype == "auto":
+        return "bfloat16" if _has_bfloat16(_device(device)) else "float32"
+    if dtype not in DTYPES:
+        raise UsageError(f"`--dtype` must be one of auto, {', '.join(DTYPES)} (got {dtype!r})")
+    return dtype
 
 
 def collapse(logits: torch.Tensor, groups: Sequence[Sequence[int]]) -> torch.Tensor:
@@ -348,6 +364,14 @@ def _device(name: str) -> torch.device:
         reason = _first_line(error)
         raise UsageError(f"`--device` must be one that torch can use here (got {name!r}): {reason}") from error
     return device
+
+
+def _has_bfloat16(device: torch.device) -> bool:
+    """Say whether a device computes in bfloat16 itself; torch emulates it elsewhere, many times slower."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    units = torch.cpu.get_capabilities() if device.type == "cpu" else {}  # type: ignore[no-untyped-call]
+    return any(units.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
 
 
 @contextmanager

@@ -1,13 +1,15 @@
 """Which verb is the main one: one pass over the words of a sentence, with a stack of subjects that wait for their verb.
 
 A clause is opened by its subject and closed by its verb. In "the girl that a man likes is singing", "the girl" waits,
-then "a man" waits, "likes" serves the man, and "is singing" serves the girl: no subject is left, so it is the main verb.
+then "a man" waits, "likes" serves the man, and "is singing" serves the girl: no subject is left, so it is the main
+verb.
 
 - A noun phrase after a verb or a preposition is an object; anywhere else it is a subject, and waits.
 - After "who" or "that" the pronoun may be the subject itself: the next verb then serves no waiting subject.
-- In a relative clause with a subject of its own the object is what the clause is about: its verb takes no other.
+- In a relative clause with a subject of its own the object is what the clause is about: its verb takes no bare noun.
 - A word without a determiner may be a noun or a verb; the verb's agreement with the subject that waits decides, and
-  where that cannot, what follows. No tagger is needed: the sentences are of a few patterns, and the words of a few kinds.
+  where that cannot, what follows. No tagger is needed: the sentences are of a few patterns, and the words of a few
+  kinds.
 """
 
 from __future__ import annotations
@@ -16,6 +18,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ranker import lexicon as lex
+
+_NO_VERBS = frozenset().union(
+    lex.DETERMINERS, lex.PREPOSITIONS, lex.PARTICLES, lex.MASS_NOUNS, lex.IRREGULAR_PLURALS, lex.COMPOUNDS
+)
 
 
 class Group(NamedTuple):
@@ -50,7 +56,7 @@ class _Reader:
     def __init__(self, words: list[str]) -> None:
         self.words = words
         self.waiting: list[_Subject] = []
-        self.after = "start"  # or "noun", "relative", "verb" (an object may follow), "gap" (none can)
+        self.after = "start"  # or "noun", "relative", "verb" (an object may follow), "gap", "intransitive" (none can)
         self.plural: bool | None = None  # number of the last noun phrase
         self.head = ""
         self.gapped = True  # whether a clause opened here lacks an object
@@ -61,8 +67,8 @@ class _Reader:
             word = self.words[at]
             if not word[0].isalpha() or word in lex.PARTICLES:
                 at += 1
-            elif word in lex.RELATIVES and self._opens_clause(at):
-                self.gapped = self.after != "verb" and not (word == "that" and self.head in lex.CONTENT_NOUNS)
+            elif word in lex.RELATIVES and self.after == "noun":  # elsewhere "that" is a determiner
+                self.gapped = not (word == "that" and self.head in lex.CONTENT_NOUNS)
                 self.after = "relative"
                 at += 1
             elif word in lex.PREPOSITIONS:
@@ -74,19 +80,17 @@ class _Reader:
                 group = self._verb_group(at)
                 if self._closes_main_clause():
                     return group
+                if self.after == "verb" and _intransitive(self.words[group.verb]):
+                    self.after = "intransitive"
                 at = group.verb + 1
         return None
 
-    def _opens_clause(self, at: int) -> bool:
-        """ "That" is a determiner at the start, after a verb and after another "that"."""
-        return self.after == "noun" or (self.after == "verb" and self.words[at + 1] in lex.DETERMINERS)
-
     def _is_noun(self, at: int) -> bool:
         """Whether a noun phrase begins here, and no verb."""
-        word, following = self.words[at], self.words[at + 1]
+        word, following = self.words[at], self._kind_of_that(at + 1)
         if word in lex.DETERMINERS or following == "than" or following in lex.COMPOUNDS.get(word, ()):
             return True
-        if self.after in ("start", "gap"):
+        if self.after in ("start", "gap", "intransitive"):
             return self.after == "start"
         if _past(word):
             return False
@@ -95,6 +99,8 @@ class _Reader:
         third_person = _ends_in_s(word)
         subject = self.plural if self.after == "relative" else self.waiting[-1].plural if self.waiting else None
         agrees = subject is None or subject != third_person
+        if agrees and _intransitive(word):
+            return False
         if self.after == "verb":
             return third_person and not (agrees and following in lex.DETERMINERS)
         if not third_person:  # a bare singular is a noun after "that" alone, its determiner: "that girl sings"
@@ -106,16 +112,23 @@ class _Reader:
             return False
         return self._serves(following, plural=True)
 
+    def _kind_of_that(self, at: int) -> str:
+        """The word at an index; for "that", "who" or "this" as it is a pronoun or a determiner there."""
+        word, following = self.words[at], self.words[at + 1]
+        if word != "that":
+            return word
+        verb = following in lex.AUXILIARIES or _past(following) or _ends_in_s(following) or _intransitive(following)
+        return "who" if verb or following in lex.DETERMINERS else "this"
+
     def _serves(self, word: str, plural: bool) -> bool:
         """Whether a word could be the verb, or open the clause, of a noun of that number right before it."""
         if word in lex.SINGULAR_AUXILIARIES:
             return not plural
         if word in lex.PLURAL_AUXILIARIES:
             return plural
-        if word in lex.AUXILIARIES or word in lex.RELATIVES or _past(word):
+        if word in lex.AUXILIARIES or word in ("who", "which") or _past(word):
             return True
-        closed = lex.DETERMINERS | lex.PREPOSITIONS | lex.PARTICLES | lex.MASS_NOUNS | lex.IRREGULAR_PLURALS
-        if not word[0].isalpha() or word in closed or word in lex.COMPOUNDS or word.endswith("ly"):
+        if not word[0].isalpha() or word in _NO_VERBS or word.endswith("ly"):
             return False
         return _ends_in_s(word) != plural
 
@@ -132,7 +145,7 @@ class _Reader:
         plural = self.head in lex.IRREGULAR_PLURALS or _ends_in_s(self.head)
         singular = determiner in lex.SINGULAR_DETERMINERS
         self.plural = not singular and (plural or determiner in lex.PLURAL_DETERMINERS)
-        if self.after != "verb":
+        if self.after not in ("verb", "gap", "intransitive"):
             self.waiting.append(
                 _Subject(self.plural, self.gapped if self.after == "relative" else self.after == "noun")
             )
@@ -140,11 +153,11 @@ class _Reader:
         return at + 1
 
     def _verb_group(self, first: int) -> Group:
-        """Auxiliaries, "not" and adverbs, and the verb itself: "has not been singing", "got fired", "was going fishing"."""
+        """Auxiliaries, "not" and adverbs, and the verb: "has not been singing", "got fired", "was going fishing"."""
         at = first
         if self.words[at] in lex.AUXILIARIES:
             at += 1
-            while self.words[at] in ("not", "never", "be", "been", "being") or self.words[at].endswith("ly"):
+            while self.words[at] in lex.BETWEEN or self.words[at].endswith("ly"):
                 at += 1
             if self.words[first] == "had" and self.words[at] in lex.DETERMINERS:
                 at = first  # "had" is the verb itself
@@ -163,6 +176,12 @@ class _Reader:
         served = self.waiting.pop() if self.waiting else None
         self.after = "gap" if served is not None and served.gapped else "verb"
         return not self.waiting
+
+
+def _intransitive(word: str) -> bool:
+    """Whether a form of a verb takes no object: "exist", "exists", "existed", "existing"."""
+    stems = (word, word[:-1], word[:-2], word[:-3], word[:-4], word[:-3] + "y", word[:-3] + "e")
+    return any(stem in lex.INTRANSITIVES for stem in stems)
 
 
 def _ends_in_s(word: str) -> bool:

@@ -97,7 +97,13 @@ def _configure(ctx: click.Context, parameter: click.Parameter, file: Path | None
     "--draws", default="exact", show_default=True, metavar="B|exact", help="How many probes are drawn; exact: all."
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws.")
-@click.option("--attribution", default="ig", show_default=True, help="The backend: see `rank-models ls backends`.")
+@click.option(
+    "--attribution",
+    default="ig",
+    show_default=True,
+    metavar="NAME[:KEY=VALUE,...]",
+    help="The backend, and its settings where they are to differ: ig:steps=50,baseline=pad; see `rank-models ls backends`.",
+)
 @click.option(
     "--factors",
     "factor_names",
@@ -110,6 +116,20 @@ def _configure(ctx: click.Context, parameter: click.Parameter, file: Path | None
     default="declared",
     show_default=True,
     help="The label that attribution factors are about: as each declares, or one rule for all.",
+)
+@click.option(
+    "--normalise",
+    "norm",
+    type=click.Choice(["raw", "l1", "max"]),
+    default="raw",
+    show_default=True,
+    help="What the attributions of an example are divided by: nothing, their sum of magnitudes, the greatest of these.",
+)
+@click.option(
+    "--in-domain",
+    type=FOLDER,
+    metavar="FILE",
+    help="Labelled rows of the domain that the models were trained for: one below chance there is pointed out.",
 )
 @click.option("--data-dir", type=FOLDER, help="Where the official data is.  [default: the embedded sample]")
 @click.option("--include", type=FOLDER, multiple=True, help="A folder with OOD sets of your own.")
@@ -146,19 +166,19 @@ def run(**given: Any) -> None:
     from functools import partial
 
     from ranker import custom, pipeline, progress, report
-    from ranker.backends import SETTINGS
+    from ranker.backends import named
     from ranker.store import Store
 
     _log(given["verbose"], given["quiet"])
     look_up("format", given["format_name"], report.FORMATS)
-    settings = look_up("attribution backend", given["attribution"], SETTINGS)()
+    attribution, settings = named(given["attribution"])
     factors = custom.choose(_split(given["factor_names"]))
     ood = _examples(given)
     suite = _suite([*given["models"], *given["more_models"]], None if given["data"] else ood.name)
     options = _model_options(given)
     store = Store(given["store_folder"] or default_store())
     if given["dry_run"]:
-        for line in pipeline.plan(suite, ood, given["attribution"], settings, options, store):
+        for line in pipeline.plan(suite, ood, attribution, settings, options, store):
             click.echo(line)
         return
     console = progress.stderr()
@@ -174,10 +194,12 @@ def run(**given: Any) -> None:
         suite,
         ood,
         seed=given["seed"],
-        attribution=given["attribution"],
+        attribution=attribution,
         settings=settings,
         factors=factors,
         target=given["target"],
+        norm=given["norm"],
+        in_domain=_in_domain(given, ood.task),
         options=options,
         store=store,
         progress=partial(progress.bar, console),
@@ -224,6 +246,7 @@ def explain(**given: Any) -> None:
     rank-models explain --ood hans-sub --id sn_past_participle-0 --format html -o example.html
     """
     from ranker import custom
+    from ranker.backends import named
     from ranker.explain import explain as explain_example
     from ranker.measure import Subject
     from ranker.report.explain import FORMATS, render
@@ -231,6 +254,7 @@ def explain(**given: Any) -> None:
 
     _log(given["verbose"], given["quiet"])
     look_up("format of explanations", given["format_name"], FORMATS)
+    attribution, settings = named(given["attribution"])
     card, example = _example(given)
     toward = None if given["toward"] is None else _label(given["toward"], card.task)
     models = _models([*given["models"], *given["more_models"]], card.name)
@@ -238,7 +262,8 @@ def explain(**given: Any) -> None:
     explanation = explain_example(
         [Subject(model, card.task, options, store) for model in models],
         example,
-        attribution=given["attribution"],
+        attribution=attribution,
+        settings=settings,
         factors=custom.choose(_split(given["factor_names"])),
         toward=toward,
         labelled=not given["texts"] or given["label"] is not None,
@@ -299,6 +324,12 @@ def _examples(given: dict[str, Any]) -> OODSet:
             "`--data-dir DIR`", loaded.name, len(loaded.examples), loaded.name,
         )  # fmt: skip
     return loaded
+
+
+def _in_domain(given: dict[str, Any], task: Task) -> OODSet | None:
+    from ranker import ood
+
+    return None if given["in_domain"] is None else ood.labelled(given["in_domain"], task.name, include=given["include"])
 
 
 def _suite(references: Sequence[str], ood_name: str | None) -> Suite:

@@ -61,8 +61,7 @@ def scores(name: str, accuracy: Floats, other: Floats) -> Floats:
 
 def _with_ties(accuracy: Floats, other: Floats) -> Floats:
     beaten = (other[:, None] > other + TIE).mean(axis=1)
-    tied = (np.abs(other[:, None] - other) <= TIE).mean(axis=1)
-    return np.asarray(accuracy + BELOW_ACC * (beaten + tied / 2))
+    return np.asarray(accuracy + BELOW_ACC * beaten)
 
 
 def _standardised(scores: Floats) -> Floats:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ranker import engine, intervals
 from ranker.agreement import MANY, Agreement, Draws, Plan, few_shot_accuracies, measure
-from ranker.engine import Bools, Floats, Ints
-from ranker.errors import UsageError
+from ranker.engine import Floats
 from ranker.ranking import MethodResult, ModelResult, PairResult, Ranking
-from ranker.score import ScoreTable
+from ranker.score import ScoreTable, averages, check, turned
+from ranker.truth import EQUAL, Truth, guess_range
 
 CURVE = (1, 2, 3, 5, 10, 20, 50)
 """The probe sizes of the learning curve."""
-
-EQUAL = 1e-12
-"""OOD accuracies this close are equal."""
 
 
 def evaluate(
@@ -57,7 +53,7 @@ def evaluate(
         ValueError: the table holds no OOD accuracies.
     """
     check(table, probe, ood)
-    truth = _Truth.of(table, families, near)
+    truth = Truth.of(table, families, near)
     values = turned(table)[truth.order]
     plan = Plan.of(table.methods, designed)
     rng = np.random.default_rng(seed)
@@ -85,74 +81,9 @@ def evaluate(
     )
 
 
-def check(table: ScoreTable, probe: int, ood: str) -> None:
-    """Refuse a K that does not fit the examples, and a single model.
-
-    Raises:
-        UsageError: either.
-    """
-    if len(table.models) < 2:
-        raise UsageError(f"a ranking needs at least two models (got {len(table.models)}); name more with `--models`")
-    if not 1 <= probe <= len(table.examples):
-        size = f"the size of {ood}" if ood else "the number of examples"
-        raise UsageError(f"`--probe` must be between 1 and {len(table.examples)}, {size} (got {probe})")
-
-
-def turned(table: ScoreTable) -> Floats:
-    """(M, F, N) the scores, signed so that higher is better."""
-    signs = np.array([1.0 if method.higher_is_better else -1.0 for method in table.methods])
-    return np.asarray(table.values * signs[:, None])
-
-
-@dataclass(frozen=True)
-class _Truth:
-    """The models in their true order, best first, and their pairs.
-
-    Attributes:
-        order: (M,) index into the table.
-        accuracy: (M,) OOD accuracies, falling.
-        gap: (P,) difference of OOD accuracies.
-        decided: (P,) pairs that have a true order.
-        families: (M,) or None where not known.
-        splits: part of the pairs -> (P,) which are in it; parts without a decided pair are left out.
-    """
-
-    order: Ints
-    accuracy: Floats
-    gap: Floats
-    decided: Bools
-    families: tuple[str, ...] | None
-    splits: Mapping[str, Bools]
-
-    @classmethod
-    def of(cls, table: ScoreTable, families: Sequence[str] | None, near: float) -> _Truth:
-        if table.ood_accuracy is None:
-            raise ValueError("an evaluation needs the models' OOD accuracies; without them, decide")
-        order = np.argsort(-table.ood_accuracy, kind="stable")
-        accuracy = table.ood_accuracy[order]
-        first, second = engine.pairs(len(order)).T
-        gap = accuracy[first] - accuracy[second]
-        decided = gap > EQUAL
-        if not decided.any():
-            raise UsageError("no two models differ in OOD accuracy; there is no order to find")
-        splits = {"near": gap < near, "far": gap >= near}
-        if families is not None:
-            same = np.array(families, dtype=object)[order]
-            alike = np.array(same[first] == same[second], dtype=np.bool_)
-            splits |= {"within-family": alike, "across-family": ~alike}
-        return cls(
-            order=order,
-            accuracy=accuracy,
-            gap=gap,
-            decided=decided,
-            families=None if families is None else tuple(families[int(m)] for m in order),
-            splits={name: part & decided for name, part in splits.items() if (part & decided).any()},
-        )
-
-
 def _methods(
     table: ScoreTable,
-    truth: _Truth,
+    truth: Truth,
     measured: Agreement,
     curves: Mapping[int, Mapping[str, float]],
     designed: str | None,
@@ -193,26 +124,23 @@ def _versus_acc(measured: Agreement, accuracy: Floats) -> list[tuple[float | Non
     return [(float(d), float(a), float(b)) for d, a, b in zip(difference, low, high, strict=True)]
 
 
-def _models(table: ScoreTable, truth: _Truth, measured: Agreement) -> tuple[ModelResult, ...]:
+def _models(table: ScoreTable, truth: Truth, measured: Agreement) -> tuple[ModelResult, ...]:
     ranks = engine.expected_ranks(measured.beats, len(truth.order))
-    usable = engine.defined(table.values)
+    scores = averages(table)
     return tuple(
         ModelResult(
             name=table.models[row],
             family="" if truth.families is None else truth.families[m],
             ood_accuracy=float(truth.accuracy[m]),
             rank=1 + int((truth.accuracy > truth.accuracy[m] + EQUAL).sum()),
-            scores={
-                method.name: float(table.values[row, f, usable[f]].mean()) if usable[f].any() else None
-                for f, method in enumerate(table.methods)
-            },
+            scores=scores[row],
             expected_rank={name: float(ranks[m, f]) for f, name in enumerate(measured.names)},
         )
         for m, row in enumerate(truth.order)
     )
 
 
-def _pairs(table: ScoreTable, truth: _Truth, measured: Agreement, near: float) -> tuple[PairResult, ...]:
+def _pairs(table: ScoreTable, truth: Truth, measured: Agreement, near: float) -> tuple[PairResult, ...]:
     names = [table.models[row] for row in truth.order]
     pairs = engine.pairs(len(names))
     return tuple(
@@ -233,12 +161,12 @@ def _pairs(table: ScoreTable, truth: _Truth, measured: Agreement, near: float) -
     )
 
 
-def _notes(table: ScoreTable, truth: _Truth, measured: Agreement, drawn: Mapping[str, int]) -> list[str]:
+def _notes(table: ScoreTable, truth: Truth, measured: Agreement, drawn: Mapping[str, int]) -> list[str]:
     """What a reader of the numbers has to know."""
-    notes = [
-        f"{name}: {count} of {len(truth.gap)} pairs are from {MANY} draws; no grid is fine enough for the exact sum."
-        for name, count in drawn.items()
-    ]
+    notes = []
+    if drawn:
+        pairs = ", ".join(f"{name} {count}" for name, count in drawn.items())
+        notes.append(f"From {MANY} draws, as no grid is fine enough to be exact: of {len(truth.gap)} pairs {pairs}.")
     constant = (measured.beats == 0.5).all(axis=0)
     for f, method in enumerate(table.methods):
         if constant[measured.names.index(method.name)]:
@@ -247,24 +175,12 @@ def _notes(table: ScoreTable, truth: _Truth, measured: Agreement, drawn: Mapping
     if len(set(table.labels)) == 1:
         notes.append("All examples have the same label; a model that always says it looks perfect.")
     if "GUESS" in measured.names:
-        low, high = _guess_range(truth)
+        low, high = guess_range(truth)
         notes.append(
             "GUESS prefers one model, picked blindly, in every draw: 50 % over all picks, "
             f"{low:.0%} to {high:.0%} of the pairs by the pick."
         )
     return notes
-
-
-def _guess_range(truth: _Truth) -> tuple[float, float]:
-    """The share of pairs that a fixed preference for one model gets right: for the worst and for the best pick.
-
-    Pairs without that model are a coin each.
-    """
-    pairs = engine.pairs(len(truth.order))[truth.decided]
-    shares = [
-        0.5 + ((pairs[:, 0] == m).sum() - (pairs[:, 1] == m).sum()) / (2 * len(pairs)) for m in range(len(truth.order))
-    ]
-    return float(min(shares)), float(max(shares))
 
 
 def _optional(value: float) -> float | None:

@@ -10,9 +10,9 @@ distribution: lay it on a grid, take its Fourier transform to the power K, and s
   What is left is of third order: for a smooth S at most K 0.375 h^3 / 6 max |f''| with f the density of S and h the
   step, for a normal S 0.025 (h / sigma)^3 / sqrt(K). With the step used, sigma / 5.5 or finer, that is below 9e-5 for
   K of 3 or more, and 5e-5 at K = 10. Whether S is smooth is looked at, not assumed: where its mass around zero bends
-  by more than `BEND` from grid point to grid point, the grid is refined, up to `MAX_POINTS`. Where that is not enough,
-  all sums of half a probe are listed if there are no more than `LISTED`; else the probability is nan, and the caller
-  has to draw. The grid spans all sums, so nothing wraps around.
+  (`ranker.grid.BEND`), the grid is refined, up to `MAX_POINTS`. Where that is not enough, or would be more work, all
+  sums of half a probe are listed if there are no more than `LISTED`; else the probability is nan, and the caller has to
+  draw. The grid spans all sums, so nothing wraps around.
 
 An example that is undefined for a model counts as a difference of zero, which is what leaving it out of both means
 does. Axis letters as in `ranker.engine`.
@@ -21,18 +21,16 @@ does. Axis letters as in `ranker.engine`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from itertools import chain, combinations_with_replacement
+from math import comb, factorial
 
 import numpy as np
-import numpy.typing as npt
 
 from ranker.engine import TIE, Bools, Floats, Ints, defined, pairs
+from ranker.grid import Grid, points_for, room
 
 ERROR = 1e-4
 """No probability that is returned is off by more; see above why, and the tests for how it was tried."""
-
-BEND = 2e-5
-"""The largest second difference of S's mass around zero that passes for smooth."""
 
 STEPS = 5.5
 """Grid steps in a standard deviation of the differences, at first."""
@@ -40,30 +38,35 @@ STEPS = 5.5
 REFINE = 8
 """A grid that is too coarse is followed by one of so many times the points."""
 
-MAX_POINTS = 2**16
-"""No grid has more points."""
+MAX_POINTS = 2**22
+"""No refined grid has more points; one of this size takes 200 MB."""
+
+WORTH = 2**24
+"""Grids are refined to no more points than these in all, over the pairs of a method: a second or two."""
 
 LEVELS = 64
 """Scores of at most so many steps between the least and the greatest are laid on the grid as they are."""
 
 CELLS = 2**20
-"""Grid points handled at once: memory is about 40 bytes * CELLS, 40 MB, and 30 bytes for each difference (P, N)."""
+"""Differences (pairs, N) held at once: memory is about 30 bytes * CELLS, 30 MB."""
 
-LISTED = 2**24
+CACHED = 2**17
+"""Grid points handled at once, few enough to stay in the processor's cache: memory is about 40 bytes * CACHED, 5 MB."""
+
+FEW = 2**13
+"""Where half of a probe has no more sums than these, they are listed at once: K = 10 from up to 13 examples."""
+
+LISTED = 2**22
 """No more sums than these are listed and sorted, over all pairs of a method: some seconds."""
 
-AROUND = 3
-"""Grid points on each side of zero that are looked at."""
 
-Complexes = npt.NDArray[np.complex128]
-
-
-def probabilities(values: Floats, size: int) -> Floats:
+def probabilities(values: Floats, size: int, worth: int = WORTH) -> Floats:
     """Find how probable it is that a probe of K examples puts the first model of a pair above the second.
 
     Args:
         values: (M, F, N) scores, higher is better, nan where undefined.
         size: K.
+        worth: grids are refined to no more points than these in all, over the pairs of a method.
 
     Returns:
         (P, F) P(first above second) + P(tie) / 2, off by at most `ERROR`; nan where no grid is fine enough, which
@@ -79,7 +82,7 @@ def probabilities(values: Floats, size: int) -> Floats:
     for f in range(methods):
         scores, step = _scores(values[:, f])
         for rows, difference in _differences(scores):
-            beats[rows, f] = _above_zero(difference, size, step)
+            beats[rows, f] = _above_zero(difference, size, step, worth)
     return np.asarray(np.round(beats, 12))  # so that the transform's rounding does not blur 0, 1/2 and 1
 
 
@@ -132,54 +135,64 @@ def _differences(scores: Floats) -> Iterator[tuple[slice, Floats]]:
         yield rows, difference
 
 
-def _above_zero(difference: Floats, size: int, step: float | None) -> Floats:
+def _above_zero(difference: Floats, size: int, step: float | None, worth: int) -> Floats:
     """(rows,) P(S > 0) + P(S = 0) / 2."""
     if size == 1:
         return np.asarray((1 + np.sign(difference).mean(axis=1)) / 2)
-    if size == 2 and step is None:
-        return np.array([_by_halves(row, size) for row in difference])
+    half = size - size // 2
+    sums = comb(difference.shape[1] + half - 1, half)
+    if step is None and (size == 2 or sums <= FEW):
+        return _by_halves(difference, size)
     result = np.full(len(difference), np.nan)
-    reach = _reach(difference, step)
-    todo = np.arange(len(difference))
+    reach, todo = _reach(difference, step), np.arange(len(difference))
     while len(todo):
-        points = _points(reach[todo], size)
-        for chunk, grid in _grids(difference, todo, points, reach, size, step):
+        for chunk, grid in _grids(difference, todo, reach, size, step):
             above, smooth = grid.above_zero(size)
             done = smooth | (step is not None)
             result[chunk[done]] = above[done]
-        if step is not None:
-            break
+        left = np.flatnonzero(np.isnan(result))
         reach = reach * REFINE
-        todo = todo[np.isnan(result[todo]) & (_points(reach[todo], size) <= MAX_POINTS)]
-    left = np.flatnonzero(np.isnan(result))
-    if len(left) * difference.shape[1] ** (size - size // 2) <= LISTED:
-        result[left] = [_by_halves(difference[row], size) for row in left]
+        points = points_for(reach, size)
+        todo = left[points[left] <= MAX_POINTS]
+        listed = len(left) * sums
+        if points[todo].sum() > (listed if listed <= LISTED else worth):
+            break
+    if len(left) and listed <= LISTED:
+        result[left] = _by_halves(difference[left], size)
     return result
 
 
-def _by_halves(row: Floats, size: int) -> float:
-    """P(S > 0) + P(S = 0) / 2 by counting: every sum of half of the probe meets every sum of the other half."""
-    half = _sums(row, size // 2)
-    half.sort()
-    other = -_sums(row, size - size // 2)
-    upto = np.searchsorted(half, other - TIE, side="left") + np.searchsorted(half, other + TIE, side="right")
-    return float(1 - upto.sum() / (2 * len(half) * len(other)))
+def _by_halves(difference: Floats, size: int) -> Floats:
+    """(rows,) P(S > 0) + P(S = 0) / 2 by listing: every sum of half of the probe meets every sum of the other half."""
+    half, half_chance = _halves(difference.shape[1], size // 2)
+    other, other_chance = _halves(difference.shape[1], size - size // 2)
+    result = np.empty(len(difference))
+    for i, row in enumerate(difference):
+        sums = row[half].sum(axis=1)
+        order = np.argsort(sums)
+        below = np.concatenate([[0.0], np.cumsum(half_chance[order])])
+        needed = -row[other].sum(axis=1)
+        less = np.searchsorted(sums[order], needed - TIE, side="left")
+        upto = np.searchsorted(sums[order], needed + TIE, side="right")
+        result[i] = 1 - other_chance @ (below[less] + below[upto]) / 2
+    return result
 
 
-def _sums(row: Floats, size: int) -> Floats:
-    """(N ** K,) the sums of all probes of K differences."""
-    total = np.zeros(1)
-    for _ in range(size):
-        total = (total[:, None] + row).ravel()
-    return total
+def _halves(examples: int, size: int) -> tuple[Ints, Floats]:
+    """All that K draws may give, but for the order: (n, K) the examples and (n,) the probability of each."""
+    count = comb(examples + size - 1, size)
+    draws = combinations_with_replacement(range(examples), size)
+    chosen = np.fromiter(chain.from_iterable(draws), np.int64, count * size).reshape(count, size)
+    again = np.ones(chosen.shape)  # the how manieth of its kind each example is
+    for k in range(1, size):
+        again[:, k] += np.where(chosen[:, k] == chosen[:, k - 1], again[:, k - 1], 0)
+    return chosen, factorial(size) / again.prod(axis=1) / examples**size
 
 
 def _given_first(difference: Floats, size: int, step: float | None) -> Floats:
     """(rows, N) P(S > 0) + P(S = 0) / 2 given that the first of the K examples is this one."""
     result = np.empty_like(difference)
-    reach = _reach(difference, step)
-    todo = np.arange(len(difference))
-    for chunk, grid in _grids(difference, todo, _points(reach, size), reach, size, step):
+    for chunk, grid in _grids(difference, np.arange(len(difference)), _reach(difference, step), size, step):
         result[chunk] = grid.given_first(size)
     return result
 
@@ -195,129 +208,19 @@ def _reach(difference: Floats, step: float | None) -> Ints:
     return np.asarray(np.ceil(STEPS * ratio), dtype=np.int64)
 
 
-def _points(reach: Ints, size: int) -> Ints:
-    """(rows,) the power of two that holds all sums of K differences, each split over three points, without a wrap."""
-    return np.asarray(2 ** np.ceil(np.log2(2 * size * (reach + 2) + 2 * AROUND + 2)), dtype=np.int64)
-
-
-def _grids(
-    difference: Floats, todo: Ints, points: Ints, reach: Ints, size: int, step: float | None
-) -> Iterator[tuple[Ints, _Grid]]:
-    """Lay the rows on grids, rows of the same number of points together."""
+def _grids(difference: Floats, todo: Ints, reach: Ints, size: int, step: float | None) -> Iterator[tuple[Ints, Grid]]:
+    """Lay some rows on grids, rows of the same number of points together."""
+    points = points_for(reach[todo], size)
     for count in np.unique(points):
         alike = todo[points == count]
-        most = (int(count) - 2 * AROUND - 2) // (2 * size) - 2  # the reach that this grid has room for
-        for start in range(0, len(alike), max(CELLS // int(count), 1)):
-            chunk = alike[start : start + max(CELLS // int(count), 1)]
+        most = room(int(count), size)
+        many = max(CACHED // max(int(count), difference.shape[1]), 1)
+        for start in range(0, len(alike), many):
+            chunk = alike[start : start + many]
             rows = difference[chunk]
             if step is None:
                 widths = np.abs(rows).max(axis=1) / most
                 widths[widths == 0] = 1.0
             else:
                 widths = np.full(len(rows), step)
-            yield chunk, _Grid.of(rows, widths, int(count), most if step is None else int(reach[chunk].max(initial=0)))
-
-
-@dataclass(frozen=True)
-class _Grid:
-    """The distributions of some pairs' differences on grids of one number of points, G.
-
-    Attributes:
-        spectrum: (rows, G / 2 + 1) their Fourier transforms.
-        points: G.
-        nearest: (rows, N) the grid point nearest to each difference.
-        beside: (rows, N) how far beyond that point it lies, in steps, -1/2 to 1/2.
-        single: (rows, 2 + 2 AROUND) what `_read` reads from the spectrum of a single difference.
-        zero: (rows,) share of differences that are zero.
-        positive: (rows,) share that are above zero.
-    """
-
-    spectrum: Complexes
-    points: int
-    nearest: Ints
-    beside: Floats
-    single: Floats
-    zero: Floats
-    positive: Floats
-
-    @classmethod
-    def of(cls, difference: Floats, widths: Floats, points: int, reach: int) -> _Grid:
-        rows, examples = difference.shape
-        beside = difference / widths[:, None]
-        rounded = np.rint(beside)
-        beside -= rounded
-        nearest = rounded.astype(np.int64)
-        width = 2 * (reach + 1) + 1
-        cell = (nearest + (np.arange(rows) * width + reach + 1)[:, None]).ravel()
-        square = beside * beside
-        mass = np.zeros(rows * width + 2)
-        # each difference is split over three points: the first starts one before its own, the last one after
-        for shift, weights in ((0, (square - beside) / 2), (1, 1 - square), (2, (square + beside) / 2)):
-            mass[shift : len(mass) - 2 + shift] += np.bincount(cell, weights.ravel(), rows * width)
-        laid = np.zeros((rows, points))
-        centred = mass[1:-1].reshape(rows, width) / examples
-        laid[:, : reach + 2] = centred[:, reach + 1 :]
-        laid[:, -(reach + 1) :] = centred[:, : reach + 1]
-        upper = laid[:, 1 : points // 2].sum(axis=1) + laid[:, 0] / 2
-        return cls(
-            spectrum=np.fft.rfft(laid, axis=1),
-            points=points,
-            nearest=nearest,
-            beside=beside,
-            single=np.column_stack([upper, laid[:, -AROUND:], laid[:, : AROUND + 1]]),
-            zero=(difference == 0).mean(axis=1),
-            positive=(difference > 0).mean(axis=1),
-        )
-
-    def above_zero(self, size: int) -> tuple[Floats, Bools]:
-        """(rows,) P(S > 0) + P(S = 0) / 2, and whether S is smooth around zero.
-
-        Probes with at most one difference that is not zero are counted exactly; only the rest is read from the grid.
-        """
-        none = self.zero**size
-        one = size * self.zero ** (size - 1)
-        nothing = np.zeros(2 + 2 * AROUND)
-        nothing[[0, 1 + AROUND]] = 0.5, 1.0
-        read = _read(_power(self.spectrum, size), self.points)
-        read -= one[:, None] * self.single + (none - one * self.zero)[:, None] * nothing
-        bend = np.abs(np.diff(read[:, 1:], 2, axis=1)).max(axis=1)
-        return np.clip(read[:, 0] + one * self.positive + none / 2, 0.0, 1.0), bend <= BEND
-
-    def given_first(self, size: int) -> Floats:
-        """(rows, N) P(S > 0) + P(S = 0) / 2 given the first difference, from the distribution of the other K - 1."""
-        others = np.fft.irfft(_power(self.spectrum, size - 1), self.points, axis=1)
-        reach = int(np.abs(self.nearest).max(initial=0)) + 1
-        # what lies at or above the point -l, half of that point itself counting, for l from -reach to reach
-        centred = np.roll(others, self.points // 2, axis=1)
-        upper = np.cumsum(centred[:, ::-1], axis=1)[:, ::-1]
-        window = slice(self.points // 2 - reach, self.points // 2 + reach + 1)
-        above = (upper[:, window] - centred[:, window] / 2)[:, ::-1]
-        at = np.take_along_axis(above, self.nearest + reach, axis=1)
-        side = np.where(self.beside < 0, -1, 1)
-        next_to = np.take_along_axis(above, self.nearest + side + reach, axis=1)
-        return np.asarray(at + np.abs(self.beside) * (next_to - at))
-
-
-def _read(spectrum: Complexes, points: int) -> Floats:
-    """(rows, 1 + 2 AROUND + 1) the mass above zero plus half of that at zero, then the mass at each point around zero.
-
-    Sums over a distribution are products with its spectrum (Parseval); the distribution itself is not needed.
-    """
-    wanted = np.zeros((2 * AROUND + 2, points))
-    wanted[0, 1 : points // 2] = 1.0
-    wanted[0, 0] = 0.5
-    wanted[np.arange(1, 2 * AROUND + 2), np.arange(-AROUND, AROUND + 1)] = 1.0
-    weights = np.fft.rfft(wanted, axis=1)
-    weights[:, 1:-1] *= 2  # each of these frequencies stands for itself and its conjugate
-    return np.asarray((spectrum.real @ weights.real.T + spectrum.imag @ weights.imag.T) / points)
-
-
-def _power(base: Complexes, exponent: int) -> Complexes:
-    """Raise to a whole number by squaring; numpy's own power goes through logarithms, ten times as slow."""
-    if exponent == 0:
-        return np.ones_like(base)
-    half = _power(base, exponent // 2) if exponent > 1 else np.ones((1, 1), dtype=base.dtype)
-    result = half * half
-    if exponent % 2:
-        result = result * base
-    return result
+            yield chunk, Grid.of(rows, widths, int(count), most if step is None else int(reach[chunk].max(initial=0)))

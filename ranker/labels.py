@@ -25,14 +25,16 @@ def reconcile(
     Args:
         names: output index -> label, as the checkpoint's configuration has them.
         task: the classes and their aliases.
-        label_map: output index or label of the checkpoint -> label of the task; it goes before the configuration.
+        label_map: output index or label of the checkpoint -> label of the task. One map serves several models, so an
+            index is for labels without a meaning, and a label overrules the configuration.
         model: what messages call it.
 
     Returns:
         (C,) for each class, the indices of its outputs.
 
     Raises:
-        LabelError: labels without names and without a map; a name that is no class's; a class without an output.
+        LabelError: labels without names and without a map; a name that is no class's; a class without an output; a map
+            that contradicts the names.
 
     Example:
         >>> from ranker.cards import Task
@@ -47,6 +49,9 @@ def reconcile(
             raise LabelError(f"`--label-map`: {model} has no label {key!r}; its labels are {_list(names)}")
         if task.index(str(value)) is None:
             raise LabelError(f"`--label-map`: {value!r} is no label of the task ({', '.join(task.labels)})")
+        if str(key).strip() == str(output) and task.index(names[output]) not in (None, task.index(str(value))):
+            contrary = f"{model} calls its output {key} {names[output]!r}, not {value!r}"
+            raise LabelError(f"`--label-map`: {contrary}; to overrule it, name the label instead of the index")
         meant[output] = str(value)
     groups: list[list[int]] = [[] for _ in task.labels]
     for output, name in sorted(meant.items()):

@@ -21,6 +21,9 @@ SINGULAR_AUXILIARIES = _words("is was has does isn't wasn't hasn't doesn't")
 PLURAL_AUXILIARIES = _words("are were have do aren't weren't haven't don't")
 BE = _words("am is are was were isn't aren't wasn't weren't be been")
 
+BETWEEN = _words("not never always often ever already also just still soon be been being")
+"""What may stand between an auxiliary and its verb, adverbs in -ly apart."""
+
 DETERMINERS = _words("a an the this that these those some every each all most many few no any several both another")
 SINGULAR_DETERMINERS = _words("a an this every each another")
 PLURAL_DETERMINERS = _words("these those many most few all several both")
@@ -36,21 +39,30 @@ PREPOSITIONS = _words(
 PARTICLES = _words("away apart asleep awake hard here there well not never")
 """Adverbs that close a verb group and open nothing."""
 
+INTRANSITIVES = _words(
+    "appear arise arrive blink boast chat cheer chuckle come complain concur cough cry depart die disagree "
+    "disappear donate evaporate exist fall flirt giggle go grin hesitate joke kneel laugh lie listen litter "
+    "mutter nod occur perform pray protest react reply respond retaliate rust scream shiver shrug sigh sleep "
+    "slump smile snore solidify speculate stumble succeed suffer surrender swallow talk think tip train vanish "
+    "vaporize wait wave weep whisper whistle wink yawn yell"
+)
+"""Verbs that take no object, or mostly none."""
+
 IRREGULAR_PLURALS = _words(
     "people men women handymen children teeth feet geese mice oases theses analyses crises bases axes diagnoses "
-    "paralyses parentheses synopses syntheses hypotheses fungi alumni stimuli nuclei radii cacti media phenomena "
-    "criteria offspring deer sheep fish species series glasses pants wives ex-wives lives knives leaves"
+    "paralyses parentheses synopses syntheses hypotheses fungi alumni stimuli nuclei radii cacti media "
+    "phenomena criteria offspring deer sheep fish species series glasses pants wives ex-wives knives"
 )
 
 MASS_NOUNS = _words(
-    "news evidence speculation information money cash bread beef beer wine water milk coffee tea juice soda pasta pork "
-    "rice spinach chicken cake fish hair light music furniture everything something nothing everyone"
+    "news evidence speculation information money cash bread beef beer wine water milk coffee tea juice soda "
+    "pasta pork rice spinach chicken cake fish hair light music furniture everything something nothing everyone"
 )
 """Nouns that need no determiner in the singular."""
 
 CONTENT_NOUNS = _words(
-    "fact claim charge report rumor news idea belief notion evidence speculation allegation view hypothesis story "
-    "suggestion theory answer hope thought feeling reason"
+    "fact claim charge report rumor news idea belief notion evidence speculation allegation view hypothesis "
+    "story suggestion theory answer hope thought feeling reason"
 ) | _words("facts claims charges reports rumors ideas beliefs notions allegations views hypotheses stories theories")
 """Nouns whose "that" may open a whole clause: "the claim that the doctor ran"."""
 
@@ -75,43 +87,42 @@ BASE_LIKE_PASTS = _words(
 """Irregular past forms that are the plural present, too: "the brothers upset them" is either."""
 
 IRREGULAR_PASTS = BASE_LIKE_PASTS | _words(
-    "arose ate awoke bade became began bent bit bled blew bore bought bound bred broke brought built burnt came caught "
-    "chose clung crept dealt dove drank dreamt drew drove dug fed fell felt fled flew flung forbade forgave forgot "
-    "forsook fought found froze gave got grew ground had heard held hid hung kept knelt knew laid lay leant leapt learnt "
-    "led left lent lit lost made meant met mistook misunderstood outdid overcame overheard overtook overthrew paid "
-    "partook rang ran rebuilt rode rose said sang sank sat saw sent shod shone shook shot showed shrank slept slid slung "
-    "slew smelt sold sought sped spent spilt spoke sprang stank stole stood strode strove struck strung stuck stung swam "
-    "swept swore swung taught thought threw told took tore trod undertook underwent undid understood upheld went wept "
-    "withdrew withheld withstood woke won wore wove wound wrote wrung"
-)
-
-IRREGULAR_PARTICIPLES = BASE_LIKE_PASTS | _words(
-    "arisen eaten awoken become begun bent bitten bled blown borne bought bound bred broken brought built burnt come "
-    "caught chosen clung crept dealt drunk drawn driven dug fed fallen felt fled flown flung forgiven forgotten fought "
-    "found frozen given got gotten grown had heard held hidden hung kept knelt known laid lain led left lent lit lost made "
-    "meant met mistaken misunderstood paid rung run ridden risen said sung sunk sat seen sent shaken shot shown shrunk "
-    "slept slid sold sought sped spent spoken sprung stolen stood struck strung stuck stung swum swept sworn swung taught "
-    "thought thrown told taken torn trodden understood undertaken gone been done wept withdrawn woken won worn woven "
-    "wound written wrung"
+    "arose ate awoke bade became began bent bit bled blew bought bound bred broke brought built burnt came "
+    "caught chose clung crept dealt dove drank dreamt drew drove dug fed fell felt fled flew flung forbade "
+    "forgave forgot forsook fought found froze gave got grew ground had heard held hid hung kept knelt knew "
+    "laid lay leant leapt learnt led left lent lit lost made meant met mistook misunderstood outdid overcame "
+    "overheard overtook overthrew paid partook rang ran rebuilt rode rose said sang sank sat saw sent shod "
+    "shone shook shot showed shrank slept slid slung slew smelt sold sought sped spent spilt spoke sprang stank "
+    "stole stood strode strove struck strung stuck stung swam swept swore swung taught thought threw told took "
+    "tore trod undertook underwent undid understood upheld went wept withdrew withheld withstood woke won wore "
+    "wove wound wrote wrung"
 )
 
 ADJECTIVES = _words(
-    "afraid angry annoying attractive awful bad beautiful big boring brave bright broad busy careful careless charming cheap "
-    "cheerful clean clever clumsy cold cool cowardly crazy cruel curious dirty disorganized dry dull dumb eager elderly "
-    "elegant enormous excellent expensive famous fat foolish friendly funny generous gentle giant glad good great happy "
-    "harsh healthy heavy helpful honest hot huge hungry ill important impatient intelligent interesting intriguing jealous "
-    "kind large lazy little lonely long loud lovely lucky mean modest narrow nasty nervous new nice noisy normal "
-    "obese odd old ordinary organized patient pleasant polite poor popular powerful pretty proud quick quiet rich rude sad "
-    "scary selfish serious short shy sick silly skinny sleepy slim slow small smart strange strict strong stupid tall "
-    "talented terrible thick thin tired tiny ugly unattractive unhappy unusual upset useful useless warm weak weird wet "
-    "wide wise wonderful young youthful damp"
+    "afraid angry attractive awful bad beautiful big brave bright broad busy careful careless cheap cheerful "
+    "clever clumsy comfortable cowardly crazy cruel curious dangerous difficult disorganized dumb eager easy "
+    "elegant enormous expensive famous foolish friendly funny generous gentle glad great greedy grumpy happy "
+    "harsh healthy heavy helpful honest hot huge humble hungry ill impatient important impolite intelligent "
+    "jealous large lazy lonely lovely loud loyal lucky modest narrow nasty nervous new nice noisy normal obese "
+    "odd old ordinary organized pleasant polite poor popular powerful pretty proud quick reliable rich rude sad "
+    "scary selfish serious short shy sick silly skinny sleepy slim small smart strange strict strong stubborn "
+    "stupid sweet talented tall terrible thick tiny ugly unattractive unhappy unusual useful useless weak weird "
+    "wide wise wonderful young youthful"
 )
+
+DOUBTFUL_ADJECTIVES = _words(
+    "amusing annoying boring calm charming clean cold cool damp dirty disturbing dry dull elderly embarrassing "
+    "exciting fat fine giant good interesting intriguing kind little mean open quiet right shocking slow thin "
+    "tired upset warm wet"
+)
+"""Adjectives that are verbs or nouns, too: only their place tells."""
 
 SUBORDINATORS = _words("if unless whether before after since because although though while when until whereas once as")
 COORDINATORS = _words("and or but nor yet")
 SENTENCE_ADVERBS = _words(
-    "hopefully probably possibly supposedly maybe perhaps allegedly certainly definitely clearly obviously suddenly surely "
-    "evidently apparently presumably truly undoubtedly unfortunately fortunately naturally indeed"
+    "hopefully probably possibly supposedly maybe perhaps allegedly certainly definitely clearly obviously "
+    "suddenly surely evidently apparently presumably truly undoubtedly unfortunately fortunately naturally "
+    "indeed"
 )
 CONTROL_PHRASES = (
     "whether or not",
@@ -128,15 +139,18 @@ CONTROL_PHRASES = (
 """Control words of more than one word."""
 
 FUNCTION_WORDS = (
-    AUXILIARIES
+    (AUXILIARIES - _words("do does did have has had"))
     | DETERMINERS
-    | PREPOSITIONS
+    | (PREPOSITIONS - {"like"})
     | SUBORDINATORS
     | COORDINATORS
     | RELATIVES
     | _words(
-        "be been being not n't 's 'm 're 've 'd 'll s m re ve d ll t i you he she it we they me him her us them my your "
-        "his its our their what whom whose how why where there here than then so too also very just ca wo"
+        "not i you he she it we they me him her us them my your his its our their what whom whose how why where there "
+        "here than then so too also very just"
     )
+    | frozenset(word.removesuffix("'t") for word in AUXILIARIES if "'" in word)
+    | _words("n t s m re ve d ll ca wo sha")
 )
-"""What carries grammar more than content."""
+"""What carries grammar more than content, and the pieces of contractions ("doesn", "ll"). "Do", "have", "be" and "like"
+are main verbs as often as not, and are left out."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 
 from ranker import custom, ood, report, suites
 from ranker.backends import SETTINGS
@@ -35,9 +36,12 @@ def factors() -> Iterator[str]:
 
 
 def backends() -> Iterator[str]:
-    """The attribution backends: name, and what their settings are."""
+    """The attribution backends: name, what they are, and their settings with the defaults."""
     for name, settings in SETTINGS.items():
         yield f"{name:<6}  {(settings.__doc__ or '').strip().partition(chr(10))[0]}"
+        defaults = ",".join(f"{field.name}={field.default}" for field in fields(settings))
+        if defaults:
+            yield f"        {name}:{defaults}"
 
 
 def formats() -> Iterator[str]:

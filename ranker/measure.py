@@ -15,7 +15,7 @@ from ranker.errors import ModelError
 
 if TYPE_CHECKING:
     from ranker.backends import Settings
-    from ranker.classifiers import Classifier
+    from ranker.classifiers import Bases, Classifier
     from ranker.ood import Task
     from ranker.store import Store
     from ranker.suites import Model
@@ -30,7 +30,7 @@ class ModelOptions:
 
     Attributes:
         device: a torch device ("cpu", "cuda", "cuda:1", "mps").
-        dtype: "float32" or "bfloat16".
+        dtype: "float32", "bfloat16", or "auto": bfloat16 where the device has units for it.
         token_budget: tokens a batch; None takes what is fast on the device. It changes no number.
         trust_remote_code: run code that comes with a checkpoint.
         allow_pickle: load weights that are not safetensors.
@@ -53,10 +53,13 @@ class Subject:
         task: the labels, in the order of the probabilities.
         options: how it is loaded and run.
         store: where rows are remembered; None computes everything anew.
+        bases: adapters whose subjects are given the same dict share the weights of their base in memory.
     """
 
-    def __init__(self, model: Model, task: Task, options: ModelOptions, store: Store | None = None) -> None:
-        self.model, self.task, self.options, self.store = model, task, options, store
+    def __init__(
+        self, model: Model, task: Task, options: ModelOptions, store: Store | None = None, bases: Bases | None = None
+    ) -> None:
+        self.model, self.task, self.options, self.store, self.bases = model, task, options, store, bases
 
     @cached_property
     def classifier(self) -> Classifier:
@@ -71,17 +74,27 @@ class Subject:
             self.model.path,
             self.task,
             device=self.options.device,
-            dtype=self.options.dtype,
+            dtype=self.dtype,
             label_map=self.label_map,
             trust_remote_code=self.options.trust_remote_code,
             allow_pickle=self.options.allow_pickle,
             token_budget=self.options.token_budget,
+            bases=self.bases,
         )
 
     @property
     def label_map(self) -> dict[str, str] | None:
         """The checkpoint's own map from its labels to the task's, or the run's."""
         return dict(self.model.label_map) if self.model.label_map else self.options.label_map
+
+    @property
+    def dtype(self) -> str:
+        """The number format that the model is run in; "auto" is settled by the device."""
+        if self.options.dtype != "auto":
+            return self.options.dtype
+        from ranker.classifiers import resolve
+
+        return resolve("auto", self.options.device)
 
     def key(self, method: str, settings: Settings) -> dict[str, Any]:
         """Everything but the example that can change a number, by name."""
@@ -93,7 +106,7 @@ class Subject:
             "label_map": self.label_map,
             "method": method,
             "settings": asdict(settings),
-            "dtype": self.options.dtype,
+            "dtype": self.dtype,
             "versions": {name: metadata.version(name) for name in ("torch", "transformers", *settings.libraries)},
         }
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from factors import BUILTIN, Attributions, Example, Factor
+from factors.types import Norm
 from ranker import suites
 from ranker.backends import SETTINGS, Settings
 from ranker.errors import ModelError, UsageError, look_up
+from ranker.estimate import estimate, minutes
 from ranker.measure import Advance, ModelOptions, Subject
 from ranker.ood import OODSet, load, sample
 from ranker.score import ModelScores, ScoreTable, Target, applicable, assemble, score_model
-from ranker.suites import Suite
+from ranker.suites import Model, Suite
 
 if TYPE_CHECKING:
     from ranker.ranking import Ranking
@@ -48,6 +50,8 @@ def rank(
     settings: Settings | None = None,
     factors: Sequence[Factor] = tuple(BUILTIN.values()),
     target: Target = "declared",
+    norm: Norm = "raw",
+    in_domain: OODSet | None = None,
     options: ModelOptions = ModelOptions(),
     store: Store | None = None,
     progress: Progress = silent,
@@ -64,6 +68,9 @@ def rank(
         settings: of that backend; its defaults where None.
         factors: what to measure.
         target: "declared", or one label rule for all attribution factors.
+        norm: what an example's attributions are divided by before the factors see them.
+        in_domain: labelled rows of the domain that the models were trained for; one that does worse than chance there
+            is noted, since its labels are probably mapped wrongly.
         options: how models are loaded and run.
         store: where attributions are kept.
         progress: opens a stage of the work on one model.
@@ -87,9 +94,9 @@ def rank(
     population = sample(ood, ood.population)
     if not 1 <= probe <= len(population):
         raise UsageError(f"`--probe` must be between 1 and {len(population)}, the size of {ood.name} (got {probe})")
-    study = Study(attribution, settings, tuple(factors), target, options, store, progress)
+    study = Study(attribution, settings, tuple(factors), target, norm, in_domain, options, store, progress)
     scored = study.of(suite, ood, population)
-    return evaluate(
+    ranking = evaluate(
         scored.table,
         probe=probe,
         draws=draws,
@@ -102,6 +109,7 @@ def rank(
         failures=scored.failures,
         provenance=scored.provenance,
     )
+    return scored.at_home(ranking)
 
 
 def decide(
@@ -115,6 +123,8 @@ def decide(
     settings: Settings | None = None,
     factors: Sequence[Factor] = tuple(BUILTIN.values()),
     target: Target = "declared",
+    norm: Norm = "raw",
+    in_domain: OODSet | None = None,
     options: ModelOptions = ModelOptions(),
     store: Store | None = None,
     progress: Progress = silent,
@@ -122,7 +132,7 @@ def decide(
     """Order models by a few labelled examples where nobody knows the truth, and say what of that order they support.
 
     Args:
-        models, attribution, settings, factors, target, options, store, progress: as in `rank`.
+        models, attribution, settings, factors, target, norm, in_domain, options, store, progress: as in `rank`.
         examples: the labelled rows (see `ranker.ood.labelled`).
         probe: K, how many of them to use; None for all.
         method: what to order by; None for ACC, its ties broken by the factor designed for the set.
@@ -139,9 +149,9 @@ def decide(
     from ranker import decision
 
     suite = models if isinstance(models, Suite) else suites.load([str(model) for model in models])
-    study = Study(attribution, settings, tuple(factors), target, options, store, progress)
+    study = Study(attribution, settings, tuple(factors), target, norm, in_domain, options, store, progress)
     scored = study.of(suite, examples, examples.examples, truth=False)
-    return decision.decide(
+    ranking = decision.decide(
         scored.table,
         probe=probe,
         method=method,
@@ -154,6 +164,7 @@ def decide(
         failures=scored.failures,
         provenance=scored.provenance,
     )
+    return scored.at_home(ranking)
 
 
 @dataclass(frozen=True)
@@ -163,14 +174,23 @@ class Scored:
     Attributes:
         table: the scores of the models that could be measured.
         families: their families, in the order of the table; None where no family is known.
+        in_domain: model -> accuracy in the domain that it was trained for, a fraction, where it is known.
+        warnings: what is wrong with a model that could be measured, a sentence each.
         failures: model -> why it could not be measured.
         provenance: what the numbers were made from.
     """
 
     table: ScoreTable
     families: tuple[str, ...] | None
+    in_domain: Mapping[str, float]
+    warnings: tuple[str, ...]
     failures: Mapping[str, str]
     provenance: Mapping[str, Any]
+
+    def at_home(self, ranking: Ranking) -> Ranking:
+        """The ranking with what is known of its models at home, in the domain that they were trained for."""
+        models = tuple(replace(model, in_domain_accuracy=self.in_domain.get(model.name)) for model in ranking.models)
+        return replace(ranking, models=models, notes=(*self.warnings, *ranking.notes))
 
 
 @dataclass(frozen=True)
@@ -181,6 +201,8 @@ class Study:
     settings: Settings | None
     factors: tuple[Factor, ...]
     target: Target
+    norm: Norm
+    in_domain: OODSet | None
     options: ModelOptions
     store: Store | None
     progress: Progress
@@ -204,13 +226,21 @@ class Study:
         wanted = baselines if self.attribution == "none" else self.factors
         factors, left_out = applicable(wanted, population, ood.task, ood.designed)
         accuracy: dict[str, float] = {}
+        in_domain: dict[str, float] = {}
         scores: dict[str, ModelScores] = {}
         quality: dict[str, dict[str, int]] = {}
         failures: dict[str, str] = {}
         for model in suite.models:
             subject = Subject(model, ood.task, self.options, self.store)
             try:
-                right = ood_accuracy(subject, ood, self.progress) if truth else None
+                if log.isEnabledFor(logging.INFO):
+                    wanted_rows = unknown(model, ood) if truth else ()
+                    todo = estimate(subject, wanted_rows, population, self.attribution, settings)
+                    log.log(logging.INFO if todo.passes else logging.DEBUG, "%s: %s", model.name, todo)
+                at_home = model.in_domain_accuracy
+                if self.in_domain is not None:
+                    at_home = accuracy_on(self.in_domain, subject, self.progress)
+                right = accuracy_on(ood, subject, self.progress) if truth else None
                 with self.progress(f"{model.name}: {self.attribution}", len(population)) as advance:
                     rows = subject.rows(population, self.attribution, settings, advance)
             except ModelError as error:
@@ -219,20 +249,28 @@ class Study:
                 continue
             if right is not None:
                 accuracy[model.name] = right
-            scores[model.name] = score_model(rows, population, factors, ood.task, self.target)
+            if at_home is not None:
+                in_domain[model.name] = at_home
+            scores[model.name] = score_model(rows, population, factors, ood.task, self.target, self.norm)
             quality[model.name] = quality_of(rows, population, settings)
+        warnings = tuple(below_chance(in_domain, len(ood.task.labels)))
+        for warning in warnings:
+            log.warning(warning)
         if len(scores) < 2:
             raise ModelError(f"nothing to rank: {len(failures)} of {len(suite.models)} models failed")
         families = {model.name: model.family for model in suite.models}
         return Scored(
             table=assemble(scores, population, factors, accuracy if truth else None),
             families=tuple(families[name] for name in scores) if any(families.values()) else None,
+            in_domain=in_domain,
+            warnings=warnings,
             failures=failures,
             provenance={
                 "data": {"origin": ood.origin, "rows": len(ood.examples), "fingerprint": ood.fingerprint},
                 "population": len(population),
                 "settings": asdict(settings),
                 "target": self.target,
+                "norm": self.norm,
                 "dtype": self.options.dtype,
                 "left_out": left_out,
                 "quality": quality,
@@ -255,23 +293,33 @@ def quality_of(rows: Sequence[Attributions], population: Sequence[Example], sett
 def plan(
     suite: Suite, ood: OODSet, attribution: str, settings: Settings, options: ModelOptions, store: Store
 ) -> Iterator[str]:
-    """Say what a run would do, model by model, without loading any: a line each."""
+    """Say what a run would do, a line for each model: how much is not known yet, and how long it would take.
+
+    A model of which anything is missing is loaded, and its speed is measured on a few rows.
+    """
     population = sample(ood, ood.population)
-    size = f"{len(suite.models)} models, {len(ood.examples)} rows, {len(population)} to explain"
+    size = f"{len(suite.models)} models, {len(ood.examples)} rows, {len(population)} to explain with {attribution}"
     yield f"{suite.name} on {ood.name}: {size}"
+    seconds = 0.0
     for model in suite.models:
         subject = Subject(model, ood.task, options, store)
         try:
-            rows = 0 if ood.fingerprint in model.ood_accuracy else subject.missing(ood.examples, "none", Settings())
-            todo = subject.missing(population, attribution, settings)
+            todo = estimate(subject, unknown(model, ood), population, attribution, settings)
         except ModelError as error:
             yield f"{model.name}: cannot be run: {error}"
             continue
-        yield f"{model.name}: {rows} rows to predict, {todo} to explain with {attribution}; the others are known"
+        seconds += todo.seconds
+        yield f"{model.name}: {todo}"
+    yield f"in all about {minutes(seconds)}"
 
 
-def ood_accuracy(subject: Subject, ood: OODSet, progress: Progress) -> float:
-    """A model's accuracy on all rows of the set, a fraction: as its suite states it for these very rows, or measured.
+def unknown(model: Model, ood: OODSet) -> Sequence[Example]:
+    """The examples that have to be predicted for a model's accuracy on a set: none where its suite states it."""
+    return () if ood.fingerprint in model.ood_accuracy else ood.examples
+
+
+def accuracy_on(ood: OODSet, subject: Subject, progress: Progress) -> float:
+    """A model's accuracy on all rows of a set, a fraction: as its suite states it for these very rows, or measured.
 
     Raises:
         ModelError: the model cannot be loaded or run.
@@ -279,6 +327,23 @@ def ood_accuracy(subject: Subject, ood: OODSet, progress: Progress) -> float:
     stated = subject.model.ood_accuracy.get(ood.fingerprint)
     if stated is not None:
         return stated
-    with progress(f"{subject.model.name}: accuracy", len(ood.examples)) as advance:
+    with progress(f"{subject.model.name}: accuracy on {ood.name}", len(ood.examples)) as advance:
         rows = subject.rows(ood.examples, "none", Settings(), advance)
     return sum(row.predicted == example.label for row, example in zip(rows, ood.examples, strict=True)) / len(rows)
+
+
+def below_chance(in_domain: Mapping[str, float], classes: int) -> Iterator[str]:
+    """Warn of models that do worse at home than guessing does: their labels are probably mapped wrongly.
+
+    Args:
+        in_domain: model -> accuracy, a fraction.
+        classes: C.
+
+    Example:
+        >>> list(below_chance({"a": 0.84, "b": 0.16}, 2))
+        ['b is right on only 16.0 % of the in-domain rows, chance is 50.0 %: are its labels mapped wrongly (`--label-map`)?']
+    """
+    for name, accuracy in in_domain.items():
+        if accuracy < 1 / classes:
+            right = f"{name} is right on only {100 * accuracy:.1f} % of the in-domain rows"
+            yield f"{right}, chance is {100 / classes:.1f} %: are its labels mapped wrongly (`--label-map`)?"

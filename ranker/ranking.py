@@ -71,6 +71,7 @@ class ModelResult:
         rank: 1 for the best; by OOD accuracy, in a decision by the chosen method. Equal models share the better rank.
         scores: method -> mean score over the population, in the method's own unit.
         expected_rank: method -> the rank it gives the model, averaged over draws.
+        in_domain_accuracy: on rows of the domain that it was trained for, a fraction; None where it is not known.
     """
 
     name: str
@@ -79,6 +80,7 @@ class ModelResult:
     rank: int
     scores: Mapping[str, float | None] = field(default_factory=dict)
     expected_rank: Mapping[str, float] = field(default_factory=dict)
+    in_domain_accuracy: float | None = None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """TOML files as frozen records: every key and the type of every value is checked, and what is wrong is named.
 
-A record is a frozen dataclass, and its annotations are the schema: `str`, `bool`, `int`, `float`, ``tuple[X, ...]``,
-``Mapping[str, X]``, another record, and any of these ``| None``. Other annotations are taken as they come.
+A record is a frozen dataclass, and its annotations are the schema: `str`, `bool`, `int`, `float`, ``Literal[...]``,
+``tuple[X, ...]``, ``Mapping[str, X]``, another record, and any of these ``| None``. Other annotations are taken as they
+come.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from types import MappingProxyType, NoneType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from ranker.errors import DataError, UnknownName
 
@@ -118,6 +119,8 @@ def _typed(value: Any, hint: Any, key: str, name: str) -> Any:
         return MappingProxyType({k: _typed(row, parts[1], f"{k}` in `{key}", f"{name}.{k}") for k, row in rows})
     if is_dataclass(hint) and isinstance(hint, type) and not isinstance(value, hint):
         return record(hint, value, name)
+    if kind is Literal and value not in parts:
+        raise ValueError(f"`{key}` must be one of {', '.join(map(str, parts))} (got {value!r})")
     if hint is float and type(value) is int:
         return float(value)
     if hint in PLAIN and type(value) is not hint:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from factors.registry import Factor
-from factors.types import Attributions, Example, Floats
+from factors.types import Attributions, Example, Floats, Norm
+from ranker import engine
+from ranker.errors import UsageError
 
 if TYPE_CHECKING:
     from ranker.ood import Task
@@ -78,6 +80,7 @@ def score_model(
     factors: Sequence[Factor],
     task: Task,
     target: Target = "declared",
+    norm: Norm = "raw",
 ) -> ModelScores:
     """Apply every factor to one model's attributions on every example.
 
@@ -89,10 +92,12 @@ def score_model(
         factors: (F,) what to measure.
         task: tells which label the heuristic predicts and which the evidence speaks for.
         target: "declared", or one rule that overrides what every attribution factor declares.
+        norm: what each example's attributions are divided by before the factors see them.
     """
     values = np.full((len(factors), len(examples)), np.nan)
     undefined: dict[str, dict[str, set[int]]] = {}
-    for n, (row, example) in enumerate(zip(rows, examples, strict=True)):
+    for n, (given, example) in enumerate(zip(rows, examples, strict=True)):
+        row = given.normalised(norm)
         for f, factor in enumerate(factors):
             explains = factor.explains if target == "declared" or factor.kind == "baseline" else target
             reason = "undefined"
@@ -180,3 +185,43 @@ def applicable(
         else:
             kept.append(factor)
     return kept, left_out
+
+
+def check(table: ScoreTable, probe: int, ood: str) -> None:
+    """Refuse a K that does not fit the examples, and a single model.
+
+    Raises:
+        UsageError: either.
+    """
+    if len(table.models) < 2:
+        raise UsageError(f"a ranking needs at least two models (got {len(table.models)}); name more with `--models`")
+    if not 1 <= probe <= len(table.examples):
+        size = f"the size of {ood}" if ood else "the number of examples"
+        raise UsageError(f"`--probe` must be between 1 and {len(table.examples)}, {size} (got {probe})")
+
+
+def turned(table: ScoreTable) -> Floats:
+    """(M, F, N) the scores, signed so that higher is better."""
+    signs = np.array([1.0 if method.higher_is_better else -1.0 for method in table.methods])
+    return np.asarray(table.values * signs[:, None])
+
+
+def averages(table: ScoreTable, size: int | None = None) -> list[dict[str, float | None]]:
+    """Average each model's scores by each method, in the method's own unit, over what is defined for all models.
+
+    Args:
+        table: the scores.
+        size: over the first so many examples; None for all.
+
+    Returns:
+        (M,) method -> mean, None where it is defined on no example.
+    """
+    values = table.values[:, :, :size]
+    usable = engine.defined(values)
+    return [
+        {
+            method.name: float(values[m, f, usable[f]].mean()) if usable[f].any() else None
+            for f, method in enumerate(table.methods)
+        }
+        for m in range(len(table.models))
+    ]

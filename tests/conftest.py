@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import string
 from collections.abc import Callable
 from pathlib import Path
@@ -99,7 +100,8 @@ def make_tokenizer(kind: str, form: str = "bert"):
     ids = [(token, tokenizer.token_to_id(token)) for token in special]
     tokenizer.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=ids)
     inputs = ["input_ids", "attention_mask"] + ["token_type_ids"] * (":1" in pair)
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_input_names=inputs, **SPECIAL)
+    side = "left" if form == "xlnet" else "right"  # away from the token that the classifier reads
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_input_names=inputs, padding_side=side, **SPECIAL)
 
 
 def make_checkpoint(
@@ -134,6 +136,14 @@ def make_checkpoint(
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program sets up logging for its whole process, which in the tests goes on: put it back after each."""
+    logger = logging.getLogger("ranker")
+    for name in ("handlers", "level", "propagate"):
+        monkeypatch.setattr(logger, name, getattr(logger, name))
 
 
 @pytest.fixture(scope="session")

@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from factors.types import Attributions, Example, Ints
 from ranker.backends.trees import Tree, evaluations, flat_tree, words_tree
-from ranker.errors import look_up
+from ranker.errors import UsageError, look_up
+from ranker.records import record
 
 if TYPE_CHECKING:
     from ranker.classifiers import Classifier
 
 Advance = Callable[[int], object]
 """Told how many more examples are done."""
+
+FIRST = ((0.0, 0.2), (0.2, 0.5), (0.5, 1.0))
+"""The stretches that IG cuts a path into at first: shorter near the baseline, where most models bend most."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,10 @@ class Settings:
         """Say whether a row's own measure of error is within the tolerance."""
         return True
 
+    def passes(self, segment: Ints, word: Ints) -> int:
+        """Forward passes for an example, at first, given the (T,) segment and word of its tokens."""
+        return 1
+
 
 @dataclass(frozen=True)
 class IGSettings(Settings):
@@ -43,8 +51,9 @@ class IGSettings(Settings):
         output: what is attributed: the margin (log-odds of the class), its logit, or its probability.
         baseline: what the path starts from, at every position: the embedding of the mask or padding token, or zero.
         rule: the quadrature, in captum's names.
-        steps: points on the path at first.
-        max_steps: points on the path at most; they are doubled while the completeness gap is over the tolerance.
+        steps: points on each stretch of the path: three stretches at first, or one where `max_steps` has no room for
+            three; a stretch is cut in halves while its completeness gap is over a fifth of the tolerance.
+        max_steps: points an example at most, those of stretches that were cut included.
         tolerance: the completeness gap that is small enough, as a fraction of the sum of absolute scores.
     """
 
@@ -55,13 +64,28 @@ class IGSettings(Settings):
     output: Literal["margin", "logit", "probability"] = "margin"
     baseline: Literal["mask", "pad", "zero"] = "mask"
     rule: Literal["gausslegendre", "riemann_middle"] = "gausslegendre"
-    steps: int = 20
+    steps: int = 5
     max_steps: int = 320
     tolerance: float = 0.01
 
     def accepts(self, row: Attributions) -> bool:
         """The completeness gap is a small part of what was distributed."""
         return bool(abs(row.residual) <= self.tolerance * abs(row.scores).sum())
+
+    @property
+    def stretches(self) -> tuple[tuple[float, float], ...]:
+        """The stretches of a path at first, from the baseline (0) to the input (1).
+
+        Example:
+            >>> IGSettings().stretches, IGSettings(steps=50, max_steps=50).stretches
+            (((0.0, 0.2), (0.2, 0.5), (0.5, 1.0)), ((0.0, 1.0),))
+        """
+        return FIRST if len(FIRST) * self.steps <= self.max_steps else ((0.0, 1.0),)
+
+    def passes(self, segment: Ints, word: Ints) -> int:
+        """One for each point and one back, for five stretches on average as measured, and one for each end."""
+        stretches = 5 if self.stretches == FIRST else 1
+        return stretches * (2 * self.steps + 1) + 1
 
 
 @dataclass(frozen=True)
@@ -100,6 +124,10 @@ class SHAPSettings(Settings):
         """The tree was walked to its leaves, and the scores add up to what was to be distributed."""
         return not self.truncated(row) and bool(abs(row.residual) <= self.tolerance * max(1.0, abs(row.scores).sum()))
 
+    def passes(self, segment: Ints, word: Ints) -> int:
+        """The tree's evaluations, as far as the budget goes."""
+        return min(evaluations(self.tree_of(segment, word)), self.max_evaluations)
+
 
 @dataclass(frozen=True)
 class LIMESettings(Settings):
@@ -132,9 +160,47 @@ class LIMESettings(Settings):
         """The regression explains enough of the model's answers."""
         return bool(row.residual <= self.tolerance)
 
+    def passes(self, segment: Ints, word: Ints) -> int:
+        """One for each sample."""
+        return self.samples
+
 
 SETTINGS: dict[str, type[Settings]] = {"none": Settings, "ig": IGSettings, "shap": SHAPSettings, "lime": LIMESettings}
 """Every backend's settings, by its name; they name the function that does the work."""
+
+
+def named(text: str) -> tuple[str, Settings]:
+    """A backend and its settings, as one writes them in a line.
+
+    Args:
+        text: a backend's name, with those of its settings that are to differ: "ig:steps=50,baseline=pad".
+
+    Raises:
+        UnknownName: no such backend, or no such setting.
+        UsageError: a value that cannot be.
+
+    Example:
+        >>> named("shap:max_evaluations=200")[1].max_evaluations
+        200
+    """
+    name, _, given = text.partition(":")
+    name = name.strip().casefold()
+    kind = look_up("attribution backend", name, SETTINGS)
+    pairs = [part.partition("=") for part in given.split(",") if part]
+    try:
+        return name, record(kind, {key.strip(): _value(value.strip()) for key, _, value in pairs}, whole=f"`{name}`")
+    except ValueError as error:
+        raise UsageError(f"`--attribution {text}`: {error}") from error
+
+
+def _value(text: str) -> str | int | float:
+    """A number where the text is one."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
 
 
 def attribute(

@@ -1,33 +1,61 @@
-"""Integrated gradients, by captum, over word embeddings; many examples at once, and as many steps as each needs.
+"""Integrated gradients, by captum, over word embeddings; many examples at once, and points where they are needed.
 
     score_t = sum_d (x_td - b_td) * integral_0^1 df(b + a (x - b)) / dx_td da
 
 x (T, D) are the example's word embeddings, b (T, D) the baseline's, f the explained output. Completeness: the scores
 add up to f(x) - f(b); by how much they do not is the gap, which is stored.
 
+The integral is the sum of those over stretches of the path, and each of them is an integrated gradient too: from the
+stretch's start as the baseline to its end as the input. So each stretch has a gap of its own, which says where on the
+path more points are needed. That is near the baseline mostly, so the first stretches are shorter there.
+
 Source: Sundararajan, Taly, Yan 2017, "Axiomatic Attribution for Deep Networks"; Kokhlikyan et al. 2020, "Captum".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import torch
 from captum.attr import IntegratedGradients
 
-from factors.types import Attributions, Example
+from factors.types import Attributions, Example, Floats
 from ranker.align import Encoding
 from ranker.backends import IGSettings
-from ranker.batching import in_batches, stack, windows
+from ranker.batching import WINDOW, in_batches, stack, windows
 from ranker.classifiers import explained, softmax
 from ranker.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from ranker.classifiers import Classifier
 
-READ_AHEAD = 16
-"""Batches that are read ahead, for examples of one length to be found."""
+SHARE = 0.2
+"""A stretch's share of the tolerance."""
+
+
+class Stretch(NamedTuple):
+    """A part of one example's path.
+
+    Attributes:
+        example: its number.
+        start, end: between 0, the baseline, and 1, the input.
+    """
+
+    example: int
+    start: float
+    end: float
+
+    def halves(self) -> tuple[Stretch, Stretch]:
+        """Both halves.
+
+        Example:
+            >>> Stretch(7, 0.5, 1.0).halves()
+            (Stretch(example=7, start=0.5, end=0.75), Stretch(example=7, start=0.75, end=1.0))
+        """
+        middle = (self.start + self.end) / 2
+        return self._replace(end=middle), self._replace(start=middle)
 
 
 def attribute(
@@ -56,8 +84,8 @@ def attribute(
     """
     _validate(settings, len(classifier.groups))
     start = baseline(classifier, settings)
-    limit = READ_AHEAD * classifier.token_budget
-    for window in windows(classifier.encodings(examples), lambda encoding: len(encoding) * settings.steps, limit):
+    limit, points = WINDOW * classifier.token_budget, len(settings.stretches) * settings.steps
+    for window in windows(classifier.encodings(examples), lambda encoding: len(encoding) * points, limit):
         yield from _attribute(classifier, window, start, settings, progress)
 
 
@@ -82,52 +110,85 @@ def _attribute(
     start: torch.Tensor,
     settings: IGSettings,
     progress: Callable[[int], object],
-) -> list[Attributions]:
-    """Rows of some examples: all of them with few steps, and with twice as many those that need them."""
+) -> Iterator[Attributions]:
+    """Rows of some examples: every path in its first stretches, then the halves of those whose gap is too large."""
 
     def output(embeddings: torch.Tensor, type_ids: torch.Tensor | None) -> torch.Tensor:
         return explained(classifier.from_embeddings(embeddings, type_ids), settings.target, settings.output)
 
     gradients = IntegratedGradients(output)
-    done: dict[int, Attributions] = {}
-    change: dict[int, float] = {}  # f(x) - f(b)
-    pending, steps = list(range(len(encodings))), settings.steps
+    values: dict[tuple[int, float], float] = {}  # f at ends of stretches
+    probs: dict[int, Floats] = {}
+    parts: list[dict[Stretch, Floats]] = [{} for _ in encodings]  # of each example, what its stretches give its tokens
 
-    def run(places: Sequence[int], budget: int) -> None:
-        numbers = [pending[place] for place in places]
+    def points(numbers: Sequence[int], places: Sequence[float]) -> tuple[torch.Tensor, torch.Tensor | None]:
         batch = stack([classifier.row(encodings[i]) for i in numbers], classifier.device)
-        x = classifier.embed(batch.ids).float()  # (R, T, D)
-        b = start.expand_as(x)
-        if steps == settings.steps:
-            with torch.no_grad():
-                logits = classifier.from_embeddings(x, batch.type_ids)
-                differences = explained(logits, settings.target, settings.output) - output(b, batch.type_ids)
-            change.update(zip(numbers, differences.tolist(), strict=True))
-            for i, probs in zip(numbers, softmax(logits.double().cpu().numpy()), strict=True):
-                done[i] = Attributions(probs, settings.target, method="ig")
-        at_once = max(len(numbers), budget // x.shape[1])
+        weights = torch.tensor(places, device=classifier.device)[:, None, None]
+        return torch.lerp(start, classifier.embed(batch.ids).float(), weights), batch.type_ids  # (R, T, D)
+
+    def evaluate(chosen: Sequence[int], budget: int) -> None:
+        ends = [unknown[i] for i in chosen]
+        with torch.inference_mode():
+            logits = classifier.from_embeddings(*points(*zip(*ends, strict=True)))
+            values.update(zip(ends, explained(logits, settings.target, settings.output).tolist(), strict=True))
+        for (i, place), row in zip(ends, softmax(logits.double().cpu().numpy()), strict=True):
+            if place == 1:
+                probs[i] = row
+
+    def integrate(chosen: Sequence[int], budget: int) -> None:
+        stretches = [pending[i] for i in chosen]
+        numbers, starts, ends = zip(*stretches, strict=True)
+        x, type_ids = points(numbers, ends)
+        at_once = max(len(stretches), budget // x.shape[1])
         scores = gradients.attribute(
             x,
-            baselines=b,
-            additional_forward_args=(batch.type_ids,),
-            n_steps=steps,
+            baselines=points(numbers, starts)[0],
+            additional_forward_args=(type_ids,),
+            n_steps=settings.steps,
             method=settings.rule,
-            internal_batch_size=at_once if at_once < steps * len(numbers) else None,
+            internal_batch_size=at_once if at_once < settings.steps * len(stretches) else None,
         )
-        for i, row in zip(numbers, scores.detach().double().sum(dim=-1).cpu().numpy(), strict=True):
-            e = encodings[i]
-            gap = float(row.sum() - change[i])
-            done[i] = Attributions(
-                done[i].probs, settings.target, e.tokens, e.segment, e.word, e.offsets, row, "ig", gap, steps
-            )  # fmt: skip
+        for stretch, row in zip(stretches, scores.detach().double().sum(dim=-1).cpu().numpy(), strict=True):
+            parts[stretch.example][stretch] = row
 
+    efforts, budget = [0] * len(encodings), classifier.token_budget
+    pending = [Stretch(i, *ends) for i in range(len(encodings)) for ends in settings.stretches]
     while pending:
-        in_batches([len(encodings[i]) for i in pending], classifier.token_budget, run, cost=steps)
-        steps *= 2
-        rough = [i for i in pending if steps <= settings.max_steps and not settings.accepts(done[i])]
-        progress(len(pending) - len(rough))
-        pending = rough
-    return [done[i] for i in range(len(encodings))]
+        unknown = sorted({(s.example, place) for s in pending for place in s[1:]} - values.keys())
+        budget = in_batches([len(encodings[i]) for i, _ in unknown], budget, evaluate)
+        budget = in_batches([len(encodings[s.example]) for s in pending], budget, integrate, cost=settings.steps)
+        for s in pending:
+            efforts[s.example] += settings.steps
+        examples, pending = sorted({s.example for s in pending}), []
+        for i in examples:
+            cut = too_rough(parts[i], values, settings, settings.max_steps - efforts[i])
+            for stretch in cut:
+                del parts[i][stretch]
+                pending += stretch.halves()
+            progress(int(not cut))
+    for i, e in enumerate(encodings):
+        scores = sum(parts[i].values(), np.zeros(len(e)))
+        gap = float(scores.sum() - (values[i, 1.0] - values[i, 0.0]))
+        yield Attributions(
+            probs[i], settings.target, e.tokens, e.segment, e.word, e.offsets, scores, "ig", gap, efforts[i]
+        )  # fmt: skip
+
+
+def too_rough(
+    parts: Mapping[Stretch, Floats], values: Mapping[tuple[int, float], float], settings: IGSettings, left: int
+) -> list[Stretch]:
+    """The stretches of one example whose gap is too large, the widest first, as many as there are points for.
+
+    Args:
+        parts: what each stretch gives the tokens.
+        values: the explained output, by the example and the place on its path.
+        settings: see there.
+        left: how many points there may still be.
+    """
+    allowed = SHARE * settings.tolerance * abs(sum(parts.values(), np.zeros(1))).sum()
+    gaps = {s: abs(row.sum() - (values[s.example, s.end] - values[s.example, s.start])) for s, row in parts.items()}
+    rough = sorted((s for s in parts if gaps[s] > allowed), key=gaps.__getitem__, reverse=True)
+    return rough[: left // (2 * settings.steps)]
 
 
 def _validate(settings: IGSettings, classes: int) -> None:

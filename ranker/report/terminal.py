@@ -92,9 +92,10 @@ def decision_notes(decision: Decision) -> Iterator[str]:
 
 def models(ranking: Ranking) -> Table:
     """The models by their true rank."""
-    table = _table("rank", "model", "family", "OOD accuracy")
+    table = _table("rank", "model", "family", "in-domain accuracy", "OOD accuracy")
     for model in ranking.models:
-        table.add_row(str(model.rank), Text(model.name), Text(model.family), percent(model.ood_accuracy))
+        accuracies = percent(model.in_domain_accuracy), percent(model.ood_accuracy)
+        table.add_row(str(model.rank), Text(model.name), Text(model.family), *accuracies)
     return table
 
 

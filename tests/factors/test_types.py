@@ -55,3 +55,13 @@ def test_a_word_that_the_model_did_not_see_has_no_score():
     word, scores = np.array([0, 2]), np.array([1.0, 2.0])
     row = Attributions(np.array([0.5, 0.5]), 0, ("a", "b"), np.zeros(2, int), word, np.zeros((2, 2), int), scores)
     assert np.array_equal(row.word_scores, [1.0, np.nan, 2.0], equal_nan=True)
+
+
+@pytest.mark.parametrize(("norm", "scores"), [("raw", [1.0, -3.0]), ("l1", [0.25, -0.75]), ("max", [1 / 3, -1.0])])
+def test_scores_are_divided_by_a_norm(norm, scores):
+    """Signs stay, and scores that are all zero stay as they are."""
+    spread = (np.zeros(2, int), np.zeros(2, int), np.zeros((2, 2), int))
+    row = Attributions(np.array([0.5, 0.5]), 0, ("a", "b"), *spread, np.array([1.0, -3.0]))
+    assert row.normalised(norm).scores.tolist() == pytest.approx(scores)
+    nothing = dataclasses.replace(row, scores=np.zeros(2))
+    assert nothing.normalised(norm).scores.tolist() == [0.0, 0.0]

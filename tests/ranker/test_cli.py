@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from experiments.generate import sample
 from ranker import backends, suites
 from ranker.cli import main
 
-QUICK = ("--limit", "12", "--quiet")
+QUICK = ("--limit", "12", "--attribution", "ig:steps=4,max_steps=4", "--quiet")
 MINI = suites.embedded()["hans-sub-mini"]
 
 
@@ -207,7 +209,7 @@ def test_labels_that_cannot_be_mapped(run, tmp_path):
     assert "red" in err
     assert "--label-map" in err
     mapping = '{"0": "non-entailment", "1": "entailment"}'
-    copies = [tmp_path / "unnamed", few_models(2)[1]]
+    copies = [tmp_path / "unnamed", few_models(8)[7]]
     assert run("--ood", "hans-sub", *QUICK, "--models", *copies, "--label-map", mapping)[0] == 0
 
 
@@ -245,11 +247,51 @@ def test_lists_name_what_there_is(run):
 
 
 def test_a_dry_run_says_what_is_missing(run):
-    """`--dry-run` counts the rows that would be computed, and computes none."""
-    first = run("--ood", "hans-sub", *QUICK, "--dry-run")[1]
-    assert "12 to explain" in first
-    run("--ood", "hans-sub", *QUICK)
-    assert " 0 to explain" in run("--ood", "hans-sub", *QUICK, "--dry-run")[1]
+    """`--dry-run` counts the passes that would be made and says how long they take; it keeps nothing."""
+    models = (few_models(1)[0], few_models(8)[7])
+    command = ("--ood", "hans-sub", *QUICK, "--models", *models, "--attribution", "lime:samples=20")
+    for _ in range(2):
+        first = run(*command, "--dry-run")[1].splitlines()
+        assert first[0] == "models on hans-sub: 2 models, 12 rows, 12 to explain with lime"
+        assert "untouched: 12 rows to predict, 12 to explain: 252 forward passes at " in first[1]
+        assert first[-1].startswith("in all about ")
+    run(*command)
+    assert "untouched: all is known" in run(*command, "--dry-run")[1]
+
+
+def test_settings_of_a_backend(run):
+    """Settings stand behind the backend's name, go into the provenance, and are checked."""
+    models = (few_models(1)[0], few_models(8)[7])
+    command = ("--ood", "hans-sub", *QUICK, "--models", *models, "--format", "json")
+    answer = json.loads(run(*command, "--attribution", "IG:steps=4,baseline=pad", "--normalise", "l1")[1])
+    assert answer["attribution"] == "ig"
+    assert answer["provenance"]["norm"] == "l1"
+    assert (answer["provenance"]["settings"]["steps"], answer["provenance"]["settings"]["baseline"]) == (4, "pad")
+    for given, message in (
+        ("ig:stepz=4", "there is no key of `ig` 'stepz'; did you mean steps?"),
+        ("ig:steps=many", "`--attribution ig:steps=many`: `steps` must be a whole number (got 'many')"),
+        ("ig:baseline=zeros", "`baseline` must be one of mask, pad, zero (got 'zeros')"),
+    ):
+        status, _, err = run(*command, "--attribution", given)
+        assert status == 2
+        assert message in one_line(err)
+
+
+def test_a_model_below_chance_at_home_is_pointed_out(run, tmp_path):
+    """Labels mapped the wrong way round show on in-domain rows, before anyone trusts the rank."""
+    models = [*few_models(2), tmp_path / "wrong"]
+    shutil.copytree(few_models(1)[0], models[2])
+    config = json.loads((models[2] / "config.json").read_text())
+    config["id2label"] = {"0": "entailment", "1": "non-entailment"}
+    (models[2] / "config.json").write_text(json.dumps(config))
+    home = tmp_path / "home.jsonl.gz"
+    home.write_bytes(sample("nli", 60, ["non-entailment", "entailment"]))
+    command = ("--ood", "hans-sub", "--limit", "30", "--models", *models, "--attribution", "none")
+    status, out, err = run(*command, "--in-domain", home)
+    assert status == 0
+    assert re.search("- wrong is right on only .* % of the in-domain rows, chance is 50.0 %", out)
+    assert "wrong is right on only" in err
+    assert "untouched is right on only" not in out
 
 
 def test_options_from_a_file(run, tmp_path):

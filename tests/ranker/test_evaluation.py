@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from factors import BUILTIN
 from factors.registry import Factor
@@ -40,16 +42,40 @@ def suite(seed=0, models=5, examples=200):
 
 
 @pytest.mark.parametrize("draws", ["exact", 300])
-def test_the_truth_its_negative_and_a_constant(draws):
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(st.integers(0, 100), min_size=2, max_size=5).filter(lambda hits: len(set(hits)) > 1), st.integers(1, 12)
+)
+def test_the_truth_its_negative_and_a_constant(draws, hits, probe):
     """A method that scores the true accuracy is right in all draws, its negative in none, a constant in half."""
-    accuracy = np.array([0.6, 0.9, 0.7, 0.8])
-    truth = np.tile(accuracy[:, None], (1, 50))
+    accuracy = np.array(hits) / 100
+    truth = np.tile(accuracy[:, None], (1, 12))
     made = table(np.stack([truth, -truth, 0 * truth], axis=1), ["TRUTH", "NEGATIVE", "CONSTANT"], accuracy)
-    found = evaluate(made, draws=draws)
+    found = evaluate(made, draws=draws, probe=probe, curve=(2, 7))
     by_name = {method.name: method for method in found.methods}
     assert [by_name[name].few_shot_accuracy for name in ("TRUTH", "NEGATIVE", "CONSTANT", "RANDOM")] == [1, 0, 0.5, 0.5]
-    assert by_name["TRUTH"].curve == dict.fromkeys((1, 2, 3, 5, 10, 20, 50), 1.0)
+    assert by_name["TRUTH"].curve == {2: 1.0, 7: 1.0}
     assert any("CONSTANT ties all models" in note for note in found.notes)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 999), st.integers(1, 8), st.randoms(use_true_random=False))
+def test_neither_order_nor_other_models_change_a_pair(seed, probe, random):
+    """Examples and models in another order, or a model less: every other number of a pair stays, to 1e-9."""
+    made = suite(seed, models=4, examples=30)
+    models, examples = random.sample(range(4), 3), random.sample(range(30), 30)
+    part = ScoreTable(
+        tuple(made.models[m] for m in models),
+        made.methods,
+        tuple(made.examples[n] for n in examples),
+        made.values[models][:, :, examples],
+        tuple(made.labels[n] for n in examples),
+        made.ood_accuracy[models],
+    )
+    whole = {(p.a, p.b, p.method): p.accuracy for p in evaluate(made, probe=probe, curve=()).pair_results}
+    for pair in evaluate(part, probe=probe, curve=()).pair_results:
+        if pair.method != "ACC+TIES":  # drawn
+            assert pair.accuracy == pytest.approx(whole[pair.a, pair.b, pair.method], abs=1e-9)
 
 
 def test_exact_and_drawn_agree():
@@ -161,7 +187,7 @@ def test_guess_is_half_right_whoever_is_preferred():
 
 def test_the_learning_curve_rises_with_the_probe():
     """More examples rank better, and the curve passes through the reported accuracy at K."""
-    found = evaluate(suite(), designed="INDEX-DIFF", probe=5)
+    found = evaluate(suite(models=4, examples=100), designed="INDEX-DIFF", probe=5)
     for name in ("ACC", "NLL", "ACC+TIES", "ACC+FACTOR"):
         curve = found.method(name).curve
         assert list(curve) == [1, 2, 3, 5, 10, 20, 50]
@@ -211,7 +237,17 @@ def test_pairs_without_an_exact_probability_are_drawn_and_counted():
     found = evaluate(table(values, ["X"], [0.9, 0.8]), curve=())
     drawn = evaluate(table(values, ["X"], [0.9, 0.8]), draws=20_000, curve=())
     assert found.method("X").few_shot_accuracy == drawn.method("X").few_shot_accuracy
-    assert any("1 of 1 pairs are from 20000 draws" in note for note in found.notes)
+    assert any("of 1 pairs X 1." in note for note in found.notes)
+
+
+def test_all_methods_with_drawn_pairs_share_one_note():
+    """One sentence says it for every method, with the number of pairs of each."""
+    rng = np.random.default_rng(5)
+    fine = rng.integers(0, 2, (3, 300)) + 1e-7 * rng.normal(size=(3, 300))
+    fine[1] += rng.normal(size=300)  # this model's pairs have no such structure
+    made = table(np.stack([fine, rng.normal(size=(3, 300)), fine], axis=1), ["X", "Y", "Z"], [0.9, 0.8, 0.7])
+    notes = [note for note in evaluate(made, curve=()).notes if "draws" in note]
+    assert notes == ["From 20000 draws, as no grid is fine enough to be exact: of 3 pairs X 1, Z 1."]
 
 
 def test_holes_are_counted_and_a_method_without_examples_is_a_coin():

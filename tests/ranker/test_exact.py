@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranker import engine, exact
+from ranker import engine, exact, rank
+from ranker.score import turned
 
 
 def by_listing(difference, size):
@@ -43,7 +44,14 @@ KINDS = {
     "two scales": lambda rng, n: 1e-6 * rng.normal(3, 1, n) + rng.integers(-1, 2, n) * (rng.random(n) < 0.2),
     "log losses": lambda rng, n: np.logaddexp(0, rng.normal(-3, 4, n)) - np.logaddexp(0, rng.normal(-3.3, 4, n)),
     "probabilities": lambda rng, n: rng.beta(0.3, 0.3, n) - rng.beta(0.3, 0.4, n),
+    "log losses of sure models": lambda rng, n: np.subtract(*np.logaddexp(0, rng.normal([[-8.5], [-8]], 4, (2, n)))),
+    "probabilities of sure models": lambda rng, n: np.subtract(
+        *(1 / (1 + np.exp(rng.normal([[-8.5], [-8]], 4, (2, n)))))
+    ),
 }
+
+SATURATED = ("log losses of sure models", "probabilities of sure models")
+"""Scores of models that are sure of nearly everything: differences from 1e-9 to 10."""
 
 FINE = ("an outlier", "near whole numbers", "two scales", "log losses")
 """Kinds with a structure that may be finer than any grid."""
@@ -60,16 +68,25 @@ def test_accuracy_is_the_trinomial_probability(difference, size):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("examples", "size"), [(1, 3), (600, 1), (600, 2), (100, 3), (200, 4), (60, 6), (12, 10)])
-def test_all_kinds_of_scores_agree_with_the_list_of_all_probes(kind, examples, size, monkeypatch):
+@pytest.mark.parametrize(
+    ("examples", "size", "repeats", "worth"),
+    [
+        *((examples, size, 2, 2**17) for examples, size in [(1, 3), (600, 1), (600, 2), (100, 3), (40, 6), (12, 10)]),
+        *(
+            pytest.param(examples, size, 10, exact.WORTH, marks=pytest.mark.slow)
+            for examples, size in [(100, 3), (300, 3), (100, 4), (200, 4), (60, 6), (25, 8), (12, 10)]
+        ),
+    ],
+)
+def test_all_kinds_of_scores_agree_with_the_list_of_all_probes(kind, examples, size, repeats, worth, monkeypatch):
     """The grid is off by less than the stated bound, or says that it cannot tell; it is never silently wrong."""
     monkeypatch.setattr(exact, "LISTED", 0)  # the grid alone
     rng = np.random.default_rng(examples + size)
-    for _ in range(3):
+    for _ in range(repeats):
         difference = KINDS[kind](rng, examples)
-        found = exact.probabilities(two_models(difference), size).item()
+        found = exact.probabilities(two_models(difference), size, worth).item()
         if np.isnan(found):
-            assert examples <= 100 or kind in FINE
+            assert examples <= 100 or kind in FINE or kind in SATURATED
         else:
             assert found == pytest.approx(by_sorted_halves(difference, size), abs=exact.ERROR)
 
@@ -115,6 +132,43 @@ def test_exact_and_drawn_agree_within_the_noise_of_draws():
     z = (found - drawn) / np.sqrt(found * (1 - found) / 200_000)
     assert np.sqrt((z**2).mean()) == pytest.approx(1.0, abs=0.4)
     assert np.abs(z).max() < 4
+
+
+@pytest.mark.slow
+def test_exact_and_drawn_agree_on_the_embedded_suite():
+    """So do those of a real table: eight saturated models, all methods that need no attribution, every pair exact."""
+    table = rank(["hans-sub-mini"], "hans-sub", attribution="none", draws=1).table
+    values = turned(table)
+    found = exact.probabilities(values, 10)
+    assert not np.isnan(found).any()
+    drawn = engine.simulate(values, engine.draws(np.random.default_rng(0), 600, 10, 200_000), np.ones(28, bool)).beats
+    error = np.sqrt(np.maximum(found * (1 - found), 1e-9) / 200_000)
+    assert (np.abs(found - drawn) < 4 * error + exact.ERROR).all()
+
+
+def test_sure_models_are_exact_too():
+    """With K = 10, differences from 1e-9 to 10 need the finest grids, and agree with 200,000 draws."""
+    rng = np.random.default_rng(3)
+    for kind in SATURATED:
+        values = two_models(KINDS[kind](rng, 600))
+        found = exact.probabilities(values, 10).item()
+        drawn = engine.simulate(values, engine.draws(rng, 600, 10, 200_000), np.array([True])).beats.item()
+        assert found == pytest.approx(drawn, abs=4 * np.sqrt(0.25 / 200_000))
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_sums_that_cancel_are_ties(size):
+    """Differences without a common step that cancel to zero count one half, also where sums are listed."""
+    difference = np.array([0.1, -0.1, 2**0.5, -(2**0.5), 0.3, -0.2])
+    found = exact.probabilities(two_models(difference), size).item()
+    assert found == pytest.approx(by_listing(difference, size), abs=1e-9)
+
+
+def test_what_is_too_much_work_is_left_to_draws():
+    """Neither grids nor lists grow without end: where both would, the probability is nan."""
+    values = two_models(KINDS["two scales"](np.random.default_rng(1), 600))
+    assert np.isnan(exact.probabilities(values, 10, worth=2**16)).all()
+    assert not np.isnan(exact.probabilities(values, 2, worth=2**16)).any()
 
 
 def test_a_hole_counts_for_no_model():

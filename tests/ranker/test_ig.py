@@ -8,7 +8,7 @@ from captum.attr import IntegratedGradients
 from conftest import ENCODERS, make_tokenizer
 
 from factors.types import Example
-from ranker.backends import IGSettings, attribute
+from ranker.backends import FIRST, IGSettings, attribute
 from ranker.classifiers import Classifier, explained
 from ranker.errors import ModelError, UsageError
 
@@ -125,34 +125,40 @@ def test_two_segments_are_told_apart(classifier):
     assert abs(a.probs - b.probs).max() > 1e-3
 
 
-def test_steps_double_only_where_the_gap_is_too_large(monkeypatch):
-    """An example within the tolerance is left alone; the others go on to what they need, or to the most there is."""
+def test_only_rough_stretches_are_cut(monkeypatch):
+    """Of each path, the stretches with a gap of a fifth of the tolerance or less are done once and left alone."""
     classifier = bag(bend=2.0)
-    asked = []
-    own = IntegratedGradients.attribute
+    start = classifier.embed(torch.tensor([[classifier.tokenizer.mask_token_id]]))[0, 0]
+    settings = IGSettings(steps=2, tolerance=0.02)
 
-    def attribute(self, inputs, *args, n_steps, **options):
-        asked.append((n_steps, len(inputs)))
-        return own(self, inputs, *args, n_steps=n_steps, **options)
+    def by_recursion(x):
+        """Breadth first, captum alone: (T,) scores and the points used."""
+        own = IntegratedGradients(lambda x: explained(classifier.from_embeddings(x, None), 1))
+        stretches, done, effort = list(FIRST), {}, 0
+        while stretches:
+            for a, b in stretches:
+                near, far = start + a * (x - start), start + b * (x - start)
+                row, gap = own.attribute(far, near, n_steps=2, return_convergence_delta=True)
+                done[a, b], effort = (row.sum(-1)[0].double(), abs(gap.item())), effort + 2
+            allowed = 0.02 / 5 * abs(sum(row for row, _ in done.values())).sum()
+            rough = [ends for ends, (_, gap) in done.items() if gap > allowed]
+            stretches = [half for ends in rough for half in ((ends[0], sum(ends) / 2), (sum(ends) / 2, ends[1]))]
+            done = {ends: part for ends, part in done.items() if ends not in rough}
+        return sum(row for row, _ in done.values()).numpy(), effort
 
-    monkeypatch.setattr(IntegratedGradients, "attribute", attribute)
-    settings = IGSettings(steps=1, max_steps=8, tolerance=0.02)
     rows = rows_of(classifier, settings)
-    efforts = [row.effort for row in rows]
-    assert min(efforts) < max(efforts)  # else nothing is shown
-    for steps in (1, 2, 4, 8):
-        assert sum(count for n_steps, count in asked if n_steps == steps) == sum(effort >= steps for effort in efforts)
-    for row, example in zip(rows, EXAMPLES, strict=True):
-        assert settings.accepts(row) or row.effort == 8
-        if row.effort > 1:
-            (before,) = rows_of(classifier, IGSettings(steps=row.effort // 2, max_steps=row.effort // 2), [example])
-            assert not settings.accepts(before)
+    assert len({row.effort for row in rows}) > 1  # else nothing is shown
+    for row, e in zip(rows, classifier.encode(EXAMPLES), strict=True):
+        scores, effort = by_recursion(classifier.embed(torch.tensor(e.ids)[None]))
+        np.testing.assert_allclose(row.scores, scores, atol=1e-5)
+        assert row.effort == effort
 
 
 def test_steps_never_pass_their_limit():
-    """Doubling ends before it would pass `max_steps`, even where the gap is still too large."""
-    rows = rows_of(bag(bend=20.0), IGSettings(steps=3, max_steps=10, tolerance=1e-9))
-    assert {row.effort for row in rows} == {6}
+    """Where the points left do not suffice for all rough stretches, those with the widest gaps are cut."""
+    for limit in (6, 11, 30):
+        rows = rows_of(bag(bend=20.0), IGSettings(steps=2, max_steps=limit, tolerance=1e-9))
+        assert {row.effort for row in rows} == {6 + (limit - 6) // 4 * 4}
 
 
 @pytest.mark.parametrize("budget", [1, 30, 200, 10_000])
@@ -192,7 +198,7 @@ def test_out_of_memory_on_the_way_changes_no_score(monkeypatch, needs_gradient):
 def test_progress_counts_every_example_once():
     """Examples that need more steps are told when they are done."""
     told = []
-    settings = IGSettings(steps=1, max_steps=8, tolerance=0.02)
+    settings = IGSettings(steps=1, tolerance=0.02)
     assert len(list(attribute(bag(bend=2.0), EXAMPLES, "ig", settings, told.append))) == len(EXAMPLES)
     assert sum(told) == len(EXAMPLES)
 
@@ -200,7 +206,7 @@ def test_progress_counts_every_example_once():
 @pytest.mark.parametrize("name", ENCODERS)
 def test_every_encoder_is_complete_alone_and_in_company(classifier, name):
     """On each common encoder the scores add up, and an example's neighbours do not change them."""
-    settings = IGSettings(steps=20, max_steps=80, tolerance=0.02)
+    settings = IGSettings(tolerance=0.02)
     together = rows_of(classifier(name), settings)
     for row, example in zip(together, EXAMPLES, strict=True):
         assert settings.accepts(row)

@@ -14,15 +14,19 @@ def population(rng, size):
     return np.stack([accuracy, 1 / (1 + np.exp(-1.5 * latent)), weak, strong], axis=1)
 
 
-def test_intervals_over_examples_cover():
-    """Of 95 % intervals from 600 examples, 93 to 97 % hold the accuracy in the whole domain, near 50 and near 100 %."""
+@pytest.mark.parametrize(
+    ("examples", "count"),
+    [(600, 120), *(pytest.param(examples, 600, marks=pytest.mark.slow) for examples in (60, 200, 600))],
+)
+def test_intervals_over_examples_cover(examples, count):
+    """Of 95 % intervals from N examples, 93 to 97 % hold the accuracy in the whole domain, near 50 and near 100 %."""
     rng = np.random.default_rng(0)
     domain = population(rng, 30_000)
     decided = np.ones(10, bool)
     truth = engine.simulate(domain, engine.draws(rng, 30_000, 10, 100_000), decided).beats.mean(axis=0)
     inside, inside_difference = [], []
-    for _ in range(150):
-        values = domain[:, :, rng.integers(30_000, size=600)]
+    for _ in range(count):
+        values = domain[:, :, rng.integers(30_000, size=examples)]
         estimate = exact.probabilities(values, 10).mean(axis=0)
         influence = exact.influence(values, 10, decided)
         low, high = intervals.of_accuracy(estimate, intervals.variance(influence, np.zeros(4)))
@@ -89,7 +93,7 @@ def test_intervals_over_models_cover():
     rng = np.random.default_rng(5)
     pairs = engine.pairs(8)
     inside = []
-    for _ in range(1_500):
+    for _ in range(1_000):
         parts = rng.normal(0.4, 0.1, size=(8, 1))
         accuracy = parts[pairs[:, 0]] + parts[pairs[:, 1]] + 0.05 * rng.normal(size=(28, 1))
         half = intervals.over_models(accuracy, np.ones(28, bool), 8)

@@ -44,7 +44,19 @@ def test_a_map_may_leave_out_what_the_configuration_names():
     """A partial map is completed from the configuration, before which it goes."""
     names = {0: "yes", 1: "contradiction", 2: "neutral"}
     assert reconcile(names, TASK, {"yes": "entailment"}) == ((1, 2), (0,))
-    assert reconcile(names, TASK, {"yes": "entailment", "2": "entailment"}) == ((1,), (0, 2))
+    assert reconcile(names, TASK, {"yes": "entailment", "neutral": "entailment"}) == ((1,), (0, 2))
+
+
+def test_an_index_does_not_overrule_a_name():
+    """One map serves a whole suite: a model that names its outputs otherwise is not mapped the wrong way round."""
+    names = {0: "entailment", 1: "not_entailment"}
+    with pytest.raises(LabelError) as caught:
+        reconcile(names, TASK, {"0": "non-entailment", "1": "entailment"}, model="m")
+    assert str(caught.value) == (
+        "`--label-map`: m calls its output 0 'entailment', not 'non-entailment'; "
+        "to overrule it, name the label instead of the index"
+    )
+    assert reconcile(names, TASK, {"0": "entailment", "1": "neutral"}) == ((1,), (0,))
 
 
 def test_a_partial_map_of_labels_without_names_is_not_enough():

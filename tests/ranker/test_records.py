@@ -1,6 +1,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -31,6 +31,7 @@ class Whole:
     limits: tuple[int, ...] | None = None
     switch: bool = False
     anything: Any = None
+    kind: Literal["one", "two"] = "one"
 
 
 def test_tables_become_records():
@@ -81,6 +82,7 @@ def test_mappings_cannot_be_changed():
         ({"name": "a", "named": []}, "`named` must be a table: `[named]` (got [])"),
         ({"name": "a", "named": {"x": {"size": "1"}}}, "`[named.x]`: `size` must be a whole number (got '1')"),
         ({"name": "a", "words": {"no": 0}}, "`no` in `words` must be a string (got 0)"),
+        ({"name": "a", "kind": "three"}, "`kind` must be one of one, two (got 'three')"),
         ({"name": "a", "words": {"no": ["n", 0]}}, "`no` in `words` must be a string (got 0)"),
     ],
 )

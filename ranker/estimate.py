@@ -1,0 +1,87 @@
+"""How long the work on a model will take, before it begins: what is missing, times what a pass takes here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from factors.types import Example
+from ranker.backends import Settings
+from ranker.measure import Subject
+
+SAMPLE = 32
+"""Examples that the speed is measured on."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one model has still to do.
+
+    Attributes:
+        predict: examples whose probabilities are not known.
+        explain: examples whose attributions are not known.
+        passes: forward passes for all of that; on the way back one counts as two.
+        rate: passes a second, measured; nan where there is nothing to do.
+    """
+
+    predict: int
+    explain: int
+    passes: int
+    rate: float
+
+    @property
+    def seconds(self) -> float:
+        """How long the passes will take; 0 where there are none."""
+        return self.passes / self.rate if self.passes else 0.0
+
+    def __str__(self) -> str:
+        """The estimate in a line."""
+        if not self.passes:
+            return "all is known"
+        work = f"{self.predict:,} rows to predict, {self.explain:,} to explain"
+        return f"{work}: {self.passes:,} forward passes at {self.rate:,.0f} a second, about {minutes(self.seconds)}"
+
+
+def estimate(
+    subject: Subject, examples: Sequence[Example], population: Sequence[Example], attribution: str, settings: Settings
+) -> Estimate:
+    """Count what the store lacks, and time the model on a few rows if it lacks anything.
+
+    Args:
+        subject: the model.
+        examples: those whose probabilities are wanted.
+        population: those whose attributions are wanted.
+        attribution: the backend.
+        settings: of that backend.
+
+    Raises:
+        ModelError: the model cannot be loaded or run; StoreError: the store cannot be read.
+    """
+    predict = subject.missing(examples, "none", Settings()) if examples else 0
+    explain = subject.missing(population, attribution, settings)
+    if not predict and not explain:
+        return Estimate(0, 0, 0, float("nan"))
+    every = max(len(population) // SAMPLE, 1)
+    sample = population[::every][:SAMPLE]
+    encodings = subject.classifier.encode(sample)
+    passes = float(np.mean([settings.passes(encoding.segment, encoding.word) for encoding in encodings]))
+    subject.classifier.probabilities(sample[:1])  # the first pass sets things up
+    began = time.perf_counter()
+    subject.classifier.probabilities(sample)
+    rate = len(sample) / (time.perf_counter() - began)
+    return Estimate(predict, explain, predict + round(explain * passes), rate)
+
+
+def minutes(seconds: float) -> str:
+    """A duration in the unit that suits it.
+
+    Example:
+        >>> minutes(90), minutes(7), minutes(9000)
+        ('1.5 min', '7 s', '2.5 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"

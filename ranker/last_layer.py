@@ -1,0 +1,41 @@
+"""The last layer computed only where it is read: BERT's kind classifies by the first token alone.
+
+In the last layer every token still gives a key and a value, but one query, one row of attention and one feed-forward
+pass an input do. That is 10 of the layer's 12 D^2 multiplications a token: 42 % of a network of two layers, 14 % of
+six, 7 % of twelve.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+BERTS_KIND = ("bert", "camembert", "electra", "roberta", "xlm-roberta")
+"""Encoders, by `model_type`, that are built alike and whose classifier reads the first token of the last layer."""
+
+
+def read_first_token(model: PreTrainedModel) -> None:
+    """Let the last layer of a sequence classifier of BERT's kind pass its first token on, and no other.
+
+    The logits stay as they are. Another kind of network is left as it is, and so is one whose code is not
+    transformers' own. Inputs must be without padding: attention is given no mask.
+    """
+    if model.config.model_type in BERTS_KIND and type(model).__module__.startswith("transformers."):
+        attention = model.base_model.encoder.layer[-1].attention  # type: ignore[union-attr, index]
+        attention.forward = partial(_first_token, attention)  # type: ignore[union-attr]
+
+
+def _first_token(attention: Any, hidden: torch.Tensor, *mask: object, **options: object) -> tuple[torch.Tensor, None]:
+    """(R, T, D) hidden states -> (R, 1, D): self-attention, its projection and its residual, of the first token."""
+    own = attention.self
+    first = hidden[:, :1]
+    inputs = (own.query(first), own.key(hidden), own.value(hidden))
+    heads = (x.unflatten(2, (-1, own.attention_head_size)).transpose(1, 2) for x in inputs)  # (R, H, 1 or T, D / H)
+    context = scaled_dot_product_attention(*heads).transpose(1, 2).flatten(2)
+    return attention.output(context, first), None

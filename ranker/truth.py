@@ -1,0 +1,88 @@
+"""What is known of the models of an evaluation: their true order, and which pairs of them have one.
+
+Axis letters as in `ranker.engine`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ranker import engine
+from ranker.engine import Bools, Floats, Ints
+from ranker.errors import UsageError
+from ranker.score import ScoreTable
+
+EQUAL = 1e-12
+"""OOD accuracies this close are equal."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The models in their true order, best first, and their pairs.
+
+    Attributes:
+        order: (M,) index into the table.
+        accuracy: (M,) OOD accuracies, falling.
+        gap: (P,) difference of OOD accuracies.
+        decided: (P,) pairs that have a true order.
+        families: (M,) or None where not known.
+        splits: part of the pairs -> (P,) which are in it; parts without a decided pair are left out.
+    """
+
+    order: Ints
+    accuracy: Floats
+    gap: Floats
+    decided: Bools
+    families: tuple[str, ...] | None
+    splits: Mapping[str, Bools]
+
+    @classmethod
+    def of(cls, table: ScoreTable, families: Sequence[str] | None, near: float) -> Truth:
+        """Order the models of a table.
+
+        Args:
+            table: the scores, with OOD accuracies.
+            families: (M,) each model's architecture, in the order of the table; None where not known.
+            near: OOD accuracies less than this apart make a near pair.
+
+        Raises:
+            UsageError: no two models differ in OOD accuracy.
+            ValueError: the table holds no OOD accuracies.
+        """
+        if table.ood_accuracy is None:
+            raise ValueError("an evaluation needs the models' OOD accuracies; without them, decide")
+        order = np.argsort(-table.ood_accuracy, kind="stable")
+        accuracy = table.ood_accuracy[order]
+        first, second = engine.pairs(len(order)).T
+        gap = accuracy[first] - accuracy[second]
+        decided = gap > EQUAL
+        if not decided.any():
+            raise UsageError("no two models differ in OOD accuracy; there is no order to find")
+        splits = {"near": gap < near, "far": gap >= near}
+        if families is not None:
+            same = np.array(families, dtype=object)[order]
+            alike = np.array(same[first] == same[second], dtype=np.bool_)
+            splits |= {"within-family": alike, "across-family": ~alike}
+        return cls(
+            order=order,
+            accuracy=accuracy,
+            gap=gap,
+            decided=decided,
+            families=None if families is None else tuple(families[int(m)] for m in order),
+            splits={name: part & decided for name, part in splits.items() if (part & decided).any()},
+        )
+
+
+def guess_range(truth: Truth) -> tuple[float, float]:
+    """The share of pairs that a fixed preference for one model gets right: for the worst and for the best pick.
+
+    Pairs without that model are a coin each.
+    """
+    pairs = engine.pairs(len(truth.order))[truth.decided]
+    shares = [
+        0.5 + ((pairs[:, 0] == m).sum() - (pairs[:, 1] == m).sum()) / (2 * len(pairs)) for m in range(len(truth.order))
+    ]
+    return float(min(shares)), float(max(shares))

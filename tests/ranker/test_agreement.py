@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+
+from factors import BUILTIN
+from ranker import agreement, combined, engine
+from ranker.agreement import Plan, few_shot_accuracies, measure
+
+PLAN = Plan.of([BUILTIN[name] for name in ("ACC", "NLL", "INDEX-DIFF")], "INDEX-DIFF")
+
+
+def scored(seed=0, models=4, examples=60):
+    """(M, F, N) scores of models from good to poor."""
+    rng = np.random.default_rng(seed)
+    quality = np.linspace(1.2, 0.2, models)[:, None]
+    latent = quality + rng.normal(size=(models, examples))
+    return np.stack([latent > 0, latent, quality + 2 * rng.normal(size=latent.shape)], axis=1)
+
+
+def slow(values, rows, name, other):
+    """(P,) how often a combined method puts the first of a pair above the second, draw by draw."""
+    models = len(values)
+    pairs = [(a, b) for a in range(models) for b in range(a + 1, models)]
+    won = np.zeros(len(pairs))
+    for draw in rows:
+        accuracy, factor = (np.array([np.mean(values[m, f, draw]) for m in range(models)]) for f in (0, other))
+        if name == combined.TIES:
+            keys = [(round(a * 1e9), round(b * 1e9)) for a, b in zip(accuracy, factor, strict=True)]
+        else:
+            standard = [(x - x.mean()) / x.std() if x.std() > 1e-12 else x * 0 for x in (accuracy, factor)]
+            keys = [(round(score * 1e9),) for score in standard[0] + standard[1]]
+        won += [0.5 if keys[a] == keys[b] else keys[a] > keys[b] for a, b in pairs]
+    return won / len(rows)
+
+
+@pytest.mark.parametrize("name", [combined.TIES, combined.FACTOR])
+def test_combined_methods_agree_with_loops(name):
+    """On the same draws, ACC+TIES and ACC+FACTOR win what a loop over draws and pairs counts."""
+    values, decided = scored(), np.ones(6, bool)
+    found, _ = measure(values, PLAN, 7, 150, decided, np.random.default_rng(5))
+    rows = engine.draws(np.random.default_rng(5), 60, 7, agreement.MANY)[:150]
+    assert found.beats[:, found.names.index(name)] == pytest.approx(slow(values, rows, name, other=2), abs=1e-12)
+
+
+def test_a_difference_to_acc_is_less_noisy_than_the_method_itself():
+    """Combined methods are measured against ACC on the same draws, and so move less from seed to seed."""
+    values, decided = scored(), np.ones(6, bool)
+    exactly, drawn = [], []
+    for seed in range(8):
+        found, _ = measure(values, PLAN, 10, "exact", decided, np.random.default_rng(seed))
+        exactly.append(found.beats[:, found.names.index(combined.TIES)].mean())
+        rows = engine.draws(np.random.default_rng(seed), 60, 10, agreement.MANY)
+        drawn.append(engine.simulate(values[:, :1], rows, decided).beats.mean())
+    assert np.std(exactly) < 0.6 * np.std(drawn)
+    assert np.std(exactly) < 0.001
+
+
+def test_the_curve_passes_through_what_is_measured():
+    """A point of the learning curve at K is the few-shot accuracy at K."""
+    values, decided = scored(), np.array([True, True, True, True, True, False])
+    found, _ = measure(values, PLAN, 5, "exact", decided, np.random.default_rng(0))
+    point = few_shot_accuracies(values, PLAN, 5, decided, np.random.default_rng(1))
+    for f, name in enumerate(found.names):
+        assert point[name] == pytest.approx(found.beats[decided, f].mean(), abs=0.012 if name in PLAN.mixed else 1e-12)
+
+
+def test_coins_stand_between_the_baselines_and_the_combined_methods():
+    """RANDOM is 1/2 on every pair, has no influence, and differs from ACC by ACC's own noise."""
+    found, _ = measure(scored(), PLAN, 5, 200, np.ones(6, bool), np.random.default_rng(0))
+    more = found.with_coins(["RANDOM"])
+    assert more.names == ("ACC", "NLL", "INDEX-DIFF", "RANDOM", "ACC+TIES", "ACC+FACTOR")
+    assert more.kinds == ("baseline", "baseline", "factor", "baseline", "combined", "combined")
+    assert (more.beats[:, 3] == 0.5).all()
+    assert (more.influence[3] == 0).all()
+    assert more.noise_vs_acc[3] == found.noise[0]
+
+
+def test_pairs_that_no_grid_resolves_are_drawn_and_counted(monkeypatch):
+    """Where the exact probability cannot be had, that of the draws stands, for those pairs only."""
+    monkeypatch.setattr(agreement.exact, "probabilities", lambda values, size, worth: half_known)
+    values, decided = scored(), np.ones(6, bool)
+    half_known = np.full((6, 3), 0.75)
+    half_known[:2, 1] = np.nan
+    found, drawn = measure(values, PLAN, 5, "exact", decided, np.random.default_rng(0))
+    assert drawn == {"NLL": 2}
+    rows = engine.draws(np.random.default_rng(0), 60, 5, agreement.MANY)
+    assert np.array_equal(found.beats[:2, 1], engine.simulate(values[:, 1:2], rows, decided).beats[:2, 0])
+    assert (found.beats[2:, 1] == 0.75).all()

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from ranker import combined
+
+scores = arrays(
+    np.float64, st.tuples(st.integers(2, 6), st.just(1)), elements=st.sampled_from([0.0, 0.1, 0.5, 2.0, -3])
+)
+
+
+def standardised(values):
+    """Each score's distance from the mean of all, in standard deviations; 0 where all are equal."""
+    mean = sum(values) / len(values)
+    spread = (sum((value - mean) ** 2 for value in values) / len(values)) ** 0.5
+    return [(value - mean) / spread if spread > 1e-12 else 0.0 for value in values]
+
+
+@settings(max_examples=80, deadline=None)
+@given(scores, st.data())
+def test_ties_of_accuracy_and_only_those_go_to_the_other_method(other, data):
+    """By ACC where it differs, else by the other method; what both tie stays a tie."""
+    hits = data.draw(st.lists(st.integers(0, 10), min_size=len(other), max_size=len(other)))
+    accuracy = np.array(hits)[:, None] / 10
+    found = combined.scores(combined.TIES, accuracy, other)[:, 0]
+    for a in range(len(hits)):
+        for b in range(len(hits)):
+            above = hits[a] > hits[b] or (hits[a] == hits[b] and other[a, 0] > other[b, 0])
+            assert (found[a] > found[b] + 1e-12) == above
+
+
+@settings(max_examples=80, deadline=None)
+@given(scores, st.data())
+def test_the_sum_is_of_standardised_scores(other, data):
+    """ACC+FACTOR adds the two, each in standard deviations over the models of the draw."""
+    accuracy = np.array(data.draw(st.lists(st.integers(0, 10), min_size=len(other), max_size=len(other))))[:, None] / 10
+    expected = np.add(standardised(accuracy[:, 0].tolist()), standardised(other[:, 0].tolist()))
+    assert combined.scores(combined.FACTOR, accuracy, other)[:, 0] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("measured", "designed", "expected"),
+    [
+        (["ACC", "NLL", "INDEX-DIFF"], "INDEX-DIFF", {"ACC+TIES": "INDEX-DIFF", "ACC+FACTOR": "INDEX-DIFF"}),
+        (["ACC", "NLL", "INDEX-DIFF"], None, {"ACC+TIES": "NLL"}),
+        (["ACC", "NLL"], "INDEX-DIFF", {"ACC+TIES": "NLL"}),
+        (["ACC", "CONF"], None, {}),
+        (["NLL", "INDEX-DIFF"], "INDEX-DIFF", {}),
+    ],
+)
+def test_what_can_be_combined(measured, designed, expected):
+    """The declared factor if it was measured, else the loss; nothing without ACC."""
+    assert combined.names(measured, designed) == expected

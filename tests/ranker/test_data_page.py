@@ -1,0 +1,114 @@
+"""docs/data.md: its files are read, its messages come, and what it lists is what there is."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from factors import Span
+from ranker import ood
+from ranker.cards import read_card
+from ranker.errors import RankModelsError
+from ranker.readers import MAX_BYTES, MAX_CELL, MAX_LINE, USUAL
+
+PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"(?ms)^```\w+\n# file: (\S+)\n(.*?)^```", PAGE))
+MESSAGES = re.search(r"(?ms)^One line, with file and line number.*?^```\n(.*?)^```", PAGE)[1].splitlines()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The files of the page, where it says."""
+    monkeypatch.chdir(tmp_path)
+    for name, content in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    return tmp_path
+
+
+def test_the_rows_are_read(folder):
+    """Columns, labels and task are found; marks come along."""
+    assert [example.label for example in ood.labelled(Path("mine.csv")).examples] == [0, 1]
+    marked = ood.labelled(Path("marked.jsonl")).examples
+    assert [example.marks for example in marked] == [{"cue": (Span(0, 9, 14),)}, {}]
+    assert marked[0].text(Span(0, 9, 14)) == "never"
+
+
+def test_the_set_is_loaded(folder):
+    """By its folder or the one above; three of its marks come from the rule, one from its row."""
+    found = ood.load("turned", include=[Path("sets")])
+    assert ood.load("turned", include=[Path("sets/turned")]) == found
+    texts = [example.text(span) for example in found.examples for span in example.marks["control"]]
+    assert texts == ["Unless", "Because", "never", "Of course"]
+    assert (found.designed, found.population) == ("CONST", 4)
+
+
+def test_the_layout_is_read(folder):
+    """Another file, other names, other numbers, and only the rows that belong to the set."""
+    fragment = re.search(r"(?ms)^```toml\n(files = .*?)^```", PAGE)[1]
+    top, layout = fragment.split("[[layouts]]")
+    card = Path("sets/turned/card.toml")
+    card.write_text(top + FILES["sets/turned/card.toml"] + "\n[[layouts]]" + layout, encoding="utf-8")
+    assert read_card(card).layouts[0].columns == ("before", "after", "gold", "key", "split")
+    below = Path("data/turned")
+    below.mkdir(parents=True)
+    (below / "turned.tsv").write_text(
+        "before\tafter\tgold\tkey\tsplit\nIf so.\tSo.\t1\ta\thard\nSo.\tSo.\t0\tb\teasy\n", encoding="utf-8"
+    )
+    (example,) = ood.load("turned", Path("data"), [Path("sets")]).examples
+    assert (example.id, example.segments, example.label) == ("a", ("If so.", "So."), 0)
+
+
+WRONG = {
+    "got 'maybe'": ("mine.csv", FILES["mine.csv"].replace("ran.,entailment", "ran.,maybe")),
+    "no column": ("mine.csv", FILES["mine.csv"].replace("premise,hypothesis", "before,after")),
+    "no JSON": ("mine.jsonl", FILES["marked.jsonl"].splitlines(keepends=True)[1] * 6 + '{"premise": '),
+    "not UTF-8": ("mine.tsv", "text\tlabel\ncaf\xe9\t1\n"),
+    "mark 'cue'": (
+        "mine.jsonl",
+        "".join(
+            json.dumps({"id": key, "text": "The maid never ran.", "label": 0, **more}) + "\n"
+            for key, more in zip("abcd", [{}] * 3 + [{"marks": {"cue": [[0, 9, 140]]}}], strict=True)
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("part", WRONG)
+def test_the_messages_come_as_they_stand(folder, part):
+    """Word for word."""
+    name, content = WRONG[part]
+    Path(name).write_text(content, encoding="latin-1")
+    with pytest.raises(RankModelsError) as caught:
+        ood.labelled(Path(name), task="nli")
+    assert str(caught.value) in MESSAGES
+    assert part in str(caught.value)
+
+
+def test_every_message_is_tried():
+    """The last one is of a name."""
+    with pytest.raises(RankModelsError) as caught:
+        ood.load("hans-subs")
+    assert str(caught.value) == MESSAGES[-1]
+    assert len(MESSAGES) == len(WRONG) + 1
+
+
+@pytest.mark.parametrize("name", ood.names())
+def test_every_set_has_its_line(name):
+    """With a file name and a folder that its card knows."""
+    (line,) = re.findall(rf"(?m)^\| `{name}` \|.*$", PAGE)
+    card = ood.cards()[name]
+    cells = [cell.strip() for cell in line.split("|")[1:-1]]
+    named = re.findall(r"`DIR/([^`]*)/`", cells[-1])
+    assert set(named) <= set(card.folders)
+    assert "same" in cells[3] or set(re.findall(r"`([^`]+)`", cells[3])) <= set(card.files)
+
+
+def test_limits_and_usual_names_are_those_of_the_reader():
+    """Nothing that is listed has changed, and nothing is missing."""
+    assert (MAX_BYTES, MAX_LINE, MAX_CELL) == (512 << 20, 1 << 20, 100_000)
+    assert "At most 512 MiB unpacked, 1 MiB a line, 100,000 characters a text" in PAGE
+    for names in USUAL["text"][1:] + USUAL["label"] + USUAL["id"]:
+        assert all(f"`{column}`" in PAGE for column in names)

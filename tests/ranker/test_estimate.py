@@ -1,0 +1,44 @@
+import pytest
+
+from factors import Example
+from ranker import ood, suites
+from ranker.backends import LIMESettings, Settings
+from ranker.estimate import Estimate, estimate, minutes
+from ranker.measure import ModelOptions, Subject
+from ranker.store import Store
+
+MODEL = suites.load(["hans-sub-mini"]).models[0]
+NLI = ood.cards()["hans-sub"].task
+EXAMPLES = tuple(Example(str(i), (f"The {word} ran.", "It ran."), 1) for i, word in enumerate(("cat", "dog", "old dog")))
+
+
+def test_what_is_known_costs_nothing(tmp_path):
+    """Only what the store lacks is counted; where it lacks nothing, no model is loaded."""
+    store = Store(tmp_path)
+    subject = Subject(MODEL, NLI, ModelOptions(), store)
+    settings = LIMESettings(samples=10)
+    first = estimate(subject, EXAMPLES, EXAMPLES[:2], "lime", settings)
+    assert (first.predict, first.explain, first.passes) == (3, 2, 3 + 2 * 10)
+    assert first.rate > 0
+    assert first.seconds == pytest.approx(first.passes / first.rate)
+    subject.rows(EXAMPLES, "none", Settings())
+    subject.rows(EXAMPLES[:1], "lime", settings)
+    assert estimate(subject, EXAMPLES, EXAMPLES[:2], "lime", settings).passes == 10
+    subject.rows(EXAMPLES[:2], "lime", settings)
+    fresh = Subject(MODEL, NLI, ModelOptions(), store)
+    assert estimate(fresh, EXAMPLES, EXAMPLES[:2], "lime", settings).passes == 0
+    assert "classifier" not in vars(fresh)
+
+
+def test_an_estimate_reads_as_a_line():
+    """Passes, speed and time stand in one line; nothing to do is said."""
+    assert str(Estimate(600, 600, 93_000, 1550.0)) == (
+        "600 rows to predict, 600 to explain: 93,000 forward passes at 1,550 a second, about 1.0 min"
+    )
+    assert str(Estimate(0, 0, 0, float("nan"))) == "all is known"
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.2, "0 s"), (59, "59 s"), (61, "1.0 min"), (3600, "1.0 h")])
+def test_durations_have_the_unit_that_suits_them(seconds, text):
+    """Seconds below a minute, minutes below an hour."""
+    assert minutes(seconds) == text

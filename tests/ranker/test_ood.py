@@ -1,0 +1,369 @@
+"""Sets by name: from files, from memory, from folders of one's own. How rows are read: `test_readers`."""
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from factors import Span
+from ranker import ood
+from ranker.errors import DataError, UnknownName, UsageError
+from ranker.ood import EMBEDDED, OODSet, fingerprint, sample
+
+CARD = """
+description = "A toy."
+source = "https://example.org/toy"
+licence = "MIT"
+population = 3
+files = ["toy.tsv", "toy.jsonl"]
+folders = ["below"]
+{more}
+
+[task]
+name = "colour"
+labels = ["red", "blue"]
+
+[[layouts]]
+text = ["first", "second"]
+label = "label"
+id = "name"
+numbers = ["blue", "red"]
+where = {{ kind = "hard" }}
+
+[[layouts]]
+text = ["first"]
+label = "colour"
+
+[marks]
+cue = "adjective"
+"""
+
+TABLE = """\
+first,second,label,name,kind
+A tall tree.,A tree.,0,a,hard
+A hut.,A hut.,red,b,easy
+A wet day.,A day.,1,c,hard
+""".replace(",", "\t")
+
+OWN = [
+    {"id": "x", "segments": ["A sad song.", "A song."], "label": "blue"},
+    {"id": "y", "segments": ["A song.", "A sad song."], "label": "red", "marks": {"cue": [[0, 2, 6]]}},
+]
+
+
+def lines(rows):
+    """Rows as JSON lines."""
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.fixture
+def toy(tmp_path):
+    """A folder with the card of a set named toy, as `include` takes it."""
+    folder = tmp_path / "sets" / "toy"
+    folder.mkdir(parents=True)
+    (folder / "card.toml").write_text(CARD.format(more=""), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A folder with the set's official file."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "toy.tsv").write_text(TABLE, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("name", ood.names())
+def test_every_set_comes_with_a_sample(name):
+    """Both labels, as many rows as are attributed, and the card's marks on all, or on all with the feature."""
+    found = ood.load(name)
+    assert found.origin == EMBEDDED
+    assert len(found.examples) == found.population == (400 if name == "paws" else 600)
+    assert {example.label for example in found.examples} == {0, 1}
+    marks = ood.cards()[name].marks
+    assert {mark for example in found.examples for mark in example.marks} == set(marks)
+    featured = [example for example in found.examples if example.label == 1 or not name.startswith("msgs")]
+    assert all(set(example.marks) == set(marks) for example in featured)
+
+
+def test_a_set_is_read_from_its_official_file(toy, data):
+    """The first layout whose columns are there, its part of the rows, its order of label numbers, its ids and marks."""
+    found = ood.load("toy", data, [toy])
+    assert (found.name, found.population, found.origin) == ("toy", 3, str(data / "toy.tsv"))
+    assert [(example.id, example.label) for example in found.examples] == [("a", 1), ("c", 0)]
+    assert found.examples[0].segments == ("A tall tree.", "A tree.")
+    assert found.examples[0].marks == {"cue": (Span(0, 2, 6),)}
+
+
+def test_another_layout_is_as_good(toy, data):
+    """Here one of single texts, without ids: the rows' numbers serve."""
+    (data / "toy.tsv").write_text("colour\tfirst\nblue\tA hut.\n", encoding="utf-8")
+    (example,) = ood.load("toy", data, [toy]).examples
+    assert (example.id, example.segments, example.label) == ("1", ("A hut.",), 1)
+
+
+@pytest.mark.parametrize("place", ["", "below", "file"])
+def test_the_file_is_found_in_each_place(toy, data, place):
+    """In the folder that is named, in the set's own below it, or named itself, whatever it is called then."""
+    target = data / ("other.tsv" if place == "file" else Path(place, "toy.tsv"))
+    target.parent.mkdir(exist_ok=True)
+    (data / "toy.tsv").rename(target)
+    assert len(ood.load("TOY", target if place == "file" else data, [toy.parent]).examples) == 2
+
+
+@pytest.mark.parametrize("name", ["examples.jsonl", "examples.jsonl.gz"])
+def test_a_set_of_ones_own_brings_its_rows_beside_its_card(toy, name):
+    """In the layout of the embedded samples; a row's own marks win over the rule's."""
+    content = lines(OWN).encode()
+    (toy / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    found = ood.load("toy", include=[toy])
+    assert [example.label for example in found.examples] == [1, 0]
+    assert [example.marks["cue"] for example in found.examples] == [(Span(0, 2, 5),), (Span(0, 2, 6),)]
+
+
+def test_rows_in_memory_make_a_set(toy):
+    """In any of its layouts."""
+    rows = [{"first": "A tall tree.", "second": "A tree.", "label": 1, "name": "a", "kind": "hard"}]
+    found = ood.from_rows("toy", rows, [toy])
+    assert (found.origin, found.examples[0].label, found.examples[0].id) == ("rows in memory", 0, "a")
+    assert ood.from_rows("toy", OWN, [toy]).examples[1].label == 0
+
+
+def test_the_copy_of_hans_on_the_hub_is_read_in_its_own_order_of_labels():
+    """It counts from entailment, has no ids, and holds all three heuristics."""
+    row = {"premise": "The cook ran .", "hypothesis": "The cook ran .", "label": 0, "heuristic": "subsequence"}
+    rows = [row, {**row, "heuristic": "constituent"}, {**row, "label": 1}]
+    assert [example.label for example in ood.from_rows("hans-sub", rows).examples] == [1, 0]
+
+
+class Rows(list):
+    """Rows that name their label numbers, as a ``datasets.Dataset`` does."""
+
+    class ClassLabel:
+        """As in ``datasets``."""
+
+        names = ("paraphrase", "non-paraphrase")
+
+    features = {"label": ClassLabel()}  # noqa: RUF012
+
+
+def test_label_numbers_are_read_as_the_rows_name_them():
+    """PAWS counts from non-paraphrase; rows that say otherwise are believed."""
+    row = {"id": "a", "sentence1": "Is P or Q first?", "sentence2": "Is Q or P first?", "label": 0}
+    assert ood.from_rows("paws", [row]).examples[0].label == 0
+    assert ood.from_rows("paws", Rows([row])).examples[0].label == 1
+
+
+def test_a_users_set_hides_a_built_in_one_of_its_name(toy):
+    """And stands among the names and tasks."""
+    toy.rename(toy.parent / "paws")
+    assert ood.cards([toy.parent])["paws"].task.name == "colour"
+    assert ood.tasks([toy.parent])["colour"].labels == ("red", "blue")
+    assert ood.names([toy.parent]) == ood.names()
+
+
+def test_rows_of_a_user_are_all_population(tmp_path):
+    """The file's name is the set's; the task is the only one that the labels fit; there is no mark and no factor."""
+    path = tmp_path / "mine.csv"
+    path.write_text(
+        "premise,hypothesis,label\nA cook ran.,A cook ran.,entailment\nA cook ran.,It rained.,neutral\n", "utf-8"
+    )
+    found = ood.labelled(path)
+    assert (found.name, found.task.name, found.population, found.designed) == ("mine", "nli", 2, None)
+    assert [example.marks for example in found.examples] == [{}, {}]
+    assert ood.labelled(path, task="NLI") == found
+
+
+def test_rows_of_a_user_may_be_like_a_set():
+    """They take its task, its marks and its designed factor."""
+    rows = [{"premise": "Unless it rains, we go.", "hypothesis": "We go.", "label": "neutral"}]
+    found = ood.labelled(rows, like="hans-con")
+    assert (found.name, found.designed, found.origin) == ("rows", "CONST", "rows in memory")
+    assert found.examples[0].marks == {"control": (Span(0, 0, 6),)}
+
+
+def test_rows_of_a_user_may_be_like_a_set_of_ones_own(toy):
+    """Which `include` brings."""
+    found = ood.labelled([{"text": "A tall tree.", "label": "blue"}], like="toy", include=[toy])
+    assert (found.task.name, found.examples[0].marks) == ("colour", {"cue": (Span(0, 2, 6),)})
+
+
+def test_a_users_own_task_is_known_through_its_card(toy):
+    """`include` brings its labels as well."""
+    assert ood.labelled([{"text": "A hut.", "label": "Blue"}], include=[toy]).task.name == "colour"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda toy, data: ood.load("hans-s"), UnknownName, "there is no OOD set 'hans-s'; did you mean hans-sub?"),
+        (
+            lambda toy, data: ood.load("qqqq"),
+            UnknownName,
+            "there is no OOD set 'qqqq'; known: hans-con, hans-lex, hans-sub, msgs-adject, msgs-morph, msgs-verb, paws",
+        ),
+        (
+            lambda toy, data: ood.load("toy", None, [toy]),
+            UsageError,
+            "toy has no embedded sample: name the folder of the official rows with `--data-dir`; they come from "
+            "https://example.org/toy",
+        ),
+        (
+            lambda toy, data: ood.load("toy", toy, [toy]),
+            UsageError,
+            "`--data-dir`: there is no toy.tsv in {toy}, nor in its below/; they come from https://example.org/toy",
+        ),
+        (
+            lambda toy, data: ood.load("hans-sub", data),
+            UsageError,
+            "`--data-dir`: there is no heuristics_evaluation_set.txt in {data}, nor in its hans/; "
+            "`rank-models fetch hans-sub --data-dir DIR` gets them",
+        ),
+        (
+            lambda toy, data: ood.load("toy", data / "none", [toy]),
+            UsageError,
+            "`--data-dir` must be a folder that exists (got {data}/none)",
+        ),
+        (
+            lambda toy, data: ood.load("toy", data, [data]),
+            UsageError,
+            "`--include` must name a folder with a card.toml, or a folder of such (got {data})",
+        ),
+        (
+            lambda toy, data: ood.from_rows("hans-lex", [{**HANS, "heuristic": "constituent"}]),
+            DataError,
+            "rows in memory holds no row of hans-lex: none has heuristic = lexical_overlap",
+        ),
+        (
+            lambda toy, data: ood.from_rows("toy", [], [toy]),
+            DataError,
+            "rows in memory holds no row of toy: none has kind = hard",
+        ),
+        (
+            lambda toy, data: ood.from_rows("hans-lex", [{"premise": "A.", "label": 1}]),
+            DataError,
+            "row 1: the column 'heuristic' is missing (columns: premise, label)",
+        ),
+        (
+            lambda toy, data: ood.from_rows("hans-con", [{**HANS, "label": "maybe"}]),
+            DataError,
+            "row 1: a label must be one of entailment (0), non-entailment (1) or an alias (got 'maybe')",
+        ),
+        (
+            lambda toy, data: ood.from_rows("toy", [{**OWN[0], "marks": {"cue": [[0, 2, 60]]}}], [toy]),
+            DataError,
+            "row 1: example x: mark 'cue' lies outside its text (Span(segment=0, start=2, end=60))",
+        ),
+        (
+            lambda toy, data: ood.labelled(OWN, task="colours", include=[toy]),
+            UnknownName,
+            "there is no task 'colours'; did you mean colour?",
+        ),
+        (
+            lambda toy, data: ood.labelled(OWN, like="pawss"),
+            UnknownName,
+            "there is no OOD set 'pawss'; did you mean paws?",
+        ),
+        (
+            lambda toy, data: ood.labelled([{**OWN[0], "label": 1}], include=[toy]),
+            UsageError,
+            "`--task` is needed: the labels of rows in memory fit several tasks (nli, msgs, paraphrase, colour)",
+        ),
+        (
+            lambda toy, data: ood.labelled([{**OWN[0], "label": "green"}]),
+            DataError,
+            "row 1: a label must be one of non-entailment (0), entailment (1) or an alias (got 'green')",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_right_is_said_in_one_line(toy, data, call, error, message):
+    """What was wanted, what came, and what to do."""
+    with pytest.raises(error) as caught:
+        call(toy, data)
+    assert str(caught.value) == message.format(toy=toy, data=data)
+
+
+HANS = {"premise": "The cook ran .", "hypothesis": "The cook ran .", "label": 0, "heuristic": "constituent"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("\t0\t", "\t7\t", "line 2: a label must be one of blue (0), red (1) or an alias (got '7')"),
+        ("kind", "sort", "line 2: the column 'kind' is missing (columns: first, second, label, name, sort)"),
+        ("\tc\t", "\ta\t", "line 4: the id 'a' is used at {file}, line 2 already"),
+        ("A day.", "", "line 4: the column 'second' must hold a text (got '')"),
+        ("A day.", "A d\xe4y.", "line 4: not UTF-8 (byte 0xe4)"),
+        ("A day.", "a" * 200_000, "line 4: the column 'second' holds 200,000 characters; at most 100,000 are read"),
+        ("A day.", "a" * (10 << 20), "line 4: longer than 1,048,576 bytes, the most that is read"),
+    ],
+)  # fmt: skip
+def test_a_wrong_line_of_the_official_file_is_named(toy, data, old, new, message):
+    """File and line, and what is wrong with it."""
+    file = data / "toy.tsv"
+    file.write_text(TABLE.replace(old, new), encoding="latin-1")
+    with pytest.raises(DataError) as caught:
+        ood.load("toy", data, [toy])
+    assert str(caught.value) == f"{file}, {message.format(file=file)}"
+
+
+def test_a_wrong_line_of_a_set_of_ones_own_is_named(toy):
+    """JSON that is none."""
+    (toy / "examples.jsonl").write_text(lines(OWN) + '{"id": "z", "segments": [\n', encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        ood.load("toy", include=[toy])
+    assert str(caught.value) == f"{toy / 'examples.jsonl'}, line 3: no JSON (Expecting value)"
+
+
+@pytest.fixture
+def ten(toy):
+    """A set of ten rows."""
+    rows = [{"id": str(i), "segments": ["A hut."], "label": "blue"} for i in range(10)]
+    return ood.from_rows("toy", rows, [toy])
+
+
+def test_a_sample_is_drawn_without_replacement_in_the_sets_order(ten):
+    """The same for the same seed, another for another one."""
+    drawn = [[int(example.id) for example in sample(ten, 4, seed)] for seed in range(5)]
+    assert all(len(ids) == 4 and ids == sorted(set(ids)) for ids in drawn)
+    assert len(set(map(tuple, drawn))) > 1
+    assert sample(ten, 4) == sample(ten, 4)
+
+
+@pytest.mark.parametrize("size", [10, 11, 10**9])
+def test_a_sample_of_all_is_the_set(ten, size):
+    """However many are asked for."""
+    assert sample(ten, size) == ten.examples
+
+
+def test_every_row_is_as_likely_in_a_sample(ten):
+    """Not the head of the file: over many seeds each of ten rows is in four of ten samples."""
+    counts = np.zeros(10)
+    for seed in range(500):
+        counts[[int(example.id) for example in sample(ten, 4, seed)]] += 1
+    assert np.allclose(counts / 500, 0.4, atol=0.1)
+
+
+def test_the_fingerprint_is_of_rows_and_labels_by_name(toy):
+    """Marks, population and name are no part of it; a text, an id, a label and the order of rows are."""
+    base = ood.from_rows("toy", OWN, [toy])
+    assert fingerprint([replace(example, marks={}) for example in base.examples], base.task) == base.fingerprint
+    assert OODSet("x", base.task, base.examples, 1).fingerprint == fingerprint(base.examples, base.task)
+    for changed in (
+        [{**OWN[0], "id": "z"}, OWN[1]],
+        [{**OWN[0], "label": "red"}, OWN[1]],
+        [{**OWN[0], "segments": ["A sad song.", "A song"]}, OWN[1]],
+        [{**OWN[0], "segments": ["A sad song. A song."]}, OWN[1]],
+        OWN[::-1],
+        OWN[:1],
+    ):
+        assert ood.from_rows("toy", changed, [toy]).fingerprint != base.fingerprint
+
+
+def test_the_fingerprints_of_the_embedded_sets_differ():
+    """Seven sets, seven prints."""
+    assert len({ood.load(name).fingerprint for name in ood.names()}) == len(ood.names())

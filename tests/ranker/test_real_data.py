@@ -1,0 +1,170 @@
+"""The loaders and rules on every row of the real files, which are not part of the project: see ``docs/data.md``."""
+
+import gzip
+import json
+import os
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from ranker import ood
+from ranker.cards import Task
+from ranker.marks import RULES, control
+from ranker.readers import read_examples, read_rows
+
+DATA = os.environ.get("RANK_MODELS_DATA")
+pytestmark = pytest.mark.skipif(not DATA, reason="RANK_MODELS_DATA does not name the folder of the real files")
+
+ROWS = {
+    "hans-con": 10_000,
+    "hans-lex": 10_000,
+    "hans-sub": 10_000,
+    "msgs-adject": 9_302,
+    "msgs-morph": 10_000,
+    "msgs-verb": 10_000,
+    "paws": 677,
+}
+MSGS = ["msgs-adject", "msgs-morph", "msgs-verb"]
+
+EXPECTED = {
+    # what decides the relation, by HANS' own subcase
+    "cn_embedded_under_if": "if, unless, whether or not, in case",
+    "cn_after_if_clause": "if, unless",
+    "cn_embedded_under_verb": "believed that, claimed that, hoped that, thought that, said that, assumed that",
+    "cn_disjunction": "or",
+    "cn_adverb": "hopefully, maybe, probably, supposedly",
+    "ce_embedded_under_since": "after, although, because, before, since, though, while",
+    "ce_after_since_clause": "after, although, because, before, since, though, while, whether or not, in case",
+    "ce_embedded_under_verb": "forgot that, knew that, learned that, realized that, remembered that",
+    "ce_conjunction": "and",
+    "ce_adverb": "certainly, clearly, definitely, obviously, suddenly, without a doubt, of course",
+}
+
+
+@cache
+def load(name):
+    """A set with its real rows, read once."""
+    return ood.load(name, Path(DATA))
+
+
+@cache
+def table(path):
+    """The rows of a file as they stand, read once."""
+    return [row.cells for row in read_rows(path)]
+
+
+def lines(path):
+    """The rows of one of the JSON files."""
+    with gzip.open(Path(DATA, path), "rt", encoding="utf-8") as stream:
+        return [json.loads(line) for line in stream]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_no_row_is_lost_and_no_text_changed(name):
+    """As many examples as rows, ids once each, texts as they stand in the file, both labels there."""
+    found = load(name)
+    assert len(found.examples) == ROWS[name]
+    assert len({example.id for example in found.examples}) == ROWS[name]
+    assert {example.label for example in found.examples} == {0, 1}
+    card = ood.cards()[name]
+    layout, where = card.layouts[0], card.layouts[0].where
+    rows = [row for row in table(Path(found.origin)) if all(str(row[column]) == v for column, v in where.items())]
+    texts = [tuple(row[column] for column in layout.text) for row in rows]
+    assert [example.segments for example in found.examples] == texts
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_no_mark_lies_outside_its_segment(name):
+    """Each covers whole words: no white space at its ends, and no letter beside them."""
+    for example in load(name).examples:
+        for span in (span for spans in example.marks.values() for span in spans):
+            text = example.segments[span.segment]
+            assert span.end <= len(text)
+            assert example.text(span) == example.text(span).strip() != ""
+            around = text[span.start - 1 : span.start] + text[span.end : span.end + 1]
+            assert not any(character.isalnum() for character in around)
+
+
+def test_every_premise_of_hans_con_has_its_control_word():
+    """One span a row, and the words that the subcase is named for."""
+    subcases = {row["pairID"]: row["subcase"] for row in table(Path(load("hans-con").origin))}
+    found = Counter()
+    for example in load("hans-con").examples:
+        (span,) = example.marks["control"]
+        found[subcases[example.id], example.text(span).lower()] += 1
+    assert found.total() == ROWS["hans-con"]
+    unexpected = {key: count for key, count in found.items() if key[1] not in EXPECTED[key[0]].split(", ")}
+    assert not unexpected
+
+
+def test_parse_and_text_give_the_same_control_words():
+    """On every row of HANS-CON: data without parses is marked as the official table is."""
+    for example in load("hans-con").examples:
+        assert control(example.segments, {}) == example.marks["control"]
+
+
+def test_control_words_of_the_training_set_are_found_without_a_parse():
+    """Other sentences of the same kinds, in a file that has none."""
+    rows = [row for row in lines("hans/heuristics_train_set.jsonl.gz") if row["heuristic"] == "constituent"]
+    found = [control((row["sentence1"], row["sentence2"]), row) for row in rows]
+    assert len(rows) > 9_000
+    assert sum(len(spans) == 1 for spans in found) == len(rows)
+
+
+def test_swapped_words_are_marked_wherever_a_word_moved():
+    """Of 677 rows 632 have a mark, among them all in which words that occur once stand in another order."""
+    marked = 0
+    for example in load("paws").examples:
+        words = [re.findall(r"\w+", text.lower()) for text in example.segments]
+        once = {word for word in words[0] if words[0].count(word) == words[1].count(word) == 1}
+        orders = [[word for word in text if word in once] for text in words]
+        spans = example.marks.get("swapped", ())
+        assert {span.segment for span in spans} in (set(), {0, 1})
+        assert spans or orders[0] == orders[1]
+        marked += bool(spans)
+    assert marked == 632
+
+
+@pytest.mark.parametrize("name", MSGS)
+def test_rows_with_the_feature_have_one_mark_and_others_none(name):
+    """At least 97 of 100 rows of either label."""
+    for label in (0, 1):
+        counts = [len(row.marks.get("feature", ())) for row in load(name).examples if row.label == label]
+        assert sum(count == label for count in counts) >= 0.97 * len(counts)
+
+
+@pytest.mark.parametrize("name", MSGS)
+@pytest.mark.parametrize("part", ["train_ambiguous", "train_inoculating"])
+def test_the_feature_is_found_in_rows_of_other_parts(name, part):
+    """The rules know the feature, not the test rows: 97 of 100 labels of either kind are told from the mark."""
+    card = ood.cards()[name]
+    rule = RULES[card.marks["feature"]]
+    rows = lines(f"{card.folders[0]}/{part}.jsonl.gz")
+    for label in (0, 1):
+        found = [len(rule((row["sentence"],), row)) for row in rows if row["label"] == label]
+        assert sum(count == label for count in found) >= 0.97 * len(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "rows", "text", "label"),
+    [
+        ("hans/heuristics_train_set.jsonl.gz", 29_060, ("sentence1", "sentence2"), "gold_label"),
+        ("mnli/dev_matched.jsonl.gz", 9_815, ("premise", "hypothesis"), "gold_label"),
+        ("paws-qqp/train.jsonl.gz", 11_988, ("sentence1", "sentence2"), "label"),
+        ("qqp/dev.jsonl.gz", 10_000, ("sentence1", "sentence2"), "label"),
+        ("snli/dev.jsonl.gz", 9_842, ("premise", "hypothesis"), "gold_label"),
+        ("snli/test.jsonl.gz", 9_824, ("premise", "hypothesis"), "gold_label"),
+    ],
+)
+def test_training_files_are_read_as_a_users_own_data(path, rows, text, label):
+    """Columns are found by their usual names, labels by name, alias or number."""
+    name = "paraphrase" if "qqp" in path else "nli"
+    task: Task = ood.tasks()[name]
+    found = read_examples(Path(DATA, path), task)
+    assert len(found) == rows
+    first = lines(path)[0]
+    assert found[0].segments == tuple(first[column] for column in text)
+    assert task.labels[found[0].label] in (first[label], *task.aliases) or isinstance(first[label], int)

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from test_evaluation import table
+
+from ranker.errors import UsageError
+from ranker.truth import Truth, guess_range
+
+
+def truth(accuracy, families=None, near=0.1):
+    """What is known of models of these accuracies."""
+    return Truth.of(table(np.zeros((len(accuracy), 1, 2)), ["ACC"], accuracy), families, near)
+
+
+def test_models_are_ordered_and_pairs_follow():
+    """Best first; the gap of a pair is never negative, and an equal pair is not decided."""
+    found = truth([0.7, 0.9, 0.7])
+    assert found.order.tolist() == [1, 0, 2]
+    assert found.gap.tolist() == pytest.approx([0.2, 0.2, 0.0])
+    assert found.decided.tolist() == [True, True, False]
+
+
+def test_parts_hold_decided_pairs_only():
+    """Near, far, within and across a family: each pair with an order is in one of two, twice; an equal one in none."""
+    found = truth([0.9, 0.85, 0.6, 0.6], ["a", "b", "a", "b"])
+    counts = {name: part.tolist() for name, part in found.splits.items()}
+    assert counts == {
+        "near": [True, False, False, False, False, False],
+        "far": [False, True, True, True, True, False],
+        "within-family": [False, True, False, False, True, False],
+        "across-family": [True, False, True, True, False, False],
+    }
+    assert found.families == ("a", "b", "a", "b")
+    assert set(truth([0.9, 0.5]).splits) == {"far"}
+
+
+def test_models_that_are_all_equal_have_no_order():
+    """Equal accuracies leave nothing to find; no accuracies are a mistake of the caller."""
+    with pytest.raises(UsageError, match="no two models differ"):
+        truth([0.7, 0.7])
+
+
+@pytest.mark.parametrize("count", [2, 3, 6])
+def test_a_fixed_preference_is_half_right_over_all_picks(count):
+    """Preferring the best model is right on its pairs, the worst wrong on as many; all picks average to 1/2."""
+    accuracy = np.linspace(0.9, 0.5, count)
+    low, high = guess_range(truth(accuracy))
+    pairs = [(a, b) for a in range(count) for b in range(a + 1, count)]
+    shares = [np.mean([0.5 if pick not in (a, b) else float(pick == a) for a, b in pairs]) for pick in range(count)]
+    assert (low, high) == pytest.approx((min(shares), max(shares)))
+    assert np.mean(shares) == pytest.approx(0.5)
