@@ -136,6 +136,12 @@ def _configure(ctx: click.Context, parameter: click.Parameter, file: Path | None
 @click.option(
     "--limit", type=click.IntRange(1), metavar="N", help="A sample of N rows is the whole set, for a quick try."
 )
+@click.option(
+    "--population",
+    type=click.IntRange(1),
+    metavar="N",
+    help="How many of the set's rows are explained, and probes drawn from.  [default: as its card says, 400 or 600]",
+)
 @click.option("--label-map", metavar="JSON", help='For checkpoints with unnamed labels: {"0": "entailment", ...}.')
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps ...")
 @click.option("--dtype", type=click.Choice(["float32", "bfloat16"]), default="float32", show_default=True)
@@ -318,6 +324,8 @@ def _examples(given: dict[str, Any]) -> OODSet:
     loaded = ood.load(given["ood_name"], given["data_dir"], given["include"])
     if given["limit"]:
         loaded = dataclasses.replace(loaded, examples=ood.sample(loaded, given["limit"]))
+    if given["population"]:
+        loaded = dataclasses.replace(loaded, population=given["population"])
     if loaded.origin == ood.EMBEDDED:
         logging.getLogger("ranker").warning(
             "%s: the embedded sample of %d rows; for the official data: `rank-models fetch %s --data-dir DIR`, then "

@@ -207,6 +207,8 @@ def tasks(include: Iterable[Path] = ()) -> dict[str, Task]:
 def sample(ood: OODSet, size: int, seed: int = 0) -> tuple[Example, ...]:
     """The population: ``size`` of the examples, drawn without replacement, in the order of the set.
 
+    A smaller one is part of a larger one, so that what is known of its examples serves both.
+
     Args:
         ood: the set.
         size: how many; all of them if there are not more.
@@ -214,7 +216,7 @@ def sample(ood: OODSet, size: int, seed: int = 0) -> tuple[Example, ...]:
     """
     if size >= len(ood.examples):
         return ood.examples
-    chosen = np.random.default_rng(seed).choice(len(ood.examples), size, replace=False)
+    chosen = np.random.default_rng(seed).permutation(len(ood.examples))[:size]
     return tuple(ood.examples[i] for i in sorted(chosen))
 
 

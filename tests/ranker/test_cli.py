@@ -277,6 +277,15 @@ def test_settings_of_a_backend(run):
         assert message in one_line(err)
 
 
+def test_a_smaller_population(run):
+    """`--population` bounds what is explained; the truth stays that of all rows."""
+    models = (few_models(1)[0], few_models(8)[7])
+    command = ("--ood", "hans-sub", "--attribution", "none", "--quiet", "--models", *models, "--format", "json")
+    few = json.loads(run(*command, "--population", "20")[1])
+    assert (few["provenance"]["population"], few["provenance"]["data"]["rows"]) == (20, 600)
+    assert few["models"][0]["ood_accuracy"] == json.loads(run(*command)[1])["models"][0]["ood_accuracy"]
+
+
 def test_a_model_below_chance_at_home_is_pointed_out(run, tmp_path):
     """Labels mapped the wrong way round show on in-domain rows, before anyone trusts the rank."""
     models = [*few_models(2), tmp_path / "wrong"]

@@ -367,3 +367,10 @@ def test_the_fingerprint_is_of_rows_and_labels_by_name(toy):
 def test_the_fingerprints_of_the_embedded_sets_differ():
     """Seven sets, seven prints."""
     assert len({ood.load(name).fingerprint for name in ood.names()}) == len(ood.names())
+
+
+def test_a_smaller_sample_is_part_of_a_larger_one(ten):
+    """What was computed on 3 rows serves the 7 that they are among."""
+    few, more = ([example.id for example in sample(ten, size)] for size in (3, 7))
+    assert (len(few), len(more)) == (3, 7)
+    assert set(few) <= set(more)
