@@ -18,9 +18,14 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import itertools
+import math
 import os
 import platform
+import resource
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -351,6 +356,26 @@ def deviation(classifier: Classifier, half: Classifier, examples: Sequence[Examp
         yield f"{method}: bfloat16 {times[0] / times[1]:.2f}x float32, values off by {off:.1%} of the largest (median)"
 
 
+def peak(count: int) -> int:
+    """The peak resident memory, in MiB, of a process that explains this many different pairs with SHAP and keeps none."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "benchmarks.attributions", "--peak", str(count)], capture_output=True, check=True
+    )
+    return int(ran.stdout)
+
+
+def explain_and_forget(count: int) -> int:
+    """What `peak` runs."""
+    data = ood.load("hans-sub")
+    classifier = Classifier.load(checkpoint("mini", Path()), data.task)
+    few = data.examples[: math.isqrt(count) + 1]
+    pairs = itertools.product((example.segments[0] for example in few), (example.segments[1] for example in few))
+    examples = [Example(str(i), pair, 0) for i, pair in enumerate(itertools.islice(pairs, count))]
+    for _ in attribute(classifier, examples, "shap", SHAPSettings(max_evaluations=100)):
+        pass
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
 def machine() -> str:
     """The processor, the threads in use, and the versions."""
     info = Path("/proc/cpuinfo")
@@ -371,7 +396,17 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=8, help="pairs of the embedded HANS sample")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--bfloat16", action="store_true", help="measure what bfloat16 does here, too")
+    parser.add_argument(
+        "--memory", action="store_true", help="measure the peak memory of 600 and of 6,000 pairs, and end"
+    )
+    parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.peak:
+        print(explain_and_forget(given.peak))
+        return
+    if given.memory:
+        print(*(f"{count} pairs: {peak(count)} MiB" for count in (600, 6000)), sep="\n")
+        return
 
     warnings.simplefilter("ignore")
     logging.disable_progress_bar()

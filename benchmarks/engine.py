@@ -10,9 +10,9 @@ With 50 models the loops are timed on the first draws only, as the table says, a
 each draw, so this is fair to them.
 
 Memory: the engine holds CHUNK * (2 M F + P F / 8) * 8 bytes of drawn means and outcomes, 25 MB at 50 models and 12
-methods, however many draws; the exact probabilities need 40 bytes for each of 2^20 grid points and 30 for each
-difference of one method, 60 MB; both are measured below with tracemalloc. Models that are sure of nearly everything
-have log losses from 1e-9 to 10, which only grids of up to 2^22 points resolve, one at a time: 200 MB. They come last.
+methods, however many draws; the exact probabilities need 30 bytes for each of up to 2^20 differences of one method,
+30 MB. Both are measured below with tracemalloc. Models that are sure of nearly everything have log losses from 1e-9 to
+10, which only grids of up to 2^22 points resolve, one at a time: up to 200 MB. They come last.
 """
 
 from __future__ import annotations

@@ -369,8 +369,8 @@ def _device(name: str) -> torch.device:
 def _has_bfloat16(device: torch.device) -> bool:
     """Say whether a device computes in bfloat16 itself; torch emulates it elsewhere, many times slower."""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    units = torch.cpu.get_capabilities() if device.type == "cpu" else {}  # type: ignore[no-untyped-call]
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    units = torch.cpu.get_capabilities() if device.type == "cpu" else {}
     return any(units.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
 
 

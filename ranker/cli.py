@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ranker.errors import RankModelsError, UnknownName, UsageError, look_up
-
-if TYPE_CHECKING:
-    from factors import Example
-    from ranker.cards import Card, Task
-    from ranker.measure import ModelOptions
-    from ranker.ood import OODSet
-    from ranker.suites import Model, Suite
+from ranker.errors import RankModelsError, UsageError, look_up
 
 FOLDER = click.Path(path_type=Path)
 
@@ -102,7 +94,7 @@ def _configure(ctx: click.Context, parameter: click.Parameter, file: Path | None
     default="ig",
     show_default=True,
     metavar="NAME[:KEY=VALUE,...]",
-    help="The backend, and its settings where they are to differ: ig:steps=50,baseline=pad; see `rank-models ls backends`.",
+    help="The backend, with settings that are to differ: ig:steps=50,baseline=pad; see `rank-models ls backends`.",
 )
 @click.option(
     "--factors",
@@ -171,18 +163,17 @@ def run(**given: Any) -> None:
     """
     from functools import partial
 
-    from ranker import custom, pipeline, progress, report
+    from ranker import arguments, pipeline, progress, report
     from ranker.backends import named
-    from ranker.store import Store
 
     _log(given["verbose"], given["quiet"])
     look_up("format", given["format_name"], report.FORMATS)
     attribution, settings = named(given["attribution"])
-    factors = custom.choose(_split(given["factor_names"]))
-    ood = _examples(given)
-    suite = _suite([*given["models"], *given["more_models"]], None if given["data"] else ood.name)
-    options = _model_options(given)
-    store = Store(given["store_folder"] or default_store())
+    factors = arguments.factors(given)
+    ood = arguments.examples(given)
+    suite = arguments.suite(given, None if given["data"] else ood.name)
+    options = arguments.model_options(given)
+    store = arguments.store(given)
     if given["dry_run"]:
         for line in pipeline.plan(suite, ood, attribution, settings, options, store):
             click.echo(line)
@@ -193,7 +184,7 @@ def run(**given: Any) -> None:
         partial(pipeline.decide, probe=given["probe"], method=given["method"])
         if given["data"]
         else partial(
-            pipeline.rank, probe=10 if given["probe"] is None else given["probe"], draws=_draws(given["draws"])
+            pipeline.rank, probe=10 if given["probe"] is None else given["probe"], draws=arguments.draws(given["draws"])
         )
     )
     ranking = only_in_one_mode(
@@ -205,7 +196,7 @@ def run(**given: Any) -> None:
         factors=factors,
         target=given["target"],
         norm=given["norm"],
-        in_domain=_in_domain(given, ood.task),
+        in_domain=arguments.in_domain(given, ood.task),
         options=options,
         store=store,
         progress=partial(progress.bar, console),
@@ -251,26 +242,25 @@ def explain(**given: Any) -> None:
     rank-models explain --ood hans-sub --text "The poets near the bridge ran." --text "The bridge ran."
     rank-models explain --ood hans-sub --id sn_past_participle-0 --format html -o example.html
     """
-    from ranker import custom
+    from ranker import arguments
     from ranker.backends import named
     from ranker.explain import explain as explain_example
     from ranker.measure import Subject
     from ranker.report.explain import FORMATS, render
-    from ranker.store import Store
 
     _log(given["verbose"], given["quiet"])
     look_up("format of explanations", given["format_name"], FORMATS)
     attribution, settings = named(given["attribution"])
-    card, example = _example(given)
-    toward = None if given["toward"] is None else _label(given["toward"], card.task)
-    models = _models([*given["models"], *given["more_models"]], card.name)
-    options, store = _model_options(given), Store(given["store_folder"] or default_store())
+    card, example = arguments.example(given)
+    toward = None if given["toward"] is None else arguments.label(given["toward"], card.task)
+    models = arguments.models(given, card.name)
+    options, store = arguments.model_options(given), arguments.store(given)
     explanation = explain_example(
         [Subject(model, card.task, options, store) for model in models],
         example,
         attribution=attribution,
         settings=settings,
-        factors=custom.choose(_split(given["factor_names"])),
+        factors=arguments.factors(given),
         toward=toward,
         labelled=not given["texts"] or given["label"] is not None,
         designed=card.designed,
@@ -303,142 +293,6 @@ def fetch(name: str, data_dir: Path, url: str | None) -> None:
     from ranker.fetch import fetch as get
 
     click.echo(get(name, data_dir, url=url))
-
-
-def default_store() -> Path:
-    """The folder of attributions where none is named: $RANK_MODELS_STORE, else in the user's cache."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("RANK_MODELS_STORE") or Path(cache) / "rank-models")
-
-
-def _examples(given: dict[str, Any]) -> OODSet:
-    import dataclasses
-
-    from ranker import ood
-
-    if given["data"]:
-        columns = _columns(given["columns"])
-        return ood.labelled(given["data"], given["task"], columns, given["ood_name"], given["include"])
-    if not given["ood_name"]:
-        raise UsageError("`--ood NAME` or `--data FILE` is needed; `rank-models ls ood` lists the names")
-    loaded = ood.load(given["ood_name"], given["data_dir"], given["include"])
-    if given["limit"]:
-        loaded = dataclasses.replace(loaded, examples=ood.sample(loaded, given["limit"]))
-    if given["population"]:
-        loaded = dataclasses.replace(loaded, population=given["population"])
-    if loaded.origin == ood.EMBEDDED:
-        logging.getLogger("ranker").warning(
-            "%s: the embedded sample of %d rows; for the official data: `rank-models fetch %s --data-dir DIR`, then "
-            "`--data-dir DIR`", loaded.name, len(loaded.examples), loaded.name,
-        )  # fmt: skip
-    return loaded
-
-
-def _in_domain(given: dict[str, Any], task: Task) -> OODSet | None:
-    from ranker import ood
-
-    return None if given["in_domain"] is None else ood.labelled(given["in_domain"], task.name, include=given["include"])
-
-
-def _suite(references: Sequence[str], ood_name: str | None) -> Suite:
-    from ranker import suites
-
-    if references:
-        return suites.load(references)
-    if ood_name is None:
-        raise UsageError("`--models` is needed with `--data`: the models to choose from")
-    default = f"{ood_name}-mini"
-    if default not in suites.embedded():
-        raise UsageError(f"no suite for {ood_name} comes with the product; name your models with `--models`")
-    logging.getLogger("ranker").warning("%s: the embedded suite of small models; for your own: `--models`", default)
-    return suites.load([default])
-
-
-def _example(given: dict[str, Any]) -> tuple[Card, Example]:
-    """The example that ``--id`` or ``--text`` names, and the card of its set."""
-    from factors import Example
-    from ranker import ood
-    from ranker.marks import marker
-
-    name, texts = given["example_id"], tuple(given["texts"])
-    if (name is None) == (not texts):
-        raise UsageError("name one example: `--id ID`, or `--text TEXT` (twice for a pair)")
-    card = look_up("OOD set", given["ood_name"], ood.cards(given["include"]))
-    if name is not None:
-        if given["label"] is not None:
-            raise UsageError("`--label` is for `--text`; an example of the set has its own")
-        examples = ood.load(card.name, given["data_dir"], given["include"]).examples
-        found = [example for example in examples if example.id == name]
-        if not found:
-            some = ", ".join(example.id for example in examples[:3])
-            raise UsageError(f"`--id`: {card.name} has no example {name!r}; its ids are like {some}")
-        return card, found[0]
-    wanted = {len(layout.text) for layout in card.layouts} or {1, 2}
-    if len(texts) not in wanted:
-        raise UsageError(
-            f"`--text` must be given {' or '.join(map(str, wanted))} times for {card.name} (got {len(texts)})"
-        )
-    label = 0 if given["label"] is None else _label(given["label"], card.task)
-    return card, Example("text", texts, label, marker(card.marks)(texts, {}))
-
-
-def _label(name: str, task: Task) -> int:
-    found = task.index(name)
-    if found is None:
-        raise UnknownName(f"label of {task.name}", name, task.labels)
-    return found
-
-
-def _models(references: Sequence[str], ood_name: str) -> tuple[Model, ...]:
-    """One model or several."""
-    from ranker import suites
-
-    return suites.models(references) if references else _suite(references, ood_name).models
-
-
-def _draws(value: str) -> Any:
-    if value == "exact" or (value.isdecimal() and int(value) > 0):
-        return value if value == "exact" else int(value)
-    raise UsageError(f"`--draws` must be a number of at least 1, or `exact` (got {value})")
-
-
-def _columns(text: str | None) -> dict[str, list[str]]:
-    roles: dict[str, list[str]] = {"text": [], "label": [], "id": []}
-    for part in (text or "").split(",") if text else ():
-        role, equals, column = part.strip().partition("=")
-        if not equals or not column:
-            raise UsageError(f"`--columns` must be like text=premise,text=hypothesis,label=gold (got {text})")
-        look_up("role of a column", role, roles).append(column)
-    return {role: names for role, names in roles.items() if names}
-
-
-def _split(names: str | None) -> list[str]:
-    return [name.strip() for name in (names or "").split(",") if name.strip()]
-
-
-def _model_options(given: dict[str, Any]) -> ModelOptions:
-    from ranker.measure import ModelOptions
-
-    return ModelOptions(
-        device=given["device"],
-        dtype=given["dtype"],
-        token_budget=given["batch_size"],
-        trust_remote_code=given["trust_remote_code"],
-        allow_pickle=given["allow_pickle"],
-        label_map=_label_map(given["label_map"]),
-    )
-
-
-def _label_map(text: str | None) -> dict[str, str] | None:
-    if text is None:
-        return None
-    try:
-        read = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"`--label-map` must be JSON (got {text}): {error}") from error
-    if not isinstance(read, dict) or not all(isinstance(label, str) for label in read.values()):
-        raise UsageError(f'`--label-map` must be an object like {{"0": "entailment"}} (got {text})')
-    return read
 
 
 def _answer(text: str, output: Path | None) -> None:

@@ -28,7 +28,7 @@ def read_first_token(model: PreTrainedModel) -> None:
     """
     if model.config.model_type in BERTS_KIND and type(model).__module__.startswith("transformers."):
         attention = model.base_model.encoder.layer[-1].attention  # type: ignore[union-attr, index]
-        attention.forward = partial(_first_token, attention)  # type: ignore[union-attr]
+        attention.forward = partial(_first_token, attention)
 
 
 def _first_token(attention: Any, hidden: torch.Tensor, *mask: object, **options: object) -> tuple[torch.Tensor, None]:

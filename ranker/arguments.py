@@ -1,0 +1,174 @@
+"""What is written on a command line, as the records that the flow takes; what cannot be right is refused in one line.
+
+``given`` is what click read: the name of each option's variable -> its value, None where it was left out.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from factors import Example, Factor
+from ranker import custom, ood, suites
+from ranker.cards import Card, Task
+from ranker.errors import UnknownName, UsageError, look_up
+from ranker.marks import marker
+from ranker.measure import ModelOptions
+from ranker.ood import OODSet
+from ranker.store import Store
+from ranker.suites import Model, Suite
+
+log = logging.getLogger("ranker")
+
+Given = Mapping[str, Any]
+
+
+def store(given: Given) -> Store:
+    """Where attributions are kept: ``--store``, else $RANK_MODELS_STORE, else a folder in the user's cache."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rank-models"
+    return Store(given["store_folder"] or Path(os.environ.get("RANK_MODELS_STORE") or cache))
+
+
+def examples(given: Given) -> OODSet:
+    """The rows of ``--data``, or the set of ``--ood``."""
+    if given["data"]:
+        roles = columns(given["columns"])
+        return ood.labelled(given["data"], given["task"], roles, given["ood_name"], given["include"])
+    if not given["ood_name"]:
+        raise UsageError("`--ood NAME` or `--data FILE` is needed; `rank-models ls ood` lists the names")
+    loaded = ood.load(given["ood_name"], given["data_dir"], given["include"])
+    if given["limit"]:
+        loaded = replace(loaded, examples=ood.sample(loaded, given["limit"]))
+    if given["population"]:
+        loaded = replace(loaded, population=given["population"])
+    if loaded.origin == ood.EMBEDDED:
+        log.warning(
+            "%s: the embedded sample of %d rows; for the official data: `rank-models fetch %s --data-dir DIR`, then "
+            "`--data-dir DIR`", loaded.name, len(loaded.examples), loaded.name,
+        )  # fmt: skip
+    return loaded
+
+
+def in_domain(given: Given, task: Task) -> OODSet | None:
+    """The rows of ``--in-domain``."""
+    return None if given["in_domain"] is None else ood.labelled(given["in_domain"], task.name, include=given["include"])
+
+
+def example(given: Given) -> tuple[Card, Example]:
+    """The example that ``--id`` or ``--text`` names, and the card of its set."""
+    if (given["example_id"] is None) == (not given["texts"]):
+        raise UsageError("name one example: `--id ID`, or `--text TEXT` (twice for a pair)")
+    card = look_up("OOD set", given["ood_name"], ood.cards(given["include"]))
+    if given["texts"]:
+        return card, _own_example(card, given["texts"], given["label"])
+    if given["label"] is not None:
+        raise UsageError("`--label` is for `--text`; an example of the set has its own")
+    rows = ood.load(card.name, given["data_dir"], given["include"]).examples
+    found = next((row for row in rows if row.id == given["example_id"]), None)
+    if found is None:
+        some = ", ".join(row.id for row in rows[:3])
+        raise UsageError(f"`--id`: {card.name} has no example {given['example_id']!r}; its ids are like {some}")
+    return card, found
+
+
+def _own_example(card: Card, texts: tuple[str, ...], label_name: str | None) -> Example:
+    wanted = {len(layout.text) for layout in card.layouts} or {1, 2}
+    if len(texts) not in wanted:
+        times = " or ".join(map(str, sorted(wanted)))
+        raise UsageError(f"`--text` must be given {times} times for {card.name} (got {len(texts)})")
+    true = 0 if label_name is None else label(label_name, card.task)
+    return Example("text", texts, true, marker(card.marks)(texts, {}))
+
+
+def label(name: str, task: Task) -> int:
+    """A label's index, by its name or an alias."""
+    found = task.index(name)
+    if found is None:
+        raise UnknownName(f"label of {task.name}", name, task.labels)
+    return found
+
+
+def suite(given: Given, ood_name: str | None) -> Suite:
+    """The models of ``--models``; else the embedded suite of an OOD set."""
+    references = _references(given)
+    return suites.load(references) if references else _embedded_suite(ood_name)
+
+
+def models(given: Given, ood_name: str) -> tuple[Model, ...]:
+    """The same where one model is enough."""
+    references = _references(given)
+    return suites.models(references) if references else _embedded_suite(ood_name).models
+
+
+def _references(given: Given) -> Sequence[str]:
+    return [*given["models"], *given["more_models"]]
+
+
+def _embedded_suite(ood_name: str | None) -> Suite:
+    if ood_name is None:
+        raise UsageError("`--models` is needed with `--data`: the models to choose from")
+    default = f"{ood_name}-mini"
+    if default not in suites.embedded():
+        raise UsageError(f"no suite for {ood_name} comes with the product; name your models with `--models`")
+    log.warning("%s: the embedded suite of small models; for your own: `--models`", default)
+    return suites.load([default])
+
+
+def model_options(given: Given) -> ModelOptions:
+    """How models are loaded and run."""
+    return ModelOptions(
+        device=given["device"],
+        dtype=given["dtype"],
+        token_budget=given["batch_size"],
+        trust_remote_code=given["trust_remote_code"],
+        allow_pickle=given["allow_pickle"],
+        label_map=label_map(given["label_map"]),
+    )
+
+
+def factors(given: Given) -> list[Factor]:
+    """The factors of ``--factors``: names and files, separated by commas."""
+    return custom.choose([name.strip() for name in (given["factor_names"] or "").split(",") if name.strip()])
+
+
+def draws(value: str) -> int | Literal["exact"]:
+    """``--draws``: a number, or "exact"."""
+    if value == "exact":
+        return "exact"
+    if value.isdecimal() and int(value) > 0:
+        return int(value)
+    raise UsageError(f"`--draws` must be a number of at least 1, or `exact` (got {value})")
+
+
+def columns(text: str | None) -> dict[str, list[str]]:
+    """``--columns``: role -> columns.
+
+    Example:
+        >>> columns("text=premise,text=hypothesis,label=gold")
+        {'text': ['premise', 'hypothesis'], 'label': ['gold']}
+    """
+    roles: dict[str, list[str]] = {"text": [], "label": [], "id": []}
+    for part in text.split(",") if text else ():
+        role, _, column = part.strip().partition("=")
+        if not column:
+            raise UsageError(f"`--columns` must be like text=premise,text=hypothesis,label=gold (got {text})")
+        look_up("role of a column", role, roles).append(column)
+    return {role: names for role, names in roles.items() if names}
+
+
+def label_map(text: str | None) -> dict[str, str] | None:
+    """``--label-map``: a checkpoint's label, or its index, -> the task's label."""
+    if text is None:
+        return None
+    try:
+        read = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"`--label-map` must be JSON (got {text}): {error}") from error
+    if not isinstance(read, dict) or not all(isinstance(name, str) for name in read.values()):
+        raise UsageError(f'`--label-map` must be an object like {{"0": "entailment"}} (got {text})')
+    return read
