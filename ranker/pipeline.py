@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 VERSIONED = ("rank-models", "torch", "transformers", "numpy")
 """The packages whose versions stand in a ranking's provenance."""
 
+WORTH_SAYING = 2.0
+"""Seconds of work from which on an estimate is shown."""
+
 Progress = Callable[[str, int], AbstractContextManager[Advance]]
 """Opens a stage (its label, its number of examples); gives the function that is told of examples done."""
 
@@ -236,7 +239,7 @@ class Study:
                 if log.isEnabledFor(logging.INFO):
                     wanted_rows = unknown(model, ood) if truth else ()
                     todo = estimate(subject, wanted_rows, population, self.attribution, settings)
-                    log.log(logging.INFO if todo.passes else logging.DEBUG, "%s: %s", model.name, todo)
+                    log.log(logging.INFO if todo.seconds >= WORTH_SAYING else logging.DEBUG, "%s: %s", model.name, todo)
                 at_home = model.in_domain_accuracy
                 if self.in_domain is not None:
                     at_home = accuracy_on(self.in_domain, subject, self.progress)
