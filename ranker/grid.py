@@ -75,7 +75,7 @@ class Grid:
         first = np.bincount(cell, beside.ravel(), rows * width)
         second = np.bincount(cell, (beside * beside).ravel(), rows * width)
         # each difference is split over the point nearest to it and the ones before and after that
-        mass = near - second
+        mass: Floats = near.astype(np.float64) - second
         mass[:-1] += (second - first)[1:] / 2
         mass[1:] += (second + first)[:-1] / 2
         laid = np.zeros((rows, points))
