@@ -10,7 +10,7 @@ from ranker.errors import look_up
 if TYPE_CHECKING:
     from ranker.ranking import Ranking
 
-FORMATS = {"table": "ranker.report.terminal", "json": "ranker.report.json"}
+FORMATS = {"table": "ranker.report.terminal", "pairs": "ranker.report.pairs", "json": "ranker.report.json"}
 """Format -> the module that renders it."""
 
 

@@ -14,6 +14,9 @@ from ranker.ranking import Decision, Ranking
 
 WIDTH = 100
 
+NAMES = ("model", "family", "kind", "tied", "better", "worse")
+"""Columns of names, beside the first."""
+
 MATRIX = 10
 """The most models whose pairs are shown."""
 
@@ -48,11 +51,11 @@ def parts(ranking: Ranking) -> Iterator[RenderableType]:
 
 def order(decision: Decision) -> Table:
     """The models in the predicted order; models that share a letter cannot be told apart."""
-    table = _table("rank", "model", "tied", decision.method, "right", "95 % interval", "P(best)")
+    shown = table("rank", "model", "tied", decision.method, "right", "95 % interval", "P(best)")
     for i, name in enumerate(decision.models):
         letters = [letter for letter, group in zip(ascii_lowercase, decision.groups, strict=False) if name in group]
         score = decision.scores[i]
-        table.add_row(
+        shown.add_row(
             str(i + 1),
             Text(name),
             "".join(letters),
@@ -61,17 +64,17 @@ def order(decision: Decision) -> Table:
             f"{percent(decision.low[i])} to {percent(decision.high[i])}",
             percent(decision.p_best[i]),
         )
-    return table
+    return shown
 
 
 def matrix(decision: Decision) -> Table:
     """P(the model of the row is more accurate than that of the column), and the labels that would settle it."""
-    table = _table("P(row > column)", *(str(i + 1) for i in range(len(decision.models))))
+    shown = table("P(row > column)", *(str(i + 1) for i in range(len(decision.models))))
     for i, name in enumerate(decision.models):
-        table.add_row(
+        shown.add_row(
             Text(f"{i + 1} {name}"), *("" if i == j else percent(p) for j, p in enumerate(decision.p_beats[i]))
         )
-    return table
+    return shown
 
 
 def decision_notes(decision: Decision) -> Iterator[str]:
@@ -92,20 +95,20 @@ def decision_notes(decision: Decision) -> Iterator[str]:
 
 def models(ranking: Ranking) -> Table:
     """The models by their true rank."""
-    table = _table("rank", "model", "family", "in-domain accuracy", "OOD accuracy")
+    shown = table("rank", "model", "family", "in-domain accuracy", "OOD accuracy")
     for model in ranking.models:
         accuracies = percent(model.in_domain_accuracy), percent(model.ood_accuracy)
-        table.add_row(str(model.rank), Text(model.name), Text(model.family), *accuracies)
-    return table
+        shown.add_row(str(model.rank), Text(model.name), Text(model.family), *accuracies)
+    return shown
 
 
 def methods(ranking: Ranking) -> Table:
     """Each method's few-shot accuracy, the best first within baselines and factors."""
-    table = _table("method", "kind", "few-shot accuracy", "95 % interval", "minus ACC", "95 % interval")
+    shown = table("method", "kind", "few-shot accuracy", "95 % interval", "minus ACC", "95 % interval")
     for kind in dict.fromkeys(method.kind for method in ranking.methods):
         alike = [method for method in ranking.methods if method.kind == kind]
         for method in sorted(alike, key=lambda m: -m.few_shot_accuracy):
-            table.add_row(
+            shown.add_row(
                 Text(method.name + (" *" if method.designed else "")),
                 kind,
                 percent(method.few_shot_accuracy),
@@ -113,8 +116,8 @@ def methods(ranking: Ranking) -> Table:
                 points(method.vs_acc),
                 "" if method.vs_acc is None else f"{points(method.vs_acc_low)} to {points(method.vs_acc_high)}",
             )
-        table.add_section()
-    return table
+        shown.add_section()
+    return shown
 
 
 def notes(ranking: Ranking) -> Iterator[str]:
@@ -171,8 +174,9 @@ def points(value: float | None) -> str:
     return "" if value is None else f"{100 * value:+.1f}"
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+def table(*columns: str) -> Table:
+    """An empty table without lines: names to the left, numbers to the right."""
+    shown = Table(box=None, pad_edge=False, header_style="bold")
     for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 or column in ("model", "family", "kind", "tied") else "right")
-    return table
+        shown.add_column(column, justify="left" if i == 0 or column in NAMES else "right")
+    return shown

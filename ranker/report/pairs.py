@@ -1,0 +1,80 @@
+"""Every pair of models: with every method in an evaluation, with its probability in a decision. Wide plain text."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ranker.ranking import Decision, Ranking
+from ranker.report.terminal import percent, table
+
+
+def render(ranking: Ranking) -> str:
+    """The pairs as plain text; a line is as long as it needs to be."""
+    console = Console(file=io.StringIO(), width=10_000, no_color=True, highlight=False)
+    for part in parts(ranking):
+        console.print(part)
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]  # the StringIO from above
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+
+
+def parts(ranking: Ranking) -> Iterator[RenderableType]:
+    """The report's tables, from top to bottom."""
+    yield Text(f"{ranking.suite} on {ranking.ood}: {len(ranking.models)} models, K = {ranking.probe}\n")
+    if ranking.decision is not None:
+        yield decided(ranking.decision)
+        return
+    yield accuracies(ranking)
+    yield Text("\nFew-shot accuracy with a probe of K examples\n")
+    yield curves(ranking)
+    yield Text(
+        f"\nFew-shot accuracy by kind of pair; near: OOD accuracies less than {percent(ranking.near)} points apart\n"
+    )
+    yield splits(ranking)
+
+
+def accuracies(ranking: Ranking) -> Table:
+    """How often each method puts two models in their true order, the better one first."""
+    names = [method.name for method in ranking.methods]
+    by_pair: dict[tuple[str, str], dict[str, float]] = {}
+    gaps = {}
+    for pair in ranking.pair_results:
+        by_pair.setdefault((pair.a, pair.b), {})[pair.method] = pair.accuracy
+        gaps[pair.a, pair.b] = pair.gap
+    shown = table("better", "worse", "gap", *names)
+    for (a, b), found in by_pair.items():
+        shown.add_row(Text(a), Text(b), percent(gaps[a, b]), *(percent(found.get(name)) for name in names))
+    return shown
+
+
+def curves(ranking: Ranking) -> Table:
+    """Few-shot accuracy against K."""
+    sizes = sorted({size for method in ranking.methods for size in method.curve})
+    shown = table("method", *map(str, sizes))
+    for method in ranking.methods:
+        shown.add_row(Text(method.name), *(percent(method.curve.get(size)) for size in sizes))
+    return shown
+
+
+def splits(ranking: Ranking) -> Table:
+    """Few-shot accuracy over parts of the pairs."""
+    kinds = list(dict.fromkeys(kind for method in ranking.methods for kind in method.splits))
+    shown = table("method", "all", *kinds)
+    for method in ranking.methods:
+        row = [method.few_shot_accuracy, *(method.splits.get(kind) for kind in kinds)]
+        shown.add_row(Text(method.name), *map(percent, row))
+    return shown
+
+
+def decided(decision: Decision) -> Table:
+    """How sure the order of two models is, the one that is ranked better first."""
+    shown = table("better", "worse", "P(better > worse)", "more labels")
+    for i, a in enumerate(decision.models):
+        for j, b in enumerate(decision.models[i + 1 :], i + 1):
+            more = decision.more_labels[i][j]
+            shown.add_row(Text(a), Text(b), percent(decision.p_beats[i][j]), "?" if more is None else f"{more:,}")
+    return shown

@@ -1,0 +1,95 @@
+import dataclasses
+import json
+
+import pytest
+from test_evaluation import suite
+
+from ranker import report
+from ranker.decision import decide
+from ranker.errors import UnknownName
+from ranker.evaluation import evaluate
+from ranker.report.terminal import percent, points
+
+
+@pytest.fixture(scope="module")
+def evaluation():
+    """An evaluation of five models of two families."""
+    return evaluate(suite(), families=["a", "a", "b", "b", "b"], designed="INDEX-DIFF", suite="five", ood="hans-sub")
+
+
+@pytest.fixture(scope="module")
+def decided():
+    """A decision on ten rows."""
+    return decide(dataclasses.replace(suite(examples=10), ood_accuracy=None), suite="five", ood="mine")
+
+
+def cells(text, *starts):
+    """The cells of the line that begins with these words."""
+    (found,) = [line.split() for line in text.splitlines() if line.split()[: len(starts)] == list(starts)]
+    return found[len(starts) :]
+
+
+def test_the_terminal_shows_every_method_with_its_interval(evaluation):
+    """The numbers in the table are those of the ranking, in percent."""
+    text = report.render(evaluation, "table")
+    for method in evaluation.methods:
+        marked = [method.name, "*"] if method.designed else [method.name]
+        shown = cells(text, *marked, method.kind)
+        assert shown[:4] == [percent(method.few_shot_accuracy), percent(method.ci_low), "to", percent(method.ci_high)]
+        assert shown[4] == points(method.vs_acc)
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_every_pair_has_every_method(evaluation):
+    """The better model stands first, and the numbers are those of the ranking."""
+    text = report.render(evaluation, "pairs")
+    names = [method.name for method in evaluation.methods]
+    for pair in evaluation.pair_results:
+        shown = cells(text, pair.a, pair.b)
+        assert shown[0] == percent(pair.gap)
+        assert shown[1 + names.index(pair.method)] == percent(pair.accuracy)
+
+
+def test_pairs_come_with_curves_and_kinds(evaluation):
+    """Below the pairs stand the learning curve of every method, and its accuracy on near and far pairs."""
+    _, curve, split = report.render(evaluation, "pairs").split("Few-shot accuracy ")
+    for method in evaluation.methods:
+        assert cells(curve, method.name) == [percent(value) for _, value in sorted(method.curve.items())]
+        kinds = list(evaluation.methods[0].splits)
+        assert cells(split, method.name) == [
+            percent(method.few_shot_accuracy),
+            *map(percent, map(method.splits.get, kinds)),
+        ]
+
+
+def test_a_decision_by_pairs(decided):
+    """Each two models with the probability of their order and the labels that would settle it."""
+    text = report.render(decided, "pairs")
+    found = decided.decision
+    for i, a in enumerate(found.models):
+        for j in range(i + 1, len(found.models)):
+            more = found.more_labels[i][j]
+            shown = [percent(found.p_beats[i][j]), "?" if more is None else f"{more:,}"]
+            assert cells(text, a, found.models[j]) == shown
+
+
+def test_json_is_the_dictionary(evaluation, decided):
+    """The same ranking gives the same bytes, and they hold what `to_dict` does."""
+    for ranking in (evaluation, decided):
+        text = report.render(ranking, "json")
+        assert json.loads(text) == json.loads(json.dumps(ranking.to_dict()))
+        assert report.render(ranking, "json") == text
+
+
+@pytest.mark.parametrize("name", ["table", "pairs"])
+def test_names_are_text(name, evaluation):
+    """What looks like markup in a model's name stays as it is."""
+    table = dataclasses.replace(suite(), models=("[red]m0[/red]", *suite().models[1:]))
+    ranking = evaluate(table, suite="five", ood="hans-sub")
+    assert "[red]m0[/red]" in report.render(ranking, name)
+
+
+def test_an_unknown_format_is_refused(evaluation):
+    """The near one is offered."""
+    with pytest.raises(UnknownName, match="there is no format 'pair'; did you mean pairs?"):
+        report.render(evaluation, "pair")
