@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +13,12 @@ from factors.types import Example
 from ranker.backends import Settings
 from ranker.measure import Subject
 
+if TYPE_CHECKING:
+    from ranker.align import Encoding
+    from ranker.classifiers import Classifier
+
 SAMPLE = 32
-"""Examples that the speed is measured on."""
+"""Examples that passes are counted on."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
-        """How long the passes will take; 0 where there are none."""
+        """How long the passes alone will take; 0 where there are none. Small models spend as much between them."""
         return self.passes / self.rate if self.passes else 0.0
 
     def __str__(self) -> str:
@@ -42,13 +47,13 @@ class Estimate:
         if not self.passes:
             return "all is known"
         work = f"{self.predict:,} rows to predict, {self.explain:,} to explain"
-        return f"{work}: {self.passes:,} forward passes at {self.rate:,.0f} a second, about {minutes(self.seconds)}"
+        return f"{work}: {self.passes:,} forward passes at {self.rate:,.0f} a second, at least {minutes(self.seconds)}"
 
 
 def estimate(
     subject: Subject, examples: Sequence[Example], population: Sequence[Example], attribution: str, settings: Settings
 ) -> Estimate:
-    """Count what the store lacks, and time the model on a few rows if it lacks anything.
+    """Count what the store lacks, and time the model on one batch if it lacks anything.
 
     Args:
         subject: the model.
@@ -65,14 +70,25 @@ def estimate(
     if not predict and not explain:
         return Estimate(0, 0, 0, float("nan"))
     every = max(len(population) // SAMPLE, 1)
-    sample = population[::every][:SAMPLE]
-    encodings = subject.classifier.encode(sample)
+    encodings = sorted(subject.classifier.encode(population[::every][:SAMPLE]), key=len)
     passes = float(np.mean([settings.passes(encoding.segment, encoding.word) for encoding in encodings]))
-    subject.classifier.probabilities(sample[:1])  # the first pass sets things up
-    began = time.perf_counter()
-    subject.classifier.probabilities(sample)
-    rate = len(sample) / (time.perf_counter() - began)
+    rate = speed(subject.classifier, encodings[len(encodings) // 2])
     return Estimate(predict, explain, predict + round(explain * passes), rate)
+
+
+def speed(classifier: Classifier, encoding: Encoding) -> float:
+    """Rows like this one that the network takes a second, in a full batch."""
+    import torch
+
+    from ranker.batching import stack
+
+    count = max(classifier.token_budget // len(encoding), 1)
+    batch = stack([classifier.row(encoding)] * count, classifier.device)
+    with torch.inference_mode():
+        classifier.network(batch).cpu()  # the first pass sets things up
+        began = time.perf_counter()
+        classifier.network(batch).cpu()
+    return count / (time.perf_counter() - began)
 
 
 def minutes(seconds: float) -> str:

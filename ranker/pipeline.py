@@ -313,7 +313,7 @@ def plan(
             continue
         seconds += todo.seconds
         yield f"{model.name}: {todo}"
-    yield f"in all about {minutes(seconds)}"
+    yield f"in all at least {minutes(seconds)}"
 
 
 def unknown(model: Model, ood: OODSet) -> Sequence[Example]:

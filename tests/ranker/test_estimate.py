@@ -33,7 +33,7 @@ def test_what_is_known_costs_nothing(tmp_path):
 def test_an_estimate_reads_as_a_line():
     """Passes, speed and time stand in one line; nothing to do is said."""
     assert str(Estimate(600, 600, 93_000, 1550.0)) == (
-        "600 rows to predict, 600 to explain: 93,000 forward passes at 1,550 a second, about 1.0 min"
+        "600 rows to predict, 600 to explain: 93,000 forward passes at 1,550 a second, at least 1.0 min"
     )
     assert str(Estimate(0, 0, 0, float("nan"))) == "all is known"
 
