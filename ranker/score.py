@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -98,11 +99,12 @@ def score_model(
     undefined: dict[str, dict[str, set[int]]] = {}
     for n, (given, example) in enumerate(zip(rows, examples, strict=True)):
         row = given.normalised(norm)
+        toward = cache(row.toward)  # factors of one label share its word scores
         for f, factor in enumerate(factors):
             explains = factor.explains if target == "declared" or factor.kind == "baseline" else target
             reason = "undefined"
             try:
-                values[f, n] = factor.score(row.toward(target_label(explains, row, example, task)), example)
+                values[f, n] = factor.score(toward(target_label(explains, row, example, task)), example)
             except Exception as error:  # a user's own factor may raise anything
                 reason = f"{type(error).__name__}: {error}"
             if not np.isfinite(values[f, n]):
