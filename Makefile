@@ -24,6 +24,7 @@ check: $(DEV)/installed  ## format, lint, types, tests
 
 bench: $(DEV)/installed  ## ratios, measured side by side in one process
 	$(DEV)/bin/python -m benchmarks.engine
+	$(DEV)/bin/python -m benchmarks.attributions
 
 # torch comes first and alone, so that no other requirement can choose another build of it
 $(DEMO)/installed: setup.cfg pyproject.toml constraints.txt $(shell git ls-files factors ranker data 2>/dev/null)

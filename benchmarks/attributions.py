@@ -357,7 +357,7 @@ def deviation(classifier: Classifier, half: Classifier, examples: Sequence[Examp
 
 
 def peak(count: int) -> int:
-    """The peak resident memory, in MiB, of a process that explains this many different pairs with SHAP and keeps none."""
+    """The peak resident memory, in MiB, of a process that explains so many different pairs with SHAP."""
     ran = subprocess.run(
         [sys.executable, "-m", "benchmarks.attributions", "--peak", str(count)], capture_output=True, check=True
     )

@@ -91,7 +91,7 @@ def _configure(ctx: click.Context, parameter: click.Parameter, file: Path | None
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws.")
 @click.option(
     "--attribution",
-    default="ig",
+    default="shap",
     show_default=True,
     metavar="NAME[:KEY=VALUE,...]",
     help="The backend, with settings that are to differ: ig:steps=50,baseline=pad; see `rank-models ls backends`.",
@@ -136,7 +136,13 @@ def _configure(ctx: click.Context, parameter: click.Parameter, file: Path | None
 )
 @click.option("--label-map", metavar="JSON", help='For checkpoints with unnamed labels: {"0": "entailment", ...}.')
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps ...")
-@click.option("--dtype", type=click.Choice(["float32", "bfloat16"]), default="float32", show_default=True)
+@click.option(
+    "--dtype",
+    type=click.Choice(["float32", "bfloat16", "auto"]),
+    default="float32",
+    show_default=True,
+    help="auto: bfloat16 where the device has units for it.",
+)
 @click.option("--batch-size", type=click.IntRange(1), metavar="TOKENS", help="Tokens a batch; changes no number.")
 @click.option("--trust-remote-code", is_flag=True, help="Run code that comes with a checkpoint.")
 @click.option("--allow-pickle", is_flag=True, help="Load weights that are not safetensors.")

@@ -144,7 +144,7 @@ def explain(
     subjects: Sequence[Subject],
     example: Example,
     *,
-    attribution: str = "ig",
+    attribution: str = "shap",
     settings: Settings | None = None,
     factors: Sequence[Factor] = tuple(BUILTIN.values()),
     toward: int | None = None,

@@ -22,6 +22,7 @@ from ranker.score import ModelScores, ScoreTable, Target, applicable, assemble, 
 from ranker.suites import Model, Suite
 
 if TYPE_CHECKING:
+    from ranker.classifiers import Bases
     from ranker.ranking import Ranking
     from ranker.store import Store
 
@@ -49,7 +50,7 @@ def rank(
     probe: int = 10,
     draws: int | Literal["exact"] = "exact",
     seed: int = 0,
-    attribution: str = "ig",
+    attribution: str = "shap",
     settings: Settings | None = None,
     factors: Sequence[Factor] = tuple(BUILTIN.values()),
     target: Target = "declared",
@@ -122,7 +123,7 @@ def decide(
     probe: int | None = None,
     method: str | None = None,
     seed: int = 0,
-    attribution: str = "ig",
+    attribution: str = "shap",
     settings: Settings | None = None,
     factors: Sequence[Factor] = tuple(BUILTIN.values()),
     target: Target = "declared",
@@ -233,8 +234,9 @@ class Study:
         scores: dict[str, ModelScores] = {}
         quality: dict[str, dict[str, int]] = {}
         failures: dict[str, str] = {}
+        bases: Bases = {}
         for model in suite.models:
-            subject = Subject(model, ood.task, self.options, self.store)
+            subject = Subject(model, ood.task, self.options, self.store, bases)
             try:
                 if log.isEnabledFor(logging.INFO):
                     wanted_rows = unknown(model, ood) if truth else ()
@@ -274,7 +276,7 @@ class Study:
                 "settings": asdict(settings),
                 "target": self.target,
                 "norm": self.norm,
-                "dtype": self.options.dtype,
+                "dtype": subject.dtype,
                 "left_out": left_out,
                 "quality": quality,
                 "versions": {name: metadata.version(name) for name in VERSIONED},
@@ -344,9 +346,9 @@ def below_chance(in_domain: Mapping[str, float], classes: int) -> Iterator[str]:
 
     Example:
         >>> list(below_chance({"a": 0.84, "b": 0.16}, 2))
-        ['b is right on only 16.0 % of the in-domain rows, chance is 50.0 %: are its labels mapped wrongly (`--label-map`)?']
+        ['b is right on only 16.0 % of the in-domain rows, chance is 50.0 %: are its labels wrong (`--label-map`)?']
     """
     for name, accuracy in in_domain.items():
         if accuracy < 1 / classes:
             right = f"{name} is right on only {100 * accuracy:.1f} % of the in-domain rows"
-            yield f"{right}, chance is {100 / classes:.1f} %: are its labels mapped wrongly (`--label-map`)?"
+            yield f"{right}, chance is {100 / classes:.1f} %: are its labels wrong (`--label-map`)?"

@@ -39,7 +39,7 @@ def few_models(count: int) -> list[str]:
 
 def test_the_main_job_prints_models_and_methods(run):
     """One command on embedded data and models ends with a table of all methods, and says that it is the sample."""
-    status, out, err = run("--ood", "hans-sub", "--probe", "10", "--limit", "30")
+    status, out, err = run("--ood", "hans-sub", "--probe", "10", "--limit", "12")
     assert status == 0
     names = "ACC CONF CONF-GT NLL CONF-H RANDOM MAX-DIFF SUM-DIFF INDEX-DIFF FIRST-TOK"
     first_words = {line.split()[0] for line in out.splitlines() if line.strip()}

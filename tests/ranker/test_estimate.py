@@ -9,7 +9,7 @@ from ranker.store import Store
 
 MODEL = suites.load(["hans-sub-mini"]).models[0]
 NLI = ood.cards()["hans-sub"].task
-EXAMPLES = tuple(Example(str(i), (f"The {word} ran.", "It ran."), 1) for i, word in enumerate(("cat", "dog", "old dog")))
+EXAMPLES = tuple(Example(who, (f"The {who} ran.", "It ran."), 1) for who in ("cat", "dog", "old dog"))
 
 
 def test_what_is_known_costs_nothing(tmp_path):

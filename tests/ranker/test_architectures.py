@@ -1,0 +1,48 @@
+"""Every common encoder, offline: the same numbers alone and in company, from every backend."""
+
+import numpy as np
+import pytest
+import torch
+from conftest import ENCODERS
+from transformers import AutoModelForSequenceClassification
+
+from factors.types import Example
+from ranker.backends import LIMESettings, SHAPSettings, attribute
+
+EXAMPLES = [
+    Example("plain", ("The doctor saw the actor.", "An old judge danced."), 1),
+    Example("empty", ("The actor waited.", ""), 0),
+    Example("repeated", ("the the  the", "the the"), 0),
+    Example("others", ("A naïve café 👍 near 走路", "naïve 👍"), 1),
+    Example("one", ("the old actor",), 0),
+]
+QUICK = {"shap": SHAPSettings(max_evaluations=60), "lime": LIMESettings(samples=20)}
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_probabilities_are_those_of_a_padded_batch(classifier, checkpoint, name):
+    """Our batches without padding give what transformers gives with padding and a mask, and each example alone."""
+    ours = classifier(name)
+    theirs = AutoModelForSequenceClassification.from_pretrained(checkpoint(name)).eval()
+    pairs = [example for example in EXAMPLES if len(example.segments) == 2]
+    texts = ([example.segments[s] for example in pairs] for s in (0, 1))
+    limits = {"truncation": "longest_first", "max_length": ours.max_length}
+    inputs = ours.tokenizer(*texts, padding=True, return_tensors="pt", **limits)
+    with torch.no_grad():
+        padded = theirs(**inputs).logits.softmax(dim=1).numpy()
+    probs = ours.probabilities(pairs)
+    np.testing.assert_allclose(probs[:, 1], padded[:, ours.groups[1][0]], atol=1e-5)
+    np.testing.assert_allclose(probs, [ours.probabilities([example])[0] for example in pairs], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize("method", QUICK)
+def test_scores_do_not_depend_on_company(classifier, name, method):
+    """An example's scores and probabilities are the same alone as among examples of other lengths."""
+    together = list(attribute(classifier(name), EXAMPLES, method, QUICK[method]))
+    for example, row in zip(EXAMPLES, together, strict=True):
+        (alone,) = attribute(classifier(name), [example], method, QUICK[method])
+        np.testing.assert_allclose(row.scores, alone.scores, atol=1e-5)
+        np.testing.assert_allclose(row.probs, alone.probs, atol=1e-5)
+        assert (row.scores[row.word >= 0] != 0).any()
+        assert len(row.word_scores) == len(example.words)

@@ -1,0 +1,209 @@
+"""Checkpoints, end to end: tiny models of our own making, loaded as a user's would be."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from conftest import LIMIT, TASK, make_checkpoint, make_tokenizer
+from safetensors.torch import load_file, save_file
+
+from factors.types import Example
+from ranker import classifiers
+from ranker.classifiers import Classifier, explained, resolve
+from ranker.errors import LabelError, ModelError, UsageError
+
+PAIRS = [
+    Example("a", ("The doctor saw the actor.", "An old judge danced."), 1),
+    Example("b", ("The actor waited.", ""), 0),
+    Example("c", ("the old judge",), 0),
+]
+
+
+def outputs(folder, examples):
+    """(N, O) probabilities of the checkpoint's own outputs, by transformers alone, one example at a time."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    rows = []
+    for example in examples:
+        inputs = tokenizer(*([segment] for segment in example.segments), return_tensors="pt")  # an empty one, too
+        with torch.no_grad():
+            rows.append(model(**inputs).logits[0].softmax(dim=0).numpy())
+    return np.array(rows)
+
+
+@pytest.mark.parametrize(
+    "labels", [("contradiction", "entailment", "neutral"), ("ENTAILMENT", "neutral", "Contradiction")]
+)
+def test_three_labels_in_any_order_are_collapsed(tmp_path, labels):
+    """A three-way NLI model gives the task's two probabilities: entailment, and the sum of the others."""
+    folder = make_checkpoint(tmp_path, labels=labels)
+    own = outputs(folder, PAIRS)
+    entailment = [label.lower() for label in labels].index("entailment")
+    probs = Classifier.load(folder, TASK).probabilities(PAIRS)
+    np.testing.assert_allclose(probs[:, 1], own[:, entailment], atol=1e-6)
+    np.testing.assert_allclose(probs.sum(axis=1), 1, atol=1e-12)
+
+
+def test_labels_without_names_demand_a_map(tmp_path):
+    """A checkpoint that does not say what its outputs mean is refused; with a map, in either order, it is not."""
+    folder = make_checkpoint(tmp_path, labels=None)
+    with pytest.raises(LabelError, match="labels without names .*--label-map"):
+        Classifier.load(folder, TASK)
+    own = outputs(folder, PAIRS)
+    for first, second in ((0, 1), (1, 0)):
+        given = {str(first): "non-entailment", str(second): "entailment"}
+        probs = Classifier.load(folder, TASK, label_map=given).probabilities(PAIRS)
+        np.testing.assert_allclose(probs, own[:, [first, second]], atol=1e-6)
+
+
+def test_a_head_without_weights_is_refused(tmp_path):
+    """Weights that transformers would draw at random are an error: such a model's answers mean nothing."""
+    folder = make_checkpoint(tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    del weights["classifier.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError) as caught:
+        Classifier.load(folder, TASK)
+    assert (
+        str(caught.value)
+        == f"{folder} has no weights for classifier.weight; it must hold a trained sequence classifier"
+    )
+
+
+def test_a_tokenizer_larger_than_the_network_is_refused(tmp_path):
+    """A token id that the network has no embedding for is found before the first example that has it."""
+    folder = make_checkpoint(tmp_path)
+    tokenizer = make_tokenizer("wordpiece")
+    size = len(tokenizer)
+    tokenizer.add_tokens(["judgeship"])
+    tokenizer.save_pretrained(folder)
+    with pytest.raises(ModelError) as caught:
+        Classifier.load(folder, TASK)
+    assert str(caught.value) == f"{folder}: its tokenizer has token ids up to {size}, its network only up to {size - 1}"
+
+
+def test_pickled_weights_are_loaded_only_when_asked_to(tmp_path):
+    """A .bin file is refused with the way out; allowed, it gives the numbers of its safetensors."""
+    folder = make_checkpoint(tmp_path)
+    expected = Classifier.load(folder, TASK).probabilities(PAIRS)
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="only pytorch_model.bin, .*`--allow-pickle`$"):
+        Classifier.load(folder, TASK)
+    loaded = Classifier.load(folder, TASK, allow_pickle=True)
+    np.testing.assert_allclose(loaded.probabilities(PAIRS), expected, atol=1e-6)
+
+
+def test_damaged_weights_are_told_in_one_line(tmp_path):
+    """A file that was cut off is named, without a traceback of the library's."""
+    folder = make_checkpoint(tmp_path)
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(ModelError, match="^[^\n]*(damaged|cannot be loaded)[^\n]*$"):
+        Classifier.load(folder, TASK)
+
+
+def test_a_checkpoint_without_a_tokenizer_is_refused(tmp_path):
+    """The tokenizer that a model was trained with is part of it."""
+    folder = make_checkpoint(tmp_path)
+    for file in folder.glob("tokenizer*"):
+        file.unlink()
+    with pytest.raises(ModelError, match=r"has no tokenizer \(tokenizer.json\); save it beside the weights$"):
+        Classifier.load(folder, TASK)
+
+
+def test_a_regression_is_refused(tmp_path):
+    """One output is no classifier."""
+    folder = make_checkpoint(tmp_path, labels=("similarity",))
+    with pytest.raises(LabelError, match="has one output: a regression, where a classifier is needed$"):
+        Classifier.load(folder, TASK)
+
+
+def test_what_is_too_long_is_cut_and_counted_in_one_warning(classifier, caplog):
+    """However many examples are cut, and however they are asked for, there is one warning with the count."""
+    long = Example("long", ("the " * 60, "saw the actor"), 0)
+    model = classifier("bert")
+    probs = model.probabilities([long, PAIRS[0], replace(long, id="too")])
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{model.name}: 2 of 3 examples are longer than its {LIMIT} tokens, and were cut"
+    ]
+    np.testing.assert_array_equal(probs[0], probs[2])
+    assert len(model.encode([long])[0]) == LIMIT
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "deberta-v3", "xlnet"])
+def test_the_limit_is_what_the_network_takes(classifier, name):
+    """Positions that start behind the padding index are taken off; where positions have no end there is no limit."""
+    limit = classifier(name).max_length
+    assert limit == LIMIT if name != "xlnet" else limit > 10**6
+    probs = classifier(name).probabilities([Example("long", ("the " * 60,), 0)])
+    assert np.isfinite(probs).all()
+
+
+def test_out_of_memory_halves_the_budget_and_goes_on(classifier, monkeypatch, caplog):
+    """An error of memory costs a warning and no number."""
+    model = classifier("bert")
+    expected = model.probabilities(PAIRS * 5)
+    network, fits = Classifier.network, []
+
+    def once(self, batch):
+        fits.append(batch.ids.numel())
+        if len(fits) == 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return network(self, batch)
+
+    monkeypatch.setattr(Classifier, "network", once)
+    np.testing.assert_allclose(model.probabilities(PAIRS * 5), expected, atol=1e-6)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"out of memory: going on with at most {fits[0] // 2} tokens a batch"
+    ]
+
+
+def test_no_weight_takes_a_gradient(classifier):
+    """Gradients are of inputs alone, in evaluation mode."""
+    model = classifier("bert").model
+    assert not model.training
+    assert not any(weight.requires_grad for weight in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dtype": "float16"}, "`--dtype` must be one of auto, float32, bfloat16 (got 'float16')"),
+        ({"device": "gpu"}, "`--device` must be one that torch can use here (got 'gpu'): "),
+    ],
+)
+def test_a_device_or_a_dtype_that_is_none_is_refused(checkpoint, options, message):
+    """What cannot be is told before anything is read."""
+    with pytest.raises(UsageError) as caught:
+        Classifier.load(checkpoint("bert"), TASK, **options)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("units", [True, False])
+def test_auto_is_bfloat16_where_there_are_units_for_it(checkpoint, monkeypatch, units):
+    """The device settles what "auto" means; what was asked for by name stays."""
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": units})
+    assert resolve("auto") == ("bfloat16" if units else "float32")
+    assert (resolve("float32"), resolve("bfloat16")) == ("float32", "bfloat16")
+    loaded = Classifier.load(checkpoint("bert"), TASK, dtype="auto")
+    assert loaded.model.dtype == classifiers.DTYPES[resolve("auto")]
+
+
+def test_bfloat16_is_near_float32(checkpoint, classifier):
+    """Probabilities in bfloat16 are those of float32 but for its rounding."""
+    half = Classifier.load(checkpoint("bert"), TASK, dtype="bfloat16").probabilities(PAIRS)
+    np.testing.assert_allclose(half, classifier("bert").probabilities(PAIRS), atol=0.03)
+
+
+def test_what_is_explained():
+    """Of three classes: the target's log-odds, its logit, its probability."""
+    logits = torch.tensor([[0.5, -1.0, 2.0], [0.0, 0.0, 0.0]])
+    for target in range(3):
+        p = logits.softmax(dim=1)[:, target]
+        torch.testing.assert_close(explained(logits, target), torch.log(p / (1 - p)))
+        torch.testing.assert_close(explained(logits, target, "probability"), p)
+        torch.testing.assert_close(explained(logits, target, "logit"), logits[:, target])

@@ -1,0 +1,59 @@
+"""The last layer computed for the first token only: the same logits, with less work."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import ENCODERS, TASK, make_checkpoint
+from torch.utils.flop_counter import FlopCounterMode
+
+from factors.types import Example
+from ranker import classifiers
+from ranker.classifiers import Classifier
+from ranker.last_layer import BERTS_KIND
+
+EXAMPLES = [
+    Example("a", ("The doctor saw the actor.", "An old judge danced."), 1),
+    Example("b", ("The actor waited.", ""), 0),
+]
+
+
+def loaded(folder: Path, patch: pytest.MonkeyPatch, *, whole: bool) -> Classifier:
+    """A checkpoint, with its whole last layer or with what is read of it."""
+    with patch.context() as context:
+        if whole:
+            context.setattr(classifiers, "read_first_token", lambda model: None)
+        return Classifier.load(folder, TASK)
+
+
+def operations(classifier):
+    """Floating-point operations of the examples' probabilities."""
+    with FlopCounterMode(display=False) as counter:
+        classifier.probabilities(EXAMPLES)
+    return counter.get_total_flops()
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_logits_and_gradients_stay_and_work_is_saved(checkpoint, monkeypatch, name):
+    """Every encoder answers as it did, and so do its gradients; BERT's kind does it with less work."""
+    part, whole = (loaded(checkpoint(name), monkeypatch, whole=whole) for whole in (False, True))
+    np.testing.assert_allclose(part.probabilities(EXAMPLES), whole.probabilities(EXAMPLES), atol=1e-6)
+    gradients = []
+    for model in (part, whole):
+        row = model.row(model.encode(EXAMPLES)[0])
+        types = None if row.type_ids is None else torch.tensor(row.type_ids)[None]
+        x = model.embed(torch.tensor(row.ids)[None]).requires_grad_()
+        gradients += torch.autograd.grad(model.from_embeddings(x, types)[0, 1], x)
+    torch.testing.assert_close(*gradients, atol=1e-5, rtol=1e-4)
+    saved = operations(part) < operations(whole)
+    assert saved == (part.model.config.model_type in BERTS_KIND)
+
+
+def test_code_that_comes_with_a_checkpoint_is_left_alone(tmp_path, monkeypatch):
+    """A network that only says it is a BERT may read more than the first token."""
+    from transformers import BertForSequenceClassification
+
+    monkeypatch.setattr(BertForSequenceClassification, "__module__", "somebody.elses")
+    loaded = Classifier.load(make_checkpoint(tmp_path), TASK)
+    assert "forward" not in vars(loaded.model.base_model.encoder.layer[-1].attention)

@@ -1,0 +1,126 @@
+"""One model's rows: what they are known by, when the model is loaded, and what is refused."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+import torch
+from conftest import TASK
+
+from factors.types import Example
+from ranker.backends import SETTINGS, IGSettings, LIMESettings, Settings, SHAPSettings
+from ranker.classifiers import Classifier
+from ranker.errors import ModelError
+from ranker.measure import ModelOptions, Subject
+from ranker.store import Store
+from ranker.suites import Model
+
+EXAMPLES = [
+    Example("a", ("The doctor saw the actor.", "An old judge danced."), 1),
+    Example("b", ("The actor waited.", ""), 0),
+]
+SAME_NUMBERS = [{"device": "meta"}, {"token_budget": 7}, {"trust_remote_code": True}]
+OTHER_NUMBERS = [{"dtype": "bfloat16"}, {"label_map": {"neutral": "entailment"}}]
+
+
+@pytest.fixture
+def subject(checkpoint, tmp_path):
+    """A tiny BERT with a store of its own."""
+    return Subject(Model("tiny", str(checkpoint("bert"))), TASK, ModelOptions(), Store(tmp_path))
+
+
+def key(subject, method="ig", settings=None, **options):
+    """The key of a subject's rows under other options."""
+    changed = Subject(subject.model, subject.task, replace(subject.options, **options))
+    return changed.key(method, settings or SETTINGS[method]())
+
+
+@pytest.mark.parametrize("options", SAME_NUMBERS)
+def test_what_changes_no_number_is_not_in_the_key(subject, options):
+    """Where and in what portions a model is run leaves its rows what they are."""
+    assert key(subject, **options) == key(subject)
+
+
+@pytest.mark.parametrize("options", OTHER_NUMBERS)
+def test_options_that_change_numbers_are_in_the_key(subject, options):
+    """Number format and label map make other rows."""
+    assert key(subject, **options) != key(subject)
+
+
+@pytest.mark.parametrize("method", SETTINGS)
+def test_every_setting_is_in_the_key(subject, method):
+    """A backend's fields are what changes its numbers: each of them, changed, is another key."""
+    settings = SETTINGS[method]()
+    keys = [key(subject, method, settings)]
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        keys.append(
+            key(
+                subject, method, replace(settings, **{field.name: f"{value}!" if isinstance(value, str) else value + 1})
+            )
+        )
+    assert all(a != b for i, a in enumerate(keys) for b in keys[:i])
+
+
+def test_the_key_is_of_content(subject, checkpoint):
+    """It holds the weights' hash, the task's labels with their aliases, and versions; no path and no name."""
+    found = key(subject, "ig")
+    assert set(found) == {"model", "labels", "label_map", "method", "settings", "dtype", "versions"}
+    assert found["labels"] == {"non-entailment": ["contradiction", "neutral"], "entailment": []}
+    assert found["versions"].keys() == {"torch", "transformers", "captum"}
+    assert str(checkpoint("bert")) not in str(found)
+    renamed = Subject(replace(subject.model, name="other"), TASK, ModelOptions())
+    assert renamed.key("ig", IGSettings()) == found
+
+
+def test_auto_is_settled_before_it_is_a_key(subject, monkeypatch):
+    """Rows computed under "auto" are those of the format that was used."""
+    for units, dtype in ((True, "bfloat16"), (False, "float32")):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda units=units: {"amx_bf16": units})
+        assert key(subject, dtype="auto") == key(subject, dtype=dtype)
+
+
+def test_a_model_is_loaded_only_where_rows_are_missing(subject, monkeypatch):
+    """What the store knows needs no weights; a second subject gets the first one's numbers."""
+    told = []
+    first = subject.rows(EXAMPLES, "none", Settings(), told.append)
+    assert sum(told) == 2
+    assert subject.missing([*EXAMPLES, replace(EXAMPLES[0], segments=("new",))], "none", Settings()) == 1
+    monkeypatch.setattr(Classifier, "load", None)
+    again = Subject(subject.model, TASK, ModelOptions(token_budget=9), subject.store)
+    for row, known in zip(first, again.rows(EXAMPLES, "none", Settings()), strict=True):
+        np.testing.assert_array_equal(row.probs, known.probs)
+
+
+def test_numbers_that_are_none_are_refused_and_not_kept(subject, monkeypatch):
+    """A model that answers nan is an error of that model, and nothing of it is stored."""
+    network = Classifier.network
+    monkeypatch.setattr(Classifier, "network", lambda self, batch: network(self, batch) * float("nan"))
+    with pytest.raises(ModelError, match="^tiny: the model gives numbers that are not finite$"):
+        subject.rows(EXAMPLES, "none", Settings())
+    assert subject.missing(EXAMPLES, "none", Settings()) == 2
+
+
+def test_a_models_own_label_map_goes_before_the_runs(subject):
+    """A suite may know what a checkpoint's labels mean; the run's map is for those that do not."""
+    own = replace(subject.model, label_map={"0": "entailment"})
+    options = ModelOptions(label_map={"1": "entailment"})
+    assert Subject(own, TASK, options).label_map == {"0": "entailment"}
+    assert Subject(subject.model, TASK, options).label_map == {"1": "entailment"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "at_first"), [(IGSettings(), 56), (IGSettings(steps=50, max_steps=50), 102), (LIMESettings(), 500)]
+)
+def test_passes_are_counted_before_the_work(settings, at_first):
+    """The estimate knows what an example costs: points on the path and back, or samples."""
+    assert settings.passes(np.zeros(3, int), np.arange(3)) == at_first
+
+
+def test_passes_of_shap_are_its_rows(subject):
+    """An example's tree says exactly how many rows SHAP will ask for."""
+    settings = SHAPSettings()
+    for encoding, row in zip(
+        subject.classifier.encode(EXAMPLES), subject.rows(EXAMPLES, "shap", settings), strict=True
+    ):
+        assert settings.passes(encoding.segment, encoding.word) == row.effort

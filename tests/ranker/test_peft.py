@@ -1,0 +1,138 @@
+"""PEFT adapters as models: a LoRA directory is a checkpoint like any other."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from conftest import TASK, make_checkpoint
+
+from factors.types import Example
+from ranker.backends import SHAPSettings, attribute
+from ranker.checkpoints import content_hash
+from ranker.classifiers import Classifier
+from ranker.errors import LabelError, ModelError
+
+peft = pytest.importorskip("peft", reason="needs the extra `peft`")
+EXAMPLES = [
+    Example("a", ("The doctor saw the actor.", "An old judge danced."), 1),
+    Example("b", ("The actor waited.", ""), 0),
+]
+
+
+def make_adapter(folder, base, seed):
+    """A LoRA adapter of a base's queries and values, with random weights and a head of its own, and its network."""
+    from transformers import AutoModelForSequenceClassification
+
+    with torch.random.fork_rng(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # peft reads what transformers will drop
+        torch.manual_seed(seed)
+        model = AutoModelForSequenceClassification.from_pretrained(base)
+        config = peft.LoraConfig(task_type="SEQ_CLS", r=2, target_modules=["query", "value"], init_lora_weights=False)
+        model = peft.get_peft_model(model, config)
+        for name, weight in model.named_parameters():
+            if "modules_to_save" in name:
+                weight.data.normal_(0, 0.5)
+        model.save_pretrained(folder)
+    return model.eval()
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """A tiny BERT."""
+    return make_checkpoint(tmp_path_factory.mktemp("base"))
+
+
+@pytest.fixture(scope="module")
+def adapters(base, tmp_path_factory):
+    """Folders of two adapters on it, and their networks."""
+    folders = [tmp_path_factory.mktemp("adapter") for _ in range(2)]
+    return folders, [make_adapter(folder, base, seed) for seed, folder in enumerate(folders)]
+
+
+def test_an_adapter_answers_as_the_network_it_was_saved_from(base, adapters):
+    """Loaded from its folder alone, an adapter gives its own numbers, and neither the base's nor another's."""
+    rows = []
+    for folder, network in zip(*adapters, strict=True):
+        loaded = Classifier.load(folder, TASK)
+        for example in EXAMPLES:
+            inputs = loaded.tokenizer(*([segment] for segment in example.segments), return_tensors="pt")
+            with torch.no_grad():
+                own = network(**inputs).logits[0].softmax(dim=0)
+            probs = loaded.probabilities([example])
+            assert probs[0, 1] == pytest.approx(own[1].item(), abs=1e-6)
+        rows.append(loaded.probabilities(EXAMPLES))
+    rows.append(Classifier.load(base, TASK).probabilities(EXAMPLES))
+    assert min(abs(a - b).max() for i, a in enumerate(rows) for b in rows[:i]) > 1e-3
+
+
+def test_adapters_of_one_base_share_its_weights_in_memory(adapters):
+    """Two adapters loaded together hold one copy of the base; alone or together, the numbers are the same."""
+    bases = {}
+    first, second = (Classifier.load(folder, TASK, bases=bases) for folder in adapters[0])
+
+    def shared(classifier):
+        weights = classifier.model.named_parameters()
+        return {name: w.data_ptr() for name, w in weights if "lora" not in name and "classifier" not in name}
+
+    assert len(shared(first)) > 10
+    assert shared(first) == shared(second)
+    for folder, together in zip(adapters[0], (first, second), strict=True):
+        alone = Classifier.load(folder, TASK).probabilities(EXAMPLES)
+        np.testing.assert_allclose(together.probabilities(EXAMPLES), alone, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["ig", "shap", "lime"])
+def test_adapters_are_attributed(adapters, method):
+    """Every backend explains an adapter, and its scores are the adapter's own."""
+    first, second = (next(attribute(Classifier.load(f, TASK), EXAMPLES, method)) for f in adapters[0])
+    assert first.tokens == second.tokens
+    assert abs(first.scores - second.scores).max() > 1e-3
+
+
+def test_an_adapter_is_known_by_its_content_and_its_bases(base, adapters):
+    """Adapters of one base are different models, and none of them is the base."""
+    assert len({content_hash(folder) for folder in (base, *adapters[0])}) == 3
+
+
+def test_a_base_that_is_not_there_is_told(adapters, tmp_path):
+    """The message names what the adapter says its base is."""
+    for file in adapters[0][0].iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    config = json.loads((tmp_path / "adapter_config.json").read_text())
+    (tmp_path / "adapter_config.json").write_text(json.dumps({**config, "base_model_name_or_path": "./gone"}))
+    with pytest.raises(ModelError, match=r"there is no directory './gone'$"):
+        Classifier.load(tmp_path, TASK)
+
+
+def test_an_adapter_that_adds_tokens_is_refused(base, tmp_path):
+    """Prompt tuning has tokens that stand for no word."""
+    config = peft.PromptTuningConfig(
+        task_type="SEQ_CLS", num_virtual_tokens=2, base_model_name_or_path=str(base), num_layers=2, token_dim=16
+    )
+    config.save_pretrained(tmp_path)
+    (tmp_path / "adapter_model.safetensors").write_bytes(b"")
+    with pytest.raises(ModelError, match="adds tokens to the input .*; adapters must change weights only$"):
+        Classifier.load(tmp_path, TASK)
+
+
+def test_a_base_without_label_names_needs_a_map(tmp_path_factory):
+    """The base's configuration is where an adapter's labels are named; else a map says what they mean."""
+    base = make_checkpoint(tmp_path_factory.mktemp("unnamed"), labels=None)
+    folder = tmp_path_factory.mktemp("adapter")
+    make_adapter(folder, base, 0)
+    with pytest.raises(LabelError, match="labels without names"):
+        Classifier.load(folder, TASK)
+    probs = Classifier.load(folder, TASK, label_map={"0": "non-entailment", "1": "entailment"}).probabilities(EXAMPLES)
+    np.testing.assert_allclose(probs.sum(axis=1), 1, atol=1e-12)
+
+
+def test_attributions_of_adapters_that_share_a_base_do_not_mix(adapters):
+    """Working through one adapter changes nothing of another that was loaded beside it."""
+    bases = {}
+    first, second = (Classifier.load(folder, TASK, bases=bases) for folder in adapters[0])
+    (before,) = attribute(first, EXAMPLES[:1], "shap", SHAPSettings())
+    list(attribute(second, EXAMPLES, "ig"))
+    (after,) = attribute(first, EXAMPLES[:1], "shap", SHAPSettings())
+    np.testing.assert_array_equal(before.scores, after.scores)
