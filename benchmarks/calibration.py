@@ -75,9 +75,9 @@ READING = """## Why some classes are off
 
 A probability is right *on average over the kinds of models that the prior expects*, and one suite is one kind. Where
 models are nearly nested (steps of one training, as in hans-sub-mini), a single disagreement says more than the prior
-grants it, and middling probabilities are too careful; where all are equally good (hans-minilm on hans-con), most pairs have hardly an
-order to find, ten rows show one by luck, and high probabilities are too bold. **If you know that your candidates are
-close, take 80 % for 55 to 75 %, or label more.**
+grants it, and middling probabilities are too careful; where all are equally good (hans-minilm on hans-con), most pairs
+have hardly an order to find, ten rows show one by luck, and high probabilities are too bold. **If you know that your
+candidates are close, take 80 % for 55 to 75 %, or label more.**
 
 P(best) of a single suite is about a single best model, and cannot be right on average: it is too low where that one is
 far ahead, and too high where several are level.
