@@ -10,7 +10,15 @@ from ranker.errors import look_up
 if TYPE_CHECKING:
     from ranker.ranking import Ranking
 
-FORMATS = {"table": "ranker.report.terminal", "pairs": "ranker.report.pairs", "json": "ranker.report.json"}
+FORMATS = {
+    "table": "ranker.report.terminal",
+    "pairs": "ranker.report.pairs",
+    "json": "ranker.report.json",
+    "markdown": "ranker.report.markdown",
+    "csv": "ranker.report.csv",
+    "latex": "ranker.report.latex",
+    "html": "ranker.report.html",
+}
 """Format -> the module that renders it."""
 
 

@@ -1,0 +1,70 @@
+"""What a written report says, before any format: the terminal's own tables and remarks, as plain text.
+
+Every format takes its numbers from here, so that they agree to the last digit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.table import Table
+from rich.text import Text
+
+from ranker.ranking import Ranking
+from ranker.report import terminal
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table as plain text.
+
+    Attributes:
+        caption: what it shows, a few words.
+        head: (columns,) names of the columns.
+        numeric: (columns,) the column holds numbers.
+        rows: a cell for each column.
+    """
+
+    caption: str
+    head: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def grid(caption: str, table: Table) -> Grid:
+    """The text in a table of the terminal's.
+
+    Example:
+        >>> shown = terminal.table("method", "accuracy")
+        >>> shown.add_row(Text("ACC"), "90.0")
+        >>> grid("methods", shown)
+        Grid(caption='methods', head=('method', 'accuracy'), numeric=(False, True), rows=(('ACC', '90.0'),))
+    """
+    columns = [[cell.plain if isinstance(cell, Text) else str(cell) for cell in c.cells] for c in table.columns]
+    return Grid(
+        caption,
+        head=tuple(str(column.header) for column in table.columns),
+        numeric=tuple(column.justify == "right" for column in table.columns),
+        rows=tuple(zip(*columns, strict=True)),
+    )
+
+
+def title(ranking: Ranking) -> str:
+    """What was ranked on what, in a line."""
+    return f"{ranking.suite} on {ranking.ood}: {len(ranking.models)} models, K = {ranking.probe}"
+
+
+def tables(ranking: Ranking) -> list[Grid]:
+    """Models and methods; in a decision, the order of the models and how sure it is."""
+    if ranking.decision is None:
+        return [grid("Models", terminal.models(ranking)), grid("Methods", terminal.methods(ranking))]
+    return [
+        grid("Order", terminal.order(ranking.decision)),
+        grid("How sure is the order of two models?", terminal.matrix(ranking.decision)),
+    ]
+
+
+def remarks(ranking: Ranking) -> list[str]:
+    """What a reader of the numbers has to know, and what is not in them, a sentence each."""
+    first = terminal.notes(ranking) if ranking.decision is None else terminal.decision_notes(ranking.decision)
+    return [*first, *ranking.notes, *terminal.losses(ranking)]

@@ -1,0 +1,72 @@
+r"""The tables as LaTeX, to paste into a paper: booktabs, no preamble; what has to be known stands in comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ranker.ranking import Ranking
+from ranker.report.content import Grid, remarks, tables, title
+
+SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "`": r"\textasciigrave{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",  # after a line's end, it would begin an option
+    "*": "{*}",  # the same
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
+"""Character -> what stands for it in text."""
+
+
+def render(ranking: Ranking) -> str:
+    r"""The ranking as one `tabular` a table, for a document that has `\usepackage{booktabs}`."""
+    lines = [f"% {_one_line(title(ranking))}", r"% needs \usepackage{booktabs}"]
+    for shown in tables(ranking):
+        lines += ["", f"% {shown.caption}", *_tabular(shown)]
+    return "\n".join([*lines, "", *(f"% - {_one_line(remark)}" for remark in remarks(ranking))]) + "\n"
+
+
+def escape(text: str) -> str:
+    r"""Text that LaTeX sets as it is.
+
+    Example:
+        >>> print(escape("50 % of a_b"))
+        50 \% of a\_b
+    """
+    written = "".join(SPECIAL.get(character, character) for character in _one_line(text))
+    return re.sub("-(?=-)", "-{}", written)  # two would join into a dash
+
+
+def number(text: str) -> str:
+    """Numbers with the signs of mathematics.
+
+    Example:
+        >>> print(number("-3.1 to +0.2"))
+        $-$3.1 to $+$0.2
+    """
+    return re.sub(r"([-+])(?=\d)", r"$\1$", text)
+
+
+def _one_line(text: str) -> str:
+    """Text without control characters: one line, so that a comment cannot end early."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _tabular(shown: Grid) -> Iterator[str]:
+    yield rf"\begin{{tabular}}{{{''.join('r' if numeric else 'l' for numeric in shown.numeric)}}}"
+    yield r"\toprule"
+    yield _line([escape(name) for name in shown.head])
+    yield r"\midrule"
+    for row in shown.rows:
+        yield _line([number(cell) if n else escape(cell) for cell, n in zip(row, shown.numeric, strict=True)])
+    yield r"\bottomrule"
+    yield r"\end{tabular}"
+
+
+def _line(cells: list[str]) -> str:
+    return rf"{' & '.join(cells)} \\"

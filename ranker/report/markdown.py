@@ -1,0 +1,40 @@
+"""The tables and the remarks as Markdown, for an issue, a wiki or a README."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ranker.ranking import Ranking
+from ranker.report.content import Grid, remarks, tables, title
+
+
+def render(ranking: Ranking) -> str:
+    """The ranking as GitHub-flavoured Markdown."""
+    parts = [f"# {escape(title(ranking))}"]
+    for shown in tables(ranking):
+        parts += [f"## {escape(shown.caption)}", "\n".join(_lines(shown))]
+    parts += ["## Remarks", "\n".join(f"- {escape(remark)}" for remark in remarks(ranking))]
+    return "\n\n".join(parts) + "\n"
+
+
+def escape(text: str) -> str:
+    r"""Text that Markdown shows as it is, in one line.
+
+    Example:
+        >>> print(escape("a|b *c*"), escape("- no item"))
+        a\|b \*c\* \- no item
+    """
+    text = re.sub(r"([\\`*_{}\[\]<>#|&~$])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"^(\d*)([-+.)=])(?!\d)", r"\1\\\2", text)  # no list, no line across
+
+
+def _lines(shown: Grid) -> Iterator[str]:
+    yield _line([escape(name) for name in shown.head])
+    yield _line(["---:" if number else ":---" for number in shown.numeric])
+    for row in shown.rows:
+        yield _line([escape(cell) for cell in row])
+
+
+def _line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,353 @@
+import csv
+import dataclasses
+import io
+import itertools
+import os
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from factors import BUILTIN
+from ranker import report
+from ranker.ranking import Decision, MethodResult, ModelResult, PairResult, Ranking
+from ranker.report import content, html, latex, markdown
+from ranker.score import ScoreTable
+
+GOLDEN = Path(__file__).parent / "golden"
+REFRESH = "RANK_MODELS_REFRESH_GOLDEN"
+"""Set it to write the golden files anew; then read the diff."""
+
+MODELS = ("bert_large", "bert_base", "lstm")
+ACCURACY = (0.9, 0.75, 0.5)
+METHODS = ("ACC", "CONF-GT", "INDEX-DIFF")
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</style><b>",
+    "=HYPERLINK(1)",
+    "a|b*c*_d_`e`",
+    r"\input{x}%$&#_~^{}[*]--",
+    "[red]two\nlines[/red]",
+    "{{ 7 * 7 }}",
+)
+
+
+def method(name, kind, accuracy, vs_acc=None, **fields):
+    """A method's result with intervals of five points to either side."""
+    low, high = (None, None) if vs_acc is None else (vs_acc - 0.05, vs_acc + 0.05)
+    return MethodResult(name, kind, accuracy, accuracy - 0.05, accuracy + 0.05, None, None, vs_acc, low, high, **fields)
+
+
+def toy(models=MODELS, note="A note of the toy."):
+    """An evaluation of three models by four methods, written down by hand."""
+    found = {"ACC": 0.75, "CONF-GT": 0.775, "INDEX-DIFF": 0.875, "RANDOM": 0.5}
+    return Ranking(
+        mode="evaluation",
+        ood="hans-sub",
+        suite="toy",
+        attribution="ig",
+        probe=10,
+        draws="exact",
+        seed=0,
+        table=ScoreTable(
+            models, tuple(BUILTIN[name] for name in METHODS), ("e0", "e1"), np.zeros((3, 3, 2)), (0, 1),
+            np.array(ACCURACY),
+        ),
+        models=tuple(
+            ModelResult(name, "", accuracy, rank, in_domain_accuracy=0.95)
+            for rank, (name, accuracy) in enumerate(zip(models, ACCURACY, strict=True), 1)
+        ),
+        methods=(
+            method("ACC", "baseline", 0.75, curve={2: 0.6, 10: 0.75, 50: 0.9}, splits={"near": 0.7, "far": 0.8}),
+            method("CONF-GT", "baseline", 0.775, 0.025, curve={2: 0.65, 10: 0.775, 50: 0.925}),
+            method(
+                *("INDEX-DIFF", "factor", 0.875, 0.125),
+                designed=True, dropped={"no word": 1}, curve={2: 0.75, 10: 0.875, 50: 1.0},
+            ),
+            method("RANDOM", "baseline", 0.5, -0.25, curve={2: 0.5, 10: 0.5, 50: 0.5}),
+        ),
+        pair_results=tuple(
+            PairResult(models[i], models[j], name, accuracy, ACCURACY[i], ACCURACY[j],
+                       ACCURACY[i] - ACCURACY[j], False, None)
+            for i, j in itertools.combinations(range(3), 2) for name, accuracy in found.items()
+        ),
+        notes=(note,),
+        failures={"gone": "no weights"},
+        provenance={
+            "left_out": {"SUFF-H": "no marks"},
+            "quality": {models[0]: {"over_tolerance": 2, "truncated": 0}},
+            "versions": {"rank-models": "0.0.0"},
+        },
+    )  # fmt: skip
+
+
+def toy_decision(models=MODELS):
+    """A decision between three models, written down by hand."""
+    return dataclasses.replace(
+        toy(models),
+        mode="decision",
+        ood="mine",
+        models=tuple(ModelResult(name, "", None, rank) for rank, name in enumerate(models, 1)),
+        methods=(),
+        pair_results=(),
+        failures={},
+        decision=Decision(
+            method="ACC+TIES",
+            models=models,
+            scores=(0.9, 0.8, 0.4),
+            accuracy=(0.9, 0.8, 0.4),
+            low=(0.6, 0.5, 0.15),
+            high=(0.975, 0.95, 0.7),
+            p_best=(0.7, 0.28, 0.02),
+            p_beats=((0.5, 0.71, 0.98), (0.29, 0.5, 0.95), (0.02, 0.05, 0.5)),
+            groups=(models[:2], models[2:]),
+            more_labels=((0, 40, 0), (40, 0, 0), (0, 0, 0)),
+        ),
+    )
+
+
+FRAME = (r"\begin{tabular}", r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}")
+"""Lines of a LaTeX table that are no rows."""
+
+RANKINGS = {"evaluation": toy, "decision": toy_decision}
+
+
+class Reader(HTMLParser):
+    """What a browser would find in a page.
+
+    Attributes:
+        tags: every tag that is opened, with its attributes.
+        rows: the cells of every row of every table.
+        text: all text outside of tags.
+    """
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.rows, self.text, self.in_cell = [], [], "", False
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        """Note the tag; a row's and a cell's begins an empty one."""
+        self.tags.append((tag, dict(attributes)))
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+            self.in_cell = True
+
+    def handle_endtag(self, tag):
+        """A cell ends."""
+        if tag in ("td", "th"):
+            self.in_cell = False
+
+    def handle_data(self, data):
+        """Add the text to the whole, and to the cell that is open."""
+        self.text += data
+        if self.in_cell:
+            self.rows[-1][-1] += data
+
+
+@pytest.mark.parametrize("mode", RANKINGS)
+@pytest.mark.parametrize("name", report.FORMATS)
+def test_golden(name, mode):
+    """The report of the toy is, byte for byte, the one that was read and kept."""
+    file = GOLDEN / f"{mode}.{name}"
+    text = report.render(RANKINGS[mode](), name).encode()
+    if os.environ.get(REFRESH):
+        file.write_bytes(text)
+    assert text == file.read_bytes(), f"set {REFRESH}=1 to write it anew, and read the diff"
+
+
+@pytest.mark.parametrize("mode", RANKINGS)
+def test_formats_show_the_same_numbers(mode):
+    """Every number of the terminal's tables stands in Markdown, LaTeX and HTML, in the same row."""
+    ranking = RANKINGS[mode]()
+    for shown in content.tables(ranking):
+        for row in shown.rows:
+            assert f"| {' | '.join(map(markdown.escape, row))} |" in report.render(ranking, "markdown")
+            cells = zip(row, shown.numeric, strict=True)
+            written = " & ".join(latex.number(cell) if n else latex.escape(cell) for cell, n in cells)
+            assert written + r" \\" in report.render(ranking, "latex")
+            assert list(row) in Reader(report.render(ranking, "html")).rows
+
+
+def test_csv_holds_raw_fractions():
+    """CSV has every method, with the ranking's own fractions, and says which run they are from."""
+    rows = list(csv.DictReader(io.StringIO(report.render(toy(), "csv"))))
+    for row, found in zip(rows, toy().methods, strict=True):
+        assert (row["name"], float(row["few_shot_accuracy"])) == (found.name, found.few_shot_accuracy)
+        assert float(row["ci_low"]) == found.ci_low
+        assert row["vs_acc"] == ("" if found.vs_acc is None else repr(found.vs_acc))
+        assert (row["suite"], row["ood"], row["probe"]) == ("toy", "hans-sub", "10")
+
+
+def test_csv_of_a_decision():
+    """A row a model; two that share a group's number cannot be told apart."""
+    rows = list(csv.DictReader(io.StringIO(report.render(toy_decision(), "csv"))))
+    assert [(row["rank"], row["name"], row["groups"]) for row in rows] == [
+        ("1", "bert_large", "1"),
+        ("2", "bert_base", "1"),
+        ("3", "lstm", "2"),
+    ]
+    assert [float(row["p_best"]) for row in rows] == [0.7, 0.28, 0.02]
+
+
+# ---- hostile text
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_in_csv(name):
+    """A name comes back as it was, but that what a spreadsheet would run has an apostrophe in front."""
+    rows = list(csv.DictReader(io.StringIO(report.render(toy_decision((name, "b", "c")), "csv"))))
+    assert rows[0]["name"] == (f"'{name}" if name.startswith("=") else name)
+    assert len(rows) == 3
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_in_markdown(name):
+    """Tables keep their shape, and every character that Markdown would read is escaped."""
+    text = report.render(toy((name, "b", "c"), note=name), "markdown")
+    shapes = [
+        {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
+        for block in text.split("\n\n")
+        if block.startswith("|")
+    ]
+    assert shapes == [{6}, {7}]
+    plain = re.sub(r"\\(.)", "", text)
+    assert not set(plain) & set("<>*_`{}[]$&")
+    assert f"- {markdown.escape(name)}" in text
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_in_latex(name):
+    """Between the lines of a table, no character of a name is left that LaTeX would read."""
+    text = report.render(toy((name, "b", "c"), note=name), "latex")
+    body = [line for line in text.splitlines() if not line.startswith("%")]
+    (row,) = [line for line in body if line.startswith("1 & ")]
+    shown = row.removeprefix("1 & ").partition(" & ")[0]
+    left = re.sub(r"\\(text\w+\{\}|[&%$#_{}])|\{[\[*]\}|-\{\}", "", shown)
+    assert not set(left) & set(r"\~^`<>|[*&%$#_{}")
+    assert "--" not in left
+    assert all(line.endswith(r"\\") or line.startswith(FRAME) for line in body if line)
+
+
+@pytest.mark.parametrize("mode", RANKINGS)
+def test_latex_compiles(mode, tmp_path):
+    """Hostile names and all, the tables compile inside a document."""
+    if shutil.which("pdflatex") is None:
+        pytest.skip("pdflatex is not on the PATH")
+    text = report.render(RANKINGS[mode](HOSTILE[:3]), "latex")
+    for name in HOSTILE:
+        text += latex.escape(name) + "\n"
+    document = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n" + text + "\\end{document}\n"
+    (tmp_path / "report.tex").write_text(document, encoding="utf-8")
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "report.tex"],
+        cwd=tmp_path, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
+
+
+# ---- HTML
+
+
+@pytest.mark.parametrize("mode", RANKINGS)
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_in_html(name, mode):
+    """The page of a hostile name has the tags of any other, and the name is in its text."""
+    plain, hostile = RANKINGS[mode](), RANKINGS[mode]((name, *MODELS[1:]))
+    hostile = dataclasses.replace(hostile, notes=(name,), suite=name, provenance={**plain.provenance, name: name})
+    found = Reader(report.render(hostile, "html"))
+    assert [tag for tag, _ in found.tags] == [tag for tag, _ in Reader(report.render(plain, "html")).tags]
+    assert name in found.text
+
+
+@pytest.mark.parametrize("mode", RANKINGS)
+def test_the_page_needs_nothing_else(mode):
+    """It names no address, loads nothing, and its policy allows no more than its own script."""
+    page = report.render(RANKINGS[mode](), "html")
+    assert "://" not in page
+    found = Reader(page)
+    assert not {"src", "href", "srcset", "action"} & {key for _, attributes in found.tags for key in attributes}
+    (policy,) = [a["content"] for tag, a in found.tags if tag == "meta" and "http-equiv" in a]
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
+
+
+def test_the_page_of_eight_models_is_small():
+    """Eight models and twenty-five methods, every pair with every method: less than 200 KB."""
+    names = [f"a model with a rather long name {i}" for i in range(8)]
+    methods = [method(f"SOME-METHOD-{i}", "factor", 0.7, 0.1, curve=dict.fromkeys((1, 5, 20), 0.7)) for i in range(25)]
+    pairs = [
+        PairResult(a, b, found.name, 0.7, 0.9, 0.8, 0.1, False, None)
+        for a, b in itertools.combinations(names, 2)
+        for found in methods
+    ]
+    ranking = dataclasses.replace(toy(), methods=tuple(methods), pair_results=tuple(pairs))
+    assert len(report.render(ranking, "html").encode()) < 200_000
+
+
+def test_the_answer_of_an_evaluation():
+    """The best method, how far from ACC, and the truly best model; equal ones are named."""
+    lead, answer = html.evaluated(toy())
+    assert lead == "Best method: INDEX-DIFF"
+    assert "87.5 % of the time (95 % interval 82.5 to 92.5)" in answer[0]
+    assert "that is +12.5 points (95 % interval +7.5 to +17.5)" in answer[1]
+    assert answer[-1] == "Truly best: bert_large (90.0 % right on hans-sub)."
+    equal = dataclasses.replace(toy(), methods=(method("ACC", "baseline", 0.75), method("NLL", "baseline", 0.75, 0.0)))
+    assert html.evaluated(equal)[1][1:3] == [
+        "Equally good: NLL.",
+        "No method does better than accuracy on the same examples, ACC.",
+    ]
+
+
+def test_a_lead_that_may_be_none_is_said_to_be_one():
+    """Where the interval of the difference to ACC includes 0, the answer says so."""
+    unsure = dataclasses.replace(toy(), methods=toy().methods[:2])
+    assert (
+        "+2.5 points (95 % interval -2.5 to +7.5; this includes 0: ACC may do as well)" in html.evaluated(unsure)[1][1]
+    )
+
+
+def test_the_answer_of_a_decision():
+    """Which model, how sure, who cannot be told apart, and how many more labels would tell."""
+    lead, answer = html.decided(toy_decision(), toy_decision().decision)
+    assert lead == "First choice: bert_large"
+    assert "right on 90.0 % of the 10 rows" in answer[0]
+    assert "with a probability of 70.0 %" in answer[0]
+    assert answer[1:] == [
+        "Cannot be told apart: bert_large, bert_base.",
+        "About 40 more labels would tell bert_large from bert_base, if they disagree as here.",
+    ]
+
+
+def test_a_decision_that_accuracy_does_not_share():
+    """Where another model is likelier to be the most accurate than the one put first, the answer names it."""
+    found = dataclasses.replace(toy_decision().decision, p_best=(0.3, 0.6, 0.1), groups=tuple((m,) for m in MODELS))
+    answer = html.decided(toy_decision(), found)[1]
+    assert answer[1] == "By accuracy alone bert_base is likelier to be, 60.0 %."
+    assert answer[2] == "Every two models are told apart, with a probability of 90% or more."
+
+
+def test_the_learning_curve_is_drawn_to_scale():
+    """The least K stands at the left, the greatest at the right, 100 % on top, and K on a logarithmic axis."""
+    drawn = html.curve(toy().methods)
+    (line,) = [line for line in drawn.lines if line.name == "INDEX-DIFF"]
+    (x0, y0), (x1, y1), (x2, y2) = ([float(v) for v in point.split(",")] for point in line.points.split())
+    assert (x0, x2) == (html.LEFT, html.WIDTH - html.RIGHT)
+    assert (x1 - x0) / (x2 - x0) == pytest.approx(np.log(5) / np.log(25), abs=0.001)
+    assert y2 == html.TOP
+    assert y0 - y1 == pytest.approx(y1 - y2, abs=0.11)
+    assert [text for _, text in drawn.y_ticks] == ["100", "90", "80", "70", "60", "50"]
+    assert html.curve((method("ACC", "baseline", 0.5, curve={2: 0.5}),)) is None
+
+
+def test_names_of_lines_do_not_lie_on_each_other():
+    """Methods that end at the same height have their names one below the other."""
+    alike = [method(name, "factor", 0.7, curve={1: 0.6, 9: 0.7}) for name in ("ACC", "RANDOM")]
+    first, second = sorted(line.y for line in html.curve(tuple(alike)).lines)
+    assert second - first >= html.LABEL
