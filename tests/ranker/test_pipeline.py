@@ -1,11 +1,13 @@
 """The flow from Python: what the command line calls, and what a notebook would."""
 
+import dataclasses
 import json
 
 import pytest
 
 import ranker
 from ranker import Ranking, ood, pipeline, rank, suites
+from ranker.backends import LIMESettings
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.suites import Model, Suite
 
@@ -42,6 +44,20 @@ def test_stated_accuracies_are_those_that_are_measured():
     assert [(m.name, m.ood_accuracy) for m in measured.models] == [
         (m.name, pytest.approx(m.ood_accuracy, abs=1e-6)) for m in told.models
     ]
+
+
+def test_a_logit_is_read_by_factors_of_its_label_only():
+    """Attributions of one logit cannot be turned toward the other label: what would need that is left out, and said."""
+    data = dataclasses.replace(ood.load("hans-sub"), population=20)
+    models = [f"{suites.embedded()['hans-sub-mini']}/{name}" for name in ("untouched", "inoc-4000")]
+    by_output = {
+        output: rank(models, data, attribution="lime", settings=LIMESettings(samples=8, output=output), draws=1)
+        for output in ("margin", "logit")
+    }
+    names = {output: {method.name for method in ranking.methods} for output, ranking in by_output.items()}
+    assert names["margin"] - names["logit"] == {"ABS-SUM-DIFF"}
+    assert by_output["logit"].provenance["left_out"]["ABS-SUM-DIFF"].startswith("is about another label")
+    assert "INDEX-DIFF" in names["logit"]
 
 
 def test_too_few_models_that_work(tmp_path):
