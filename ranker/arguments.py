@@ -29,9 +29,14 @@ Given = Mapping[str, Any]
 
 
 def store(given: Given) -> Store:
-    """Where attributions are kept: ``--store``, else $RANK_MODELS_STORE, else a folder in the user's cache."""
+    """Where attributions are kept: see `store_folder`; it is made if it is not there."""
+    return Store(store_folder(given))
+
+
+def store_folder(given: Given) -> Path:
+    """The folder of ``--store``, else of $RANK_MODELS_STORE, else one in the user's cache."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rank-models"
-    return Store(given["store_folder"] or Path(os.environ.get("RANK_MODELS_STORE") or cache))
+    return given["store_folder"] or Path(os.environ.get("RANK_MODELS_STORE") or cache)
 
 
 def examples(given: Given) -> OODSet:

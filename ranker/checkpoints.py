@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,11 @@ def locate(reference: str | Path, *, allow_pickle: bool = False) -> Path:
         allow_pickle: fetch weights that are not safetensors, too.
 
     Raises:
-        ModelError: the directory is not there, or the hub does not give the files.
+        ModelError: the directory is not there, links out of itself, or the hub does not give the files.
     """
     folder = Path(reference)
     if folder.is_dir():
-        return folder
+        return _closed(folder)
     name, _, revision = str(reference).partition("@")
     if name.count("/") != 1 or name.startswith((".", "/", "~")) or name.endswith("/"):
         raise ModelError(f"`--models`: there is no directory {str(reference)!r}")
@@ -48,10 +49,28 @@ def locate(reference: str | Path, *, allow_pickle: bool = False) -> Path:
 
     patterns = [*SAFE_WEIGHTS, *OTHERS, *(PICKLED_WEIGHTS if allow_pickle else ())]
     try:
-        return Path(snapshot_download(name, revision=revision or None, allow_patterns=patterns))
+        fetched = snapshot_download(name, revision=revision or None, allow_patterns=patterns)
     except (OSError, ValueError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ModelError(f"`--models`: {reference} is no directory, and the hub does not give it: {reason}") from error
+    return _closed(Path(fetched))
+
+
+def _closed(folder: Path) -> Path:
+    """The folder, if no file in it is a link to one outside; the hub's cache links to a folder beside it.
+
+    A checkpoint is what somebody hands on. One that links to other files of this machine would have them read.
+    """
+    whole = folder.resolve()
+    limit = whole.parents[1] if whole.parent.name == "snapshots" else whole
+    try:
+        links = [file for file in sorted(folder.iterdir()) if file.is_symlink()]
+    except OSError as error:
+        raise ModelError(f"{folder} cannot be read: {error.strerror}") from error
+    for file in links:
+        if not Path(os.path.realpath(file)).is_relative_to(limit):
+            raise ModelError(f"{file} links to {os.readlink(file)}, outside of its checkpoint; put a copy there")
+    return folder
 
 
 def content_hash(reference: str | Path, *, allow_pickle: bool = False) -> str:
@@ -98,6 +117,17 @@ def weights(folder: Path, *, allow_pickle: bool = False) -> list[Path]:
             "convert it, or trust it with `--allow-pickle`"
         )
     raise ModelError(f"{folder} has no weights (*.safetensors); it must hold a saved sequence classifier")
+
+
+def brings_code(reference: str | Path, *, allow_pickle: bool = False) -> bool:
+    """Say whether a checkpoint asks for code other than the library's, which is run only if it is trusted.
+
+    Raises:
+        ModelError: the checkpoint is not there.
+    """
+    folder = locate(reference, allow_pickle=allow_pickle)
+    files = [folder / name for name in (CONFIG, "tokenizer_config.json")]
+    return any("auto_map" in read_json(file) for file in files if file.is_file())
 
 
 def adapter_base(folder: Path) -> str | None:

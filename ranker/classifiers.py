@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
@@ -389,6 +390,8 @@ def _one_line(folder: Path) -> Iterator[None]:
             yield
     except RankModelsError:
         raise
+    except UnpicklingError as error:  # torch reads tensors and nothing else, whatever `--allow-pickle` says
+        raise ModelError(f"{folder}: its pickled weights are damaged, or hold more than tensors") from error
     except SafetensorError as error:
         raise ModelError(f"{folder}: its weights are damaged ({_first_line(error)})") from error
     except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError, ImportError) as error:

@@ -301,6 +301,54 @@ def fetch(name: str, data_dir: Path, url: str | None) -> None:
     click.echo(get(name, data_dir, url=url))
 
 
+@cli.group("store")
+def kept() -> None:
+    """What was computed and is kept: list it, check it, tidy it up."""
+
+
+STORE = click.option("--store", "store_folder", type=FOLDER, help="The store's folder.  [default: the user's cache]")
+
+
+@kept.command("info")
+@STORE
+def info(**given: Any) -> None:
+    """List what is kept, a line for each model, method and settings; models by the hash of their content."""
+    from ranker import arguments, store
+
+    found = store.contents(arguments.store_folder(given))
+    for one in found:
+        click.echo(one)
+    rows, size = sum(one.rows for one in found), sum(one.size for one in found)
+    click.echo(f"{len(found)} keys, {rows:,} rows, {size:,} bytes")
+
+
+@kept.command("verify")
+@STORE
+def verify(**given: Any) -> None:
+    """Compare every file with its checksum, and name those that are damaged; exit status 1 if there are any."""
+    from ranker import arguments, store
+
+    count, damaged = store.verify(arguments.store_folder(given))
+    for file in damaged:
+        click.echo(f"{file} is damaged")
+    click.echo(f"{count} files compared, {len(damaged)} damaged")
+    if damaged:
+        raise SystemExit(1)
+
+
+@kept.command("prune")
+@STORE
+def prune(**given: Any) -> None:
+    """Remove what no run will read again: damaged and duplicate shards, and temporary files of crashed runs."""
+    from ranker import arguments, store
+
+    count = 0
+    for file, why in store.prune(arguments.store_folder(given)):
+        click.echo(f"{file} removed ({why})")
+        count += 1
+    click.echo(f"{count} files removed")
+
+
 def _answer(text: str, output: Path | None) -> None:
     if output is None:
         click.echo(text, nl=False)

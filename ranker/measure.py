@@ -98,12 +98,15 @@ class Subject:
 
     def key(self, method: str, settings: Settings) -> dict[str, Any]:
         """Everything but the example that can change a number, by name."""
-        from ranker.checkpoints import content_hash
+        from ranker.checkpoints import brings_code, content_hash
 
+        code = self.options.trust_remote_code and brings_code(self.model.path, allow_pickle=self.options.allow_pickle)
         return {
             "model": content_hash(self.model.path, allow_pickle=self.options.allow_pickle),
-            "labels": {label: sorted(self.task.aliases.get(label, ())) for label in self.task.labels},
+            # a list: the order of the labels is that of the probabilities
+            "labels": [[label, sorted(self.task.aliases.get(label, ()))] for label in self.task.labels],
             "label_map": self.label_map,
+            "own_code": code,
             "method": method,
             "settings": asdict(settings),
             "dtype": self.dtype,

@@ -13,9 +13,12 @@ import hashlib
 import json
 import logging
 import os
+import re
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,8 @@ log = logging.getLogger(__name__)
 SCHEMA_VERSION = 1
 BLOCK = 64
 """Examples a shard: what a crash can cost, for each model."""
+ABANDONED = 60.0
+"""Seconds after which a temporary file is nobody's: a shard is written in a fraction of one."""
 
 Compute = Callable[[list[Example]], Iterable[Attributions]]
 
@@ -111,20 +116,14 @@ class Store:
         return self.root / digest(key)[:32]
 
     def _read(self, folder: Path) -> dict[str, Attributions]:
-        import pyarrow as pa
-        from pyarrow import parquet
-
         rows: dict[str, Attributions] = {}
-        for shard in sorted(folder.glob("*.parquet")):
-            with _failures(shard, "read"):
-                content = shard.read_bytes()
-            if _name(content) != shard.name:
-                log.warning("%s is damaged; it is set aside, and its rows are computed anew", shard)
-                with _failures(shard, "renamed"):
+        for shard in _shards(folder):
+            try:
+                rows.update((record.pop("example"), _attributions(record)) for record in _records(shard))
+            except ValueError as error:
+                log.warning("%s is damaged (%s); it is set aside, and its rows are computed anew", shard, error)
+                with _failures(shard, "renamed"), suppress(FileNotFoundError):  # another process was faster
                     shard.rename(shard.with_suffix(".damaged"))
-                continue
-            table = parquet.read_table(pa.BufferReader(content))
-            rows.update((record.pop("example"), _attributions(record)) for record in table.to_pylist())
         return rows
 
     def _describe(self, folder: Path, key: Mapping[str, Any]) -> None:
@@ -142,6 +141,182 @@ class Store:
         content = sink.getvalue().to_pybytes()
         with _failures(folder, "written to"):
             _replace(folder / _name(content), content)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is kept under one key.
+
+    Attributes:
+        folder: where.
+        key: the named fields; empty where ``key.json`` is damaged; it is written anew with the next row.
+        rows: how many texts are known.
+        size: bytes of its shards.
+    """
+
+    folder: Path
+    key: Mapping[str, Any]
+    rows: int
+    size: int
+
+    def __str__(self) -> str:
+        """One line of a list."""
+        settings = ",".join(f"{name}={value}" for name, value in (self.key.get("settings") or {}).items())
+        method = f"{self.key.get('method', '?')}:{settings}".rstrip(":")
+        model, dtype = str(self.key.get("model", "?"))[:12], self.key.get("dtype", "?")
+        return (
+            f"{self.folder.name[:12]}  {self.rows:>6,} rows  {self.size:>10,} bytes  model {model}  {dtype}  {method}"
+        )
+
+
+def contents(root: Path) -> list[Kept]:
+    """What is kept in a store, key by key; damaged shards count nothing.
+
+    Args:
+        root: the store's folder.
+
+    Raises:
+        StoreError: it is no store, or cannot be read.
+    """
+    return [_kept(folder) for folder in _folders(root)]
+
+
+def verify(root: Path) -> tuple[int, list[Path]]:
+    """Compare every shard with its checksum, and every ``key.json`` with its folder's name. Nothing is changed.
+
+    Args:
+        root: the store's folder.
+
+    Returns:
+        How many files were compared, and those that are not what was written.
+
+    Raises:
+        StoreError: it is no store, or cannot be read.
+    """
+    files = [file for folder in _folders(root) for file in [folder / "key.json", *_shards(folder)]]
+    return len(files), [file for file in files if not _sound(file)]
+
+
+def prune(root: Path, abandoned: float = ABANDONED) -> Iterator[tuple[Path, str]]:
+    """Remove what no run will read again. The answers of the store stay what they are, to the last bit.
+
+    That is: what crashed processes were writing, shards that are damaged or were set aside as such, and shards whose
+    every row stands in another that is read after them, as two processes at the same work can leave.
+
+    Args:
+        root: the store's folder.
+        abandoned: seconds after which a temporary file is nobody's.
+
+    Yields:
+        Each file that was removed, and why.
+
+    Raises:
+        StoreError: it is no store, or a file cannot be removed.
+    """
+    for folder in _folders(root):
+        for file, why in _useless(folder, abandoned):
+            with _failures(file, "removed"):
+                file.unlink(missing_ok=True)
+            yield file, why
+
+
+def _useless(folder: Path, abandoned: float) -> Iterator[tuple[Path, str]]:
+    with _failures(folder, "read"):
+        temporary = [file for file in sorted(folder.glob(".*.tmp")) if _age(file) >= abandoned]
+    for file in temporary:
+        yield file, "temporary"
+    for file in [*sorted(folder.glob("*.damaged")), *_shards(folder)]:
+        if not _sound(file):
+            yield file, "damaged"
+    later: set[str] = set()
+    for shard in reversed(_shards(folder)):  # of a text's rows the last one read counts
+        names = _names(shard) if _sound(shard) else set()
+        if names and names <= later:
+            yield shard, "duplicate"
+        later |= names
+
+
+def _age(file: Path) -> float:
+    """Seconds since a file was written to; none where its writer has renamed it by now."""
+    try:
+        return time.time() - file.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _folders(root: Path) -> list[Path]:
+    """The folder of each key. Others' folders are not taken for one, whatever their names: `prune` removes files."""
+    with _failures(root, "read"):
+        if not root.is_dir():
+            raise StoreError(f"`--store`: there is no folder {root}")
+        entries = sorted(root.iterdir())
+        found = [entry for entry in entries if _FOLDER.fullmatch(entry.name) and (entry / "key.json").is_file()]
+    if entries and not found:
+        raise StoreError(f"`--store`: {root} is no store; it holds other things, such as {entries[0].name!r}")
+    return found
+
+
+_FOLDER = re.compile("[0-9a-f]{32}")
+
+
+def _kept(folder: Path) -> Kept:
+    described = folder / "key.json"
+    key = json.loads(described.read_bytes()) if _sound(described) else {}
+    shards = [shard for shard in _shards(folder) if _sound(shard)]
+    names = set[str]().union(*map(_names, shards))
+    with _failures(folder, "read"):
+        return Kept(folder, key, len(names), sum(shard.stat().st_size for shard in shards))
+
+
+def _shards(folder: Path) -> list[Path]:
+    """The shards of a key, in the order in which they are read."""
+    return sorted(folder.glob("*.parquet"))
+
+
+def _sound(file: Path) -> bool:
+    """Say whether a shard, or a ``key.json``, is what was written."""
+    try:
+        if file.name == "key.json":
+            with _failures(file, "read"):
+                return digest(json.loads(file.read_bytes()))[:32] == file.parent.name
+        _records(file)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _names(shard: Path) -> set[str]:
+    """The names of the examples whose rows are in a shard."""
+    return {record["example"] for record in _records(shard, ["example"])}
+
+
+COLUMNS = (
+    "example", "probs", "target", "tokens", "segment", "word", "offsets", "scores", "method", "residual", "effort",
+)  # fmt: skip
+"""Of a shard."""
+
+
+def _records(shard: Path, columns: Sequence[str] = COLUMNS) -> list[dict[str, Any]]:
+    """The rows of a shard as plain columns; none where another process has removed it by now.
+
+    Raises:
+        ValueError: it is not what was written, or nothing of ours.
+        StoreError: it cannot be read.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with _failures(shard, "read"):
+        try:
+            content = shard.read_bytes()
+        except FileNotFoundError:
+            return []
+    if _name(content) != shard.name:
+        raise ValueError("its checksum is another")
+    try:
+        return parquet.read_table(pa.BufferReader(content), columns=list(columns)).to_pylist()  # type: ignore[no-any-return]
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError("it holds no rows of ours") from error
 
 
 def _name(content: bytes) -> str:
@@ -190,7 +365,7 @@ def _replace(target: Path, content: bytes) -> None:
             os.fsync(file.fileno())
             os.replace(file.name, target)
         except BaseException:
-            os.unlink(file.name)
+            Path(file.name).unlink(missing_ok=True)  # it is gone where Ctrl-C came after the renaming
             raise
 
 

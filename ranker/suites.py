@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,9 @@ class Model:
         label_map: the checkpoint's label index or name -> the task's label, where the configuration does not say.
         in_domain_accuracy: a fraction, where it is known.
         ood_accuracy: fingerprint of an OOD set's rows -> accuracy on them, a fraction.
+
+    Raises:
+        UsageError: a name with characters that cannot be shown: line ends, or codes that a terminal obeys.
     """
 
     name: str
@@ -36,19 +40,23 @@ class Model:
     in_domain_accuracy: float | None = None
     ood_accuracy: Mapping[str, float] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        _check_name("model", self.name)
+
 
 @dataclass(frozen=True)
 class Suite:
     """Models to be compared with each other.
 
     Raises:
-        UsageError: fewer than two models, or two of one name.
+        UsageError: fewer than two models, two of one name, or a name that cannot be shown.
     """
 
     name: str
     models: tuple[Model, ...]
 
     def __post_init__(self) -> None:
+        _check_name("suite", self.name)
         if len(self.models) < 2:
             raise UsageError(f"a ranking needs at least two models (got {len(self.models)}); name more with `--models`")
         twice = [name for name, count in Counter(model.name for model in self.models).items() if count > 1]
@@ -118,8 +126,13 @@ def _is_hub_id(reference: str) -> bool:
     return bool(slash and owner and name) and "/" not in name and not reference.startswith((".", "~"))
 
 
+def _check_name(of: str, name: str) -> None:
+    if not name.isprintable():
+        raise UsageError(f"the name of a {of} must be one line of characters that can be shown (got {name!r})")
+
+
 def _read(file: Path) -> _Part:
-    """Read a suite.json; model paths in it are relative to its folder."""
+    """Read a suite.json; model paths in it are relative to its folder, and do not lead out of it."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         version = content["schema_version"]
@@ -135,6 +148,7 @@ def _read(file: Path) -> _Part:
 def _models(entries: list[dict[str, Any]], folder: Path) -> Iterator[Model]:
     for entry in entries:
         path = str(entry["path"])
+        _check_path(folder, path)
         yield Model(
             name=str(entry["name"]),
             path=str(folder / path) if (folder / path).exists() or not _is_hub_id(path) else path,
@@ -145,3 +159,12 @@ def _models(entries: list[dict[str, Any]], folder: Path) -> Iterator[Model]:
                 known["fingerprint"]: float(known["accuracy"]) for known in entry.get("ood_accuracy", {}).values()
             },
         )
+
+
+def _check_path(folder: Path, path: str) -> None:
+    """A suite is handed on as a folder: what it names by a relative path is in it.
+
+    An absolute path is the word of somebody who knows this machine, and says openly where it leads.
+    """
+    if not os.path.isabs(path) and Path(os.path.normpath(path)).parts[:1] == (os.pardir,):
+        raise UsageError(f"{folder / FILE}: the path {path!r} leads out of the suite's folder; write an absolute one")

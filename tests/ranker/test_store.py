@@ -1,8 +1,13 @@
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from factors.types import Attributions, Example
 from ranker import store as store_module
+from ranker.cli import main
 from ranker.errors import StoreError
 from ranker.store import Store, digest
 
@@ -143,3 +148,146 @@ def test_a_field_that_has_no_name_is_an_error():
     """An object's address is no key."""
     with pytest.raises(TypeError):
         digest({"model": object()})
+
+
+FIELDS = {"model": "abc" * 20, "method": "ig", "settings": {"steps": 5, "baseline": "mask"}, "dtype": "float32"}
+
+
+@pytest.fixture
+def command(tmp_path, capsys):
+    """`rank-models store`, on a store in a folder: arguments -> (exit status, lines of stdout, stderr)."""
+
+    def call(*arguments, root=tmp_path / "store"):
+        with pytest.raises(SystemExit) as stop:
+            main(["store", *arguments, "--store", str(root)])
+        out, err = capsys.readouterr()
+        return stop.value.code or 0, out.splitlines(), err
+
+    return call
+
+
+@pytest.fixture
+def filled(tmp_path):
+    """A store with two shards of one key."""
+    store = Store(tmp_path / "store")
+    store.rows(FIELDS, EXAMPLES[:2], Counter())
+    store.rows(FIELDS, EXAMPLES, Counter())
+    return store
+
+
+def test_info_lists_keys_with_their_rows_and_bytes(filled, command):
+    """A line a key: model, number format, method and settings, rows and bytes; a last line with the sums."""
+    size = sum(shard.stat().st_size for shard in filled.root.rglob("*.parquet"))
+    [folder] = filled.root.iterdir()
+    start = f"{folder.name[:12]}       5 rows  {size:>10,} bytes"
+    assert command("info") == (
+        0,
+        [
+            f"{start}  model abcabcabcabc  float32  ig:baseline=mask,steps=5",
+            f"1 keys, 5 rows, {size:,} bytes",
+        ],
+        "",
+    )
+
+
+def test_info_of_a_key_whose_description_is_damaged(filled, command):
+    """Its rows are found and counted all the same; what they are is not known."""
+    [described] = filled.root.rglob("key.json")
+    described.write_text("{}")
+    assert command("info")[1][0].endswith("model ?  ?  ?")
+
+
+def test_verify_names_what_is_damaged(filled, command):
+    """All is well, exit status 0; a flipped byte in a shard or a changed key.json is named, exit status 1."""
+    assert command("verify") == (0, ["3 files compared, 0 damaged"], "")
+    shard, described = next(filled.root.rglob("*.parquet")), next(filled.root.rglob("key.json"))
+    shard.write_bytes(shard.read_bytes()[:-1] + b"X")
+    described.write_text(described.read_text().replace("mask", "zero"))
+    before = {file: file.read_bytes() for file in filled.root.rglob("*") if file.is_file()}
+    assert command("verify") == (
+        1,
+        [f"{described} is damaged", f"{shard} is damaged", "3 files compared, 2 damaged"],
+        "",
+    )
+    assert {file: file.read_bytes() for file in filled.root.rglob("*") if file.is_file()} == before
+
+
+def test_prune_removes_what_is_never_read_again(filled, command):
+    """A crashed run's file, a damaged shard, one set aside, and one whose rows all stand in later ones; no more."""
+    first, second = sorted(filled.root.rglob("*.parquet"))
+    whole = {record["example"]: record for record in store_module._records(first) + store_module._records(second)}
+    [folder] = filled.root.iterdir()
+    names = store_module._names(first)
+    rows = {name: store_module._attributions(record) for name, record in whole.items() if name in names}
+    filled._write(folder, dict(reversed(rows.items())))  # the rows of `first` again, in another order
+    [twin] = set(folder.glob("*.parquet")) - {first, second}
+    aside, damaged, left, writing = (folder / name for name in ("x.damaged", "y.parquet", ".l.tmp", ".w.tmp"))
+    for file in (aside, damaged, left, writing):
+        file.write_text("rubbish")
+    os.utime(left, (0, 0))
+    before = Store(filled.root)
+    status, lines, _ = command("prune")
+    duplicate = min(first, twin)
+    assert status == 0
+    assert lines == [
+        f"{left} removed (temporary)",
+        f"{aside} removed (damaged)",
+        f"{damaged} removed (damaged)",
+        f"{duplicate} removed (duplicate)",
+        "4 files removed",
+    ]
+    assert writing.exists()  # by a process that is alive, perhaps
+    assert before.missing(FIELDS, EXAMPLES) == 0
+    assert command("prune")[1] == ["0 files removed"]
+
+
+@pytest.mark.parametrize("name", ["info", "verify", "prune"])
+def test_a_folder_that_is_no_store_is_left_alone(command, tmp_path, name):
+    """A folder that is not there is not made, one with other things is refused; an empty one is an empty store."""
+    assert command(name, root=tmp_path / "no") == (
+        1,
+        [],
+        f"rank-models: `--store`: there is no folder {tmp_path / 'no'}\n",
+    )
+    assert not (tmp_path / "no").exists()
+    photos = tmp_path / ("a" * 32)  # as a store, and as other programs, may call it
+    photos.mkdir()
+    (photos / "a.parquet").write_text("mine")
+    assert command(name, root=tmp_path)[2] == (
+        f"rank-models: `--store`: {tmp_path} is no store; it holds other things, such as {photos.name!r}\n"
+    )
+    assert (photos / "a.parquet").exists()
+    (tmp_path / "empty").mkdir()
+    assert command(name, root=tmp_path / "empty")[0] == 0
+
+
+def test_a_parquet_file_of_something_else_is_set_aside(tmp_path, caplog):
+    """A file under the name that its checksum gives it, but with no rows of ours in it, costs no more than itself."""
+    from pyarrow import BufferOutputStream, parquet, table
+
+    sink = BufferOutputStream()
+    parquet.write_table(table({"price": [1.0]}), sink)
+    Store(tmp_path).rows(KEY, EXAMPLES[:1], Counter())
+    [folder] = tmp_path.iterdir()
+    for content in (sink.getvalue().to_pybytes(), b"PAR1 not at all"):
+        (folder / store_module._name(content)).write_bytes(content)
+    assert Store(tmp_path).missing(KEY, EXAMPLES) == 4
+    assert caplog.text.count("is damaged (it holds no rows of ours)") == 2
+
+
+def test_a_shard_that_goes_away_while_it_is_read_is_not_an_error(tmp_path, monkeypatch):
+    """Another process may prune, or set aside, what this one has just listed."""
+    Store(tmp_path).rows(KEY, EXAMPLES[:1], Counter())
+    shards = store_module._shards
+    monkeypatch.setattr(store_module, "_shards", lambda folder: [*shards(folder), folder / "gone.parquet"])
+    assert Store(tmp_path).missing(KEY, EXAMPLES) == 4
+
+
+def test_help_on_the_store_loads_no_parquet():
+    """What the commands do can be read without waiting for what they need."""
+    code = (
+        "import sys\nfrom ranker.cli import main\n"
+        "try: main(['store', 'prune', '--help'])\nexcept SystemExit: print('pyarrow' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"

@@ -1,0 +1,248 @@
+"""What somebody hands on to do harm: checkpoints, suites, names and files. Each has a canary that must not appear."""
+
+import gzip
+import json
+import os
+import pickle
+import shutil
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from conftest import TASK
+
+from factors.types import Example
+from ranker import readers, suites
+from ranker.backends import Settings
+from ranker.checkpoints import content_hash, locate
+from ranker.cli import main
+from ranker.errors import DataError, ModelError, UsageError
+from ranker.measure import ModelOptions, Subject
+from ranker.store import Store
+from ranker.suites import Model
+
+EXAMPLE = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)
+
+
+@pytest.fixture
+def canary(tmp_path):
+    """A file that harmful code would create."""
+    file = tmp_path / "canary"
+    yield file
+    assert not file.exists()
+
+
+@pytest.fixture
+def model(checkpoint, tmp_path):
+    """A copy of a tiny checkpoint, to be poisoned."""
+    return Path(shutil.copytree(checkpoint("bert"), tmp_path / "model"))
+
+
+def refusal(model, **options):
+    """The one line that a checkpoint is refused with."""
+    subject = Subject(Model("tiny", str(model)), TASK, ModelOptions(**options), Store(model.parent / "store"))
+    with pytest.raises(ModelError) as caught:
+        subject.rows([EXAMPLE], "none", Settings())
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def change(file, **values):
+    """Set values in a JSON file."""
+    file.write_text(json.dumps({**json.loads(file.read_text()), **values}))
+
+
+class Bomb:
+    """Unpickled, it creates a file."""
+
+    def __init__(self, file):
+        self.file = str(file)
+
+    def __reduce__(self):
+        return (open, (self.file, "w"))
+
+
+def test_the_bomb_works(tmp_path):
+    """Were it unpickled, the canary would be there: the tests below could fail."""
+    pickle.loads(pickle.dumps(Bomb(tmp_path / "there"))).close()  # noqa: S301  # our own
+    assert (tmp_path / "there").exists()
+
+
+@pytest.mark.parametrize("allow_pickle", [False, True])
+def test_pickled_weights_run_no_code(model, canary, allow_pickle):
+    """They are refused unread; and where they are allowed, only tensors are read from them."""
+    (model / "model.safetensors").unlink()
+    (model / "pytorch_model.bin").write_bytes(pickle.dumps(Bomb(canary), protocol=2))
+    message = refusal(model, allow_pickle=allow_pickle)
+    assert ("hold more than tensors" if allow_pickle else "may run code when it is loaded") in message
+
+
+def test_a_pickle_that_calls_itself_safe(model, canary):
+    """A safetensors file is never unpickled, whatever is in it."""
+    (model / "model.safetensors").write_bytes(pickle.dumps(Bomb(canary), protocol=2))
+    assert "its weights are damaged" in refusal(model)
+
+
+def test_a_trainers_state_is_not_read(model, canary):
+    """What else lies in the folder is neither weights nor opened."""
+    for name in ("training_args.bin", "optimizer.bin", "optimizer.pt"):
+        (model / name).write_bytes(pickle.dumps(Bomb(canary), protocol=2))
+    assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).rows([EXAMPLE], "none", Settings())
+
+
+def own_code(canary):
+    """A module that creates a file when it is imported."""
+    return f"from pathlib import Path\nPath({str(canary)!r}).touch()\nclass Own: pass\n"
+
+
+@pytest.mark.parametrize("name", ["AutoConfig", "AutoModelForSequenceClassification"])
+def test_code_of_a_network_of_its_own_is_not_run(model, canary, name):
+    """A kind of network that the library does not know is refused; nothing of its module is imported."""
+    (model / "own.py").write_text(own_code(canary))
+    change(model / "config.json", model_type="own", auto_map={name: "own.Own"})
+    assert "cannot be loaded" in refusal(model)
+
+
+def test_code_beside_a_network_that_is_known_is_not_run(model, canary):
+    """Where the library has a network and a tokenizer of that kind, these are taken."""
+    (model / "own.py").write_text(own_code(canary))
+    change(model / "config.json", auto_map={"AutoModelForSequenceClassification": "own.Own"})
+    change(model / "tokenizer_config.json", auto_map={"AutoTokenizer": [None, "own.Own"]})
+    assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).rows([EXAMPLE], "none", Settings())
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json", "notes.txt"])
+@pytest.mark.parametrize("relative", [True, False])
+def test_a_link_out_of_a_checkpoint_is_refused(model, tmp_path, name, relative):
+    """No file of this machine is read because somebody's checkpoint links to it."""
+    secret = tmp_path / "secret"
+    secret.write_text("{}")
+    (model / name).unlink(missing_ok=True)
+    target = "../secret" if relative else str(secret)
+    (model / name).symlink_to(target)
+    assert refusal(model) == f"{model / name} links to {target}, outside of its checkpoint; put a copy there"
+
+
+def test_links_inside_a_checkpoint_and_to_one_are_followed(model, tmp_path):
+    """As the hub's cache has them: files that link to its own folder of blobs, and a folder under another name."""
+    before = content_hash(model)
+    (tmp_path / "best").symlink_to(model)
+    assert content_hash(tmp_path / "best") == before
+    (model / "model.safetensors").rename(model / "weights")
+    (model / "model.safetensors").symlink_to("weights")
+    assert content_hash(model) == before
+    snapshot, blobs = tmp_path / "models--org--it" / "snapshots" / "abc", tmp_path / "models--org--it" / "blobs"
+    snapshot.mkdir(parents=True)
+    blobs.mkdir()
+    for file in model.iterdir():
+        shutil.copy(file, blobs / file.name)
+        (snapshot / file.name).symlink_to(f"../../blobs/{file.name}")
+    assert content_hash(snapshot) == before
+
+
+def test_a_link_that_goes_round_in_circles(tmp_path):
+    """It is refused like any other that leads nowhere, or is no weights."""
+    (tmp_path / "model.safetensors").symlink_to("model.safetensors")
+    with pytest.raises(ModelError):
+        content_hash(locate(tmp_path))
+
+
+def write_suite(folder, *entries, name="toy"):
+    """A suite.json with models of these names and paths."""
+    folder.mkdir(exist_ok=True)
+    models = [{"name": called, "path": str(path)} for called, path in entries]
+    (folder / "suite.json").write_text(json.dumps({"schema_version": 1, "name": name, "models": models}))
+    return str(folder)
+
+
+@pytest.mark.parametrize("path", ["../model", "..", "a/../../model", "./../model"])
+def test_a_path_that_leads_out_of_a_suite_is_refused(tmp_path, path):
+    """Even where it leads to a checkpoint: a suite is a folder that is handed on."""
+    (tmp_path / "model").mkdir()
+    folder = write_suite(tmp_path / "suite", ("a", path), ("b", "b"))
+    with pytest.raises(UsageError) as caught:
+        suites.load([folder])
+    assert str(caught.value) == (
+        f"{folder}/suite.json: the path {path!r} leads out of the suite's folder; write an absolute one"
+    )
+
+
+def test_paths_in_a_suite_that_are_taken(tmp_path):
+    """Those inside, however they are written, and absolute ones: these say openly where they lead."""
+    inside = ["a/../b", "..c", "d/"]
+    folder = write_suite(tmp_path / "suite", *((path, path) for path in inside), ("absolute", tmp_path / "model"))
+    for path in [tmp_path / "suite" / name for name in ("a", "b", "..c", "d")]:
+        path.mkdir()
+    found = [os.path.normpath(model.path) for model in suites.load([folder]).models]
+    assert found == [*(str(tmp_path / "suite" / name) for name in ("b", "..c", "d")), str(tmp_path / "model")]
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "\x1b[2J", "a\tb", "a\u202eb", "\x00"])
+def test_a_name_that_a_terminal_obeys_is_refused(tmp_path, name):
+    """Line ends, escape codes, and marks that turn the direction of writing: the message shows them as codes."""
+    for folder in (
+        write_suite(tmp_path / "models", (name, "a"), ("b", "b")),
+        write_suite(tmp_path / "named", ("a", "a"), ("b", "b"), name=name),
+    ):
+        with pytest.raises(UsageError) as caught:
+            suites.load([folder])
+        assert f"(got {name!r})" in str(caught.value)
+        assert str(caught.value).isprintable()
+
+
+NAMES = ("../x", "<script>alert(1)</script>", "[red]x[/red]", "$(touch canary)|%s{0}")
+
+
+def test_a_name_is_only_a_name(tmp_path, capsys, monkeypatch):
+    """Names that would be a path, markup or a command elsewhere are shown as they are, and nothing comes of them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
+    paths = [model.path for model in suites.load(["hans-sub-mini"]).models[-len(NAMES) :]]
+    folder = write_suite(tmp_path / "suite", *zip(NAMES, paths, strict=True))
+    outputs = {}
+    for arguments in (
+        ("run", "--limit", "12", "--probe", "2", "--format", "json"),
+        ("run", "--limit", "12", "--probe", "2", "--format", "table"),
+        ("explain", "--text", "A b.", "--text", "A.", "--format", "html"),
+    ):
+        with pytest.raises(SystemExit):
+            main([*arguments, "--ood", "hans-sub", "--models", folder, "--attribution", "ig:steps=2,max_steps=2"])
+        outputs[arguments[-1]] = capsys.readouterr().out
+    assert {model["name"] for model in json.loads(outputs["json"])["models"]} == set(NAMES)
+    assert "<script>" in outputs["table"]
+    assert "[red]x[/red]" in outputs["table"]
+    assert "<script>" not in outputs["html"]
+    assert "&lt;script&gt;" in outputs["html"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["store", "suite"]
+
+
+@pytest.mark.parametrize("content", [b"a" * (1 << 20), (b"a" * 8188 + b",0\n") * 128], ids=["one line", "many lines"])
+def test_a_gzip_bomb_is_bounded(tmp_path, monkeypatch, content):
+    """A file of a megabyte that unpacks to a gigabyte: refused, with no more of it in memory than a line or two."""
+    monkeypatch.setattr(readers, "MAX_BYTES", 4 << 20)  # the bound is the same, the test is not as long
+    file = tmp_path / "bomb.csv.gz"
+    file.write_bytes(gzip.compress(b"text,label\n") + gzip.compress(content) * 1024)
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match="the most that is read$"):
+            for _ in readers.read_rows(file):
+                pass
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_bomb_among_checkpoints_is_one_model_less(tmp_path, canary, capsys, monkeypatch):
+    """A poisoned checkpoint is listed with its reason, the others are ranked, and the exit status is 1."""
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
+    good = [model.path for model in suites.load(["hans-sub-mini"]).models[::4]]
+    bad = Path(shutil.copytree(good[0], tmp_path / "bad"))
+    (bad / "model.safetensors").unlink()
+    (bad / "pytorch_model.bin").write_bytes(pickle.dumps(Bomb(canary), protocol=2))
+    with pytest.raises(SystemExit) as stop:
+        main(["--ood", "hans-sub", "--limit", "12", "--probe", "2", "--factors", "ACC", "--format", "json", "--models",
+              *good, str(bad)])  # fmt: skip
+    answer = json.loads(capsys.readouterr().out)
+    assert stop.value.code == 1
+    assert {model["name"] for model in answer["models"]} == {Path(path).name for path in good}
+    assert "may run code when it is loaded" in json.dumps(answer["failures"])

@@ -1,0 +1,238 @@
+"""What a store goes through: processes that are killed, bits that flip, two at once, disks that are full or read-only.
+
+The quick run has each in a small form, `-m slow` in full. Run as a program, this file is the process that is killed.
+"""
+
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_store import KEY, row_of, same
+
+from factors.types import Example
+from ranker import store as store_module
+from ranker.errors import StoreError
+from ranker.store import Store, digest, prune, verify
+
+EXAMPLES = [Example(f"e{n}", (f"text {n}", "and more"), 0) for n in range(60)]
+BLOCK = 4
+SECONDS = 0.005
+"""That a row takes to compute."""
+
+
+def work(root: Path, log: Path, first: int) -> None:
+    """Compute all rows into a store, from one of them on; each is noted in the log as soon as it is computed."""
+
+    def compute(missing):
+        with log.open("a") as notes:
+            for example in missing:
+                time.sleep(SECONDS)
+                notes.write(f"{example.id}\n")
+                notes.flush()
+                yield row_of(example)
+
+    Store(root).rows(KEY, EXAMPLES[first:] + EXAMPLES[:first], compute)
+
+
+@contextmanager
+def workers(count):
+    """Processes that wait for work, a line each time: store, log, number of the first row."""
+    command = [sys.executable, __file__]
+    made = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        for _ in range(count)
+    ]
+    try:
+        for worker in made:
+            assert worker.stdout.readline() == "ready\n"
+        yield made
+    finally:
+        for worker in made:
+            worker.kill()
+            worker.wait()
+            worker.stdin.close()
+            worker.stdout.close()
+
+
+def send(worker, root, number):
+    """Give a worker its work."""
+    worker.stdin.write(f"{root}\t{root}-{number}.log\t{number}\n")
+    worker.stdin.flush()
+
+
+def logged(root, number):
+    """What a worker has computed, finished or not."""
+    log = Path(f"{root}-{number}.log")
+    return set(log.read_text().split()) if log.exists() else set()
+
+
+def resume(root):
+    """Compute what is missing; which examples that was. Then all rows must be right."""
+    asked = []
+
+    def compute(missing):
+        asked.extend(example.id for example in missing)
+        return map(row_of, missing)
+
+    rows = Store(root).rows(KEY, EXAMPLES, compute)
+    assert all(same(row, row_of(example)) for row, example in zip(rows, EXAMPLES, strict=True))
+    return set(asked)
+
+
+@pytest.mark.parametrize("rounds", [2, pytest.param(67, marks=pytest.mark.slow)])
+def test_killed_processes_lose_no_more_than_a_block(tmp_path, rounds):
+    """SIGKILL at random moments of three that fill one store: the rest is computed, and the result is whole.
+
+    Of what a killed process had computed at most one block is lost, and `prune` leaves no temporary file.
+    """
+    rng = np.random.default_rng(0)
+    whole = SECONDS * len(EXAMPLES) * 1.5
+    for number in range(rounds):
+        root = tmp_path / f"store-{number}"
+        with workers(3) as made:
+            begins = [int(first) for first in rng.choice(len(EXAMPLES), 3, replace=False)]
+            for worker, first in zip(made, begins, strict=True):
+                send(worker, root, first)
+            moments = np.diff(np.sort(rng.uniform(0, whole, 3)), prepend=0.0)
+            for worker, pause in zip(made, moments, strict=True):
+                time.sleep(pause)
+                worker.kill()
+                worker.wait()
+        computed = [logged(root, first) for first in begins]
+        asked = resume(root)
+        assert all(len(asked & done) <= BLOCK for done in computed)
+        for _ in prune(root, abandoned=0):
+            pass
+        assert not list(root.rglob("*.tmp"))
+        assert verify(root)[1] == []
+        assert resume(root) == set()
+
+
+@pytest.mark.parametrize("rounds", [2, pytest.param(50, marks=pytest.mark.slow)])
+def test_two_processes_race(tmp_path, rounds):
+    """Both finish, from the same row on or from different ones; nothing is lost, damaged or left over."""
+    with workers(2) as racers:
+        for number in range(rounds):
+            root = tmp_path / f"store-{number}"
+            for at, worker in enumerate(racers):
+                send(worker, root, at * 30 * (number % 2))
+            assert [worker.stdout.readline() for worker in racers] == ["done\n", "done\n"]
+            assert resume(root) == set()
+            assert not list(root.rglob("*.tmp"))
+            assert verify(root)[1] == []
+            for _ in prune(root):
+                pass
+            assert resume(root) == set()
+
+
+@pytest.fixture
+def shard(tmp_path):
+    """The one shard of a store."""
+    Store(tmp_path).rows(KEY, EXAMPLES[:3], lambda missing: map(row_of, missing))
+    [file] = tmp_path.rglob("*.parquet")
+    return file
+
+
+@pytest.mark.parametrize("sample", [200, pytest.param(None, marks=pytest.mark.slow)])
+def test_every_flipped_bit_and_every_cut_is_noticed(shard, sample):
+    """One bit anywhere, or an end missing from anywhere on: all of them."""
+    root, content = shard.parents[1], shard.read_bytes()
+    places = np.random.default_rng(0).permutation(len(content))[:sample]
+    for place in places:
+        for bit in range(8) if sample is None else (place % 8,):
+            flipped = bytearray(content)
+            flipped[place] ^= 1 << bit
+            shard.write_bytes(flipped)
+            assert verify(root)[1] == [shard], (place, bit)
+        shard.write_bytes(content[:place])
+        assert verify(root)[1] == [shard], place
+    shard.write_bytes(content + b"\0")
+    assert verify(root)[1] == [shard]
+    shard.write_bytes(content)
+    assert verify(root)[1] == []
+
+
+def test_a_file_in_the_place_of_a_keys_folder(tmp_path):
+    """What cannot be written is told in one line before anything is computed."""
+    (tmp_path / digest(KEY)[:32]).write_text("")
+
+    def refuse(missing):
+        raise AssertionError("computed in vain")
+
+    with pytest.raises(StoreError, match=r"^\S+ cannot be written to: [\w ]+$"):
+        Store(tmp_path).rows(KEY, EXAMPLES, refuse)
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A small file system of its own, and the function that mounts it anew with other options."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def mount(options):
+        command = ["mount", "-t", "tmpfs", "-o", options, "rank-models-test", str(folder)]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+    try:
+        mounted = mount("size=128k")
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        pytest.skip("only root may mount a tmpfs, where a disk can be full")
+    yield folder, mount
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_costs_what_did_not_fit(disk, monkeypatch):
+    """One line; what was kept is whole, nothing half is left; with room again the same call goes on."""
+    folder, mount = disk
+    monkeypatch.setattr(store_module, "BLOCK", BLOCK)
+    rng = np.random.default_rng(0)
+    large = [Example(f"e{n}", (rng.bytes(4000).hex(),), 0) for n in range(40)]
+
+    def compute(missing):
+        for example in missing:
+            small = row_of(EXAMPLES[0])
+            yield type(small)(**{**vars(small), "tokens": (example.segments[0], "", "")})
+
+    with pytest.raises(StoreError) as caught:
+        Store(folder).rows(KEY, large, compute)
+    assert str(caught.value).endswith("cannot be written to: No space left on device")
+    assert "\n" not in str(caught.value)
+    left = Store(folder).missing(KEY, large)
+    assert left % BLOCK == 0
+    assert 0 < left < len(large)
+    assert verify(folder)[1] == []
+    assert not list(folder.rglob(".*"))
+    assert mount("remount,size=8m")
+    assert len(Store(folder).rows(KEY, large, compute)) == len(large)
+
+
+def test_a_read_only_disk_is_told_at_once(disk):
+    """Before a model is loaded, in one line; what is on it can be listed and checked all the same."""
+    folder, mount = disk
+    Store(folder).rows(KEY, EXAMPLES[:3], lambda missing: map(row_of, missing))
+    assert mount("remount,ro")
+    with pytest.raises(StoreError) as caught:
+        Store(folder)
+    assert str(caught.value) == (
+        f"`--store`: {folder} cannot be written to (Read-only file system); name another folder"
+    )
+    assert verify(folder) == (2, [])
+
+
+if __name__ == "__main__":
+    import pyarrow.parquet  # noqa: F401  # the clock of the test starts when all is loaded
+
+    store_module.BLOCK = BLOCK
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    for line in sys.stdin:
+        root, log, first = line.rstrip("\n").split("\t")
+        work(Path(root), Path(log), int(first))
+        sys.stdout.write("done\n")
+        sys.stdout.flush()

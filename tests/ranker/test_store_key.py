@@ -1,0 +1,259 @@
+"""What makes two rows different things to the store: every knob that can change a number, and no other.
+
+Each knob stands in a table below. A field that is added to a record and not to a table fails a test, so that somebody
+says whether it can change a number before a row is found under the wrong key.
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import fields, replace
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from conftest import TASK
+
+from factors.types import Example, Span
+from ranker import store
+from ranker.backends import SETTINGS, Settings
+from ranker.cards import Task
+from ranker.measure import ModelOptions, Subject
+from ranker.store import Store, digest, example_key
+from ranker.suites import Model
+
+EXAMPLE = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)
+
+OTHER_VALUES = {
+    "ig": {"target": 0, "output": "logit", "baseline": "pad", "rule": "riemann_middle", "steps": 6, "max_steps": 321,
+           "tolerance": 0.02},
+    "shap": {"target": 0, "output": "logit", "baseline": "pad", "tree": "flat", "max_evaluations": 999,
+             "tolerance": 1e-5},
+    "lime": {"target": 0, "output": "logit", "hide": "remove", "samples": 501, "kernel_width": 24.0, "ridge": 2.0,
+             "seed": 1, "tolerance": 0.4},
+    "none": {},
+}  # fmt: skip
+"""Backend -> each of its settings with a value that is not the default."""
+
+OPTIONS = {
+    "device": ("meta", False),
+    "dtype": ("bfloat16", True),
+    "token_budget": (7, False),
+    "trust_remote_code": (True, False),
+    "allow_pickle": (True, False),
+    "label_map": ({"neutral": "entailment"}, True),
+}
+"""How a model is run: option -> (another value, whether it changes a number)."""
+
+MODEL = {
+    "name": ("other", False),
+    "path": (None, False),  # a copy of the folder
+    "family": ("other", False),
+    "label_map": ({"neutral": "entailment"}, True),
+    "in_domain_accuracy": (0.5, False),
+    "ood_accuracy": ({"f" * 8: 0.5}, False),
+}
+"""What a suite says of a model: field -> (another value, whether it changes a number)."""
+
+TASKS = {
+    "name": ("other", False),
+    "labels": (("entailment", "non-entailment"), True),
+    "aliases": ({"non-entailment": ("neutral",), "entailment": ("contradiction",)}, True),
+    "heuristic": (1, False),
+    "evidence": (0, False),
+}
+"""What a task is: field -> (another value, whether it changes a number)."""
+
+EXAMPLES = {
+    "id": ("b", False),
+    "segments": (("The doctor saw the actor.", "An old judge danced"), True),
+    "label": (0, False),
+    "marks": ({"subject": (Span(0, 0, 3),)}, False),
+}
+"""What an example is: field -> (another value, whether it changes what a model makes of it)."""
+
+FILES = {
+    "model.safetensors": True,
+    "config.json": True,
+    "tokenizer.json": True,
+    "tokenizer_config.json": True,
+    "vocab.txt": True,
+    "modeling_own.py": True,
+    "README.md": False,
+    "training.json": False,
+    "training_args.bin": False,
+}
+"""A file of a checkpoint -> whether it can change a number."""
+
+
+@pytest.fixture
+def subject(checkpoint: Callable[[str], Path], tmp_path: Path) -> Subject:
+    """A tiny BERT, in a folder of its own."""
+    return Subject(Model("tiny", str(shutil.copytree(checkpoint("bert"), tmp_path / "tiny"))), TASK, ModelOptions())
+
+
+def key(subject: Subject, method: str = "ig", settings: Settings | None = None) -> str:
+    """The name of the folder that a subject's rows are kept in."""
+    return digest(subject.key(method, settings or SETTINGS[method]()))
+
+
+@pytest.mark.parametrize(
+    ("record", "table"),
+    [
+        *((kind, OTHER_VALUES[name]) for name, kind in SETTINGS.items()),
+        (ModelOptions, OPTIONS),
+        (Model, MODEL),
+        (Task, TASKS),
+        (Example, EXAMPLES),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_every_field_stands_in_the_table(record, table):
+    """Nobody adds a parameter without saying here whether it changes a number."""
+    assert {field.name for field in fields(record)} == table.keys()
+
+
+def test_every_backend_stands_in_the_table():
+    """A new backend brings its row."""
+    assert SETTINGS.keys() == OTHER_VALUES.keys()
+
+
+@pytest.mark.parametrize(
+    ("method", "name"), [(method, name) for method, values in OTHER_VALUES.items() for name in values]
+)
+def test_every_setting_of_a_backend_changes_the_key(subject, method, name):
+    """Each of its fields, by itself."""
+    default = SETTINGS[method]()
+    value = OTHER_VALUES[method][name]
+    assert value != getattr(default, name)
+    assert key(subject, method, replace(default, **{name: value})) != key(subject, method, default)
+
+
+def test_the_method_changes_the_key(subject):
+    """Four backends, four keys."""
+    assert len({key(subject, method) for method in SETTINGS}) == len(SETTINGS)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_change_the_key_where_they_change_a_number(subject, name):
+    """Number format and label map do; where, in what portions and with how much trust a model is run does not."""
+    value, changes = OPTIONS[name]
+    turned = Subject(subject.model, subject.task, replace(subject.options, **{name: value}))
+    assert (key(turned) != key(subject)) == changes
+
+
+def test_code_that_is_run_changes_the_key(subject):
+    """A checkpoint with a network of its own is one thing under the flag that lets it run, and another without."""
+    config = Path(subject.model.path) / "config.json"
+    trusting = Subject(subject.model, subject.task, ModelOptions(trust_remote_code=True))
+    assert key(trusting) == key(subject)
+    config.write_text(json.dumps({**json.loads(config.read_text()), "auto_map": {"AutoModel": "own.Own"}}))
+    assert key(trusting) != key(subject)
+
+
+def test_the_same_device_in_other_words_is_the_same_key(subject):
+    """A device that is said is no other than the one that is taken where nothing is."""
+    assert key(Subject(subject.model, subject.task, ModelOptions(device="cpu"))) == key(subject)
+
+
+@pytest.mark.parametrize("name", MODEL)
+def test_what_a_suite_says_changes_the_key_where_it_changes_a_number(subject, name, tmp_path):
+    """A model is its content: under another name, in another folder, it is the same; its label map is its own."""
+    value, changes = MODEL[name]
+    if name == "path":
+        value = str(shutil.copytree(subject.model.path, tmp_path / "moved"))
+    turned = Subject(replace(subject.model, **{name: value}), subject.task, subject.options)
+    assert (key(turned) != key(subject)) == changes
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_task_changes_the_key_where_it_changes_a_number(subject, name):
+    """The order of the labels is that of the probabilities, and aliases say which outputs make up a label."""
+    value, changes = TASKS[name]
+    turned = Subject(subject.model, replace(subject.task, **{name: value}), subject.options)
+    assert (key(turned) != key(subject)) == changes
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_a_checkpoint_change_the_key_where_they_change_a_number(subject, name):
+    """Weights, configuration, tokenizer and code do, by one byte; notes and a trainer's state do not."""
+    before = key(subject)
+    with (Path(subject.model.path) / name).open("ab") as file:
+        file.write(b" ")
+    assert (key(subject) != before) == FILES[name]
+
+
+def test_an_adapters_base_changes_the_key(subject, tmp_path):
+    """Its own files are the same, and the weights that they are added to are not."""
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    (adapter / "adapter_model.safetensors").write_bytes(b"")
+    (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": subject.model.path}))
+    adapted = Subject(Model("adapted", str(adapter)), TASK, ModelOptions())
+    before = key(adapted)
+    with (Path(subject.model.path) / "model.safetensors").open("ab") as file:
+        file.write(b" ")
+    assert key(adapted) != before
+
+
+@pytest.mark.parametrize(
+    ("library", "methods"),
+    [("torch", set(SETTINGS)), ("transformers", set(SETTINGS)), ("captum", {"ig"}), ("numpy", {"lime"})],
+)
+def test_library_versions_change_the_keys_of_what_they_compute(subject, monkeypatch, library, methods):
+    """Another captum is another IG, and the same LIME; another torch is another everything."""
+    before = {method: key(subject, method) for method in SETTINGS}
+    version = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: "9.9" if name == library else version(name))
+    assert {method for method in SETTINGS if key(subject, method) != before[method]} == methods
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_its_text(name):
+    """Its id, its label and its marks are nothing that a model sees."""
+    value, changes = EXAMPLES[name]
+    assert (example_key(replace(EXAMPLE, **{name: value})) != example_key(EXAMPLE)) == changes
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("ab", "c"), ("a", "bc")),
+        (("a", "b"), ("b", "a")),
+        (("a",), ("a", "")),
+        (("é",), ("e\u0301",)),
+        (("a",), ("a ",)),
+    ],
+)
+def test_texts_that_are_alike_are_told_apart(one, other):
+    """Where a segment ends, which comes first, accents in one character or two, a space at the end."""
+    assert example_key(replace(EXAMPLE, segments=one)) != example_key(replace(EXAMPLE, segments=other))
+
+
+def test_the_order_of_examples_and_fields_is_not_in_the_key(tmp_path):
+    """Rows are found by their text, and a key by its names, in whatever order they come."""
+    kept = Store(tmp_path)
+    examples = [replace(EXAMPLE, segments=(text,)) for text in ("one", "two", "three")]
+    fields_of_key = {"model": "abc", "method": "none"}
+
+    def compute(missing):
+        from test_store import row_of
+
+        return (row_of(replace(EXAMPLE, segments=(str(len(example.segments[0])),))) for example in missing)
+
+    kept.rows(fields_of_key, examples, compute)
+    assert kept.missing(dict(reversed(fields_of_key.items())), examples[::-1]) == 0
+
+
+def test_another_schema_is_another_store(monkeypatch):
+    """Rows of a version that wrote them in another way are never read."""
+    before = digest({"model": "abc"})
+    monkeypatch.setattr(store, "SCHEMA_VERSION", store.SCHEMA_VERSION + 1)
+    assert digest({"model": "abc"}) != before
+
+
+@pytest.mark.parametrize("value", [object(), {1, 2}, float("nan"), b"bytes", Path()])
+def test_what_has_no_name_is_an_error(value):
+    """Never an address, never chance: a key that cannot be said is not made."""
+    with pytest.raises((TypeError, ValueError)):
+        digest({"model": value})
