@@ -149,6 +149,7 @@ def _configure(ctx: click.Context, parameter: click.Parameter, file: Path | None
 @click.option("--store", "store_folder", type=FOLDER, help="Where attributions are kept.  [default: the user's cache]")
 @click.option("--format", "format_name", default="table", show_default=True, help="See `rank-models ls formats`.")
 @click.option("--output", "-o", type=FOLDER, help="A file for the answer.  [default: stdout]")
+@click.option("--save", type=FOLDER, metavar="FILE", help="Keep the whole run for `rank-models report`.")
 @click.option("--config", type=FOLDER, is_eager=True, expose_value=False, callback=_configure, help="TOML of options.")
 @click.option("--dry-run", is_flag=True, help="Say what would run, and how much of it is known already.")
 @click.option("--verbose", "-v", is_flag=True, help="Say more on stderr.")
@@ -207,6 +208,8 @@ def run(**given: Any) -> None:
         store=store,
         progress=partial(progress.bar, console),
     )
+    if given["save"]:
+        ranking.save(given["save"])
     _answer(report.render(ranking, given["format_name"]), given["output"])
     if ranking.failures:
         raise SystemExit(1)
@@ -278,6 +281,24 @@ def explain(**given: Any) -> None:
 
 
 explain.params.sort(key=lambda option: option.name in AS_IN_RUN)  # in `--help`, its own options come first
+
+
+@cli.command("report")
+@click.argument("file", type=FOLDER)
+@click.option("--format", "format_name", default="table", show_default=True, help="See `rank-models ls formats`.")
+@click.option("--output", "-o", type=FOLDER, help="A file for the answer.  [default: stdout]")
+def report_again(file: Path, format_name: str, output: Path | None) -> None:
+    """Report a run that was kept with `--save`, in any format; no model is loaded.
+
+    \b
+    rank-models --ood hans-sub --save run.json
+    rank-models report run.json --format html -o report.html
+    """
+    from ranker import report
+    from ranker.ranking import Ranking
+
+    look_up("format", format_name, report.FORMATS)
+    _answer(report.render(Ranking.load(file), format_name), output)
 
 
 @cli.command("ls")

@@ -286,6 +286,36 @@ def test_a_smaller_population(run):
     assert few["models"][0]["ood_accuracy"] == json.loads(run(*command)[1])["models"][0]["ood_accuracy"]
 
 
+def test_a_kept_run_is_reported_again(run, tmp_path):
+    """What `--save` keeps gives the same report in every format, without a model."""
+    models = (few_models(1)[0], few_models(8)[7])
+    command = ("--ood", "hans-sub", *QUICK, "--models", *models)
+    first = run(*command, "--save", tmp_path / "run.json")
+    assert run("report", tmp_path / "run.json") == (0, first[1], "")
+    pairs = run(*command, "--format", "pairs")[1]
+    assert run("report", tmp_path / "run.json", "--format", "pairs", "-o", tmp_path / "pairs.txt")[0] == 0
+    assert (tmp_path / "pairs.txt").read_text() == pairs
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read as a ranking"),
+        ("{}", "must be a ranking of schema 1 (got None); rank again"),
+        ('{"schema_version": 2}', "must be a ranking of schema 1 (got 2); rank again"),
+        ('{"schema_version": 1, "mode"', "cannot be read as a ranking"),
+        ('{"schema_version": 1}', "is no whole ranking"),
+    ],
+)
+def test_what_is_no_run_is_not_reported(run, tmp_path, content, message):
+    """A file that is missing, cut off, of another schema or of something else is one line and exit status 2."""
+    if content is not None:
+        (tmp_path / "run.json").write_text(content)
+    status, out, err = run("report", tmp_path / "run.json")
+    assert (status, out) == (2, "")
+    assert message in one_line(err)
+
+
 def test_a_model_below_chance_at_home_is_pointed_out(run, tmp_path):
     """Labels mapped the wrong way round show on in-domain rows, before anyone trusts the rank."""
     models = [*few_models(2), tmp_path / "wrong"]
