@@ -1,27 +1,24 @@
 """Obtain, store, resample, report: from checkpoints and examples to a ranking.
 
->>> from ranker import rank  # and Ranking, what it gives
+>>> from ranker import decide, rank  # and Ranking, what both give
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ranker.pipeline import rank
+    from ranker.pipeline import decide, rank
     from ranker.ranking import Ranking
 
-__all__ = ["Ranking", "rank"]
+__all__ = ["Ranking", "decide", "rank"]
+
+_HOME = {"rank": "ranker.pipeline", "decide": "ranker.pipeline", "Ranking": "ranker.ranking"}
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for: `rank-models --help` asks for nothing."""
-    if name == "rank":
-        from ranker.pipeline import rank
-
-        return rank
-    if name == "Ranking":
-        from ranker.ranking import Ranking
-
-        return Ranking
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)

@@ -80,8 +80,9 @@ def test_what_cannot_be_right_is_refused_before_any_model_is_loaded():
         rank(["/no/such/model", "/nor/this"], "hans-sub")
 
 
-def test_the_package_offers_two_names():
-    """`ranker.rank` is the pipeline's, and what is not there is no attribute."""
+def test_the_package_offers_what_one_starts_with():
+    """`ranker.rank` and `ranker.decide` are the pipeline's, and what is not there is no attribute."""
     assert ranker.rank is pipeline.rank
+    assert ranker.decide is pipeline.decide
     with pytest.raises(AttributeError, match="no attribute 'rnak'"):
         ranker.rnak  # noqa: B018
