@@ -149,11 +149,16 @@ def _models(entries: list[dict[str, Any]], folder: Path) -> Iterator[Model]:
     for entry in entries:
         path = str(entry["path"])
         _check_path(folder, path)
+        label_map = entry.get("label_map")
+        if label_map is not None and not (
+            isinstance(label_map, dict) and all(isinstance(label, str) for label in label_map.values())
+        ):
+            raise ValueError(f"the label_map of {entry['name']!r} must be an object of labels (got {label_map!r})")
         yield Model(
             name=str(entry["name"]),
             path=str(folder / path) if (folder / path).exists() or not _is_hub_id(path) else path,
             family=str(entry.get("family", "")),
-            label_map=entry.get("label_map"),
+            label_map=label_map,
             in_domain_accuracy=entry.get("in_domain_accuracy"),
             ood_accuracy={
                 known["fingerprint"]: float(known["accuracy"]) for known in entry.get("ood_accuracy", {}).values()

@@ -68,10 +68,14 @@ def test_a_wrong_list_of_models_is_one_line(references, message):
         ("[]", "is no suite"),
         ('{"schema_version": 2, "name": "x", "models": []}', "this version reads suites of schema 1 (got 2)"),
         ('{"schema_version": 1, "name": "x", "models": [{}]}', "is no suite: KeyError 'path'"),
+        (
+            '{"schema_version": 1, "name": "x", "models": [{"name": "m", "path": "m", "label_map": ["entailment"]}]}',
+            "is no suite: ValueError the label_map of 'm' must be an object of labels",
+        ),
     ],
 )
 def test_a_wrong_suite_file_is_one_line(tmp_path, content, message):
-    """Not JSON, not an object, of another schema, without a path."""
+    """Not JSON, not an object, of another schema, without a path, with a label map that is none."""
     (tmp_path / "suite.json").write_text(content)
     with pytest.raises(UsageError) as caught:
         suites.load([str(tmp_path)])
