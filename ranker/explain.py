@@ -176,7 +176,7 @@ def explain(
         toward = len(task.labels) - 1 if task.heuristic is None else task.heuristic
     if attribution == "none":
         factors = [factor for factor in factors if factor.kind == "baseline"]
-    kept, left_out = applicable(factors, [example], task, designed)
+    kept, left_out = applicable(factors, [example], task, designed, only_label=settings.only_label)
     readings, failures = [], {}
     for subject in subjects:
         try:

@@ -17,7 +17,7 @@ from ranker.backends import SETTINGS, Settings
 from ranker.errors import ModelError, UsageError, look_up
 from ranker.estimate import estimate, minutes
 from ranker.measure import Advance, ModelOptions, Subject
-from ranker.ood import OODSet, Task, load, sample
+from ranker.ood import OODSet, load, sample
 from ranker.score import ModelScores, ScoreTable, Target, applicable, assemble, score_model
 from ranker.suites import Model, Suite
 
@@ -228,11 +228,7 @@ class Study:
         settings = self.settings or look_up("attribution backend", self.attribution, SETTINGS)()
         baselines = [factor for factor in self.factors if factor.kind == "baseline"]
         wanted = baselines if self.attribution == "none" else self.factors
-        factors, left_out = applicable(wanted, population, ood.task, ood.designed)
-        if getattr(settings, "output", "margin") == "logit":
-            one_sided = of_other_labels(factors, ood.task, self.target, settings)
-            factors = [factor for factor in factors if factor.name not in one_sided]
-            left_out |= dict.fromkeys(one_sided, "is about another label than the one whose logit is attributed")
+        factors, left_out = applicable(wanted, population, ood.task, ood.designed, self.target, settings.only_label)
         accuracy: dict[str, float] = {}
         in_domain: dict[str, float] = {}
         scores: dict[str, ModelScores] = {}
@@ -286,20 +282,6 @@ class Study:
                 "versions": {name: metadata.version(name) for name in VERSIONED},
             },
         )
-
-
-def of_other_labels(factors: Sequence[Factor], task: Task, target: Target, settings: Settings) -> list[str]:
-    """The factors that are not always about the attributed label: the logit of one says nothing about that of another.
-
-    A margin or, of two classes, a probability speaks against the one label as much as for the other.
-    """
-    fixed = {"heuristic": task.heuristic, "evidence": task.evidence}
-    return [
-        factor.name
-        for factor in factors
-        if factor.kind == "factor"
-        and fixed.get(factor.explains if target == "declared" else target) != getattr(settings, "target", None)
-    ]
 
 
 def quality_of(rows: Sequence[Attributions], population: Sequence[Example], settings: Settings) -> dict[str, int]:

@@ -162,7 +162,12 @@ def target_label(explains: str, row: Attributions, example: Example, task: Task)
 
 
 def applicable(
-    factors: Sequence[Factor], examples: Sequence[Example], task: Task, designed: str | None = None
+    factors: Sequence[Factor],
+    examples: Sequence[Example],
+    task: Task,
+    designed: str | None = None,
+    target: Target = "declared",
+    only_label: int | None = None,
 ) -> tuple[list[Factor], dict[str, str]]:
     """Split factors into those that can be measured on this data, and the others with the reason why not.
 
@@ -171,6 +176,8 @@ def applicable(
         examples: the data.
         task: its labels.
         designed: the factor that was designed for this data, if any.
+        target: "declared", or one rule that overrides what every attribution factor declares.
+        only_label: the one label that the attributions speak for; None where they can be turned.
     """
     pairs = any(len(example.segments) == 2 for example in examples)
     marks = {mark for example in examples for mark in example.marks}
@@ -182,11 +189,19 @@ def applicable(
             left_out[factor.name] = f"no example has the mark {factor.mark!r}"
         elif factor.explains in ("heuristic", "evidence") and getattr(task, factor.explains) is None:
             left_out[factor.name] = f"is about the {factor.explains}'s label; this task declares none"
+        elif factor.kind == "factor" and only_label not in (None, _fixed_label(factor, task, target)):
+            left_out[factor.name] = "is about another label than the one whose logit is attributed"
         elif factor.designed_only and factor.name != designed:
             left_out[factor.name] = f"is for sets that it was designed for; this one's is {designed or 'none'}"
         else:
             kept.append(factor)
     return kept, left_out
+
+
+def _fixed_label(factor: Factor, task: Task, target: Target) -> int | None:
+    """The label that a factor is about on every row; None where it depends on the row."""
+    rule = factor.explains if target == "declared" else target
+    return {"heuristic": task.heuristic, "evidence": task.evidence}.get(rule)
 
 
 def check(table: ScoreTable, probe: int, ood: str) -> None:

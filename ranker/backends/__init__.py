@@ -33,6 +33,19 @@ class Settings:
     function: ClassVar[str] = "ranker.backends.bare:attribute"
     libraries: ClassVar[tuple[str, ...]] = ()
 
+    @property
+    def only_label(self) -> int | None:
+        """The one label that attributions speak for; None where a change of sign turns them toward the other.
+
+        A margin or, of two classes, a probability speaks against the one label as much as for the other; the logit of
+        one says nothing about that of the other.
+
+        Example:
+            >>> IGSettings().only_label, IGSettings(output="logit").only_label
+            (None, 1)
+        """
+        return getattr(self, "target", None) if getattr(self, "output", "margin") == "logit" else None
+
     def accepts(self, row: Attributions) -> bool:
         """Say whether a row's own measure of error is within the tolerance."""
         return True
