@@ -5,26 +5,35 @@ DEMO := .venv-demo
 DEV := .venv-test
 PIP := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow check format bench clean
+.PHONY: demo test test-slow soak check format bench pictures suites clean
 
 demo: $(DEMO)/installed  ## rank the embedded models on the embedded examples
 	$(DEMO)/bin/rank-models --ood hans-sub --probe 10
 
 test: $(DEV)/installed  ## all quick tests
-	$(DEV)/bin/python -m pytest -m "not slow"
+	$(DEV)/bin/python -m pytest -m "not slow and not soak"
 
 test-slow: $(DEV)/installed  ## what takes minutes
 	$(DEV)/bin/python -m pytest -m slow
+
+soak: $(DEV)/installed  ## what takes an hour: faults and hostile files, thousands of times
+	$(DEV)/bin/python -m pytest -m soak
 
 check: $(DEV)/installed  ## format, lint, types, tests
 	$(DEV)/bin/ruff format .
 	$(DEV)/bin/ruff check .
 	$(DEV)/bin/mypy
-	$(DEV)/bin/python -m pytest -m "not slow"
+	$(DEV)/bin/python -m pytest -m "not slow and not soak"
 
 bench: $(DEV)/installed  ## ratios, measured side by side in one process
 	$(DEV)/bin/python -m benchmarks.engine
 	$(DEV)/bin/python -m benchmarks.attributions
+
+suites: $(DEV)/installed  ## train the embedded suites again, and compare: an hour
+	OMP_NUM_THREADS=1 $(DEV)/bin/rank-experiments rebuild -o build/suites
+
+pictures: $(DEV)/installed  ## of the README, made by the product itself; needs chromium
+	$(DEV)/bin/python docs/pictures.py
 
 # torch comes first and alone, so that no other requirement can choose another build of it
 $(DEMO)/installed: setup.cfg pyproject.toml constraints.txt $(shell git ls-files factors ranker data 2>/dev/null)

@@ -25,6 +25,9 @@ Norm = Literal["raw", "l1", "max"]
 SPECIAL = -1
 """The segment, and the word, of a token that belongs to no text: separators, [CLS], padding."""
 
+UNLABELLED = -1
+"""The label of an example whose label nobody has said yet: a row of a pool."""
+
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
 
 
@@ -69,12 +72,12 @@ def split_words(text: str) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Example:
-    """One labelled text, or pair of texts, of the new domain.
+    """One text, or pair of texts, of the new domain.
 
     Attributes:
         id: unique in its data set.
         segments: one or two strings, exactly as the model is shown them.
-        label: index into the task's own label order.
+        label: index into the task's own label order; `UNLABELLED` where it is not known.
         marks: name -> spans, what a factor may look for ("control", "swapped", "feature").
 
     Raises:

@@ -12,8 +12,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from factors.registry import Factor
-from ranker import combined, engine, exact, intervals
+from ranker import combined, engine, exact, intervals, surrogate
 from ranker.engine import Bools, Floats, Ints
+from ranker.pool import Pool
 from ranker.ranking import Kind
 
 MANY = 20_000
@@ -27,34 +28,49 @@ Draws: TypeAlias = "int | Literal['exact']"
 
 @dataclass(frozen=True)
 class Plan:
-    """Which methods rank: those of the table, and those that combine two of them.
+    """Which methods rank: those of the table, those that combine two of them, and SURROGATE, which sees a pool.
 
     Attributes:
         names: (F,) the table's methods.
         kinds: (F,) their kinds.
         mixed: combined method -> the column of what ACC is combined with.
+        pool: what the models make of the N examples; None leaves SURROGATE out.
+        labels: (N,) their labels, of which a draw shows K.
     """
 
     names: tuple[str, ...]
     kinds: tuple[Kind, ...]
     mixed: Mapping[str, int]
+    pool: Pool | None = None
+    labels: Ints | None = None
 
     @classmethod
-    def of(cls, methods: Sequence[Factor], designed: str | None) -> Plan:
-        """The plan for a table's methods; combined methods use the factor designed for the set."""
+    def of(
+        cls, methods: Sequence[Factor], designed: str | None, pool: Pool | None = None, labels: Ints | None = None
+    ) -> Plan:
+        """The plan for a table's methods; combined methods use the factor designed for the set.
+
+        What is derived from a draw is measured by its difference to ACC, so that nothing is where ACC is not.
+        """
         names = tuple(method.name for method in methods)
         mixed = {name: names.index(other) for name, other in combined.names(names, designed).items()}
-        return cls(names, tuple(method.kind for method in methods), mixed)
+        return cls(names, tuple(method.kind for method in methods), mixed, pool if "ACC" in names else None, labels)
+
+    @property
+    def derived(self) -> dict[str, Kind]:
+        """The methods that are no columns of the table: name -> kind."""
+        kinds: dict[str, Kind] = dict.fromkeys(self.mixed, "combined")
+        return kinds if self.pool is None else {**kinds, surrogate.NAME: "pool"}
 
     @property
     def acc(self) -> int | None:
-        """The column of ACC; there is one wherever something is mixed."""
+        """The column of ACC; there is one wherever something is derived."""
         return self.names.index("ACC") if "ACC" in self.names else None
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """What was found of each method (F of them, the combined ones last).
+    """What was found of each method (F of them, those of no column last).
 
     Attributes:
         names, kinds: (F,) of the methods.
@@ -76,9 +92,20 @@ class Agreement:
         """The column of ACC."""
         return self.names.index("ACC") if "ACC" in self.names else None
 
+    def joined(self, other: Agreement) -> Agreement:
+        """Add what was found of other methods on the same pairs and examples."""
+        return Agreement(
+            names=(*self.names, *other.names),
+            kinds=(*self.kinds, *other.kinds),
+            beats=np.concatenate([self.beats, other.beats], axis=1),
+            influence=np.concatenate([self.influence, other.influence]),
+            noise=np.concatenate([self.noise, other.noise]),
+            noise_vs_acc=np.concatenate([self.noise_vs_acc, other.noise_vs_acc]),
+        )
+
     def with_coins(self, names: Sequence[str]) -> Agreement:
-        """Add methods that are right half of the time by construction, before the combined ones."""
-        at = [sum(kind != "combined" for kind in self.kinds)] * len(names)
+        """Add methods that are right half of the time by construction, behind those of the table."""
+        at = [sum(kind in ("baseline", "factor") for kind in self.kinds)] * len(names)
         coins: list[Kind] = ["baseline"] * len(names)
         return Agreement(
             names=(*self.names[: at[0]], *names, *self.names[at[0] :]),
@@ -95,7 +122,7 @@ def measure(
 ) -> tuple[Agreement, dict[str, int]]:
     """Rank by every method from every probe there is, or from B drawn ones.
 
-    Combined methods are no means and are always drawn. They are measured by their difference to ACC on the same draws,
+    Derived methods are no means and are always drawn. They are measured by their difference to ACC on the same draws,
     which has little noise; it is added to what ACC has over all probes.
 
     Args:
@@ -125,14 +152,13 @@ def measure(
             beats = _add(beats, plan, mixed.beats)
             noise = noise_vs_acc = np.concatenate([noise, mixed.success.var(axis=1) / len(rows)])
     else:
-        found, drawn = engine.simulate(values, rows[:draws], decided, lambda means: _derive(means, plan)), {}
+        found, drawn = engine.simulate(values, rows[:draws], decided, _deriver(plan)), {}
         beats, noise = found.beats, found.success.var(axis=1) / draws
         reference = np.nan if plan.acc is None else found.success[plan.acc]
         noise_vs_acc = (found.success - reference).var(axis=1) / draws
-    kinds: list[Kind] = ["combined"] * len(plan.mixed)
     found_of_all = Agreement(
-        names=(*plan.names, *plan.mixed),
-        kinds=(*plan.kinds, *kinds),
+        names=(*plan.names, *plan.derived),
+        kinds=(*plan.kinds, *plan.derived.values()),
         beats=beats,
         influence=influence,
         noise=noise - excess,
@@ -155,7 +181,7 @@ def few_shot_accuracies(
     mixed = _differences(values, plan, rows, decided)
     if mixed is not None:
         beats = _add(beats, plan, mixed.beats)
-    return dict(zip((*plan.names, *plan.mixed), beats[decided].mean(axis=0).tolist(), strict=True))
+    return dict(zip((*plan.names, *plan.derived), beats[decided].mean(axis=0).tolist(), strict=True))
 
 
 def _exact(
@@ -171,29 +197,37 @@ def _exact(
     return beats, {plan.names[f]: int(unknown[:, f].sum()) for f in columns}
 
 
-def _derive(means: Floats, plan: Plan) -> Floats:
-    """(M, F, b) means of draws, the combined methods' scores appended to the F."""
-    extra = [combined.scores(name, means[:, plan.acc], means[:, column]) for name, column in plan.mixed.items()]
-    return np.concatenate([means, np.stack(extra, axis=1)], axis=1) if extra else means
+def _deriver(plan: Plan) -> engine.Derive:
+    """Of (M, F, b) means of draws, and these, the same with the derived methods' scores appended to the F."""
+
+    def derive(means: Floats, rows: Ints) -> Floats:
+        extra = [combined.scores(name, means[:, plan.acc], means[:, column]) for name, column in plan.mixed.items()]
+        if plan.pool is not None and plan.labels is not None:
+            extra.append(surrogate.estimates(plan.pool, plan.labels, rows))
+        return np.concatenate([means, np.stack(extra, axis=1)], axis=1) if extra else means
+
+    return derive
 
 
 def _differences(values: Floats, plan: Plan, rows: Ints, decided: Bools) -> engine.Simulation | None:
-    """What draws show of the combined methods minus ACC; None where there are none."""
-    if not plan.mixed:
+    """What draws show of the derived methods minus ACC; None where there are none."""
+    if not plan.derived:
         return None
     columns = sorted({plan.names.index("ACC"), *plan.mixed.values()})
     part = Plan(
         names=tuple(plan.names[column] for column in columns),
         kinds=tuple(plan.kinds[column] for column in columns),
         mixed={name: columns.index(column) for name, column in plan.mixed.items()},
+        pool=plan.pool,
+        labels=plan.labels,
     )
-    found = engine.simulate(values[:, columns], rows, decided, lambda means: _derive(means, part))
+    found = engine.simulate(values[:, columns], rows, decided, _deriver(part))
     beats, success = found.beats, found.success
     acc, last = part.names.index("ACC"), len(columns)
     return engine.Simulation(beats[:, last:] - beats[:, acc, None], success[last:] - success[acc])
 
 
 def _add(beats: Floats, plan: Plan, differences: Floats) -> Floats:
-    """Append the combined methods: what ACC has, and their difference to it."""
+    """Append the derived methods: what ACC has, and their difference to it."""
     acc = plan.names.index("ACC")
     return np.concatenate([beats, np.clip(beats[:, acc, None] + differences, 0.0, 1.0)], axis=1)

@@ -6,6 +6,7 @@ has never seen: RoBERTa, for one, parts its segments with two separators.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +17,13 @@ from factors.types import SPECIAL, Example, Ints, Span
 
 if TYPE_CHECKING:
     from transformers import BatchEncoding, PreTrainedTokenizerBase
+
+LONG = 32
+"""Characters, for each token that the model takes, from which on a text is not given to the tokenizer whole."""
+MARGIN = 1000
+"""Characters behind the last token in which a blank is looked for, to cut a text at."""
+
+_SPACE = re.compile(r"\s")
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], max_
     encodings: dict[int, Encoding] = {}
     for number in {len(example.segments) for example in examples}:
         alike = [i for i, example in enumerate(examples) if len(example.segments) == number]
-        texts = zip(*(examples[i].segments for i in alike), strict=True)
+        texts = zip(*([_begun(tokenizer, s, max_length) for s in examples[i].segments] for i in alike), strict=True)
         batch = tokenizer(
             *(list(segment) for segment in texts),
             truncation="longest_first",
@@ -71,6 +79,20 @@ def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], max_
         )
         encodings.update(zip(alike, _encodings(batch, [examples[i] for i in alike]), strict=True))
     return [encodings[i] for i in range(len(examples))]
+
+
+def _begun(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> str:
+    """As much of a text as is sure to hold all the tokens that the model takes.
+
+    A tokenizer keeps what it cuts off, and of a pair each piece of one with each piece of the other: two texts of
+    100,000 characters would take tens of gigabytes.
+    """
+    if len(text) <= LONG * max_length:
+        return text
+    cut = tokenizer(text, truncation=True, max_length=max_length, return_offsets_mapping=True, add_special_tokens=False)
+    end: int = max((stop for _, stop in cut["offset_mapping"]), default=len(text))
+    space = _SPACE.search(text, end, end + MARGIN)
+    return text[: space.start() if space else end + MARGIN]
 
 
 def _encodings(batch: BatchEncoding, examples: Sequence[Example]) -> Iterator[Encoding]:
@@ -137,9 +159,17 @@ def words_of(offsets: Ints, segment: Ints, words: Sequence[Span]) -> Ints:
     if not len(words) or not len(offsets):
         return np.full(len(offsets), SPECIAL, np.int64)
     spans = np.array([(word.segment, word.start, word.end) for word in words], np.int64)  # (W, 3)
+    near = _near(spans, offsets.max())
+    spans = spans[near]
     start, end = offsets[:, :1], offsets[:, 1:]  # (T, 1)
     same = segment[:, None] == spans[:, 0]  # (T, W)
     shared = np.where(same, np.minimum(end, spans[:, 2]) - np.maximum(start, spans[:, 1]), 0).clip(0)
     ahead = same & (start == end) & (start <= spans[:, 1])
     score = np.where(shared.any(axis=1, keepdims=True), shared, ahead)
-    return np.where(score.any(axis=1), score.argmax(axis=1), SPECIAL)
+    return np.where(score.any(axis=1), near[score.argmax(axis=1)], SPECIAL)
+
+
+def _near(spans: Ints, reach: int) -> Ints:
+    """The words of a long text that its tokens may belong to: those begun where the last one ends, and the next."""
+    behind = [spans[(spans[:, 0] == s) & (spans[:, 1] >= reach), 1] for s in (0, 1)]
+    return np.flatnonzero(spans[:, 1] <= max([reach, *(starts.min() for starts in behind if len(starts))]))

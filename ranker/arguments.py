@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,8 @@ from ranker.errors import UnknownName, UsageError, look_up
 from ranker.marks import marker
 from ranker.measure import ModelOptions
 from ranker.ood import OODSet
+from ranker.places import Remote, place
+from ranker.records import parse_json
 from ranker.store import Store
 from ranker.suites import Model, Suite
 
@@ -33,10 +34,10 @@ def store(given: Given) -> Store:
     return Store(store_folder(given))
 
 
-def store_folder(given: Given) -> Path:
-    """The folder of ``--store``, else of $RANK_MODELS_STORE, else one in the user's cache."""
+def store_folder(given: Given) -> Path | Remote:
+    """The folder or URL of ``--store``, else of $RANK_MODELS_STORE, else a folder in the user's cache."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rank-models"
-    return given["store_folder"] or Path(os.environ.get("RANK_MODELS_STORE") or cache)
+    return place(given["store_folder"] or os.environ.get("RANK_MODELS_STORE") or str(cache))
 
 
 def examples(given: Given) -> OODSet:
@@ -62,6 +63,28 @@ def examples(given: Given) -> OODSet:
 def in_domain(given: Given, task: Task) -> OODSet | None:
     """The rows of ``--in-domain``."""
     return None if given["in_domain"] is None else ood.labelled(given["in_domain"], task.name, include=given["include"])
+
+
+def pool(given: Given, task: Task) -> tuple[Example, ...]:
+    """The rows of ``--pool``; none where it was left out."""
+    if given["pool"] is None:
+        return ()
+    roles = {role: names for role, names in columns(given["columns"]).items() if role != "label"}
+    return ood.unlabelled(given["pool"], task, roles)
+
+
+def labelled(given: Given, task: Task) -> tuple[Example, ...]:
+    """The rows of ``--labelled``; none where it was left out."""
+    return () if given["labelled"] is None else ood.labelled(given["labelled"], task.name).examples
+
+
+def task(given: Given) -> Task:
+    """The task of ``--task``, or of the set of ``--ood``."""
+    if given["task"]:
+        return look_up("task", given["task"], ood.tasks(given["include"]))
+    if not given["ood_name"]:
+        raise UsageError("`--task NAME` is needed, or `--ood NAME` for the task of an OOD set")
+    return look_up("OOD set", given["ood_name"], ood.cards(given["include"])).task
 
 
 def example(given: Given) -> tuple[Card, Example]:
@@ -124,13 +147,14 @@ def _embedded_suite(ood_name: str | None) -> Suite:
     return suites.load([default])
 
 
-def model_options(given: Given) -> ModelOptions:
-    """How models are loaded and run."""
+def model_options(given: Given, models: Sequence[Model]) -> ModelOptions:
+    """How these models are loaded and run."""
+    names = {model.name: model.name for model in models}
     return ModelOptions(
         device=given["device"],
         dtype=given["dtype"],
         token_budget=given["batch_size"],
-        trust_remote_code=given["trust_remote_code"],
+        trust_remote_code=frozenset(look_up("model", name, names) for name in given["trust_remote_code"]),
         allow_pickle=given["allow_pickle"],
         label_map=label_map(given["label_map"]),
     )
@@ -148,6 +172,15 @@ def draws(value: str) -> int | Literal["exact"]:
     if value.isdecimal() and int(value) > 0:
         return int(value)
     raise UsageError(f"`--draws` must be a number of at least 1, or `exact` (got {value})")
+
+
+def format_name(given: Given) -> str:
+    """``--format``, or what ``--pairs`` is short for."""
+    if not given["pairs"]:
+        return given["format_name"] or "table"
+    if given["format_name"] not in (None, "pairs"):
+        raise UsageError(f"`--pairs` is a format of its own (got `--format {given['format_name']}` beside it)")
+    return "pairs"
 
 
 def columns(text: str | None) -> dict[str, list[str]]:
@@ -171,9 +204,9 @@ def label_map(text: str | None) -> dict[str, str] | None:
     if text is None:
         return None
     try:
-        read = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"`--label-map` must be JSON (got {text}): {error}") from error
+        read = parse_json(text)
+    except ValueError as error:
+        raise UsageError(f"`--label-map` must be JSON (got {text[:100]!r}): {error}") from error
     if not isinstance(read, dict) or not all(isinstance(name, str) for name in read.values()):
-        raise UsageError(f'`--label-map` must be an object like {{"0": "entailment"}} (got {text})')
+        raise UsageError(f'`--label-map` must be an object like {{"0": "entailment"}} (got {text[:100]!r})')
     return read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -72,14 +73,14 @@ class Layout:
 
     Attributes:
         text: the columns of the segments, in order; or one column that holds them as a list.
-        label: the column of the label, a name or a number.
+        label: the column of the label, a name or a number; None where the rows have none.
         id: the column of the example's id; None numbers the rows.
         numbers: the labels that the numbers 0, 1, ... stand for; empty: the task's own order.
         where: column -> the value that a row must have to belong to the set.
     """
 
     text: tuple[str, ...]
-    label: str
+    label: str | None
     id: str | None = None
     numbers: tuple[str, ...] = ()
     where: Mapping[str, str] = field(default_factory=dict)
@@ -87,7 +88,7 @@ class Layout:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that a file of this layout must have."""
-        return (*self.text, self.label, *([self.id] if self.id else []), *self.where)
+        return (*self.text, *(column for column in (self.label, self.id) if column), *self.where)
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,9 @@ class Card:
     def __post_init__(self) -> None:
         if self.population < 1:
             raise ValueError(f"`population` must be at least 1 (got {self.population})")
+        for name in (*self.files, *self.folders):
+            if os.path.isabs(name) or os.pardir in Path(name).parts:  # `fetch` writes there
+                raise ValueError(f"`files` and `folders` lie below the data directory (got {name!r})")
 
 
 def read_card(path: Path) -> Card:

@@ -8,7 +8,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ranker.errors import ModelError
+from ranker import records
+from ranker.errors import DataError, ModelError
 
 SAFE_WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
 PICKLED_WEIGHTS = ("*.bin", "*.bin.index.json")
@@ -140,7 +141,7 @@ def adapter_base(folder: Path) -> str | None:
         return None
     config = read_json(folder / ADAPTER)
     name, revision = config.get("base_model_name_or_path"), config.get("revision")
-    if not name:
+    if not (name and isinstance(name, str) and isinstance(revision, str | None)):
         raise ModelError(f"{folder / ADAPTER} names no base model (base_model_name_or_path)")
     beside = folder / name
     if beside.is_dir():
@@ -159,12 +160,12 @@ def read_json(file: Path) -> dict[str, Any]:
     Raises:
         ModelError: there is no such file, or something else is in it.
     """
+    if not file.is_file():
+        raise ModelError(f"{file.parent} has no {file.name}; it must hold a saved sequence classifier")
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ModelError(f"{file.parent} has no {file.name}; it must hold a saved sequence classifier") from error
-    except ValueError as error:
-        raise ModelError(f"{file} is no JSON: {error}") from error
+        content = records.read(file, "a checkpoint's settings", json.loads)
+    except DataError as error:
+        raise ModelError(str(error)) from error
     if not isinstance(content, dict):
         raise ModelError(f"{file} must hold a JSON object (got {type(content).__name__})")
     return content

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from pickle import UnpicklingError
+from pickle import UnpicklingError  # noqa: TID251  # the name of an error; nothing is unpickled
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np

@@ -7,11 +7,14 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranker.errors import RankModelsError, UsageError, look_up
+from ranker.errors import RankModelsError, look_up
+
+if TYPE_CHECKING:
+    from ranker.ranking import Ranking
 
 FOLDER = click.Path(path_type=Path)
 
@@ -48,16 +51,19 @@ def _configure(ctx: click.Context, parameter: click.Parameter, file: Path | None
     """Read a TOML file of options; what the command line says wins."""
     if file is None:
         return
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        read = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"`--config`: {file} cannot be read: {error}") from error
+    from ranker.records import read_toml
+
+    read = read_toml(file, "the options of `--config`")
     options = {p.opts[0].removeprefix("--"): p for p in ctx.command.params if isinstance(p, click.Option)}
-    ctx.default_map = {look_up("option in the file of `--config`,", key, options).name: read[key] for key in read}
+    chosen = {look_up("option in the file of `--config`,", key, options): value for key, value in read.items()}
+    ctx.default_map = {option.name: _words(value, option.multiple) for option, value in chosen.items()}
+
+
+def _words(value: Any, several: bool) -> str | list[str]:
+    """An option's value in a file as it would be written on the command line, where all are words."""
+    if not several:
+        return str(value)
+    return [str(item) for item in (value if isinstance(value, list) else [value])]
 
 
 @cli.command()
@@ -78,7 +84,15 @@ def _configure(ctx: click.Context, parameter: click.Parameter, file: Path | None
 @click.argument("more_models", nargs=-1, metavar="")
 @click.option("--task", metavar="NAME", help="With --data: nli, paraphrase, ...  [default: the one its labels fit]")
 @click.option("--columns", metavar="ROLE=NAME,...", help="With --data: text=premise,text=hypothesis,label=gold,id=key.")
-@click.option("--method", metavar="NAME", help="With --data: what to order by.  [default: ACC+TIES]")
+@click.option(
+    "--pool",
+    type=FOLDER,
+    metavar="FILE",
+    help="With --data: rows of the same domain without labels, which make ten labels worth many (see `choose`).",
+)
+@click.option(
+    "--method", metavar="NAME", help="With --data: what to order by.  [default: ACC+TIES; with --pool SURROGATE]"
+)
 @click.option(
     "--probe",
     type=int,
@@ -144,12 +158,24 @@ def _configure(ctx: click.Context, parameter: click.Parameter, file: Path | None
     help="auto: bfloat16 where the device has units for it.",
 )
 @click.option("--batch-size", type=click.IntRange(1), metavar="TOKENS", help="Tokens a batch; changes no number.")
-@click.option("--trust-remote-code", is_flag=True, help="Run code that comes with a checkpoint.")
+@click.option(
+    "--trust-remote-code",
+    multiple=True,
+    metavar="NAME",
+    help="Run code that comes with the checkpoint of this model; once for each model.",
+)
 @click.option("--allow-pickle", is_flag=True, help="Load weights that are not safetensors.")
-@click.option("--store", "store_folder", type=FOLDER, help="Where attributions are kept.  [default: the user's cache]")
+@click.option(
+    "--store",
+    "store_folder",
+    metavar="FOLDER|URL",
+    help="Where attributions are kept; s3://bucket/prefix, with s3fs installed.  [default: the user's cache]",
+)
 @click.option("--format", "format_name", default="table", show_default=True, help="See `rank-models ls formats`.")
 @click.option("--output", "-o", type=FOLDER, help="A file for the answer.  [default: stdout]")
 @click.option("--save", type=FOLDER, metavar="FILE", help="Keep the whole run for `rank-models report`.")
+@click.option("--plots", type=FOLDER, metavar="DIR", help="A folder for the figures, as PNG, SVG and PDF.")
+@click.option("--force", is_flag=True, help="Write over files that are there already.")
 @click.option("--config", type=FOLDER, is_eager=True, expose_value=False, callback=_configure, help="TOML of options.")
 @click.option("--dry-run", is_flag=True, help="Say what would run, and how much of it is known already.")
 @click.option("--verbose", "-v", is_flag=True, help="Say more on stderr.")
@@ -165,21 +191,23 @@ def run(**given: Any) -> None:
     rank-models --ood hans-sub --data-dir data/hans --models bert-a bert-b org/bert-c@main
     rank-models --ood hans-sub --factors ACC,INDEX-DIFF,my_factors.py --format json -o ranking.json
     rank-models --data ten.jsonl --models bert-a bert-b bert-c
+    rank-models --data ten.jsonl --pool unlabelled.jsonl --models bert-a bert-b bert-c
 
     Exit status: 0 done; 1 something failed, the rest was done and is reported; 2 an argument cannot be right.
     """
     from functools import partial
 
-    from ranker import arguments, pipeline, progress, report
+    from ranker import arguments, outputs, pipeline, progress, report
     from ranker.backends import named
 
     _log(given["verbose"], given["quiet"])
     look_up("format", given["format_name"], report.FORMATS)
+    outputs.check(given)
     attribution, settings = named(given["attribution"])
     factors = arguments.factors(given)
     ood = arguments.examples(given)
     suite = arguments.suite(given, None if given["data"] else ood.name)
-    options = arguments.model_options(given)
+    options = arguments.model_options(given, suite.models)
     store = arguments.store(given)
     if given["dry_run"]:
         for line in pipeline.plan(suite, ood, attribution, settings, options, store):
@@ -188,7 +216,7 @@ def run(**given: Any) -> None:
     console = progress.stderr()
     console.quiet = given["quiet"]
     only_in_one_mode = (
-        partial(pipeline.decide, probe=given["probe"], method=given["method"])
+        partial(pipeline.decide, pool=arguments.pool(given, ood.task), probe=given["probe"], method=given["method"])
         if given["data"]
         else partial(
             pipeline.rank, probe=10 if given["probe"] is None else given["probe"], draws=arguments.draws(given["draws"])
@@ -210,6 +238,7 @@ def run(**given: Any) -> None:
     )
     if given["save"]:
         ranking.save(given["save"])
+    _plot(ranking, given["plots"])
     _answer(report.render(ranking, given["format_name"]), given["output"])
     if ranking.failures:
         raise SystemExit(1)
@@ -230,9 +259,10 @@ AS_IN_RUN = [
     "allow_pickle",
     "store_folder",
     "output",
+    "force",
     "verbose",
     "quiet",
-]  # noqa: SIM905  # sixteen lines say no more
+]  # noqa: SIM905  # seventeen lines say no more
 """Options of `run` that `explain` takes, too."""
 
 
@@ -251,7 +281,7 @@ def explain(**given: Any) -> None:
     rank-models explain --ood hans-sub --text "The poets near the bridge ran." --text "The bridge ran."
     rank-models explain --ood hans-sub --id sn_past_participle-0 --format html -o example.html
     """
-    from ranker import arguments
+    from ranker import arguments, outputs
     from ranker.backends import named
     from ranker.explain import explain as explain_example
     from ranker.measure import Subject
@@ -259,11 +289,12 @@ def explain(**given: Any) -> None:
 
     _log(given["verbose"], given["quiet"])
     look_up("format of explanations", given["format_name"], FORMATS)
+    outputs.check(given)
     attribution, settings = named(given["attribution"])
     card, example = arguments.example(given)
     toward = None if given["toward"] is None else arguments.label(given["toward"], card.task)
     models = arguments.models(given, card.name)
-    options, store = arguments.model_options(given), arguments.store(given)
+    options, store = arguments.model_options(given, models), arguments.store(given)
     explanation = explain_example(
         [Subject(model, card.task, options, store) for model in models],
         example,
@@ -283,22 +314,102 @@ def explain(**given: Any) -> None:
 explain.params.sort(key=lambda option: option.name in AS_IN_RUN)  # in `--help`, its own options come first
 
 
+AS_IN_EXPLAIN = set(AS_IN_RUN) - {"attribution", "factor_names", "data_dir"}
+
+
+@cli.command(params=[option for option in run.params if option.name in AS_IN_EXPLAIN | {"columns", "task"}])
+@click.option("--pool", type=FOLDER, required=True, metavar="FILE", help="Rows of the domain (.jsonl, .csv, .tsv).")
+@click.option(
+    "--labels", type=click.IntRange(1), default=10, show_default=True, metavar="N", help="How many to choose."
+)
+@click.option("--labelled", type=FOLDER, metavar="FILE", help="Rows that have a label already, as for `run --data`.")
+@click.option("--ood", "ood_name", metavar="NAME", help="An OOD set of the same task, instead of `--task`.")
+@click.option(
+    "--rule",
+    default="variance-reduction",
+    show_default=True,
+    metavar="NAME",
+    help="variance-reduction, facility, disagreement or random.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the random rule.")
+def choose(**given: Any) -> None:
+    """Choose the rows whose labels would tell most about which model is best, as a CSV file with a column to fill in.
+
+    \b
+    rank-models choose --pool rows.jsonl --task nli --models bert-a bert-b --labels 10 -o to-label.csv
+    (fill in its column "label")
+    rank-models --data to-label.csv --pool rows.jsonl --task nli --models bert-a bert-b
+
+    Five labels now and five later: `--labelled` names those that are there. The choice looks at the models'
+    predictions only, and is the same each time.
+    """
+    from functools import partial
+
+    from ranker import arguments, choice, labelling, outputs, progress
+
+    _log(given["verbose"], given["quiet"])
+    look_up("rule", given["rule"], choice.RULES)
+    outputs.check(given)
+    task = arguments.task(given)
+    rows, labelled = arguments.pool(given, task), arguments.labelled(given, task)
+    suite = arguments.suite(given, given["ood_name"])
+    console = progress.stderr()
+    console.quiet = given["quiet"]
+    chosen = labelling.choose(
+        suite,
+        task,
+        rows,
+        given["labels"],
+        labelled=labelled,
+        rule=given["rule"],
+        seed=given["seed"],
+        options=arguments.model_options(given, suite.models),
+        store=arguments.store(given),
+        progress=partial(progress.bar, console),
+    )
+    if given["rule"] != "random":
+        labelling.log.warning(
+            "accuracy on chosen rows ranks the models and does not estimate their accuracy; "
+            "for that, label rows drawn at random (`--rule random`)"
+        )
+    _answer(labelling.to_fill_in(chosen), given["output"])
+
+
+choose.params.sort(key=lambda option: option.name in AS_IN_RUN)
+
+
 @cli.command("report")
-@click.argument("file", type=FOLDER)
-@click.option("--format", "format_name", default="table", show_default=True, help="See `rank-models ls formats`.")
+@click.argument("file", metavar="RUN", type=FOLDER)
+@click.option("--format", "format_name", metavar="NAME", help="See `rank-models ls formats`.  [default: table]")
+@click.option("--pairs", is_flag=True, help="Short for `--format pairs`: every pair of models.")
+@click.option("--compare", "other", metavar="RUN2", type=FOLDER, help="Say what changed from RUN to RUN2.")
 @click.option("--output", "-o", type=FOLDER, help="A file for the answer.  [default: stdout]")
-def report_again(file: Path, format_name: str, output: Path | None) -> None:
+@click.option("--plots", type=FOLDER, metavar="DIR", help="A folder for the figures, as PNG, SVG and PDF.")
+@click.option("--force", is_flag=True, help="Write over files that are there already.")
+def report_again(**given: Any) -> None:
     """Report a run that was kept with `--save`, in any format; no model is loaded.
 
     \b
     rank-models --ood hans-sub --save run.json
+    rank-models report run.json --pairs
     rank-models report run.json --format html -o report.html
+    rank-models report run.json --compare later.json       as a table, json, markdown or csv
     """
-    from ranker import report
+    from ranker import arguments, outputs, report
     from ranker.ranking import Ranking
 
-    look_up("format", format_name, report.FORMATS)
-    _answer(report.render(Ranking.load(file), format_name), output)
+    name = arguments.format_name(given)
+    look_up("format", name, report.FORMATS)
+    outputs.check(given)
+    ranking = Ranking.load(given["file"])
+    _plot(ranking, given["plots"])
+    if given["other"] is None:
+        _answer(report.render(ranking, name), given["output"])
+        return
+    from ranker.comparison import compare
+    from ranker.report.comparison import render
+
+    _answer(render(compare(ranking, Ranking.load(given["other"])), name), given["output"])
 
 
 @cli.command("ls")
@@ -327,7 +438,9 @@ def kept() -> None:
     """What was computed and is kept: list it, check it, tidy it up."""
 
 
-STORE = click.option("--store", "store_folder", type=FOLDER, help="The store's folder.  [default: the user's cache]")
+STORE = click.option(
+    "--store", "store_folder", metavar="FOLDER|URL", help="The store's place.  [default: the user's cache]"
+)
 
 
 @kept.command("info")
@@ -370,12 +483,22 @@ def prune(**given: Any) -> None:
     click.echo(f"{count} files removed")
 
 
+def _plot(ranking: Ranking, folder: Path | None) -> None:
+    """Write the figures, if a folder for them was named."""
+    if folder is not None:
+        from ranker.report import figures
+
+        figures.save(ranking, folder)
+
+
 def _answer(text: str, output: Path | None) -> None:
+    """Write the answer as UTF-8, whatever the terminal's encoding; half a surrogate pair as JSON escapes it."""
+    encoded = text.encode("utf-8", "backslashreplace")
     if output is None:
-        click.echo(text, nl=False)
+        click.echo(encoded, nl=False)
         return
     try:
-        output.write_text(text, encoding="utf-8")
+        output.write_bytes(encoded)
     except OSError as error:
         raise RankModelsError(f"`--output`: {output} cannot be written: {error.strerror}") from error
 

@@ -4,6 +4,9 @@ The models are put in order by a ranking method. How sure that order is, is a qu
 `ranker.posterior` answers from who was right on which row. Where the method has an order for two models and the rows
 have none (they disagreed on no row, or as often one way as the other), the probability stays 1/2: how much the method
 then knows cannot be told without the truth.
+
+With a pool of unlabelled rows the models are put in order by SURROGATE, and how sure that is, `ranker.surrogate` says
+from labels and pool together.
 """
 
 from __future__ import annotations
@@ -13,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ranker import combined, engine, posterior
-from ranker.engine import TIE, Bools, Floats
+from ranker import combined, engine, posterior, surrogate
+from ranker.engine import TIE, Bools, Floats, Ints
 from ranker.errors import UnknownName, UsageError
+from ranker.pool import Pool
+from ranker.pooled import possible
 from ranker.ranking import Decision, ModelResult, Ranking
 from ranker.score import ScoreTable, averages, check, turned
 
@@ -32,6 +37,8 @@ def decide(
     suite: str = "",
     attribution: str = "none",
     families: Sequence[str] | None = None,
+    pool: Pool | None = None,
+    places: Ints | None = None,
     failures: Mapping[str, str] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Ranking:
@@ -40,12 +47,14 @@ def decide(
     Args:
         table: the scores on the labelled rows, ACC among them.
         probe: K, how many of the rows to use, the first ones; None for all.
-        method: what to order by; None for ACC+TIES, else ACC.
+        method: what to order by; None for SURROGATE with a pool, without one for ACC+TIES, else ACC.
         designed: the factor declared for the domain, which then breaks the ties.
         seed: of the draws behind P(best).
         level: the probability at which two models count as told apart, above 1/2.
         ood, suite, attribution: names, kept in the result.
         families: (M,) each model's architecture, in the order of the table.
+        pool: what the models make of rows of the domain, the labelled ones among them; None where there are no others.
+        places: (N,) where the table's examples stand in the pool.
         failures, provenance: kept in the result.
 
     Raises:
@@ -53,14 +62,17 @@ def decide(
     """
     size = len(table.examples) if probe is None else probe
     check(table, size, "the labelled rows")
-    method, score, right = _order(table, size, method, designed)
-    order = np.argsort(-score, kind="stable")
+    known = None if pool is None or places is None else surrogate.posterior(pool, places[:size], _labels(table, size))
+    method, score, right = _order(table, size, method, designed, pool, known)
+    order = np.argsort(-np.round(score, 12), kind="stable")
     shown = averages(table, size)
+    if method not in (combined.TIES, *shown[0]):
+        shown = [{**row, method: float(value)} for row, value in zip(shown, score, strict=True)]
     decision = Decision(
         method=method,
         models=tuple(table.models[m] for m in order),
         scores=tuple(shown[m].get("ACC" if method == combined.TIES else method) for m in order),
-        **_conclusions(right[order], [table.models[m] for m in order], seed, level),
+        **_conclusions(right, order, known if method == surrogate.NAME else None, table.models, seed, level),
         level=level,
     )
     return Ranking(
@@ -84,42 +96,77 @@ def decide(
         ),
         decision=decision,
         failures=dict(failures or {}),
-        notes=tuple(_notes(table.labels[:size], score, decision)),
+        notes=tuple(_notes(table.labels[:size], score, decision, pool)),
         provenance=dict(provenance or {}),
     )
 
 
-def _order(table: ScoreTable, size: int, method: str | None, designed: str | None) -> tuple[str, Floats, Bools]:
+def _labels(table: ScoreTable, size: int) -> Ints:
+    return np.array(table.labels[:size], dtype=np.int64)
+
+
+def _order(
+    table: ScoreTable,
+    size: int,
+    method: str | None,
+    designed: str | None,
+    pool: Pool | None,
+    known: surrogate.Posterior | None,
+) -> tuple[str, Floats, Bools]:
     """The method to order by, the (M,) scores it gives, and the (M, K) rows that each model has right."""
     names = [factor.name for factor in table.methods]
     if "ACC" not in names:
         raise UsageError(f"a decision needs ACC among the methods (got {', '.join(names)})")
     mixed = combined.names(names, designed)
-    method = method or (combined.TIES if combined.TIES in mixed else "ACC")
-    if method not in (*names, *mixed):
-        raise UnknownName("method", method, [*names, *mixed])
+    unlabelled = {} if pool is None else {one.name: one.score for one in possible(pool)}
+    method = method or (surrogate.NAME if known else combined.TIES if combined.TIES in mixed else "ACC")
+    possible_names = [*names, *mixed, *([surrogate.NAME] if known else []), *unlabelled]
+    if method not in possible_names:
+        raise UnknownName("method", method, possible_names)
     values = turned(table)[:, :, :size]
     means = engine.means(values, np.arange(size)[None])
     acc = names.index("ACC")
+    right = values[:, acc] > 0.5
+    if known and method == surrogate.NAME:
+        return method, known.accuracy, right
+    if pool is not None and method in unlabelled:
+        return method, unlabelled[method](pool), right
     if method in mixed:
-        score = combined.scores(method, means[:, acc], means[:, names.index(mixed[method])])
+        return method, combined.scores(method, means[:, acc], means[:, names.index(mixed[method])])[:, 0], right
+    return method, means[:, names.index(method), 0], right
+
+
+def _conclusions(
+    right: Bools, order: Ints, known: surrogate.Posterior | None, models: Sequence[str], seed: int, level: float
+) -> dict[str, Any]:
+    """What the rows say, model by model and pair by pair, as fields of a `Decision`.
+
+    Args:
+        right: (M, K) which model was right on which row.
+        order: (M,) the models in the predicted order.
+        known: what labels and pool tell, if they are what the order was made by.
+        models: (M,) names.
+        seed: of the draws behind P(best).
+        level: the probability at which two models count as told apart.
+    """
+    rng = np.random.default_rng(seed)
+    if known:
+        better, best, (low, high), more = known.beats(), known.best(rng), known.interval(), known.more_labels(level)
     else:
-        score = means[:, names.index(method)]
-    return method, score[:, 0], values[:, acc] > 0.5
-
-
-def _conclusions(right: Bools, names: Sequence[str], seed: int, level: float) -> dict[str, Any]:
-    """What the rows say, model by model and pair by pair, as fields of a `Decision`; models in the predicted order."""
-    better = posterior.more_accurate(right)
-    low, high = posterior.intervals_of_accuracy(right)
+        better, best = posterior.more_accurate(right), posterior.best(right[order], rng)[np.argsort(order)]
+        (low, high), wins = posterior.intervals_of_accuracy(right), posterior.wins(right)
+        more = posterior.more_labels(wins, wins.T, right.shape[1], level)
+    more[np.maximum(better, 1 - better) >= level] = 0
+    np.fill_diagonal(more, 0)
+    better = better[np.ix_(order, order)]
     return {
-        "accuracy": tuple(right.mean(axis=1).tolist()),
-        "low": tuple(low.tolist()),
-        "high": tuple(high.tolist()),
-        "p_best": tuple(posterior.best(right, np.random.default_rng(seed)).tolist()),
+        "accuracy": tuple(right[order].mean(axis=1).tolist()),
+        "low": tuple(low[order].tolist()),
+        "high": tuple(high[order].tolist()),
+        "p_best": tuple(best[order].tolist()),
         "p_beats": tuple(map(tuple, better.tolist())),
-        "groups": tuple(tuple(names[m] for m in group) for group in groups(better, level)),
-        "more_labels": _labels_to_go(right, better, level),
+        "groups": tuple(tuple(models[order[m]] for m in group) for group in groups(better, level)),
+        "more_labels": tuple(tuple(None if n < 0 else n for n in row) for row in more[np.ix_(order, order)].tolist()),
     }
 
 
@@ -148,18 +195,18 @@ def groups(better: Floats, level: float = posterior.LEVEL) -> list[range]:
     return runs
 
 
-def _labels_to_go(right: Bools, better: Floats, level: float) -> tuple[tuple[int | None, ...], ...]:
-    """(M, M) how many more labels each pair needs: 0 where it is told apart, None where no number would do."""
-    wins = posterior.wins(right)
-    numbers = posterior.more_labels(wins, wins.T, right.shape[1], level)
-    numbers[np.maximum(better, 1 - better) >= level] = 0
-    np.fill_diagonal(numbers, 0)
-    return tuple(tuple(None if n < 0 else n for n in row) for row in numbers.tolist())
-
-
-def _notes(labels: tuple[int, ...], score: Floats, found: Decision) -> list[str]:
+def _notes(labels: tuple[int, ...], score: Floats, found: Decision, pool: Pool | None) -> list[str]:
     """What a reader of the decision has to know."""
     notes = []
+    if pool is not None:
+        notes += [
+            f"{pool.probs.shape[1] - len(labels)} more rows of the pool were read without a label.",
+            "Accuracy on rows that were chosen (`rank-models choose`) ranks the models and does not estimate their "
+            "accuracy; that on rows drawn at random does.",
+            *(f"{one.name} sees no label, and {one.trap}." for one in possible(pool) if one.name == found.method),
+        ]
+    if found.method == surrogate.NAME:
+        notes.append(f"{found.method} draws accuracies to chance: the order and the probabilities mean more than them.")
     if len(found.groups) == 1:
         notes.append(f"No two models can be told apart with these {len(labels)} labels.")
     if np.ptp(score) <= TIE:

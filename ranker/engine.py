@@ -17,7 +17,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-Derive = Callable[[Floats], Floats]
+Derive = Callable[[Floats, Ints], Floats]
 
 TIE = 1e-12
 """Two means this close are equal: sums of equal numbers in another order differ by less, true differences by more."""
@@ -139,21 +139,23 @@ class Simulation:
     success: Floats
 
 
-def simulate(values: Floats, rows: Ints, decided: Bools, derive: Derive = lambda scores: scores) -> Simulation:
+def simulate(values: Floats, rows: Ints, decided: Bools, derive: Derive = lambda scores, rows: scores) -> Simulation:
     """Let every method rank the models from every draw.
 
     Args:
         values: (M, F, N) scores, higher is better, nan where undefined; the models in their true order, best first.
         rows: (B, K) draws.
         decided: (P,) pairs whose truth is known and no tie; the first model of such a pair is the better one.
-        derive: maps (M, F, b) means of draws to (M, F', b) scores to be ranked by, for methods that are no means.
+        derive: maps (M, F, b) means and their (b, K) draws to (M, F', b) scores to be ranked by, for methods that are
+            no means.
 
     Returns:
         The outcomes, summed over draws and over pairs; memory stays bounded (see `CHUNK`).
     """
     total, success = None, []
     for start in range(0, len(rows), CHUNK):
-        points = outcomes(derive(means(values, rows[start : start + CHUNK])))
+        drawn = rows[start : start + CHUNK]
+        points = outcomes(derive(means(values, drawn), drawn))
         part = points.sum(axis=2, dtype=np.int64)
         total = part if total is None else total + part
         halves = points[decided].sum(axis=0, dtype=np.int32)

@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ranker import engine, intervals
+from ranker import engine, intervals, pooled, surrogate
 from ranker.agreement import MANY, Agreement, Draws, Plan, few_shot_accuracies, measure
 from ranker.engine import Floats
+from ranker.pool import Pool
 from ranker.ranking import MethodResult, ModelResult, PairResult, Ranking
 from ranker.score import ScoreTable, averages, check, turned
 from ranker.truth import EQUAL, Truth, guess_range
+from ranker.unlabelled import BASELINES
+
+COINS = ("RANDOM", "GUESS")
+"""Methods that are right half of the time, whatever K is."""
 
 CURVE = (1, 2, 3, 5, 10, 20, 50)
 """The probe sizes of the learning curve."""
@@ -31,6 +36,7 @@ def evaluate(
     designed: str | None = None,
     near: float = 0.1,
     curve: Sequence[int] = CURVE,
+    pool: Pool | None = None,
     failures: Mapping[str, str] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Ranking:
@@ -46,6 +52,8 @@ def evaluate(
         designed: the factor designed for the set.
         near: OOD accuracies less than this apart make a near pair.
         curve: probe sizes of the learning curve; those above N are left out.
+        pool: what the models make of the examples, for methods that see rows without their labels; None leaves these
+            out, and so does a table without ACC.
         failures, provenance: kept in the result.
 
     Raises:
@@ -55,12 +63,19 @@ def evaluate(
     check(table, probe, ood)
     truth = Truth.of(table, families, near)
     values = turned(table)[truth.order]
-    plan = Plan.of(table.methods, designed)
+    labels = np.array(table.labels)
+    plan = Plan.of(table.methods, designed, None if pool is None else pool.ordered(truth.order), labels)
     rng = np.random.default_rng(seed)
     measured, drawn = measure(values, plan, probe, draws, truth.decided, rng)
     sizes = [size for size in curve if size <= len(table.examples)]
     curves = {size: few_shot_accuracies(values, plan, size, truth.decided, rng) for size in sizes}
-    measured = measured.with_coins(["RANDOM", "GUESS"] if "across-family" in truth.splits else ["RANDOM"])
+    if plan.pool is not None:
+        means = _needing_no_label(table, values, designed)
+        added, reached = pooled.measure(plan.pool, labels, means, probe, sizes, truth.decided, rng)
+        measured = measured.joined(added)
+        curves = {size: {**curves[size], **reached[size]} for size in sizes}
+    measured = measured.with_coins(COINS if "across-family" in truth.splits else COINS[:1])
+    methods = _methods(table, truth, measured, curves, designed)
     return Ranking(
         mode="evaluation",
         ood=ood,
@@ -71,14 +86,22 @@ def evaluate(
         seed=seed,
         table=table,
         models=_models(table, truth, measured),
-        methods=_methods(table, truth, measured, curves, designed),
+        methods=methods,
         pair_results=_pairs(table, truth, measured, near),
         tied_pairs=int((~truth.decided).sum()),
         near=near,
         failures=dict(failures or {}),
-        notes=tuple(_notes(table, truth, measured, drawn)),
+        notes=(*_notes(table, truth, measured, drawn), *_budget(methods, probe), *_traps(methods)),
         provenance=dict(provenance or {}),
     )
+
+
+def _needing_no_label(table: ScoreTable, values: Floats, designed: str | None) -> dict[str, Floats]:
+    """POOL-FACTOR: the (M, N) scores of the designed factor, if it is about one label on every row."""
+    names = [method.name for method in table.methods]
+    if designed not in names or table.methods[names.index(designed)].explains not in ("heuristic", "evidence"):
+        return {}
+    return {pooled.POOL_FACTOR: values[:, names.index(designed)]}
 
 
 def _methods(
@@ -106,7 +129,7 @@ def _methods(
             vs_acc_high=versus[f][2],
             designed=name == designed,
             dropped=dict(table.dropped.get(name, {})),
-            curve={size: found.get(name, 0.5) for size, found in curves.items()},
+            curve={size: found.get(name, 0.5) for size, found in curves.items() if name in found or name in COINS},
             splits={part: float(measured.beats[rows, f].mean()) for part, rows in truth.splits.items()},
         )
         for f, name in enumerate(measured.names)
@@ -181,6 +204,29 @@ def _notes(table: ScoreTable, truth: Truth, measured: Agreement, drawn: Mapping[
             f"{low:.0%} to {high:.0%} of the pairs by the pick."
         )
     return notes
+
+
+def _budget(methods: Sequence[MethodResult], probe: int) -> list[str]:
+    """What a label is worth: at random, with a pool, and chosen; and how many random ones accuracy would need."""
+    known = {method.name: method for method in methods}
+    if surrogate.NAME not in known:
+        return []
+    acc, found = known["ACC"], known[surrogate.NAME]
+    said = f"{probe} labels: ACC {acc.few_shot_accuracy:.0%}, {found.name} {found.few_shot_accuracy:.0%}"
+    if pooled.CHOSEN in known:
+        said += f", and {known[pooled.CHOSEN].few_shot_accuracy:.0%} if `rank-models choose` picks them"
+    enough = [size for size, reached in sorted(acc.curve.items()) if reached >= found.few_shot_accuracy]
+    if found.few_shot_accuracy > acc.few_shot_accuracy:
+        needs = f"about {enough[0]}" if enough else f"more than {max(acc.curve, default=probe)}"
+        said += f". For the {found.few_shot_accuracy:.0%} of {found.name} ACC needs {needs} labels"
+    return [f"{said}."]
+
+
+def _traps(methods: Sequence[MethodResult]) -> list[str]:
+    """When those methods fail that see no label."""
+    names = {method.name for method in methods if method.kind == "label-free"}
+    traps = [f"{one.name}: {one.trap}" for one in BASELINES if one.name in names]
+    return [f"None of the methods that see no label is safe. {'; '.join(traps)}."] if traps else []
 
 
 def _optional(value: float) -> float | None:

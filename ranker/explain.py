@@ -1,18 +1,22 @@
-"""What models saw in one example: each word's score toward one label, the predictions, and every factor's value."""
+"""What models saw in one example: each word's score toward one label, the predictions, and every factor's value.
+
+`explain` asks models about an example of the user's choice; `telling` picks the examples that a report shows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from factors import BUILTIN, Factor
-from factors.types import SPECIAL, Attributions, Example, Span
+from factors.types import SPECIAL, Attributions, Example, Norm, Span
+from ranker import records
 from ranker.backends import SETTINGS, Settings
 from ranker.errors import ModelError, UsageError, look_up
-from ranker.score import applicable, score_model
+from ranker.score import Target, applicable, score_model, target_label
 
 if TYPE_CHECKING:
     from ranker.measure import Subject
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 NEEDS_LABEL = "needs the true label"
+
+TELLING = 3
+"""How many examples a report shows."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,7 @@ class Word:
         span: its characters; None for a special token.
         score: the sum of its tokens' attributions toward the explained label; nan if the model did not see it.
         marks: the marks that touch it.
+        read: the factor designed for the set reads it: its value depends on the word's score.
     """
 
     text: str
@@ -40,6 +48,7 @@ class Word:
     span: Span | None
     score: float
     marks: tuple[str, ...] = ()
+    read: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,6 +96,7 @@ class Explanation:
         readings: one for each model that could be run.
         left_out: factor -> why it cannot be measured on this example.
         failures: model -> why it could not be run.
+        designed: the factor that was designed for the example's set, if it was measured.
     """
 
     example: Example
@@ -98,6 +108,7 @@ class Explanation:
     readings: tuple[Reading, ...]
     left_out: Mapping[str, str]
     failures: Mapping[str, str]
+    designed: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON, keys in a fixed order; nan is None."""
@@ -107,7 +118,13 @@ class Explanation:
                 "id": self.example.id,
                 "segments": list(self.example.segments),
                 "label": None if self.label is None else self.labels[self.label],
+                "marks": {
+                    name: [[span.segment, span.start, span.end] for span in spans]
+                    for name, spans in self.example.marks.items()
+                },
             },
+            "labels": list(self.labels),
+            "designed": self.designed,
             "toward": self.labels[self.toward],
             "attribution": self.attribution,
             "models": [
@@ -123,6 +140,7 @@ class Explanation:
                             "span": None if word.span is None else [word.span.start, word.span.end],
                             "score": _number(word.score),
                             "marks": list(word.marks),
+                            "read": word.read,
                         }
                         for word in reading.words
                     ],
@@ -138,6 +156,64 @@ class Explanation:
             "left_out": dict(self.left_out),
             "failures": dict(self.failures),
         }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Explanation:
+        """What `to_dict` made; factors come back with their declarations, not their functions.
+
+        Raises:
+            KeyError, ValueError: something is not there, or is not what it should be.
+        """
+        whole = records.table(content, "examples")
+        labels = records.typed(whole["labels"], tuple[str, ...], "labels")
+        given = records.table(whole["example"], "example")
+        label = None if given["label"] is None else labels.index(given["label"])
+        marks = {
+            name: tuple(Span(*records.typed(span, tuple[int, ...], name)) for span in spans)
+            for name, spans in records.table(given["marks"], "marks").items()
+        }
+        segments = records.typed(given["segments"], tuple[str, ...], "segments")
+        return cls(
+            example=Example(records.typed(given["id"], str, "id"), segments, label or 0, marks),
+            labels=labels,
+            label=label,
+            toward=labels.index(whole["toward"]),
+            attribution=records.typed(whole["attribution"], str, "attribution"),
+            factors=tuple(_declared(records.table(factor, "factors")) for factor in whole["factors"]),
+            readings=tuple(_reading(records.table(model, "models"), labels) for model in whole["models"]),
+            left_out=records.typed(whole["left_out"], Mapping[str, str], "left_out"),
+            failures=records.typed(whole["failures"], Mapping[str, str], "failures"),
+            designed=records.typed(whole["designed"], str | None, "designed"),
+        )
+
+
+def _declared(given: Mapping[str, Any]) -> Factor:
+    return records.record(Factor, {**given, "score": not_saved, "source": ""}, "factors")
+
+
+def _reading(whole: Mapping[str, Any], labels: tuple[str, ...]) -> Reading:
+    probabilities = records.typed(whole["probabilities"], Mapping[str, float], "probabilities")
+    values = records.typed(whole["factors"], Mapping[str, float | None], "factors")
+    return Reading(
+        model=records.typed(whole["name"], str, "name"),
+        probs=tuple(probabilities[label] for label in labels),
+        words=tuple(_word(records.table(word, "words")) for word in whole["words"]),
+        values={name: np.nan if value is None else value for name, value in values.items()},
+        undefined=records.typed(whole["undefined"], Mapping[str, str], "undefined"),
+        within_tolerance=records.typed(whole["within_tolerance"], bool, "within_tolerance"),
+    )
+
+
+def _word(given: Mapping[str, Any]) -> Word:
+    segment, characters = given["segment"], records.typed(given["span"], tuple[int, ...] | None, "span")
+    span = None if characters is None else Span(segment, *characters)
+    score = np.nan if given["score"] is None else given["score"]
+    return replace(records.record(Word, {**given, "span": None, "score": 0.0}, "words"), span=span, score=float(score))
+
+
+def not_saved(attributions: object, example: object) -> float:
+    """Stands in for a factor's function: a file holds its declaration and its scores, no code."""
+    raise NotImplementedError("a saved ranking holds a factor's scores, not its function")
 
 
 def explain(
@@ -184,31 +260,117 @@ def explain(
         except ModelError as error:
             failures[subject.model.name] = str(error)
             continue
-        values, undefined = measure(row, example, kept, task, labelled)
         try:
             turned = row.toward(toward)
         except ValueError as error:
             raise UsageError(f"`--toward` {task.labels[toward]}: {error}") from error
+        values, undefined = measure(row, example, kept, task, labelled)
+        read = read_by(_designed(kept, designed), row, example, task) if labelled else ()
+        words = tuple(words_of(turned, example, read))
         probs = tuple(row.probs.tolist())
-        words = tuple(words_of(turned, example))
         readings.append(Reading(subject.model.name, probs, words, values, undefined, settings.accepts(row)))
     if not readings:
         raise ModelError("; ".join(f"{name}: {reason}" for name, reason in failures.items()))
     label = example.label if labelled else None
     return Explanation(
-        example, task.labels, label, toward, attribution, tuple(kept), tuple(readings), left_out, failures
+        *(example, task.labels, label, toward, attribution, tuple(kept), tuple(readings), left_out, failures),
+        designed=None if _designed(kept, designed) is None else designed,
     )
 
 
+def telling(
+    rows: Mapping[str, Sequence[Attributions]],
+    examples: Sequence[Example],
+    factors: Sequence[Factor],
+    task: Task,
+    settings: Settings,
+    *,
+    attribution: str,
+    designed: str | None = None,
+    target: Target = "declared",
+    norm: Norm = "raw",
+    count: int = TELLING,
+) -> Iterator[Explanation]:
+    """The examples that tell most about how models differ, as each of them reads them.
+
+    Those that the most pairs of models predict differently; of equals, the first in the order of `examples`. Where the
+    designed factor reads a mark, only examples that have it.
+
+    Args:
+        rows: model -> its (N,) attributions.
+        examples: (N,) the population.
+        factors: what was measured on it.
+        task, settings, attribution: of the run.
+        designed: the factor that was designed for the set, if any.
+        target, norm: as in `ranker.score.score_model`.
+        count: how many examples.
+    """
+    factor = _designed(factors, designed)
+    predicted = np.array([[row.predicted for row in model] for model in rows.values()])  # (M, N)
+    votes = np.stack([np.sum(predicted == label, axis=0) for label in range(len(task.labels))])  # (C, N)
+    alike = np.sum(votes**2, axis=0)  # (N,) pairs of models of one mind
+    mark = None if factor is None else factor.mark
+    usable = [n for n, example in enumerate(examples) if mark is None or mark in example.marks]
+    for n in sorted(usable, key=lambda n: alike[n])[:count]:
+        example, readings = examples[n], []
+        toward = len(task.labels) - 1 if task.heuristic is None else task.heuristic
+        if settings.only_label is not None or len(task.labels) != 2:
+            toward = next(iter(rows.values()))[n].target
+        for name, model in rows.items():
+            row = model[n].normalised(norm)
+            values, undefined = measure(row, example, factors, task, target=target)
+            words = words_of(row.toward(toward), example, read_by(factor, row, example, task, target))
+            readings.append(
+                Reading(name, tuple(row.probs.tolist()), tuple(words), values, undefined, settings.accepts(model[n]))
+            )
+        about = (example, task.labels, example.label if example.label >= 0 else None, toward, attribution)
+        yield Explanation(*about, tuple(factors), tuple(readings), {}, {}, None if factor is None else designed)
+
+
+def _designed(factors: Sequence[Factor], name: str | None) -> Factor | None:
+    return next((factor for factor in factors if factor.name == name), None)
+
+
+def read_by(
+    factor: Factor | None, row: Attributions, example: Example, task: Task, target: Target = "declared"
+) -> tuple[int, ...]:
+    """The tokens that a factor reads: those whose score, if it were quite another, would give it another value.
+
+    Nothing has to be declared for it, so that it holds for a user's own factor, too.
+    """
+    if factor is None or not len(row.tokens):
+        return ()
+    try:
+        row = row.toward(target_label(factor.explains if target == "declared" else target, row, example, task))
+        value = factor.score(row, example)
+        far = 2 * abs(row.scores).max() + 1  # beyond every other score, so that a maximum sees it
+        steps = far * np.eye(len(row.tokens))
+        moved = ([replace(row, scores=row.scores + sign * step) for sign in (1, -1)] for step in steps)
+        return tuple(
+            t for t, rows in enumerate(moved) if any(_differ(factor.score(other, example), value) for other in rows)
+        )
+    except Exception:  # a user's own factor may raise anything
+        return ()
+
+
+def _differ(a: float, b: float) -> bool:
+    return a != b and not (np.isnan(a) and np.isnan(b))
+
+
 def measure(
-    row: Attributions, example: Example, factors: Sequence[Factor], task: Task, labelled: bool = True
+    row: Attributions,
+    example: Example,
+    factors: Sequence[Factor],
+    task: Task,
+    labelled: bool = True,
+    target: Target = "declared",
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Every factor's value on one row, nan where it is undefined, and why it is, where there is something to say.
 
     Where the true label is not known, a factor has a value if it is the same under every label.
     """
     labels = [example.label] if labelled else range(len(task.labels))
-    runs = [score_model([row], [replace(example, label=label)], factors, task) for label in labels]
+    runs = [score_model([row], [replace(example, label=label)], factors, task, target) for label in labels]
     table = np.stack([run.values[:, 0] for run in runs])  # (labels, F)
     settled = np.all((table == table[0]) | (np.isnan(table) & np.isnan(table[0])), axis=0)
     values, undefined = {}, {}
@@ -222,21 +384,28 @@ def measure(
     return values, undefined
 
 
-def words_of(row: Attributions, example: Example) -> list[Word]:
-    """The words of an example with the scores of a row, and the special tokens where they stand among them."""
+def words_of(row: Attributions, example: Example, read: Sequence[int] = ()) -> list[Word]:
+    """The words of an example with the scores of a row, and the special tokens where they stand among them.
+
+    Args:
+        row: the attributions.
+        example: the text.
+        read: the tokens that the designed factor reads: see `read_by`.
+    """
+    looked_at = {int(row.word[t]) for t in read}
     scores = np.full(len(example.words), np.nan)
     scores[: len(row.word_scores)] = row.word_scores
     behind = np.maximum.accumulate(row.segment) if len(row.segment) else row.segment
     special = [
-        (int(behind[t]), Word(row.tokens[t], max(int(behind[t]), 0), None, float(row.scores[t])))
+        (int(behind[t]), Word(row.tokens[t], max(int(behind[t]), 0), None, float(row.scores[t]), read=t in read))
         for t in np.flatnonzero(row.segment == SPECIAL)
     ]
     words = [word for before, word in special if before == SPECIAL]
     for segment in range(len(example.segments)):
-        for span, score in zip(example.words, scores.tolist(), strict=True):
+        for w, (span, score) in enumerate(zip(example.words, scores.tolist(), strict=True)):
             if span.segment == segment:
                 marks = (name for name, spans in example.marks.items() if any(span.overlaps(mark) for mark in spans))
-                words.append(Word(example.text(span), segment, span, score, tuple(marks)))
+                words.append(Word(example.text(span), segment, span, score, tuple(marks), w in looked_at))
         words += [word for before, word in special if before == segment]
     return words
 

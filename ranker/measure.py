@@ -32,7 +32,7 @@ class ModelOptions:
         device: a torch device ("cpu", "cuda", "cuda:1", "mps").
         dtype: "float32", "bfloat16", or "auto": bfloat16 where the device has units for it.
         token_budget: tokens a batch; None takes what is fast on the device. It changes no number.
-        trust_remote_code: run code that comes with a checkpoint.
+        trust_remote_code: the names of the models whose checkpoints may run code that they bring.
         allow_pickle: load weights that are not safetensors.
         label_map: for checkpoints whose labels have no names, and that bring no map of their own.
     """
@@ -40,7 +40,7 @@ class ModelOptions:
     device: str = "cpu"
     dtype: str = "float32"
     token_budget: int | None = None
-    trust_remote_code: bool = False
+    trust_remote_code: frozenset[str] = frozenset()
     allow_pickle: bool = False
     label_map: dict[str, str] | None = None
 
@@ -76,11 +76,16 @@ class Subject:
             device=self.options.device,
             dtype=self.dtype,
             label_map=self.label_map,
-            trust_remote_code=self.options.trust_remote_code,
+            trust_remote_code=self.trusted,
             allow_pickle=self.options.allow_pickle,
             token_budget=self.options.token_budget,
             bases=self.bases,
         )
+
+    @property
+    def trusted(self) -> bool:
+        """The user has named this model as one that may run code of its own; no suite can."""
+        return self.model.name in self.options.trust_remote_code
 
     @property
     def label_map(self) -> dict[str, str] | None:
@@ -100,7 +105,7 @@ class Subject:
         """Everything but the example that can change a number, by name."""
         from ranker.checkpoints import brings_code, content_hash
 
-        code = self.options.trust_remote_code and brings_code(self.model.path, allow_pickle=self.options.allow_pickle)
+        code = self.trusted and brings_code(self.model.path, allow_pickle=self.options.allow_pickle)
         return {
             "model": content_hash(self.model.path, allow_pickle=self.options.allow_pickle),
             # a list: the order of the labels is that of the probabilities

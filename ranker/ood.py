@@ -176,6 +176,23 @@ def labelled(
     return fitting[0]
 
 
+def unlabelled(path: Path, task: Task, columns: Mapping[str, Sequence[str]] | None = None) -> tuple[Example, ...]:
+    """Read rows of a domain that nobody has labelled; a column of labels, if there is one, is not looked at.
+
+    Args:
+        path: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file (see `ranker.readers.read_examples`).
+        task: what the models do with them.
+        columns: "text" and "id" -> columns, where their names are unusual.
+
+    Raises:
+        DataError: the file cannot be read, with the line, or holds no row.
+    """
+    rows = readers.read_unlabelled(path, task, columns)
+    if not rows:
+        raise DataError(f"{path} holds no row")
+    return rows
+
+
 def cards(include: Iterable[Path] = ()) -> dict[str, Card]:
     """The sets that can be loaded: name -> card. A user's set hides a built-in one of the same name.
 

@@ -10,19 +10,25 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from factors import BUILTIN, Attributions, Example, Factor
-from factors.types import Norm
+from factors.types import Floats, Norm
 from ranker import suites
 from ranker.backends import SETTINGS, Settings
 from ranker.errors import ModelError, UsageError, look_up
 from ranker.estimate import estimate, minutes
+from ranker.explain import Explanation, telling
 from ranker.measure import Advance, ModelOptions, Subject
 from ranker.ood import OODSet, load, sample
+from ranker.pool import Home, Pool
 from ranker.score import ModelScores, ScoreTable, Target, applicable, assemble, score_model
 from ranker.suites import Model, Suite
+from ranker.unlabelled import BASELINES
 
 if TYPE_CHECKING:
     from ranker.classifiers import Bases
+    from ranker.engine import Ints
     from ranker.ranking import Ranking
     from ranker.store import Store
 
@@ -110,6 +116,7 @@ def rank(
         attribution=attribution,
         families=scored.families,
         designed=ood.designed,
+        pool=scored.pool,
         failures=scored.failures,
         provenance=scored.provenance,
     )
@@ -120,6 +127,7 @@ def decide(
     models: Suite | Sequence[str | Path],
     examples: OODSet,
     *,
+    pool: Sequence[Example] = (),
     probe: int | None = None,
     method: str | None = None,
     seed: int = 0,
@@ -138,8 +146,10 @@ def decide(
     Args:
         models, attribution, settings, factors, target, norm, in_domain, options, store, progress: as in `rank`.
         examples: the labelled rows (see `ranker.ood.labelled`).
-        probe: K, how many of them to use; None for all.
-        method: what to order by; None for ACC, its ties broken by the factor designed for the set.
+        pool: rows of the same domain without labels (see `ranker.ood.unlabelled`); labelled rows may be among them.
+        probe: K, how many of the labelled ones to use; None for all.
+        method: what to order by; None for SURROGATE with a pool, and without one for ACC, its ties broken by the factor
+            designed for the set.
         seed: of the draws behind P(best).
 
     Returns:
@@ -154,9 +164,14 @@ def decide(
 
     suite = models if isinstance(models, Suite) else suites.load([str(model) for model in models])
     study = Study(attribution, settings, tuple(factors), target, norm, in_domain, options, store, progress)
-    scored = study.of(suite, examples, examples.examples, truth=False)
+    everything, places = with_labelled(pool, examples.examples)
+    if pool and len(everything) > len(pool):
+        log.warning("%d of the labelled rows are not in the pool; they are added to it", len(everything) - len(pool))
+    scored = study.of(suite, examples, examples.examples, truth=False, pool=everything if pool else ())
     ranking = decision.decide(
         scored.table,
+        pool=scored.pool if pool else None,
+        places=places,
         probe=probe,
         method=method,
         designed=examples.designed,
@@ -171,30 +186,54 @@ def decide(
     return scored.at_home(ranking)
 
 
+def with_labelled(pool: Sequence[Example], labelled: Sequence[Example]) -> tuple[list[Example], Ints]:
+    """The rows of a pool, those labelled rows that are not in it behind them, and the places of the labelled ones.
+
+    Rows are the same where their texts are; whatever their labels and ids.
+
+    Example:
+        >>> ran, sang = Example("1", ("A dog ran.",), -1), Example("2", ("A dog sang.",), -1)
+        >>> rows, places = with_labelled([ran, sang], [Example("a", ("A dog sang.",), 1), Example("b", ("Hm.",), 0)])
+        >>> [row.id for row in rows], places.tolist()
+        (['1', '2', 'b'], [1, 2])
+    """
+    rows = list(pool)
+    place = {row.segments: n for n, row in reversed(list(enumerate(rows)))}
+    for row in labelled:
+        if row.segments not in place:
+            place[row.segments] = len(rows)
+            rows.append(row)
+    return rows, np.array([place[row.segments] for row in labelled], dtype=np.int64)
+
+
 @dataclass(frozen=True)
 class Scored:
     """What the models of a suite scored.
 
     Attributes:
         table: the scores of the models that could be measured.
+        pool: what these make of all rows, labelled or not.
         families: their families, in the order of the table; None where no family is known.
         in_domain: model -> accuracy in the domain that it was trained for, a fraction, where it is known.
         warnings: what is wrong with a model that could be measured, a sentence each.
         failures: model -> why it could not be measured.
+        examples: what the models see in the most telling examples.
         provenance: what the numbers were made from.
     """
 
     table: ScoreTable
+    pool: Pool
     families: tuple[str, ...] | None
     in_domain: Mapping[str, float]
     warnings: tuple[str, ...]
     failures: Mapping[str, str]
+    examples: tuple[Explanation, ...]
     provenance: Mapping[str, Any]
 
     def at_home(self, ranking: Ranking) -> Ranking:
         """The ranking with what is known of its models at home, in the domain that they were trained for."""
         models = tuple(replace(model, in_domain_accuracy=self.in_domain.get(model.name)) for model in ranking.models)
-        return replace(ranking, models=models, notes=(*self.warnings, *ranking.notes))
+        return replace(ranking, models=models, notes=(*self.warnings, *ranking.notes), examples=self.examples)
 
 
 @dataclass(frozen=True)
@@ -211,7 +250,14 @@ class Study:
     store: Store | None
     progress: Progress
 
-    def of(self, suite: Suite, ood: OODSet, population: Sequence[Example], truth: bool = True) -> Scored:
+    def of(
+        self,
+        suite: Suite,
+        ood: OODSet,
+        population: Sequence[Example],
+        truth: bool = True,
+        pool: Sequence[Example] = (),
+    ) -> Scored:
         """Score every model of a suite on the population.
 
         Args:
@@ -219,6 +265,7 @@ class Study:
             ood: the set.
             population: those of its examples that are attributed.
             truth: the models' accuracies on the whole set go into the table, too.
+            pool: rows, labelled or not, that the models are only to predict; the population where there are none.
 
         Raises:
             UsageError: an unknown backend.
@@ -229,10 +276,15 @@ class Study:
         baselines = [factor for factor in self.factors if factor.kind == "baseline"]
         wanted = baselines if self.attribution == "none" else self.factors
         factors, left_out = applicable(wanted, population, ood.task, ood.designed, self.target, settings.only_label)
+        if truth and self.in_domain is None:
+            left_out |= {one.name: "needs labelled rows: `--in-domain`" for one in BASELINES if one.needs_home}
         accuracy: dict[str, float] = {}
         in_domain: dict[str, float] = {}
         scores: dict[str, ModelScores] = {}
-        quality: dict[str, dict[str, int]] = {}
+        quality: dict[str, dict[str, int | float | None]] = {}
+        measured: dict[str, Sequence[Attributions]] = {}
+        probs: list[list[Floats]] = []
+        probs_at_home: list[list[Floats]] = []
         failures: dict[str, str] = {}
         bases: Bases = {}
         for model in suite.models:
@@ -243,11 +295,14 @@ class Study:
                     todo = estimate(subject, wanted_rows, population, self.attribution, settings)
                     log.log(logging.INFO if todo.seconds >= WORTH_SAYING else logging.DEBUG, "%s: %s", model.name, todo)
                 at_home = model.in_domain_accuracy
-                if self.in_domain is not None:
-                    at_home = accuracy_on(self.in_domain, subject, self.progress)
+                home = self.in_domain.examples if self.in_domain is not None else ()
+                rows_at_home = bare(home, subject, "in-domain rows", self.progress)
+                if home:
+                    at_home = accuracy_of(rows_at_home, home)
                 right = accuracy_on(ood, subject, self.progress) if truth else None
                 with self.progress(f"{model.name}: {self.attribution}", len(population)) as advance:
                     rows = subject.rows(population, self.attribution, settings, advance)
+                pool_rows = bare(pool, subject, "the pool", self.progress) if pool else rows
             except ModelError as error:
                 failures[model.name] = str(error)
                 log.error("%s is left out: %s", model.name, error)
@@ -258,6 +313,9 @@ class Study:
                 in_domain[model.name] = at_home
             scores[model.name] = score_model(rows, population, factors, ood.task, self.target, self.norm)
             quality[model.name] = quality_of(rows, population, settings)
+            measured[model.name] = rows
+            probs.append([row.probs for row in pool_rows])
+            probs_at_home.append([row.probs for row in rows_at_home])
         warnings = tuple(below_chance(in_domain, len(ood.task.labels)))
         for warning in warnings:
             log.warning(warning)
@@ -266,10 +324,20 @@ class Study:
         families = {model.name: model.family for model in suite.models}
         return Scored(
             table=assemble(scores, population, factors, accuracy if truth else None),
+            pool=Pool(np.array(probs), home_of(probs_at_home, self.in_domain)),
             families=tuple(families[name] for name in scores) if any(families.values()) else None,
             in_domain=in_domain,
             warnings=warnings,
             failures=failures,
+            examples=tuple(
+                telling(
+                    *(measured, population, factors, ood.task, settings),
+                    attribution=self.attribution,
+                    designed=ood.designed,
+                    target=self.target,
+                    norm=self.norm,
+                )
+            ),
             provenance={
                 "data": {"origin": ood.origin, "rows": len(ood.examples), "fingerprint": ood.fingerprint},
                 "population": len(population),
@@ -284,9 +352,21 @@ class Study:
         )
 
 
-def quality_of(rows: Sequence[Attributions], population: Sequence[Example], settings: Settings) -> dict[str, int]:
-    """How many of a model's rows are worse than they should be: over the error tolerance, or cut at its limit."""
+def quality_of(
+    rows: Sequence[Attributions], population: Sequence[Example], settings: Settings
+) -> dict[str, int | float | None]:
+    """How good a model's attributions are, by the backend's own measure of error, and how many are not good enough.
+
+    Returns:
+        error_median, error_high: the median and the 95th percentile of `Settings.error`; None where there is none.
+        over_tolerance: rows over the error tolerance.
+        truncated: rows that were cut at the model's limit.
+    """
+    errors = np.array([settings.error(row) for row in rows])
+    errors = errors[np.isfinite(errors)]
     return {
+        "error_median": float(np.median(errors)) if len(errors) else None,
+        "error_high": float(np.quantile(errors, 0.95)) if len(errors) else None,
         "over_tolerance": sum(not settings.accepts(row) for row in rows),
         "truncated": sum(
             len(row.tokens) > 0 and len(row.word_scores) < len(example.words)
@@ -332,9 +412,31 @@ def accuracy_on(ood: OODSet, subject: Subject, progress: Progress) -> float:
     stated = subject.model.ood_accuracy.get(ood.fingerprint)
     if stated is not None:
         return stated
-    with progress(f"{subject.model.name}: accuracy on {ood.name}", len(ood.examples)) as advance:
-        rows = subject.rows(ood.examples, "none", Settings(), advance)
-    return sum(row.predicted == example.label for row, example in zip(rows, ood.examples, strict=True)) / len(rows)
+    return accuracy_of(bare(ood.examples, subject, f"accuracy on {ood.name}", progress), ood.examples)
+
+
+def bare(examples: Sequence[Example], subject: Subject, what: str, progress: Progress) -> Sequence[Attributions]:
+    """A model's probabilities of examples, and no attributions; nothing is done, or shown, where there are none.
+
+    Raises:
+        ModelError: the model cannot be loaded or run.
+    """
+    if not examples:
+        return []
+    with progress(f"{subject.model.name}: {what}", len(examples)) as advance:
+        return subject.rows(examples, "none", Settings(), advance)
+
+
+def accuracy_of(rows: Sequence[Attributions], examples: Sequence[Example]) -> float:
+    """The share of the examples that a model is right on, a fraction."""
+    return sum(row.predicted == example.label for row, example in zip(rows, examples, strict=True)) / len(rows)
+
+
+def home_of(probs: Sequence[Sequence[Floats]], in_domain: OODSet | None) -> Home | None:
+    """The in-domain rows as the models see them; None where there are none."""
+    if in_domain is None:
+        return None
+    return Home(np.array(probs), np.array([example.label for example in in_domain.examples]))
 
 
 def below_chance(in_domain: Mapping[str, float], classes: int) -> Iterator[str]:

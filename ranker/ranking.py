@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from factors.registry import Factor
+from ranker import records
 from ranker.errors import DataError, UsageError, look_up
+from ranker.explain import Explanation, not_saved
 from ranker.score import ScoreTable
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ SCHEMA_VERSION = 1
 
 _Cells = tuple[str, ...]
 
-Kind = Literal["baseline", "factor", "combined"]
+Kind = Literal["baseline", "factor", "combined", "pool", "label-free"]
 Mode = Literal["evaluation", "decision"]
 
 
@@ -128,6 +130,9 @@ class Decision:
         more_labels: (M, M) how many more labels would tell the two apart, with 90 % probability, if they go on to
             disagree as they did; 0 where they are told apart already, None where no number would do.
         level: the probability at which two models count as told apart.
+
+    Raises:
+        ValueError: the lengths do not agree.
     """
 
     method: str
@@ -141,6 +146,14 @@ class Decision:
     groups: tuple[tuple[str, ...], ...]
     more_labels: tuple[tuple[int | None, ...], ...]
     level: float = 0.9
+
+    def __post_init__(self) -> None:
+        size = len(self.models)
+        for name in ("scores", "accuracy", "low", "high", "p_best", "p_beats", "more_labels"):
+            column = getattr(self, name)
+            rows = column if name in ("p_beats", "more_labels") else ()
+            if {len(column), *map(len, rows)} != {size}:
+                raise ValueError(f"`{name}` must have the length {size}, a value for each model")
 
 
 @dataclass(frozen=True)
@@ -164,6 +177,7 @@ class Ranking:
         failures: model -> why it is not ranked.
         notes: what a reader of the numbers has to know, a sentence each.
         provenance: what the numbers were made from: versions, fingerprints, settings.
+        examples: what the models see in some examples: see `ranker.explain.telling`.
     """
 
     mode: Mode
@@ -183,6 +197,7 @@ class Ranking:
     failures: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    examples: tuple[Explanation, ...] = ()
 
     def method(self, name: str) -> MethodResult:
         """The result of one method.
@@ -205,7 +220,7 @@ class Ranking:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The stable schema: everything but the score table, as JSON knows it (fractions; null where undefined)."""
+        """The stable schema: all but the score table and the examples, as JSON knows it (null where undefined)."""
         return {
             "schema_version": SCHEMA_VERSION,
             "mode": self.mode,
@@ -217,8 +232,8 @@ class Ranking:
             "attribution": self.attribution,
             "near": self.near,
             "tied_pairs": self.tied_pairs,
-            "models": [asdict(model) for model in self.models],
-            "methods": [asdict(method) for method in self.methods],
+            "models": [_plain(model) for model in self.models],
+            "methods": [_plain(method) for method in self.methods],
             "pairs": self.pairs(),
             "decision": None if self.decision is None else asdict(self.decision),
             "failures": dict(self.failures),
@@ -236,15 +251,18 @@ class Ranking:
             import pandas as pd
         except ImportError as error:
             raise UsageError("`to_pandas` needs pandas; install it with `pip install pandas`") from error
-        return pd.DataFrame([asdict(row) for row in (self.methods or self.models)]).set_index("name")
+        return pd.DataFrame([_plain(row) for row in (self.methods or self.models)]).set_index("name")
 
     def save(self, path: str | Path) -> None:
-        """Write everything, the score table included, as one JSON file.
+        """Write everything, the score table and the examples included, as one JSON file.
 
         Raises:
             UsageError: the file cannot be written.
         """
-        whole = self.to_dict() | {"table": _table_to_dict(self.table)}
+        whole = self.to_dict() | {
+            "table": _table_to_dict(self.table),
+            "examples": [example.to_dict() for example in self.examples],
+        }
         try:
             Path(path).write_text(json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
         except OSError as error:
@@ -257,17 +275,16 @@ class Ranking:
         Raises:
             DataError: the file cannot be read, is no ranking, or is one of another schema.
         """
-        try:
-            whole = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise DataError(f"{path} cannot be read as a ranking: {error}") from error
+        whole = records.read_json(Path(path), "a ranking")
         version = whole.get("schema_version") if isinstance(whole, dict) else None
         if version != SCHEMA_VERSION:
             raise DataError(f"{path} must be a ranking of schema {SCHEMA_VERSION} (got {version!r}); rank again")
         try:
             return _from_dict(whole)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(f"{path} is no whole ranking: {type(error).__name__} {error}") from error
+        except KeyError as error:
+            raise DataError(f"{path} is no whole ranking: it has no {error}") from error
+        except (ValueError, UsageError) as error:
+            raise DataError(f"{path} is no whole ranking: {error}") from error
 
     def _repr_html_(self) -> str:
         """The methods (evaluation) or models (decision) as a small table, for notebooks."""
@@ -314,6 +331,11 @@ def across_families(rankings: Sequence[Ranking]) -> dict[str, float]:
     return {name: float(np.mean(found)) for name, found in pooled.items() if len(sets[name]) == len(rankings)}
 
 
+def _plain(result: ModelResult | MethodResult) -> dict[str, Any]:
+    """A result's fields, by name; frozen mappings, which JSON does not know, as dicts."""
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(result).items()}
+
+
 def _row(tag: str, cells: _Cells) -> str:
     return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
@@ -342,47 +364,52 @@ def vars_of(method: Factor) -> dict[str, Any]:
     return {name: getattr(method, name) for name in Factor.__dataclass_fields__}
 
 
-def _table_from_dict(whole: Mapping[str, Any]) -> ScoreTable:
-    truth = whole["ood_accuracy"]
+def _table_from_dict(content: Any) -> ScoreTable:
+    whole = records.table(content, "table")
+    truth = records.typed(whole["ood_accuracy"], tuple[float, ...] | None, "ood_accuracy")
+    declared = records.typed(whole["methods"], tuple[Any, ...], "methods")
+    try:
+        values = np.array(whole["values"], dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError("`values` must be numbers, by model, method and example") from error
+    if np.isinf(values).any():
+        raise ValueError("`values` must be finite")
     return ScoreTable(
-        models=tuple(whole["models"]),
-        methods=tuple(Factor(score=_not_saved, **declaration) for declaration in whole["methods"]),
-        examples=tuple(whole["examples"]),
-        values=np.array(whole["values"], dtype=np.float64),
-        labels=tuple(whole["labels"]),
+        models=records.typed(whole["models"], tuple[str, ...], "models"),
+        methods=tuple(
+            records.record(Factor, {**records.table(one, "methods"), "score": not_saved}, "methods") for one in declared
+        ),
+        examples=records.typed(whole["examples"], tuple[str, ...], "examples"),
+        values=values,
+        labels=records.typed(whole["labels"], tuple[int, ...], "labels"),
         ood_accuracy=None if truth is None else np.array(truth, dtype=np.float64),
-        dropped=whole["dropped"],
+        dropped=records.typed(whole["dropped"], Mapping[str, Mapping[str, int]], "dropped"),
     )
-
-
-def _not_saved(attributions: object, example: object) -> float:
-    """Stands in for a factor's function: a file holds its declaration and its scores, no code."""
-    raise NotImplementedError("a saved ranking holds a factor's scores, not its function")
 
 
 def _from_dict(whole: Mapping[str, Any]) -> Ranking:
-    if whole["mode"] not in ("evaluation", "decision"):
-        raise ValueError(f"mode {whole['mode']!r}")
-    decision = whole["decision"]
-    return Ranking(
-        table=_table_from_dict(whole["table"]),
-        models=tuple(ModelResult(**model) for model in whole["models"]),
-        methods=tuple(
-            MethodResult(**method | {"curve": {int(k): value for k, value in method["curve"].items()}})
-            for method in whole["methods"]
-        ),
-        pair_results=() if decision else tuple(PairResult(**pair) for pair in whole["pairs"]),
-        decision=None if decision is None else Decision(**{key: _tuples(value) for key, value in decision.items()}),
-        notes=tuple(whole["notes"]),
-        **{
-            key: whole[key]
-            for key in (
-                *("mode", "ood", "suite", "attribution", "probe", "draws", "seed", "tied_pairs", "near"),
-                *("failures", "provenance"),
-            )
-        },
-    )
+    decided = whole["decision"] is not None
+    fields = {key: value for key, value in whole.items() if key not in ("schema_version", "pairs")}
+    made = {
+        "table": _table_from_dict(whole["table"]),
+        "methods": tuple(map(_method, records.typed(whole["methods"], tuple[Any, ...], "methods"))),
+        "pair_results": () if decided else whole["pairs"],
+        "examples": _examples(whole.get("examples", [])),  # files of before have none
+    }
+    if whole["draws"] != "exact":
+        made["draws"] = records.typed(whole["draws"], int, "draws")
+    return records.record(Ranking, fields | made, whole="the ranking")
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+def _examples(content: Any) -> tuple[Explanation, ...]:
+    try:
+        return tuple(map(Explanation.from_dict, records.typed(content, tuple[Any, ...], "examples")))
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"`examples` must be what `explain --format json` writes: {error}") from error
+
+
+def _method(content: Any) -> MethodResult:
+    """A method's result; JSON has no numbers for keys, which a curve's are."""
+    given = records.table(content, "methods")
+    curve = {int(size): accuracy for size, accuracy in records.table(given.get("curve", {}), "curve").items()}
+    return records.record(MethodResult, {**given, "curve": curve}, "methods")

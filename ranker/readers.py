@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from factors import Example, Span
+from factors.types import UNLABELLED
 from ranker.cards import Layout, Task
 from ranker.errors import DataError, UsageError
+from ranker.records import parse_json
 
 MAX_BYTES = 1 << 29
 """Bytes of a file, unpacked: 512 MiB, a million rows of HANS with their parses."""
@@ -87,6 +89,12 @@ def read_examples(
     return tuple(examples(read_rows(path), task, lambda found: layout_of(found, columns or {}), marker))
 
 
+def read_unlabelled(path: Path, task: Task, columns: Mapping[str, Sequence[str]] | None = None) -> tuple[Example, ...]:
+    """The rows of a file without their labels, if it has any; else like `read_examples`."""
+    unlabelled = {**(columns or {}), "label": ()}
+    return tuple(examples(read_rows(path), task, lambda found: layout_of(found, unlabelled)))
+
+
 def from_rows(
     rows: Iterable[Mapping[str, Any]],
     task: Task,
@@ -144,17 +152,23 @@ def examples(
             identity = str(number if layout.id is None else cells[layout.id])
             if taken.setdefault(identity, place) is not place:
                 raise ValueError(f"the id {identity!r} is used at {taken[identity]} already")
-            label = label_of(cells[layout.label], task, layout.numbers)
+            label = UNLABELLED if layout.label is None else label_of(cells[layout.label], task, layout.numbers)
             own = _marks(cells["marks"]) if cells.get("marks") else {}
             yield Example(identity, segments, label, {**marker(segments, cells), **own})
         except KeyError as error:
             raise DataError(f"{place}: the column {error} is missing (columns: {', '.join(cells)})") from error
         except ValueError as error:
             raise DataError(f"{place}: {error}") from error
+        except RecursionError as error:
+            raise DataError(f"{place}: a value is nested too deeply") from error
 
 
 def layout_of(found: Sequence[str], columns: Mapping[str, Sequence[str]]) -> Layout:
     """The layout of a file with these columns, as far as it is not said found by the usual names.
+
+    Args:
+        found: the file's columns.
+        columns: "text", "label" and "id" -> columns; no column for the label leaves the rows unlabelled.
 
     Raises:
         ValueError: a column is not there, or none has a usual name.
@@ -169,11 +183,11 @@ def layout_of(found: Sequence[str], columns: Mapping[str, Sequence[str]]) -> Lay
         else:
             parts[part] = next((names for names in usual if set(names) <= set(found)), ())
     for part in ("text", "label"):
-        if not parts[part]:
+        if not parts[part] and part not in columns:
             raise ValueError(
                 f"no column has a usual name for the {part}; say which with `--columns` (columns: {', '.join(found)})"
             )
-    return Layout(parts["text"], parts["label"][0], next(iter(parts["id"]), None))
+    return Layout(parts["text"], next(iter(parts["label"]), None), next(iter(parts["id"]), None))
 
 
 def label_of(value: Any, task: Task, numbers: Sequence[str] = ()) -> int:
@@ -217,9 +231,9 @@ def _texts(cells: Mapping[str, Any], columns: tuple[str, ...]) -> Iterator[str]:
 def _marks(cell: Any) -> Mapping[str, tuple[Span, ...]]:
     """Marks as data: name -> list of [segment, start, end], or the same as JSON."""
     try:
-        content = json.loads(cell) if isinstance(cell, str) else cell
+        content = parse_json(cell) if isinstance(cell, str) else cell
         return {str(name): tuple(Span(*map(int, span)) for span in spans) for name, spans in content.items()}
-    except (AttributeError, TypeError, json.JSONDecodeError) as error:
+    except (AttributeError, TypeError, OverflowError, json.JSONDecodeError) as error:
         raise ValueError(f"marks must be name -> list of [segment, start, end] (got {str(cell)[:50]!r})") from error
 
 

@@ -1,4 +1,4 @@
-"""TOML files as frozen records: every key and the type of every value is checked, and what is wrong is named.
+"""TOML and JSON files, and frozen records from them: every key and value is checked, and what is wrong is named.
 
 A record is a frozen dataclass, and its annotations are the schema: `str`, `bool`, `int`, `float`, ``Literal[...]``,
 ``tuple[X, ...]``, ``Mapping[str, X]``, another record, and any of these ``| None``. Other annotations are taken as they
@@ -7,9 +7,11 @@ come.
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -22,6 +24,12 @@ else:
     import tomli as tomllib
 
 T = TypeVar("T")
+
+MAX_CHARACTERS = 1 << 28
+"""Of a file that is read whole; a saved run of 50 models, 20 methods and 10,000 examples has less than that."""
+
+LONGEST = 100
+"""Characters of a wrong value that a message quotes."""
 
 PLAIN = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
 """The types of single values, and what they are called in messages."""
@@ -37,10 +45,67 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     Raises:
         DataError: it cannot be read, or is no TOML; the place is named.
     """
+    content: dict[str, Any] = read(path, what, tomllib.loads)
+    return content
+
+
+def read_json(path: Path, what: str) -> Any:
+    """The content of a JSON file.
+
+    Args:
+        path: the file.
+        what: what it should be, for the message: "a suite".
+
+    Raises:
+        DataError: it cannot be read, or is no JSON: NaN and Infinity are none.
+    """
+    return read(path, what, parse_json)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What a text says in JSON; unlike Python's own reader this one takes no NaN and no Infinity, which JSON lacks.
+
+    Raises:
+        ValueError: it is no JSON, or nested too deeply.
+
+    Example:
+        >>> parse_json('{"a": [1, null]}')
+        {'a': [1, None]}
+        >>> parse_json("[NaN]")
+        Traceback (most recent call last):
+        ValueError: NaN is no JSON
+    """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{path} cannot be read as {what}: {error}") from error
+        return json.loads(text, parse_constant=_no_number)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def read(path: Path, what: str, parse: Callable[[str], Any]) -> Any:
+    """The content of a text file, as a parser understands it.
+
+    Args:
+        path: the file.
+        what: what it should be, for the message.
+        parse: raises a ValueError where the text cannot be right.
+
+    Raises:
+        DataError: it cannot be read, is too large or nested too deeply, or the parser refuses it.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(MAX_CHARACTERS + 1)
+        if len(text) > MAX_CHARACTERS:
+            raise ValueError(f"it has more than {MAX_CHARACTERS:,} characters, the most that are read")
+        return parse(text)
+    except RecursionError as error:
+        raise DataError(f"{path} cannot be read as {what}: it is nested too deeply") from error
+    except (OSError, ValueError) as error:  # of which bytes that are no text, and what is no TOML or JSON, are kinds
+        raise DataError(f"{path} cannot be read as {what}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def record(cls: type[T], content: Any, name: str = "", whole: str = "the file", also: tuple[str, ...] = ()) -> T:
@@ -78,11 +143,23 @@ def record(cls: type[T], content: Any, name: str = "", whole: str = "the file", 
     for key, field in known.items():
         if field.default is MISSING and field.default_factory is MISSING and key not in given:
             raise ValueError(f"{place} needs the key `{key}`")
-    hints = get_type_hints(cls)
+    hints = _hints(cls)  # type: ignore[arg-type]  # a class is hashable
     try:
-        return cls(**{key: _typed(value, hints[key], key, f"{name}.{key}".lstrip(".")) for key, value in given.items()})
+        return cls(**{key: typed(value, hints[key], key, f"{name}.{key}".lstrip(".")) for key, value in given.items()})
     except ValueError as error:
         raise ValueError(f"{place}: {error}" if name else str(error)) from error
+
+
+def fields_of(cls: type[T], content: Any, name: str) -> T:
+    """A frozen record from those keys of a table that are its fields; like `record`, but others may stand there.
+
+    For files that other programs write, and later versions of this one.
+
+    Raises:
+        ValueError: a key is missing, or a value is of another type.
+    """
+    known = {field.name for field in fields(cls)}  # type: ignore[arg-type]  # T is a dataclass
+    return record(cls, {key: value for key, value in table(content, name).items() if key in known}, name)
 
 
 def table(value: Any, name: str) -> Mapping[str, Any]:
@@ -92,11 +169,14 @@ def table(value: Any, name: str) -> Mapping[str, Any]:
         ValueError: it is none.
     """
     if not isinstance(value, Mapping):
-        raise ValueError(f"`{name}` must be a table: `[{name}]` (got {value!r})")
+        raise ValueError(f"`{name}` must be a table: `[{name}]` (got {_short(value)})")
     return value
 
 
-def _typed(value: Any, hint: Any, key: str, name: str) -> Any:
+_hints = cache(get_type_hints)  # a saved run has thousands of records of a class
+
+
+def typed(value: Any, hint: Any, key: str, name: str = "") -> Any:
     """The value in the shape of its annotation: lists become tuples, a lone value a tuple of one, tables records.
 
     Args:
@@ -110,19 +190,32 @@ def _typed(value: Any, hint: Any, key: str, name: str) -> Any:
     """
     kind, parts = get_origin(hint), [part for part in get_args(hint) if part is not NoneType]
     if NoneType in get_args(hint):
-        return _typed(value, parts[0], key, name)
+        if value is None:
+            return None
+        return typed(value, parts[0], key, name)
     if kind is tuple:
         items = value if isinstance(value, (list, tuple)) else [value]
-        return tuple(_typed(item, parts[0], key, name) for item in items)
+        return tuple(typed(item, parts[0], key, name) for item in items)
     if kind is Mapping:
         rows = table(value, key).items()
-        return MappingProxyType({k: _typed(row, parts[1], f"{k}` in `{key}", f"{name}.{k}") for k, row in rows})
+        return MappingProxyType({k: typed(row, parts[1], f"{k}` in `{key}", f"{name}.{k}") for k, row in rows})
     if is_dataclass(hint) and isinstance(hint, type) and not isinstance(value, hint):
         return record(hint, value, name)
     if kind is Literal and value not in parts:
-        raise ValueError(f"`{key}` must be one of {', '.join(map(str, parts))} (got {value!r})")
-    if hint is float and type(value) is int:
+        raise ValueError(f"`{key}` must be one of {', '.join(map(str, parts))} (got {_short(value)})")
+    if hint is float and type(value) in (int, float):
+        if not abs(value) <= sys.float_info.max:
+            raise ValueError(f"`{key}` must be a finite number (got {_short(value)})")
         return float(value)
     if hint in PLAIN and type(value) is not hint:
-        raise ValueError(f"`{key}` must be {PLAIN[hint]} (got {value!r})")
+        raise ValueError(f"`{key}` must be {PLAIN[hint]} (got {_short(value)})")
     return value
+
+
+def _short(value: Any) -> str:
+    """A value in a message: its beginning where it is long, on one line."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # Python writes no number of more than 4,300 digits
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."

@@ -26,6 +26,8 @@ import numpy as np
 
 from factors.types import Attributions, Example
 from ranker.errors import StoreError
+from ranker.places import Remote
+from ranker.records import parse_json
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +37,8 @@ BLOCK = 64
 ABANDONED = 60.0
 """Seconds after which a temporary file is nobody's: a shard is written in a fraction of one."""
 
+Place = Path | Remote
+"""A local path, or one on an object store."""
 Compute = Callable[[list[Example]], Iterable[Attributions]]
 
 
@@ -61,21 +65,24 @@ class Store:
     """A folder that remembers.
 
     Args:
-        root: the folder; it is made if it is not there.
+        root: the folder, made if it is not there; or a place on an object store (see `ranker.places.place`).
 
     Raises:
         StoreError: the folder cannot be made or written to.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Place) -> None:
         self.root = root
         try:
             root.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=root):
-                pass
+            if isinstance(root, Remote):
+                root.check()
+            else:
+                with tempfile.TemporaryFile(dir=root):
+                    pass
         except OSError as error:
             raise StoreError(
-                f"`--store`: {root} cannot be written to ({error.strerror}); name another folder"
+                f"`--store`: {root} cannot be written to ({error.strerror or error}); name another folder"
             ) from error
 
     def rows(self, key: Mapping[str, Any], examples: Sequence[Example], compute: Compute) -> list[Attributions]:
@@ -112,26 +119,28 @@ class Store:
         """How many different texts of the examples are not known under the key."""
         return len({example_key(example) for example in examples} - self._read(self._folder(key)).keys())
 
-    def _folder(self, key: Mapping[str, Any]) -> Path:
+    def _folder(self, key: Mapping[str, Any]) -> Place:
         return self.root / digest(key)[:32]
 
-    def _read(self, folder: Path) -> dict[str, Attributions]:
+    def _read(self, folder: Place) -> dict[str, Attributions]:
         rows: dict[str, Attributions] = {}
         for shard in _shards(folder):
             try:
-                rows.update((record.pop("example"), _attributions(record)) for record in _records(shard))
-            except ValueError as error:
+                rows |= {record.pop("example"): _attributions(record) for record in _records(shard)}
+            except (ValueError, TypeError, OverflowError) as error:  # of other types than ours, though Parquet
                 log.warning("%s is damaged (%s); it is set aside, and its rows are computed anew", shard, error)
                 with _failures(shard, "renamed"), suppress(FileNotFoundError):  # another process was faster
-                    shard.rename(shard.with_suffix(".damaged"))
+                    shard.rename(shard.with_suffix(".damaged"))  # type: ignore[arg-type]  # both are of one kind
         return rows
 
-    def _describe(self, folder: Path, key: Mapping[str, Any]) -> None:
+    def _describe(self, folder: Place, key: Mapping[str, Any]) -> None:
         with _failures(folder, "written to"):
             folder.mkdir(exist_ok=True)
+            if isinstance(folder, Path):
+                _sync(folder.parent)
             _replace(folder / "key.json", json.dumps(key, indent=1, sort_keys=True).encode())
 
-    def _write(self, folder: Path, block: Mapping[str, Attributions]) -> None:
+    def _write(self, folder: Place, block: Mapping[str, Attributions]) -> None:
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -154,7 +163,7 @@ class Kept:
         size: bytes of its shards.
     """
 
-    folder: Path
+    folder: Place
     key: Mapping[str, Any]
     rows: int
     size: int
@@ -169,7 +178,7 @@ class Kept:
         )
 
 
-def contents(root: Path) -> list[Kept]:
+def contents(root: Place) -> list[Kept]:
     """What is kept in a store, key by key; damaged shards count nothing.
 
     Args:
@@ -181,7 +190,7 @@ def contents(root: Path) -> list[Kept]:
     return [_kept(folder) for folder in _folders(root)]
 
 
-def verify(root: Path) -> tuple[int, list[Path]]:
+def verify(root: Place) -> tuple[int, list[Place]]:
     """Compare every shard with its checksum, and every ``key.json`` with its folder's name. Nothing is changed.
 
     Args:
@@ -197,7 +206,7 @@ def verify(root: Path) -> tuple[int, list[Path]]:
     return len(files), [file for file in files if not _sound(file)]
 
 
-def prune(root: Path, abandoned: float = ABANDONED) -> Iterator[tuple[Path, str]]:
+def prune(root: Place, abandoned: float = ABANDONED) -> Iterator[tuple[Place, str]]:
     """Remove what no run will read again. The answers of the store stay what they are, to the last bit.
 
     That is: what crashed processes were writing, shards that are damaged or were set aside as such, and shards whose
@@ -220,12 +229,12 @@ def prune(root: Path, abandoned: float = ABANDONED) -> Iterator[tuple[Path, str]
             yield file, why
 
 
-def _useless(folder: Path, abandoned: float) -> Iterator[tuple[Path, str]]:
+def _useless(folder: Place, abandoned: float) -> Iterator[tuple[Place, str]]:
     with _failures(folder, "read"):
-        temporary = [file for file in sorted(folder.glob(".*.tmp")) if _age(file) >= abandoned]
+        temporary = [file for file in _listed(folder, ".*.tmp") if _age(file) >= abandoned]
     for file in temporary:
         yield file, "temporary"
-    for file in [*sorted(folder.glob("*.damaged")), *_shards(folder)]:
+    for file in [*_listed(folder, "*.damaged"), *_shards(folder)]:
         if not _sound(file):
             yield file, "damaged"
     later: set[str] = set()
@@ -236,20 +245,25 @@ def _useless(folder: Path, abandoned: float) -> Iterator[tuple[Path, str]]:
         later |= names
 
 
-def _age(file: Path) -> float:
-    """Seconds since a file was written to; none where its writer has renamed it by now."""
+def _age(file: Place) -> float:
+    """Seconds since a file was written to; none where its writer has renamed it by now.
+
+    An object store has only the file that `Remote.check` writes and removes; one that is left over is of no age.
+    """
+    if isinstance(file, Remote):
+        return float("inf")
     try:
         return time.time() - file.stat().st_mtime
     except FileNotFoundError:
         return 0.0
 
 
-def _folders(root: Path) -> list[Path]:
+def _folders(root: Place) -> list[Place]:
     """The folder of each key. Others' folders are not taken for one, whatever their names: `prune` removes files."""
     with _failures(root, "read"):
         if not root.is_dir():
             raise StoreError(f"`--store`: there is no folder {root}")
-        entries = sorted(root.iterdir())
+        entries: list[Place] = sorted(root.iterdir())
         found = [entry for entry in entries if _FOLDER.fullmatch(entry.name) and (entry / "key.json").is_file()]
     if entries and not found:
         raise StoreError(f"`--store`: {root} is no store; it holds other things, such as {entries[0].name!r}")
@@ -259,33 +273,38 @@ def _folders(root: Path) -> list[Path]:
 _FOLDER = re.compile("[0-9a-f]{32}")
 
 
-def _kept(folder: Path) -> Kept:
+def _kept(folder: Place) -> Kept:
     described = folder / "key.json"
-    key = json.loads(described.read_bytes()) if _sound(described) else {}
+    key = parse_json(described.read_bytes()) if _sound(described) else {}
     shards = [shard for shard in _shards(folder) if _sound(shard)]
     names = set[str]().union(*map(_names, shards))
     with _failures(folder, "read"):
-        return Kept(folder, key, len(names), sum(shard.stat().st_size for shard in shards))
+        return Kept(folder, key, len(names), sum(len(shard.read_bytes()) for shard in shards))
 
 
-def _shards(folder: Path) -> list[Path]:
+def _shards(folder: Place) -> list[Place]:
     """The shards of a key, in the order in which they are read."""
-    return sorted(folder.glob("*.parquet"))
+    return _listed(folder, "*.parquet")
 
 
-def _sound(file: Path) -> bool:
+def _listed(folder: Place, pattern: str) -> list[Place]:
+    with _failures(folder, "read"):
+        return sorted(folder.glob(pattern))
+
+
+def _sound(file: Place) -> bool:
     """Say whether a shard, or a ``key.json``, is what was written."""
     try:
         if file.name == "key.json":
             with _failures(file, "read"):
-                return digest(json.loads(file.read_bytes()))[:32] == file.parent.name
+                return digest(parse_json(file.read_bytes()))[:32] == file.parent.name
         _records(file)
     except (ValueError, TypeError):
         return False
     return True
 
 
-def _names(shard: Path) -> set[str]:
+def _names(shard: Place) -> set[str]:
     """The names of the examples whose rows are in a shard."""
     return {record["example"] for record in _records(shard, ["example"])}
 
@@ -296,7 +315,7 @@ COLUMNS = (
 """Of a shard."""
 
 
-def _records(shard: Path, columns: Sequence[str] = COLUMNS) -> list[dict[str, Any]]:
+def _records(shard: Place, columns: Sequence[str] = COLUMNS) -> list[dict[str, Any]]:
     """The rows of a shard as plain columns; none where another process has removed it by now.
 
     Raises:
@@ -356,8 +375,14 @@ def _attributions(record: Mapping[str, Any]) -> Attributions:
     )
 
 
-def _replace(target: Path, content: bytes) -> None:
-    """Write beside and rename, so that a reader sees all of a file or none of it."""
+def _replace(target: Place, content: bytes) -> None:
+    """Write beside and rename, so that a reader sees all of a file or none of it; and bring both to the disk.
+
+    An object store puts a file there in one piece; there is nothing to rename.
+    """
+    if isinstance(target, Remote):
+        target.write_bytes(content)
+        return
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".", suffix=".tmp", delete=False) as file:
         try:
             file.write(content)
@@ -367,11 +392,23 @@ def _replace(target: Path, content: bytes) -> None:
         except BaseException:
             Path(file.name).unlink(missing_ok=True)  # it is gone where Ctrl-C came after the renaming
             raise
+    _sync(target.parent)
+
+
+def _sync(folder: Path) -> None:
+    """Bring a folder's list of names to the disk, where the system lets one (Windows does not)."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 @contextmanager
-def _failures(path: Path, done: str) -> Iterator[None]:
+def _failures(path: Place, done: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"{path} cannot be {done}: {error.strerror}") from error
+        raise StoreError(f"{path} cannot be {done}: {error.strerror or error}") from error

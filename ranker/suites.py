@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Any
 
 from ranker.embedded import folder
 from ranker.errors import UnknownName, UsageError
+from ranker.records import fields_of, read_json, table
 
 SCHEMA_VERSION = 1
 FILE = "suite.json"
@@ -30,7 +30,8 @@ class Model:
         ood_accuracy: fingerprint of an OOD set's rows -> accuracy on them, a fraction.
 
     Raises:
-        UsageError: a name with characters that cannot be shown: line ends, or codes that a terminal obeys.
+        UsageError: a name with characters that cannot be shown: line ends, or codes that a terminal obeys; an accuracy
+            that is no fraction.
     """
 
     name: str
@@ -42,6 +43,9 @@ class Model:
 
     def __post_init__(self) -> None:
         _check_name("model", self.name)
+        for accuracy in (self.in_domain_accuracy, *self.ood_accuracy.values()):
+            if accuracy is not None and not 0 <= accuracy <= 1:
+                raise UsageError(f"the accuracy of {self.name} must be a fraction between 0 and 1 (got {accuracy})")
 
 
 @dataclass(frozen=True)
@@ -131,38 +135,60 @@ def _check_name(of: str, name: str) -> None:
         raise UsageError(f"the name of a {of} must be one line of characters that can be shown (got {name!r})")
 
 
+@dataclass(frozen=True)
+class _File:
+    """What is read of a suite.json."""
+
+    schema_version: int
+    name: str
+    models: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What is read of each of its models."""
+
+    name: str
+    path: str
+    family: str = ""
+    label_map: Mapping[str, str] | None = None
+    in_domain_accuracy: float | None = None
+    ood_accuracy: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is read of each of their accuracies."""
+
+    accuracy: float
+    fingerprint: str
+
+
 def _read(file: Path) -> _Part:
     """Read a suite.json; model paths in it are relative to its folder, and do not lead out of it."""
+    content = read_json(file, "a suite")
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        version = content["schema_version"]
+        version = table(content, "suite").get("schema_version")
         if version != SCHEMA_VERSION:
             raise UsageError(f"{file}: this version reads suites of schema {SCHEMA_VERSION} (got {version!r})")
-        return _Part(str(content["name"]), tuple(_models(content["models"], file.parent)))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise UsageError(f"{file} cannot be read as a suite: {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(f"{file} is no suite: {type(error).__name__} {error}") from error
+        suite = fields_of(_File, content, "suite")
+        return _Part(suite.name, tuple(_models(suite.models, file.parent)))
+    except ValueError as error:
+        raise UsageError(f"{file} is no suite: {error}") from error
 
 
-def _models(entries: list[dict[str, Any]], folder: Path) -> Iterator[Model]:
-    for entry in entries:
-        path = str(entry["path"])
-        _check_path(folder, path)
-        label_map = entry.get("label_map")
-        if label_map is not None and not (
-            isinstance(label_map, dict) and all(isinstance(label, str) for label in label_map.values())
-        ):
-            raise ValueError(f"the label_map of {entry['name']!r} must be an object of labels (got {label_map!r})")
+def _models(entries: Sequence[Any], folder: Path) -> Iterator[Model]:
+    for entry in (fields_of(_Entry, entry, "models") for entry in entries):
+        _check_path(folder, entry.path)
+        inside = folder / entry.path
+        known = [fields_of(_Known, one, "ood_accuracy") for one in entry.ood_accuracy.values()]
         yield Model(
-            name=str(entry["name"]),
-            path=str(folder / path) if (folder / path).exists() or not _is_hub_id(path) else path,
-            family=str(entry.get("family", "")),
-            label_map=label_map,
-            in_domain_accuracy=entry.get("in_domain_accuracy"),
-            ood_accuracy={
-                known["fingerprint"]: float(known["accuracy"]) for known in entry.get("ood_accuracy", {}).values()
-            },
+            name=entry.name,
+            path=str(inside) if inside.exists() or not _is_hub_id(entry.path) else entry.path,
+            family=entry.family,
+            label_map=entry.label_map,
+            in_domain_accuracy=entry.in_domain_accuracy,
+            ood_accuracy={one.fingerprint: one.accuracy for one in known},
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -139,11 +139,13 @@ def make_checkpoint(
 
 
 @pytest.fixture(autouse=True)
-def _logging_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def _logging_as_it_was() -> Iterator[None]:
     """The program sets up logging for its whole process, which in the tests goes on: put it back after each."""
     logger = logging.getLogger("ranker")
-    for name in ("handlers", "level", "propagate"):
-        monkeypatch.setattr(logger, name, getattr(logger, name))
+    handlers, level, propagate = list(logger.handlers), logger.level, logger.propagate
+    yield
+    logger.handlers, logger.propagate = handlers, propagate
+    logger.setLevel(level)  # which, unlike the attribute, also empties what loggers remember of levels
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ MAY_IMPORT = {
     "ranker": {"factors", "ranker"},
     "experiments": {"factors", "ranker", "experiments"},
 }
-HEAVY = ("torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow")
+HEAVY = ("torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow", "matplotlib")
 
 
 def modules(package):

@@ -32,6 +32,7 @@ class Settings:
 
     function: ClassVar[str] = "ranker.backends.bare:attribute"
     libraries: ClassVar[tuple[str, ...]] = ()
+    measure: ClassVar[str] = ""  # what `error` is
 
     @property
     def only_label(self) -> int | None:
@@ -45,6 +46,10 @@ class Settings:
             (None, 1)
         """
         return getattr(self, "target", None) if getattr(self, "output", "margin") == "logit" else None
+
+    def error(self, row: Attributions) -> float:
+        """How far a row is from what it should be, in the unit of the tolerance; nan where there is no measure."""
+        return float("nan")
 
     def accepts(self, row: Attributions) -> bool:
         """Say whether a row's own measure of error is within the tolerance."""
@@ -72,6 +77,7 @@ class IGSettings(Settings):
 
     function: ClassVar[str] = "ranker.backends.ig:attribute"
     libraries: ClassVar[tuple[str, ...]] = ("captum",)
+    measure: ClassVar[str] = "the completeness gap, as a fraction of the sum of absolute scores"
 
     target: int = 1
     output: Literal["margin", "logit", "probability"] = "margin"
@@ -80,6 +86,10 @@ class IGSettings(Settings):
     steps: int = 5
     max_steps: int = 320
     tolerance: float = 0.01
+
+    def error(self, row: Attributions) -> float:
+        """The completeness gap, as a fraction of the sum of absolute scores; where that is 0, the gap itself."""
+        return float(abs(row.residual) / (abs(row.scores).sum() or 1.0))
 
     def accepts(self, row: Attributions) -> bool:
         """The completeness gap is a small part of what was distributed."""
@@ -117,6 +127,9 @@ class SHAPSettings(Settings):
 
     function: ClassVar[str] = "ranker.backends.shap:attribute"
     libraries: ClassVar[tuple[str, ...]] = ()
+    measure: ClassVar[str] = (
+        "the additivity gap, as a fraction of the sum of absolute scores, or of 1 where that is less"
+    )
 
     target: int = 1
     output: Literal["margin", "logit", "probability"] = "margin"
@@ -133,9 +146,13 @@ class SHAPSettings(Settings):
         """Say whether the budget was too small for the whole tree: some tokens share the value of their group."""
         return row.effort < evaluations(self.tree_of(row.segment, row.word))
 
+    def error(self, row: Attributions) -> float:
+        """The additivity gap, as a fraction of the sum of absolute scores, or of 1 where that is less."""
+        return float(abs(row.residual) / max(1.0, abs(row.scores).sum()))
+
     def accepts(self, row: Attributions) -> bool:
         """The tree was walked to its leaves, and the scores add up to what was to be distributed."""
-        return not self.truncated(row) and bool(abs(row.residual) <= self.tolerance * max(1.0, abs(row.scores).sum()))
+        return not self.truncated(row) and self.error(row) <= self.tolerance
 
     def passes(self, segment: Ints, word: Ints) -> int:
         """The tree's evaluations, as far as the budget goes."""
@@ -159,6 +176,7 @@ class LIMESettings(Settings):
 
     function: ClassVar[str] = "ranker.backends.lime:attribute"
     libraries: ClassVar[tuple[str, ...]] = ("numpy",)
+    measure: ClassVar[str] = "1 - R2, the share of variance that the regression leaves unexplained"
 
     target: int = 1
     output: Literal["margin", "logit", "probability"] = "margin"
@@ -168,6 +186,10 @@ class LIMESettings(Settings):
     ridge: float = 1.0
     seed: int = 0
     tolerance: float = 0.5
+
+    def error(self, row: Attributions) -> float:
+        """The share of variance that the regression leaves unexplained, 1 - R2."""
+        return row.residual
 
     def accepts(self, row: Attributions) -> bool:
         """The regression explains enough of the model's answers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ranker.ranking import Decision, Ranking
@@ -20,7 +20,11 @@ def render(ranking: Ranking) -> str:
     """The ranking as CSV; each row says which run it is from, so that the tables of several runs can be joined."""
     run = {"suite": ranking.suite, "ood": ranking.ood, "attribution": ranking.attribution, "probe": ranking.probe}
     found = ranking.decision
-    rows = [run | row for row in (_methods(ranking) if found is None else _models(found))]
+    return written([run | row for row in (_methods(ranking) if found is None else _models(found))])
+
+
+def written(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows, all of the same columns, under a line of the columns' names; nothing if there are none."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     if rows:

@@ -11,7 +11,7 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from html import escape
+from dataclasses import dataclass
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -20,10 +20,14 @@ from rich.text import Text
 
 from ranker.errors import look_up
 from ranker.explain import Explanation, Reading, Word
+from ranker.report.content import Grid
 
 WIDTH = 100
 FOR, AGAINST = (70, 140, 230), (240, 150, 60)
 """The colours of the strongest scores, as red, green, blue; a score of 0 is white. Black is readable on both."""
+
+MOST = 65
+"""How strong the strongest score's colour is on a page, in percent: texts can be read on it, on white and on black."""
 
 UNDERLINED = "  Words with a mark are underlined."
 NO_STYLE = "default on default"
@@ -124,78 +128,116 @@ def _table(explanation: Explanation) -> Table:
 
 # ---- HTML
 
-STYLE = """
-body { font: 16px/1.6 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #111;
-  background: #fff; }
-h1 { font-size: 1.3rem; } h2 { font-size: 1.05rem; margin: 1.6rem 0 .2rem; }
-.text { margin: .2rem 0; } .text span { border-radius: 3px; padding: 1px 2px; }
-.special { font-size: .75em; } .mark { text-decoration: underline; text-underline-offset: 3px; }
-.unseen { color: #888; text-decoration: line-through; }
-table { border-collapse: collapse; margin-top: 1.6rem; } th, td { padding: .15rem .8rem .15rem 0; text-align: left; }
-td:nth-child(n+4), th:nth-child(n+4) { text-align: right; font-variant-numeric: tabular-nums; }
-tbody tr { border-top: 1px solid #ddd; } li, p.legend { color: #444; font-size: .9rem; }
-"""
+
+@dataclass(frozen=True)
+class Piece:
+    """A word on a page.
+
+    Attributes:
+        gap: what stands between it and the one before.
+        text: the word.
+        classes: what kind of word it is.
+        background: its colour, in CSS; "" for none.
+        title: its score and its marks.
+    """
+
+    gap: str
+    text: str
+    classes: str
+    background: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a page shows of one model: its name, its verdict, and the words of each segment."""
+
+    name: str
+    verdict: str
+    segments: tuple[tuple[Piece, ...], ...]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a page shows of an explanation; the same in a report.
+
+    Attributes:
+        title, legend: what is explained, and what the colours say.
+        coloured: words have scores.
+        reads: the factor whose words are outlined; "" where none are.
+        marked: some words have a mark.
+        models: what each of them made of it, side by side.
+        factors: the value of each factor for each model.
+        scores: the score of each word for each model, special tokens aside.
+        notes: what a reader has to know.
+    """
+
+    title: str
+    legend: str
+    coloured: bool
+    reads: str
+    marked: bool
+    models: tuple[Read, ...]
+    factors: Grid
+    scores: Grid
+    notes: tuple[str, ...]
 
 
 def page(explanation: Explanation, colour: bool = True) -> str:
     """The explanation as one HTML file that needs nothing else: no script, no font, no address."""
-    models = "\n".join(
-        f"<h2>{escape(reading.model)}: {escape(_verdict(explanation, reading))}</h2>\n"
-        + "\n".join(
-            f'<p class="text" dir="auto">{"".join(_spans(explanation, reading, segment))}</p>'
-            for segment in range(len(explanation.example.segments))
-        )
-        for reading in explanation.readings
+    from ranker.report import pages
+
+    return pages.page("explanation.html", shown=sheet(explanation))
+
+
+def sheet(explanation: Explanation) -> Sheet:
+    """What a page shows of an explanation."""
+    words = [word for reading in explanation.readings for word in reading.words]
+    names = tuple(reading.model for reading in explanation.readings)
+    lines = zip(*([word for word in reading.words if word.span] for reading in explanation.readings), strict=True)
+    return Sheet(
+        title=_title(explanation),
+        legend=_legend(explanation),
+        coloured=explanation.attribution != "none",
+        reads=(explanation.designed or "") if any(word.read for word in words) else "",
+        marked=any(word.marks for word in words),
+        models=tuple(
+            Read(reading.model, _verdict(explanation, reading), tuple(_segments(explanation, reading)))
+            for reading in explanation.readings
+        ),
+        factors=Grid(
+            "What each factor reads", ("factor", "label", "better", *names), (False,) * 3 + (True,) * len(names),
+            tuple(_rows(explanation)),
+        ),
+        scores=Grid(
+            "Scores in numbers", ("word", *names), (False,) + (True,) * len(names),
+            tuple((line[0].text, *(_signed(word.score) for word in line)) for line in lines),
+        ),
+        notes=tuple(_notes(explanation)),
+    )  # fmt: skip
+
+
+def _segments(explanation: Explanation, reading: Reading) -> Iterator[tuple[Piece, ...]]:
+    for segment in range(len(explanation.example.segments)):
+        yield tuple(_piece(explanation, reading, word, gap) for word, gap in _line(explanation, reading, segment))
+
+
+def _piece(explanation: Explanation, reading: Reading, word: Word, gap: str) -> Piece:
+    kinds = {
+        "special": word.span is None,
+        "mark": bool(word.marks),
+        "read": word.read,
+        "unseen": _unseen(explanation, word),
+    }
+    share = _share(reading, word)
+    side = "--for" if share > 0 else "--against"
+    return Piece(
+        gap=gap,
+        text=word.text,
+        classes=" ".join(["word", *(kind for kind, holds in kinds.items() if holds)]),
+        background=f"rgb(var({side}) / {MOST * abs(share):.0f}%)" if share else "",
+        title=", ".join((_signed(word.score), *word.marks)),
     )
-    names = ("factor", "label", "better", *(reading.model for reading in explanation.readings))
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    rows = "\n".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in _rows(explanation))
-    notes = "\n".join(f"<li>{escape(note)}</li>" for note in _notes(explanation))
-    title = escape(_title(explanation))
-    colours = "".join(
-        f' <span style="background: {_css(share)}">&nbsp;{name}&nbsp;</span>'
-        for name, share in (("for", 1.0), ("against", -1.0))
-    )
-    swatches = "" if explanation.attribution == "none" else colours + UNDERLINED
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<h1>{title}</h1>
-<p class="legend">{escape(_legend(explanation))}{swatches}</p>
-{models}
-<table>
-<thead><tr>{head}</tr></thead>
-<tbody>
-{rows}
-</tbody>
-</table>
-<ul>
-{notes}
-</ul>
-</body>
-</html>
-"""
-
-
-def _spans(explanation: Explanation, reading: Reading, segment: int) -> Iterator[str]:
-    for word, gap in _line(explanation, reading, segment):
-        kinds = {"special": word.span is None, "mark": bool(word.marks), "unseen": _unseen(explanation, word)}
-        classes = " ".join(kind for kind, holds in kinds.items() if holds)
-        title = ", ".join((_signed(word.score), *word.marks))
-        yield (
-            f'{escape(gap)}<span class="{classes}" style="background: {_css(_share(reading, word))}" '
-            f'title="{escape(title)}">{escape(word.text)}</span>'
-        )
-
-
-def _css(share: float) -> str:
-    return "#{:02x}{:02x}{:02x}".format(*shade(share))
 
 
 # ---- what both say

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ranker.ranking import Ranking
+from ranker.report.answer import answer
 from ranker.report.content import Grid, remarks, tables, title
 
 
 def render(ranking: Ranking) -> str:
     """The ranking as GitHub-flavoured Markdown."""
-    parts = [f"# {escape(title(ranking))}"]
-    for shown in tables(ranking):
+    lead, sentences = answer(ranking)
+    return page(title(ranking), tables(ranking), remarks(ranking), [lead, " ".join(sentences)])
+
+
+def page(heading: str, grids: Iterable[Grid], said: Iterable[str], first: Iterable[str] = ()) -> str:
+    """A whole page: its heading, paragraphs that come first, tables, and remarks."""
+    parts = [f"# {escape(heading)}", *map(escape, first)]
+    for shown in grids:
         parts += [f"## {escape(shown.caption)}", "\n".join(_lines(shown))]
-    parts += ["## Remarks", "\n".join(f"- {escape(remark)}" for remark in remarks(ranking))]
+    parts += ["## Remarks", "\n".join(f"- {escape(remark)}" for remark in said)]
     return "\n\n".join(parts) + "\n"
 
 

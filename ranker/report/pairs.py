@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from ranker.ranking import Decision, Ranking
-from ranker.report.terminal import percent, table
+from ranker.report.numbers import percent
+from ranker.report.terminal import table, written
 
 
 def render(ranking: Ranking) -> str:
     """The pairs as plain text; a line is as long as it needs to be."""
-    console = Console(file=io.StringIO(), width=10_000, no_color=True, highlight=False)
-    for part in parts(ranking):
-        console.print(part)
-    text: str = console.file.getvalue()  # type: ignore[attr-defined]  # the StringIO from above
-    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+    return written(parts(ranking), width=10_000)
 
 
 def parts(ranking: Ranking) -> Iterator[RenderableType]:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from string import ascii_lowercase
 
 from rich.console import Console, RenderableType
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from ranker.ranking import Decision, Ranking
+from ranker.report.answer import answer
+from ranker.report.numbers import percent, points
 
-WIDTH = 100
+WIDTH = 80
+
+WIDE = Console(width=10_000, force_terminal=False, force_jupyter=False).options
+"""Room for any table as wide as it would like to be."""
 
 NAMES = ("model", "family", "kind", "tied", "better", "worse")
 """Columns of names, beside the first."""
@@ -23,16 +29,51 @@ MATRIX = 10
 
 def render(ranking: Ranking) -> str:
     """The ranking as plain text, for a terminal of 80 columns or more."""
-    console = Console(file=io.StringIO(), width=WIDTH, no_color=True, highlight=False)
-    for part in parts(ranking):
+    return written(parts(ranking))
+
+
+def written(parts: Iterable[RenderableType], width: int = WIDTH) -> str:
+    """Plain text, whatever the environment says of colours; blanks at the ends of lines are cut.
+
+    Args:
+        parts: from top to bottom. Names are folded where a table is too wide, numbers are not.
+        width: in characters.
+    """
+    console = Console(
+        file=io.StringIO(), width=width, force_terminal=False, force_jupyter=False, no_color=True, highlight=False
+    )
+    for part in parts:
+        if isinstance(part, Table) and Measurement.get(console, WIDE, part).maximum > width:
+            _squeeze(part)
         console.print(part)
     text: str = console.file.getvalue()  # type: ignore[attr-defined]  # the StringIO from above
-    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+    return "\n".join(plain(line).rstrip() for line in text.split("\n"))
+
+
+def _squeeze(shown: Table) -> None:
+    """Make columns of numbers as narrow as their numbers, with their names on several lines; names get what is left."""
+    for column in shown.columns:
+        if column.justify == "right":
+            words = [*str(column.header).split(), *map(str, column.cells)]
+            column.width = max(map(len, words))
+
+
+def plain(line: str) -> str:
+    """The line without what a terminal would obey instead of showing it: escapes, other controls, turned directions.
+
+    Example:
+        >>> plain("a\\x1b[31mb")
+        'a\\ufffd[31mb'
+    """
+    return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in line)
 
 
 def parts(ranking: Ranking) -> Iterator[RenderableType]:
     """The report's pieces, from top to bottom."""
     yield Text(f"{ranking.suite} on {ranking.ood}: {len(ranking.models)} models, K = {ranking.probe}\n", style="bold")
+    lead, sentences = answer(ranking)
+    *found, to_do = sentences or [""]
+    yield Text("\n".join([lead, " ".join(found), to_do]) + "\n")
     if ranking.decision is None:
         yield models(ranking)
         yield Text()
@@ -90,7 +131,8 @@ def decision_notes(decision: Decision) -> Iterator[str]:
             yield f"{two}: about {more:,} more labels would tell, if they go on to disagree as here."
         unsettled += more is None
     if unsettled:
-        yield f"{unsettled} neighbouring pairs disagree as often either way: how many labels would tell is not known."
+        pairs = "1 neighbouring pair disagrees" if unsettled == 1 else f"{unsettled} neighbouring pairs disagree"
+        yield f"{pairs} as often either way: how many labels would tell is not known."
 
 
 def models(ranking: Ranking) -> Table:
@@ -139,7 +181,7 @@ def losses(ranking: Ranking) -> Iterator[str]:
     """What is not in the numbers: examples, factors, models."""
     for method in ranking.methods:
         for reason, count in method.dropped.items():
-            yield f"{method.name}: {count} examples dropped for all models ({reason})."
+            yield f"{method.name}: {count} {'example' if count == 1 else 'examples'} dropped for all models ({reason})."
     reasons: dict[str, list[str]] = {}
     for name, reason in ranking.provenance.get("left_out", {}).items():
         reasons.setdefault(reason, []).append(name)
@@ -154,29 +196,9 @@ def losses(ranking: Ranking) -> Iterator[str]:
         yield f"{model} FAILED: {reason}"
 
 
-def percent(value: float | None) -> str:
-    """A fraction as a percentage with one decimal.
-
-    Example:
-        >>> percent(0.9125)
-        '91.2'
-    """
-    return "" if value is None else f"{100 * value:.1f}"
-
-
-def points(value: float | None) -> str:
-    """A difference of two fractions, in percentage points, signed.
-
-    Example:
-        >>> points(-0.031)
-        '-3.1'
-    """
-    return "" if value is None else f"{100 * value:+.1f}"
-
-
 def table(*columns: str) -> Table:
     """An empty table without lines: names to the left, numbers to the right."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for i, column in enumerate(columns):
-        shown.add_column(column, justify="left" if i == 0 or column in NAMES else "right")
+        shown.add_column(column, justify="left" if i == 0 or column in NAMES else "right", overflow="fold")
     return shown

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factors.types import Attributions, Example, Span
+from ranker import align
 from ranker.align import encode, trim, words_of
 
 TEXTS = [
@@ -165,3 +166,35 @@ def test_a_family_of_emoji_is_lost_by_no_tokenizer(tokenizers):
         assert (e.word[inside] >= 0).all()
         for (a, b), s, w in zip(e.offsets[inside].tolist(), e.segment[inside], e.word[inside], strict=True):
             assert a == b or Span(int(s), a, b).overlaps(example.words[w])
+
+
+LONG_TEXTS = {
+    "words": "The doctor near the actor danced. " * 45,
+    "blanks": "The" + " " * 1300 + "actor danced. " * 15,
+    "one word": "a" * 1500,
+    "dots": "." * 1500,
+    "marks": "走路 naïve 👍" * 140,
+}
+
+
+@pytest.mark.parametrize("other", ["The actor.", None])
+@pytest.mark.parametrize("name", LONG_TEXTS)
+@pytest.mark.parametrize("kind", ["wordpiece", "bpe", "unigram"])
+def test_a_long_text_is_cut_before_it_is_encoded(kind, name, other, monkeypatch):
+    """What the model sees of it is the same as if the tokenizer had been given all of it."""
+    tokenizer = make_tokenizer(kind)
+    example = Example("a", (LONG_TEXTS[name], other or LONG_TEXTS[name]), 0)
+    [cut] = encode(tokenizer, [example], LIMIT)
+    monkeypatch.setattr(align, "LONG", 10**9)
+    [whole] = encode(tokenizer, [example], LIMIT)
+    assert cut.tokens == whole.tokens
+    for field in ("ids", "type_ids", "segment", "word", "offsets"):
+        assert np.array_equal(getattr(cut, field), getattr(whole, field)), field
+    assert cut.truncated == whole.truncated
+
+
+def test_the_tokenizer_is_given_no_more_than_the_model_can_read():
+    """Of a pair it keeps every piece of one beside every piece of the other: 100,000 characters are too many."""
+    tokenizer = make_tokenizer("wordpiece")
+    for text in ("The doctor near the actor danced. " * 3000, "走" * 100_000):
+        assert len(align._begun(tokenizer, text, LIMIT)) <= LIMIT * align.LONG + align.MARGIN

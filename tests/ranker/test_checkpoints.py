@@ -128,7 +128,11 @@ def test_an_adapter_names_its_base(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "has no config.json; it must hold a saved sequence classifier"), ("{", "is no JSON"), ("[]", "got list")],
+    [
+        (None, "has no config.json; it must hold a saved sequence classifier"),
+        ("{", "cannot be read as a checkpoint's settings: Expecting"),
+        ("[]", "got list"),
+    ],
 )
 def test_a_configuration_that_cannot_be_read(tmp_path, content, message):
     """A missing, broken or odd JSON file is named."""

@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -9,10 +10,11 @@ import pytest
 from factors import BUILTIN, Example, Span, factor
 from factors.check import cases
 from ranker import ood, suites
+from ranker.backends import Settings
 from ranker.cards import Task
 from ranker.cli import main
 from ranker.errors import ModelError, UnknownName, UsageError
-from ranker.explain import NEEDS_LABEL, explain, words_of
+from ranker.explain import NEEDS_LABEL, explain, telling, words_of
 from ranker.measure import ModelOptions, Subject
 from ranker.report.explain import FORMATS, render
 
@@ -93,6 +95,44 @@ def test_without_a_label_what_needs_it_has_no_value():
     rest = set(known.values) - set(unknown.undefined)
     assert {name: unknown.values[name] for name in rest} == {name: known.values[name] for name in rest}
     assert explained(labelled=False).label is None
+
+
+def test_the_words_that_a_factor_reads_are_found():
+    """Those that its value depends on: the marked ones of the premise for CONST, shared ones for INDEX-DIFF."""
+    for name, words in (
+        ("CONST", ["nurse", "slept"]),
+        ("INDEX-DIFF", ["the", "nurse", "slept", "the", "The", "nurse", "slept"]),
+    ):
+        reading = explained(designed=name).readings[0]
+        assert [w.text for w in reading.words if w.read] == words
+    assert not any(w.read for w in explained(designed=None).readings[0].words)
+
+
+def test_a_maximum_reads_every_word_that_could_be_it():
+    """Not only the one that is the greatest here."""
+    reading = explained(designed="MAX-DIFF").readings[0]
+    assert all(w.read for w in reading.words if w.span)
+
+
+def test_the_telling_examples_are_those_that_models_disagree_on():
+    """The most divided first, of equals the first; where the designed factor reads a mark, only those that have it."""
+    yes, no = ROW, replace(ROW, probs=ROW.probs[::-1].copy())
+    plain = Example("plain", EXAMPLE.segments, 0)
+    examples = [replace(EXAMPLE, id="agreed"), plain, replace(EXAMPLE, id="one"), replace(EXAMPLE, id="two")]
+    rows = {"a": [yes, yes, yes, yes], "b": [yes, no, yes, no], "c": [yes, no, no, no], "d": [yes, yes, yes, yes]}
+
+    def chosen(designed):
+        found = telling(
+            rows, examples, [BUILTIN["ACC"], BUILTIN["CONST"]], NLI, Settings(), attribution="ig", designed=designed
+        )
+        return list(found)
+
+    assert [found.example.id for found in chosen(None)] == ["plain", "two", "one"]
+    assert [found.example.id for found in chosen("CONST")] == ["two", "one", "agreed"]
+    first = chosen("CONST")[0]
+    assert [reading.predicted for reading in first.readings] == [1, 0, 0, 1]
+    assert [w.text for w in first.readings[0].words if w.read] == ["nurse", "slept"]
+    assert [w.text for w in first.readings[0].words if w.read and w.segment == 1] == []
 
 
 def test_a_factor_that_raises_keeps_its_message():
@@ -307,7 +347,7 @@ def test_the_page_says_a_words_score_without_colour():
     """Each word's title is its score, and a marked word's class and title say so."""
     spans = [attrs for tag, attrs in Page(render(explained(), "html")).tags if tag == "span" and "title" in attrs]
     assert len(spans) == len(ROW.tokens)
-    assert spans[4] == {**spans[4], "class": "mark", "title": f"{ROW.word_scores[3]:+.2f}, control"}
+    assert spans[4] == {**spans[4], "class": "word mark", "title": f"{ROW.word_scores[3]:+.2f}, control"}
 
 
 def test_words_past_the_models_limit_are_told():
@@ -316,7 +356,7 @@ def test_words_past_the_models_limit_are_told():
     explanation = explained(Canned("short", cut))
     assert "slept(not seen, control)" in render(explanation, "terminal")
     assert "short: words that are past its limit, and were not seen: 13." in render(explanation, "terminal")
-    assert render(explanation, "html").count('"unseen') + render(explanation, "html").count("mark unseen") == 13
+    assert len(re.findall('class="[^"]*unseen', render(explanation, "html"))) == 13
     assert "NaN" not in render(explanation, "json")
 
 

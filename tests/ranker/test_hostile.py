@@ -3,7 +3,7 @@
 import gzip
 import json
 import os
-import pickle
+import pickle  # noqa: TID251  # bombs are made of it
 import shutil
 import tracemalloc
 from pathlib import Path
@@ -14,6 +14,7 @@ from conftest import TASK
 from factors.types import Example
 from ranker import readers, suites
 from ranker.backends import Settings
+from ranker.cards import read_card
 from ranker.checkpoints import content_hash, locate
 from ranker.cli import main
 from ranker.errors import DataError, ModelError, UsageError
@@ -111,6 +112,27 @@ def test_code_beside_a_network_that_is_known_is_not_run(model, canary):
     assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).rows([EXAMPLE], "none", Settings())
 
 
+def test_trust_is_given_to_a_model_by_its_name(model, canary):
+    """The code of a model that was not named is not run, though another's is; a suite.json cannot grant it."""
+    (model / "own.py").write_text(own_code(canary))
+    change(model / "config.json", model_type="own", auto_map={"AutoConfig": "own.Own"})
+    assert "cannot be loaded" in refusal(model, trust_remote_code=frozenset({"other"}))
+    folder = write_suite(model.parent / "suite", ("a", model), ("b", model))
+    content = json.loads((Path(folder) / "suite.json").read_text())
+    content["models"] = [{**entry, "trust_remote_code": True} for entry in content["models"]]
+    (Path(folder) / "suite.json").write_text(json.dumps({**content, "trust_remote_code": ["a", "b"]}))
+    options = ModelOptions()
+    assert not any(Subject(found, TASK, options).trusted for found in suites.load([folder]).models)
+
+
+def test_trust_in_a_model_that_is_not_there(capsys):
+    """A name that no model bears is an error before any model is loaded; the near one is offered."""
+    with pytest.raises(SystemExit) as stop:
+        main(["--ood", "hans-sub", "--trust-remote-code", "untuched", "-q"])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == "rank-models: there is no model 'untuched'; did you mean untouched?\n"
+
+
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json", "notes.txt"])
 @pytest.mark.parametrize("relative", [True, False])
 def test_a_link_out_of_a_checkpoint_is_refused(model, tmp_path, name, relative):
@@ -188,6 +210,18 @@ def test_a_name_that_a_terminal_obeys_is_refused(tmp_path, name):
             suites.load([folder])
         assert f"(got {name!r})" in str(caught.value)
         assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("name", ["../rows.tsv", "a/../../rows.tsv", "/tmp/rows.tsv"])
+@pytest.mark.parametrize("key", ["files", "folders"])
+def test_a_card_names_no_file_outside_of_the_data_directory(tmp_path, key, name):
+    """Its files are read from there, and `fetch` writes one of them there."""
+    (tmp_path / "card.toml").write_text(
+        f'description = "x"\nsource = "x"\nlicence = "x"\n{key} = ["{name}"]\n'
+        '[task]\nname = "nli"\nlabels = ["a", "b"]\n'
+    )
+    with pytest.raises(DataError, match=r"card\.toml: `files` and `folders` lie below the data directory"):
+        read_card(tmp_path / "card.toml")
 
 
 NAMES = ("../x", "<script>alert(1)</script>", "[red]x[/red]", "$(touch canary)|%s{0}")

@@ -19,7 +19,7 @@ EXAMPLES = [
     Example("a", ("The doctor saw the actor.", "An old judge danced."), 1),
     Example("b", ("The actor waited.", ""), 0),
 ]
-SAME_NUMBERS = [{"device": "meta"}, {"token_budget": 7}, {"trust_remote_code": True}]
+SAME_NUMBERS = [{"device": "meta"}, {"token_budget": 7}, {"trust_remote_code": frozenset({"tiny"})}]
 OTHER_NUMBERS = [{"dtype": "bfloat16"}, {"label_map": {"neutral": "entailment"}}]
 
 

@@ -2,6 +2,7 @@ import csv
 import dataclasses
 import io
 import itertools
+import json
 import os
 import re
 import shutil
@@ -11,11 +12,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_evaluation import suite
 
-from factors import BUILTIN
+from factors import BUILTIN, Example, Span
+from factors.types import split_words
 from ranker import report
+from ranker.decision import decide
+from ranker.evaluation import evaluate
+from ranker.explain import Explanation, Reading, Word
 from ranker.ranking import Decision, MethodResult, ModelResult, PairResult, Ranking
-from ranker.report import content, html, latex, markdown
+from ranker.report import answer as words
+from ranker.report import content, latex, markdown
+from ranker.report import explain as explained
 from ranker.score import ScoreTable
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -34,6 +42,10 @@ HOSTILE = (
     r"\input{x}%$&#_~^{}[*]--",
     "[red]two\nlines[/red]",
     "{{ 7 * 7 }}",
+    "@SUM(1)",
+    "+1|cmd",
+    "-1+1",
+    "\t=1",
 )
 
 
@@ -43,7 +55,35 @@ def method(name, kind, accuracy, vs_acc=None, **fields):
     return MethodResult(name, kind, accuracy, accuracy - 0.05, accuracy + 0.05, None, None, vs_acc, low, high, **fields)
 
 
-def toy(models=MODELS, note="A note of the toy."):
+def read(name, scores, text="The poet slept."):
+    """What a model of that name made of a sentence, written down by hand; its second word is marked, and read."""
+    words = [
+        Word("[CLS]", 0, None, 0.1),
+        *(
+            Word(text[start:end], 0, Span(0, start, end), score, ("feature",) * (i == 1), i == 1)
+            for i, ((start, end), score) in enumerate(zip(split_words(text), scores, strict=False))
+        ),
+    ]
+    return Reading(name, (0.25, 0.75), tuple(words), {"ACC": 1.0, "INDEX-DIFF": scores[1]}, {}, True)
+
+
+def telling(models=MODELS, text="The poet slept."):
+    """An example as the models of the toy read it."""
+    return Explanation(
+        example=Example("e0", (text,), 1, {"feature": (Span(0, *split_words(text)[1]),)}),
+        labels=("no", "yes"),
+        label=1,
+        toward=1,
+        attribution="ig",
+        factors=(BUILTIN["ACC"], BUILTIN["INDEX-DIFF"]),
+        readings=tuple(read(name, (0.5 - i, 1.0 - i, -0.25, 0.0), text) for i, name in enumerate(models)),
+        left_out={},
+        failures={},
+        designed="INDEX-DIFF",
+    )
+
+
+def toy(models=MODELS, note="A note of the toy.", text="The poet slept."):
     """An evaluation of three models by four methods, written down by hand."""
     found = {"ACC": 0.75, "CONF-GT": 0.775, "INDEX-DIFF": 0.875, "RANDOM": 0.5}
     return Ranking(
@@ -80,9 +120,14 @@ def toy(models=MODELS, note="A note of the toy."):
         failures={"gone": "no weights"},
         provenance={
             "left_out": {"SUFF-H": "no marks"},
-            "quality": {models[0]: {"over_tolerance": 2, "truncated": 0}},
+            "quality": {
+                name: {"error_median": 0.001, "error_high": 0.02, "over_tolerance": over, "truncated": 0}
+                for name, over in zip(models, (2, 0, 0), strict=True)
+            },
+            "settings": {"tolerance": 0.01},
             "versions": {"rank-models": "0.0.0"},
         },
+        examples=(telling(models, text),),
     )  # fmt: skip
 
 
@@ -176,6 +221,119 @@ def test_formats_show_the_same_numbers(mode):
             assert list(row) in Reader(report.render(ranking, "html")).rows
 
 
+def methods_in(text, name):
+    """Method -> (few-shot accuracy, low, high), fractions, as a reader finds them in a report of this format."""
+    if name == "json":
+        rows = json.loads(text)["methods"]
+        return {row["name"]: (row["few_shot_accuracy"], row["ci_low"], row["ci_high"]) for row in rows}
+    if name == "csv":
+        rows = csv.DictReader(io.StringIO(text))
+        return {
+            row["name"]: tuple(float(row[key]) for key in ("few_shot_accuracy", "ci_low", "ci_high")) for row in rows
+        }
+    if name == "html":
+        lines = [" ".join(row) for row in Reader(text).rows]
+    else:
+        lines = [re.sub(r"[|&$\\{}]", " ", line) for line in text.splitlines()]
+    row = re.compile(r"^\s*(\S+)(?: +\*)? +(?:baseline|factor|combined) +([\d.]+) +([\d.]+) +to +([\d.]+)")
+    found = [match for match in map(row.match, lines) if match]
+    return {match[1]: tuple(float(number) / 100 for number in match.groups()[1:]) for match in found}
+
+
+def models_in(text, name):
+    """Model -> P(best), a fraction, as a reader finds it in a report of this format."""
+    if name == "json":
+        found = json.loads(text)["decision"]
+        return dict(zip(found["models"], found["p_best"], strict=True))
+    if name == "csv":
+        return {row["name"]: float(row["p_best"]) for row in csv.DictReader(io.StringIO(text))}
+    if name == "html":
+        lines = [" ".join(row) for row in Reader(text).rows]
+    else:
+        lines = [re.sub(r"[|&$\\{}]", " ", line) for line in text.splitlines()]
+    row = re.compile(r"^\s*\d+ +(\S+) +[a-z]+ +\S+ +[\d.]+ +[\d.]+ to [\d.]+ +([\d.]+)\s*$")
+    return {match[1]: float(match[2]) / 100 for match in map(row.match, lines) if match}
+
+
+@pytest.mark.parametrize("name", [name for name in report.FORMATS if name != "pairs"])
+def test_numbers_read_from_every_format_are_the_rankings(name):
+    """A reader of any format finds the accuracies, intervals and probabilities that the one `Ranking` holds."""
+    made = evaluate(suite(), designed="INDEX-DIFF", suite="five", ood="hans-sub")
+    read = methods_in(report.render(made, name), name)
+    assert set(read) == {method.name for method in made.methods}
+    exact = 0 if name in ("json", "csv") else 0.000501
+    for found in made.methods:
+        assert read[found.name] == pytest.approx((found.few_shot_accuracy, found.ci_low, found.ci_high), abs=exact)
+    decided = decide(dataclasses.replace(suite(examples=10), ood_accuracy=None), suite="five", ood="mine")
+    wanted = dict(zip(decided.decision.models, decided.decision.p_best, strict=True))
+    assert models_in(report.render(decided, name), name) == pytest.approx(wanted, abs=exact)
+
+
+# ---- the terminal
+
+
+LONG = tuple(f"organisation/{'a-model-with-a-long-name-' * 3}{number}" for number in range(10))
+
+
+def many(decision=False):
+    """Ten models with long names."""
+    table = dataclasses.replace(suite(models=10, examples=20), models=LONG)
+    if decision:
+        return decide(dataclasses.replace(table, ood_accuracy=None), suite="ten", ood="a-file-of-rows")
+    return evaluate(table, families=["a-long-family-name"] * 10, designed="INDEX-DIFF", suite="ten", ood="hans-sub")
+
+
+@pytest.mark.parametrize("decision", [False, True])
+def test_eighty_columns_are_enough(decision):
+    """With ten models of long names no line is wider, no name is cut, and no number is broken."""
+    ranking = many(decision)
+    text = report.render(ranking, "table")
+    assert max(map(len, text.splitlines())) <= 80
+    squeezed = re.sub(r"\s", "", text)
+    for shown in content.tables(ranking):
+        for row in shown.rows:
+            for cell, numeric in zip(row, shown.numeric, strict=True):
+                assert not numeric or not cell or re.search(rf"(^| ){re.escape(cell)}( |$)", text, re.M)
+    assert all(number in squeezed for number in map(str, range(1, 11)))
+
+
+def test_the_terminal_has_the_answer_the_ties_and_the_next_step():
+    """The answer comes first; tied models share a letter; a line says what to do next."""
+    lines = report.render(toy_decision(), "table").splitlines()
+    assert lines[2] == "First choice: bert_large"
+    assert any(line.startswith("Next: take bert_large, or label about 40 more rows") for line in lines)
+    assert [line.split()[2] for line in lines if re.match(r"[123]  ", line)] == ["a", "a", "b"]
+    lines = report.render(toy(), "table").splitlines()
+    assert lines[2] == "Best method: INDEX-DIFF"
+    assert any(line.startswith("Next: ") for line in lines)
+
+
+@pytest.mark.parametrize("name", ["table", "pairs"])
+@pytest.mark.parametrize("environment", [{"FORCE_COLOR": "1"}, {"NO_COLOR": "1"}, {"COLUMNS": "30", "TERM": "dumb"}])
+def test_plain_text_whatever_the_environment(name, environment, monkeypatch):
+    """No colour, no escape, and the same bytes: a report can be piped and compared."""
+    plain = report.render(toy(), name)
+    for key, value in environment.items():
+        monkeypatch.setenv(key, value)
+    assert report.render(toy(), name) == plain
+    assert "\x1b" not in plain
+
+
+@pytest.mark.parametrize("name", ["table", "pairs"])
+def test_a_name_does_not_command_the_terminal(name):
+    """Escapes, bells and turned writing directions of a name are shown as replaced, not obeyed."""
+    text = report.render(toy(("\x1b[31mred\x07", "\u202egnp.exe", "c"), note="\x9b2J"), name)
+    assert "\ufffd[31mred" in text
+    assert not set(text) & set("\x1b\x07\u202e\x9b")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_in_json(name):
+    """A name comes back as it was."""
+    whole = json.loads(report.render(toy((name, "b", "c"), note=name), "json"))
+    assert (whole["models"][0]["name"], whole["notes"][0]) == (name, name)
+
+
 def test_csv_holds_raw_fractions():
     """CSV has every method, with the ranking's own fractions, and says which run they are from."""
     rows = list(csv.DictReader(io.StringIO(report.render(toy(), "csv"))))
@@ -204,7 +362,7 @@ def test_csv_of_a_decision():
 def test_hostile_names_in_csv(name):
     """A name comes back as it was, but that what a spreadsheet would run has an apostrophe in front."""
     rows = list(csv.DictReader(io.StringIO(report.render(toy_decision((name, "b", "c")), "csv"))))
-    assert rows[0]["name"] == (f"'{name}" if name.startswith("=") else name)
+    assert rows[0]["name"] == (f"'{name}" if name.startswith(("=", "+", "-", "@", "\t")) else name)
     assert len(rows) == 3
 
 
@@ -274,6 +432,7 @@ def test_the_page_needs_nothing_else(mode):
     assert "://" not in page
     found = Reader(page)
     assert not {"src", "href", "srcset", "action"} & {key for _, attributes in found.tags for key in attributes}
+    assert all(a["xlink:href"].startswith("#") for _, a in found.tags if "xlink:href" in a)
     (policy,) = [a["content"] for tag, a in found.tags if tag == "meta" and "http-equiv" in a]
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
 
@@ -293,13 +452,14 @@ def test_the_page_of_eight_models_is_small():
 
 def test_the_answer_of_an_evaluation():
     """The best method, how far from ACC, and the truly best model; equal ones are named."""
-    lead, answer = html.evaluated(toy())
+    lead, answer = words.evaluated(toy())
     assert lead == "Best method: INDEX-DIFF"
     assert "87.5 % of the time (95 % interval 82.5 to 92.5)" in answer[0]
     assert "that is +12.5 points (95 % interval +7.5 to +17.5)" in answer[1]
-    assert answer[-1] == "Truly best: bert_large (90.0 % right on hans-sub)."
+    assert answer[-2] == "Truly best: bert_large (90.0 % right on hans-sub)."
+    assert answer[-1].startswith("Next: `rank-models explain`")
     equal = dataclasses.replace(toy(), methods=(method("ACC", "baseline", 0.75), method("NLL", "baseline", 0.75, 0.0)))
-    assert html.evaluated(equal)[1][1:3] == [
+    assert words.evaluated(equal)[1][1:3] == [
         "Equally good: NLL.",
         "No method does better than accuracy on the same examples, ACC.",
     ]
@@ -309,45 +469,75 @@ def test_a_lead_that_may_be_none_is_said_to_be_one():
     """Where the interval of the difference to ACC includes 0, the answer says so."""
     unsure = dataclasses.replace(toy(), methods=toy().methods[:2])
     assert (
-        "+2.5 points (95 % interval -2.5 to +7.5; this includes 0: ACC may do as well)" in html.evaluated(unsure)[1][1]
+        "+2.5 points (95 % interval -2.5 to +7.5; this includes 0: ACC may do as well)" in words.evaluated(unsure)[1][1]
     )
 
 
 def test_the_answer_of_a_decision():
     """Which model, how sure, who cannot be told apart, and how many more labels would tell."""
-    lead, answer = html.decided(toy_decision(), toy_decision().decision)
+    lead, answer = words.decided(toy_decision(), toy_decision().decision)
     assert lead == "First choice: bert_large"
     assert "right on 90.0 % of the 10 rows" in answer[0]
     assert "with a probability of 70.0 %" in answer[0]
     assert answer[1:] == [
         "Cannot be told apart: bert_large, bert_base.",
-        "About 40 more labels would tell bert_large from bert_base, if they disagree as here.",
+        "Next: take bert_large, or label about 40 more rows, which would tell it from bert_base if the two go on to "
+        "disagree as here.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [(0, "take bert_large."), (None, "label more rows; how many would tell it from bert_base is not known.")],
+)
+def test_the_next_step_of_a_decision(more, says):
+    """Where the first two are told apart, to take the first; where no number of labels is known, to label more."""
+    found = dataclasses.replace(toy_decision().decision, more_labels=((0, more, 0), (more, 0, 0), (0, 0, 0)))
+    assert words.next_step(found).endswith(says)
 
 
 def test_a_decision_that_accuracy_does_not_share():
     """Where another model is likelier to be the most accurate than the one put first, the answer names it."""
     found = dataclasses.replace(toy_decision().decision, p_best=(0.3, 0.6, 0.1), groups=tuple((m,) for m in MODELS))
-    answer = html.decided(toy_decision(), found)[1]
+    answer = words.decided(toy_decision(), found)[1]
     assert answer[1] == "By accuracy alone bert_base is likelier to be, 60.0 %."
     assert answer[2] == "Every two models are told apart, with a probability of 90% or more."
 
 
-def test_the_learning_curve_is_drawn_to_scale():
-    """The least K stands at the left, the greatest at the right, 100 % on top, and K on a logarithmic axis."""
-    drawn = html.curve(toy().methods)
-    (line,) = [line for line in drawn.lines if line.name == "INDEX-DIFF"]
-    (x0, y0), (x1, y1), (x2, y2) = ([float(v) for v in point.split(",")] for point in line.points.split())
-    assert (x0, x2) == (html.LEFT, html.WIDTH - html.RIGHT)
-    assert (x1 - x0) / (x2 - x0) == pytest.approx(np.log(5) / np.log(25), abs=0.001)
-    assert y2 == html.TOP
-    assert y0 - y1 == pytest.approx(y1 - y2, abs=0.11)
-    assert [text for _, text in drawn.y_ticks] == ["100", "90", "80", "70", "60", "50"]
-    assert html.curve((method("ACC", "baseline", 0.5, curve={2: 0.5}),)) is None
+def test_the_page_shows_how_good_the_attributions_are():
+    """A row a model with the error's median and 95th percentile; every reason for leaving something out is there."""
+    rows = Reader(report.render(toy(), "html")).rows
+    assert ["bert_large", "0.001", "0.02", "2", "0"] in rows
+    assert ["INDEX-DIFF", "1", "no word"] in rows
+    assert ["SUFF-H", "all", "no marks"] in rows
 
 
-def test_names_of_lines_do_not_lie_on_each_other():
-    """Methods that end at the same height have their names one below the other."""
-    alike = [method(name, "factor", 0.7, curve={1: 0.6, 9: 0.7}) for name in ("ACC", "RANDOM")]
-    first, second = sorted(line.y for line in html.curve(tuple(alike)).lines)
-    assert second - first >= html.LABEL
+def test_the_page_shows_examples_as_every_model_reads_them():
+    """The words of each model, coloured by their scores; what the designed factor reads is outlined; scores as text."""
+    page = Reader(report.render(toy(), "html"))
+    words = [attributes for tag, attributes in page.tags if tag == "span" and "title" in attributes]
+    assert len(words) == 3 * len(["[CLS]", "The", "poet", "slept", "."])
+    assert [word["title"] for word in words if "read" in word["class"]] == [f"{s:+.2f}, feature" for s in (1, 0, -1)]
+    assert words[1]["style"] == "background: rgb(var(--for) / 32%)"
+    assert words[11]["style"] == "background: rgb(var(--against) / 65%)"
+    assert ["poet", "+1.00", "+0.00", "-1.00"] in page.rows
+    assert "Outlined: the words that INDEX-DIFF reads." in page.text
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_examples_in_html(text):
+    """An example's text is shown, and not obeyed: no tag that another text would not give."""
+    sentence = f"word {text} word word"
+    found = Reader(report.render(toy(text=sentence), "html"))
+    assert {tag for tag, _ in found.tags} == {tag for tag, _ in Reader(report.render(toy(), "html")).tags}
+    assert [tag for tag, _ in found.tags].count("script") == 1
+
+
+def test_an_explanation_and_a_report_show_words_alike():
+    """The page of an explanation has the very words, colours and outlines that a report has."""
+    (alone,) = toy().examples
+    spans = [
+        [attributes for tag, attributes in Reader(page).tags if tag == "span" and "title" in attributes]
+        for page in (explained.render(alone, "html"), report.render(toy(), "html"))
+    ]
+    assert spans[0] == spans[1]

@@ -143,3 +143,65 @@ def test_a_phone_is_wide_enough(make, page, tmp_path):
     width = page.ask("document.documentElement.scrollWidth")
     page.call("Emulation.clearDeviceMetricsOverride")
     assert width <= 390
+
+
+def test_figures_and_examples_can_be_read_by_a_screen_reader(page, tmp_path):
+    """Every drawing is an image with a name and a description; every table that scrolls can be reached by keyboard."""
+    load(page, tmp_path, toy())
+    tree = page.call("Accessibility.getFullAXTree")["nodes"]
+    images = [node for node in tree if node["role"]["value"] in ("image", "img") and not node["ignored"]]
+    names = [node["name"]["value"] for node in images]
+    for title in ("Learning curve", "Accuracies of the pairs", "Each pair of models: a method against ACC"):
+        assert any(name.startswith(title) and len(name) > len(title) for name in names), names
+    assert page.ask("[...document.querySelectorAll('.scroll')].every(one => one.tabIndex === 0 && one.ariaLabel)")
+
+
+def test_figures_take_the_inks_of_the_page(page, tmp_path):
+    """In the dark, the axes are as light as the text, and the text of a figure is text."""
+    page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    load(page, tmp_path, toy())
+    ink = page.ask("getComputedStyle(document.body).color")
+    assert ink == "rgb(232, 234, 238)"
+    assert page.ask("[...document.querySelectorAll('svg text')].every(text => getComputedStyle(text).fill === "
+                    f"'{ink}' || text.textContent === 'P(best)')")  # fmt: skip
+    page.call("Emulation.setEmulatedMedia", features=[])
+    assert "INDEX-DIFF" in page.ask("document.querySelector('svg').textContent")
+
+
+def test_cells_of_the_heatmap_carry_their_numbers(page, tmp_path):
+    """A colour never stands alone: every coloured cell has its number as text, and every coloured word its score."""
+    load(page, tmp_path, toy())
+    cells = page.ask(
+        "[...document.querySelectorAll('td')].filter(cell => /(^| )h[0-9]/.test(cell.className))"
+        ".map(cell => cell.textContent)"
+    )
+    assert len(cells) == 12
+    assert all(float(cell) >= 0 for cell in cells)
+    assert page.ask("[...document.querySelectorAll('.word[title]')].every(word => word.title.length > 0)")
+
+
+def test_text_on_the_strongest_colours_can_be_read(page, tmp_path):
+    """In light and in dark, words on the full colour of either side have a contrast of 4.5 or more."""
+    for scheme in ("light", "dark"):
+        page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        load(page, tmp_path, toy())
+        style = "getComputedStyle(document.documentElement).getPropertyValue('--{}').trim()"
+        paper, ink = ([int(v) for v in page.ask(f"getComputedStyle(document.body).{key}")[4:-1].split(",")]
+                      for key in ("backgroundColor", "color"))  # fmt: skip
+        for side in ("for", "against"):
+            colour = [int(part) for part in page.ask(style.format(side)).split()]
+            mixed = [0.65 * a + 0.35 * b for a, b in zip(colour, paper, strict=True)]
+            assert contrast(ink, mixed) >= 4.5, (scheme, side)
+    page.call("Emulation.setEmulatedMedia", features=[])
+
+
+def contrast(one, other):
+    """The contrast of two colours as the Web Content Accessibility Guidelines 2.1 define it."""
+
+    def luminance(colour):
+        parts = [part / 255 for part in colour]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)

@@ -87,6 +87,18 @@ def test_equal_texts_are_computed_once(tmp_path):
     assert rows[0] is rows[1]
 
 
+def test_a_block_is_on_the_disk_before_it_counts(tmp_path, monkeypatch):
+    """Its content is brought to the disk before it is renamed, and the folder with its name after that."""
+    done, fsync, replace = [], os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda number: (done.append(os.fstat(number).st_ino), fsync(number)))
+    monkeypatch.setattr(os, "replace", lambda *names: (done.append("renamed"), replace(*names)))
+    Store(tmp_path).rows(KEY, EXAMPLES, Counter())
+    [shard] = tmp_path.rglob("*.parquet")
+    at = len(done) - 1 - done[::-1].index("renamed")
+    assert done[at - 1 :] == [shard.stat().st_ino, "renamed", shard.parent.stat().st_ino]
+    assert tmp_path.stat().st_ino in done
+
+
 def test_another_key_is_computed_anew(tmp_path):
     """A changed setting never meets the rows of another one."""
     Store(tmp_path).rows(KEY, EXAMPLES, Counter())

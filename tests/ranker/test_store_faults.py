@@ -1,6 +1,6 @@
 """What a store goes through: processes that are killed, bits that flip, two at once, disks that are full or read-only.
 
-The quick run has each in a small form, `-m slow` in full. Run as a program, this file is the process that is killed.
+The quick run has each in a small form, `make soak` in full. Run as a program, this file is the process that is killed.
 """
 
 import subprocess
@@ -83,7 +83,7 @@ def resume(root):
     return set(asked)
 
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(67, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(67, marks=pytest.mark.soak)])
 def test_killed_processes_lose_no_more_than_a_block(tmp_path, rounds):
     """SIGKILL at random moments of three that fill one store: the rest is computed, and the result is whole.
 
@@ -112,7 +112,7 @@ def test_killed_processes_lose_no_more_than_a_block(tmp_path, rounds):
         assert resume(root) == set()
 
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(50, marks=pytest.mark.soak)])
 def test_two_processes_race(tmp_path, rounds):
     """Both finish, from the same row on or from different ones; nothing is lost, damaged or left over."""
     with workers(2) as racers:
@@ -137,7 +137,7 @@ def shard(tmp_path):
     return file
 
 
-@pytest.mark.parametrize("sample", [200, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sample", [200, pytest.param(None, marks=pytest.mark.soak)])
 def test_every_flipped_bit_and_every_cut_is_noticed(shard, sample):
     """One bit anywhere, or an end missing from anywhere on: all of them."""
     root, content = shard.parents[1], shard.read_bytes()

@@ -67,10 +67,10 @@ def test_a_wrong_list_of_models_is_one_line(references, message):
         ("{", "cannot be read as a suite"),
         ("[]", "is no suite"),
         ('{"schema_version": 2, "name": "x", "models": []}', "this version reads suites of schema 1 (got 2)"),
-        ('{"schema_version": 1, "name": "x", "models": [{}]}', "is no suite: KeyError 'path'"),
+        ('{"schema_version": 1, "name": "x", "models": [{}]}', "is no suite: `[models]` needs the key `name`"),
         (
             '{"schema_version": 1, "name": "x", "models": [{"name": "m", "path": "m", "label_map": ["entailment"]}]}',
-            "is no suite: ValueError the label_map of 'm' must be an object of labels",
+            "is no suite: `[models]`: `label_map` must be a table: `[label_map]` (got ['entailment'])",
         ),
     ],
 )

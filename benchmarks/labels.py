@@ -1,0 +1,221 @@
+"""How well few labels and a pool order models, by estimator, by choice of the rows and by number of labels.
+
+    python -m benchmarks.labels --case hans-sub-mini hans-sub-mini hans-sub - --case own SUITE.json rows.jsonl -
+
+A case is a name, a suite, an OOD set (or a file of labelled rows), and its data directory ("-" for the embedded
+sample). For each replicate a pool of rows is drawn from the population; a rule picks K of them, whose labels are shown;
+an estimator scores the models; and the score is the share of pairs that are put in their true order, a tie counting
+one half. Truth is accuracy on all rows of the set. Printed are means over replicates, in per cent, as Markdown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import click
+import numpy as np
+
+from ranker import choice, engine, ood, suites, surrogate
+from ranker.cards import Task
+from ranker.engine import Floats, Ints
+from ranker.labelling import predictions
+from ranker.pool import Pool
+from ranker.store import Store
+from ranker.unlabelled import BASELINES, dawid_skene
+
+Estimator: TypeAlias = Callable[[Pool, Ints, Ints], Floats]
+"""(pool, its labels, the rows whose labels are shown) -> (M,) scores, higher is better."""
+
+SIZES = (3, 5, 10, 20, 50)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One suite on one set: probs (M, N, C), labels (N,), accuracy (M,); the best model first."""
+
+    name: str
+    probs: Floats
+    labels: Ints
+    accuracy: Floats
+
+
+def accuracy(pool: Pool, labels: Ints, rows: Ints) -> Floats:
+    """ACC: the share of the labelled rows that a model is right on."""
+    return np.asarray((pool.predicted[:, rows] == labels[rows]).mean(axis=1))
+
+
+def vote_of_models(pool: Pool, labels: Ints, rows: Ints) -> Floats:
+    """SURROGATE, as the product has it."""
+    return surrogate.estimates(pool, labels, rows[None])[:, 0]
+
+
+def hard_votes(pool: Pool, labels: Ints, rows: Ints) -> Floats:
+    """SURROGATE from predicted labels alone."""
+    return vote_of_models(Pool(np.eye(pool.probs.shape[2])[pool.predicted]), labels, rows)
+
+
+def kernel(pool: Pool, labels: Ints, rows: Ints, width: float = 0.3, votes: bool = False) -> Floats:
+    """A kernel-weighted mean of the labels of rows on which the models say alike, towards even odds (or the votes)."""
+    models, size, classes = pool.probs.shape
+    points = pool.probs.transpose(1, 0, 2).reshape(size, -1)
+    distance = ((points[:, None] - points[rows]) ** 2).mean(axis=2)
+    sample = np.linspace(0, size - 1, min(size, 100)).astype(int)
+    every = ((points[sample, None] - points[sample]) ** 2).mean(axis=2)
+    near = np.exp(-distance / (width * every.mean() or 1.0))
+    said = np.eye(classes)[pool.predicted]
+    prior = said.mean(axis=0) if votes else np.full((size, classes), 1 / classes)
+    label = (prior + near @ np.eye(classes)[labels[rows]]) / (1 + near.sum(axis=1, keepdims=True))
+    return np.asarray((said * label).sum(axis=2).mean(axis=1))
+
+
+def kernel_and_votes(pool: Pool, labels: Ints, rows: Ints) -> Floats:
+    """The same, with the suite's votes as the prior."""
+    return kernel(pool, labels, rows, votes=True)
+
+
+def difference(pool: Pool, labels: Ints, rows: Ints) -> Floats:
+    """Prediction-powered: mean confidence on the pool, corrected by what it is off by on the labelled rows."""
+    sure = pool.probs.max(axis=2)
+    return np.asarray(sure.mean(axis=1) + accuracy(pool, labels, rows) - sure[:, rows].mean(axis=1))
+
+
+def logistic(pool: Pool, labels: Ints, rows: Ints, ridge: float = 0.1, steps: int = 15) -> Floats:
+    """Ridge-logistic regression of a binary label on the models' probabilities, with an intercept."""
+    x = np.column_stack([pool.probs[:, :, 1].T - 0.5, np.full(pool.probs.shape[1], 0.3)])
+    weights = np.zeros(x.shape[1])
+    seen, told = x[rows], labels[rows]
+    for _ in range(steps):
+        p = 1 / (1 + np.exp(-seen @ weights))
+        curve = (seen.T * (p * (1 - p))) @ seen + ridge * np.eye(len(weights))
+        weights -= np.linalg.solve(curve, seen.T @ (p - told) + ridge * weights)
+    positive = 1 / (1 + np.exp(-x @ weights))
+    return np.asarray(np.where(pool.predicted == 1, positive, 1 - positive).mean(axis=1))
+
+
+def dawid_skene_told(pool: Pool, labels: Ints, rows: Ints) -> Floats:
+    """Dawid and Skene, and the sign that the labels ask for: where ACC and it disagree, it is turned round."""
+    found, right = dawid_skene(pool), accuracy(pool, labels, rows)
+    agreed = ((found - found.mean()) * (right - right.mean())).sum()
+    return found if agreed >= 0 else -found
+
+
+ESTIMATORS: Mapping[str, Estimator] = {
+    "ACC": accuracy,
+    "SURROGATE": vote_of_models,
+    "hard votes": hard_votes,
+    "logistic": logistic,
+    "kernel": kernel,
+    "kernel + votes": kernel_and_votes,
+    "difference": difference,
+    "Dawid-Skene": dawid_skene_told,
+}
+
+
+def read(name: str, reference: str, rows: str, data_dir: str, store: Store | None) -> Case:
+    """A suite's predictions on a population, and the truth."""
+    where = None if data_dir == "-" else Path(data_dir)
+    data = ood.labelled(Path(rows), "nli") if Path(rows).is_file() else ood.load(rows, where)
+    suite = suites.load([reference])
+    population = ood.sample(data, data.population)
+    probs = predictions(suite, data.task, population, store=store).probs
+    labels = np.array([example.label for example in population])
+    stated = [model.ood_accuracy.get(data.fingerprint) for model in suite.models]
+    if None in stated:
+        whole = probs if len(population) == len(data.examples) else _probs(suite, data.task, data.examples, store)
+        truth = (whole.argmax(axis=2) == [example.label for example in data.examples]).mean(axis=1)
+    else:
+        truth = np.array(stated, dtype=np.float64)
+    order = np.argsort(-truth, kind="stable")
+    return Case(name, probs[order], labels, truth[order])
+
+
+def _probs(suite: suites.Suite, task: Task, examples: Sequence, store: Store | None) -> Floats:  # type: ignore[type-arg]
+    return predictions(suite, task, examples, store=store).probs
+
+
+def success(scores: Floats, truth: Floats) -> float:
+    """The share of pairs in their true order; pairs of equal truth do not count."""
+    first, second = engine.pairs(len(truth)).T
+    points = engine.outcomes(scores[:, None, None])[:, 0, 0] / 2
+    return float(points[truth[first] > truth[second] + 1e-12].mean())
+
+
+def replicate(case: Case, rng: np.random.Generator, size: int, models: int | None) -> dict[tuple[str, str, int], float]:
+    """(rule, estimator, K) -> success, on one pool; label-free baselines under the rule "none" and K = 0."""
+    count = len(case.accuracy)
+    kept = np.arange(count) if models is None else np.sort(rng.choice(count, models, replace=False))
+    truth = case.accuracy[kept]
+    if truth[0] - truth[-1] <= 1e-12:
+        return {}
+    rows = rng.choice(len(case.labels), min(size, len(case.labels)), replace=False)
+    pool, labels = Pool(case.probs[kept][:, rows]), case.labels[rows]
+    found = {}
+    for rule in choice.RULES:
+        picked = choice.choose(pool, max(SIZES), rule=rule, seed=int(rng.integers(2**31)))
+        for k in SIZES:
+            for name, estimator in ESTIMATORS.items():
+                if name in ("ACC", "SURROGATE") or rule == "random":
+                    found[rule, name, k] = success(estimator(pool, labels, picked[:k]), truth)
+    for one in BASELINES:
+        if not one.needs_home:
+            found["none", one.name, 0] = success(one.score(pool), truth)
+    return found
+
+
+def measure(case: Case, replicates: int, size: int, models: int | None) -> dict[tuple[str, str, int], float]:
+    """The mean over replicates."""
+    rng = np.random.default_rng(0)
+    every = [found for _ in range(replicates) if (found := replicate(case, rng, size, models))]
+    return {key: float(np.mean([found[key] for found in every])) for key in every[0]}
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+@click.command()
+@click.option("--case", "cases", type=(str, str, str, str), multiple=True, required=True)
+@click.option("--replicates", default=200, show_default=True)
+@click.option("--pool", "size", default=300, show_default=True, help="Rows of a pool.")
+@click.option("--models", type=int, help="Random suites of so many models.  [default: all]")
+@click.option("--store", type=click.Path(path_type=Path))
+def main(
+    cases: Sequence[tuple[str, str, str, str]], replicates: int, size: int, models: int | None, store: Path | None
+) -> None:
+    """Print the tables."""
+    kept = None if store is None else Store(store)
+    measured = {}
+    for given in cases:
+        case = read(*given, store=kept)
+        click.echo(f"{case.name}: {np.round(100 * case.accuracy, 1).tolist()}", err=True)
+        measured[case.name] = measure(case, replicates, size, models)
+    names = list(measured)
+    mean = {key: float(np.mean([found[key] for found in measured.values()])) for key in measured[names[0]]}
+    measured = {**measured, "mean": mean} if len(names) > 1 else measured
+    percent = "{:.1f}".format
+    for title, rules, estimators in (
+        ("rows at random", ("random",), tuple(ESTIMATORS)),
+        ("chosen rows", tuple(choice.RULES), ("ACC", "SURROGATE")),
+    ):
+        click.echo(f"\n{title}\n")
+        head = ["estimator", "rule", "K", *measured]
+        rows = [
+            [name, rule, str(k), *(percent(100 * found[rule, name, k]) for found in measured.values())]
+            for name in estimators
+            for rule in rules
+            for k in SIZES
+        ]
+        click.echo(table(head, rows))
+    click.echo("\nno labels\n")
+    names = [one.name for one in BASELINES if not one.needs_home]
+    rows = [[name, *(percent(100 * found["none", name, 0]) for found in measured.values())] for name in names]
+    click.echo(table(["method", *measured], rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Which rows of a pool to label: those that will say most about how the models differ.
+
+- ``variance-reduction``: one after the other, the row whose label is expected to narrow the differences between the
+  models' accuracies most, under the model of `ranker.surrogate`. What is labelled already counts. The default.
+- ``facility``: rows that stand for many others on which the models disagree (facility location).
+- ``disagreement``: the rows on which the models' probabilities vary most.
+- ``random``: the reference, and the only rule after which accuracy on the labelled rows estimates accuracy.
+
+Every rule looks at predictions only, never at a text or a label. Sources: Cohn, Ghahramani, Jordan 1996, "Active
+learning with statistical models" (variance reduction); Wei, Iyer, Bilmes 2015 (facility location); Seung, Opper,
+Sompolinsky 1992, "Query by committee" (disagreement). Axis letters as in `ranker.pool`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ranker import surrogate
+from ranker.engine import Floats, Ints
+from ranker.pool import Pool
+
+Rule = Callable[[Pool, int, Sequence[int], np.random.Generator], Ints]
+"""(pool, how many, rows that are labelled already, randomness) -> the rows to label, the most useful first."""
+
+LANDMARKS = 1_000
+"""Facility location lets so many rows, spread evenly over the pool, stand for all of it: no N x N matrix is made."""
+
+WIDTH = 0.3
+"""The width of its kernel, as a share of the mean squared distance of two rows."""
+
+
+def choose(pool: Pool, count: int, done: Sequence[int] = (), rule: str = "variance-reduction", seed: int = 0) -> Ints:
+    """Choose rows to label.
+
+    Args:
+        pool: what the models make of all rows.
+        count: how many.
+        done: rows that are labelled already; none of them is chosen.
+        rule: a name in `RULES`.
+        seed: of the random rule.
+
+    Returns:
+        (count,) rows, the most useful first: of the same pool always the same.
+
+    Raises:
+        ValueError: more rows than there are without a label.
+
+    Example:
+        >>> sure = np.array([[0.9, 0.9, 0.1, 0.1], [0.9, 0.2, 0.9, 0.1]])  # they disagree on rows 1 and 2, more on 2
+        >>> choose(Pool(np.stack([sure, 1 - sure], axis=2)), 2).tolist()
+        [2, 1]
+    """
+    left = pool.probs.shape[1] - len(set(done))
+    if not 0 < count <= left:
+        raise ValueError(f"between 1 and {left} rows can be chosen (got {count})")
+    return RULES[rule](pool, count, done, np.random.default_rng(seed))
+
+
+def variance_reduction(pool: Pool, count: int, done: Sequence[int], rng: np.random.Generator) -> Ints:
+    """Greedily, the row after whose label the sum of the variances of all differences of accuracies is least."""
+    seen = surrogate.votes(pool)  # (N, C - 1, M)
+    gain = surrogate.gains(pool)
+    gain = gain - gain.mean(axis=0)  # the sum over pairs is M times the spread around the mean
+    models, parts = seen.shape[2], seen.shape[1]
+    noise = surrogate.NOISE * np.eye(parts)
+    spread = np.eye(models)
+    for row in done:
+        spread = _after(spread, seen[row], noise)
+    free = np.ones(len(seen), dtype=bool)
+    free[list(done)] = False
+    chosen = []
+    for _ in range(count):
+        reach = seen @ spread  # (N, C - 1, M)
+        across = reach @ gain.T
+        least = np.linalg.solve(reach @ seen.transpose(0, 2, 1) + noise, across)
+        chosen.append(_first(np.where(free, (across * least).sum(axis=(1, 2)), -np.inf)))
+        free[chosen[-1]] = False
+        spread = _after(spread, seen[chosen[-1]], noise)
+    return np.array(chosen)
+
+
+def _after(spread: Floats, seen: Floats, noise: Floats) -> Floats:
+    """(M, M) the weights' covariance once a row with these votes (C - 1, M) is labelled."""
+    reach = seen @ spread
+    return np.asarray(spread - reach.T @ np.linalg.solve(reach @ seen.T + noise, reach))
+
+
+def facility(pool: Pool, count: int, done: Sequence[int], rng: np.random.Generator) -> Ints:
+    """Greedily, the row that adds most to sum over x of disagreement(x) max over chosen rows r of k(x, r)."""
+    points = surrogate.votes(pool).reshape(pool.probs.shape[1], -1)
+    every = points[np.linspace(0, len(points) - 1, min(LANDMARKS, len(points)), dtype=np.int64)]
+    weight = _disagreement(pool)[np.linspace(0, len(points) - 1, len(every), dtype=np.int64)]
+    distance = (points**2).sum(axis=1)[:, None] + (every**2).sum(axis=1) - 2 * points @ every.T
+    width = WIDTH * distance.mean() or 1.0
+    near = np.exp(-np.maximum(distance, 0.0) / width)  # (N, landmarks)
+    covered = near[list(done)].max(axis=0, initial=0.0)
+    free = np.ones(len(points), dtype=bool)
+    free[list(done)] = False
+    chosen = []
+    for _ in range(count):
+        added = np.maximum(near - covered, 0.0) @ weight
+        chosen.append(_first(np.where(free, added, -np.inf)))
+        free[chosen[-1]] = False
+        covered = np.maximum(covered, near[chosen[-1]])
+    return np.array(chosen)
+
+
+def disagreement(pool: Pool, count: int, done: Sequence[int], rng: np.random.Generator) -> Ints:
+    """The rows on which the models' probabilities vary most."""
+    value = _disagreement(pool)
+    value[list(done)] = -np.inf
+    return np.asarray(np.argsort(-np.round(value, 12), kind="stable")[:count])
+
+
+def at_random(pool: Pool, count: int, done: Sequence[int], rng: np.random.Generator) -> Ints:
+    """Any rows."""
+    free = np.setdiff1d(np.arange(pool.probs.shape[1]), done)
+    return np.asarray(rng.choice(free, count, replace=False))
+
+
+RULES: dict[str, Rule] = {
+    "variance-reduction": variance_reduction,
+    "facility": facility,
+    "disagreement": disagreement,
+    "random": at_random,
+}
+"""The rules, the default first."""
+
+
+def _disagreement(pool: Pool) -> Floats:
+    """(N,) the variance of the probabilities over the models, summed over the classes."""
+    return np.asarray(pool.probs.var(axis=0).sum(axis=1))
+
+
+def _first(value: Floats) -> int:
+    """The first of the greatest, where rounding alone makes no difference."""
+    return int(np.argmax(value >= value.max() - 1e-12))

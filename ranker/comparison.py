@@ -1,0 +1,223 @@
+"""What changed between two runs: models, methods, and what the runs were made with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from ranker.errors import UsageError
+from ranker.ranking import MethodResult, Mode, Ranking
+
+SCHEMA_VERSION = 1
+
+Status = Literal["ranked", "failed", "absent"]
+
+SETTINGS = ("ood", "suite", "attribution", "probe", "draws", "seed", "near")
+"""Fields of a `Ranking` that its numbers depend on."""
+
+RESULTS = ("quality", "left_out")
+"""Parts of the provenance that are found, not set."""
+
+
+@dataclass(frozen=True)
+class ModelChange:
+    """One model before and after; None where it is not ranked, or where the mode has no such number.
+
+    Attributes:
+        name: of the model.
+        before, after: "ranked", "failed" or "absent".
+        rank_before, rank_after: 1 for the best.
+        accuracy_before, accuracy_after: OOD accuracy, in a decision the share of the rows; fractions.
+        p_best_before, p_best_after: in a decision, the probability that no other model is more accurate.
+        reason: why it failed, after or else before; empty where it did not.
+    """
+
+    name: str
+    before: Status
+    after: Status
+    rank_before: int | None
+    rank_after: int | None
+    accuracy_before: float | None
+    accuracy_after: float | None
+    p_best_before: float | None
+    p_best_after: float | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class MethodChange:
+    """One method's few-shot accuracy before and after, fractions; None where it was not measured.
+
+    Attributes:
+        name: of the method.
+        before, after: few-shot accuracies.
+        difference: after minus before.
+        low, high: 95 % interval of the difference.
+        beyond: the interval does not include 0.
+    """
+
+    name: str
+    before: float | None
+    after: float | None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    beyond: bool | None = None
+
+
+@dataclass(frozen=True)
+class SettingChange:
+    """Something that the two runs were not made with alike; None where a run does not state it.
+
+    Attributes:
+        name: a field of the ranking, or the way to a value of its provenance: "settings.steps", "versions.torch".
+        before, after: as JSON knows them.
+    """
+
+    name: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What changed from one run to another of the same mode.
+
+    Attributes:
+        mode: of both.
+        ood, suite: names, before and after.
+        models: all of either run, in the order of the second, then those that only the first has.
+        methods: the same; empty in a decision.
+        settings: what differs.
+        notes: what a reader of the differences has to know, a sentence each.
+    """
+
+    mode: Mode
+    ood: tuple[str, str]
+    suite: tuple[str, str]
+    models: tuple[ModelChange, ...]
+    methods: tuple[MethodChange, ...]
+    settings: tuple[SettingChange, ...]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stable schema: see `docs/json-schema.md`."""
+        return {"schema_version": SCHEMA_VERSION, **asdict(self)}
+
+
+def compare(before: Ranking, after: Ranking) -> Comparison:
+    """Say what changed from one run to another.
+
+    Raises:
+        UsageError: they are of different modes, or evaluations on different OOD sets: nothing in them is comparable.
+    """
+    if before.mode != after.mode:
+        raise UsageError(f"only runs of one mode can be compared (got {_a(before.mode)} and {_a(after.mode)})")
+    if before.mode == "evaluation" and before.ood != after.ood:
+        raise UsageError(f"only evaluations on one OOD set can be compared (got {before.ood} and {after.ood})")
+    settings = tuple(_settings(before, after))
+    return Comparison(
+        mode=before.mode,
+        ood=(before.ood, after.ood),
+        suite=(before.suite, after.suite),
+        models=tuple(_models(before, after)),
+        methods=tuple(_methods(before, after)),
+        settings=settings,
+        notes=tuple(_notes(before, settings)),
+    )
+
+
+def difference(before: MethodResult, after: MethodResult) -> tuple[float, float, float]:
+    """The difference of two few-shot accuracies, and the ends of its 95 % interval.
+
+    d = after - before; low = d - sqrt((after - after.low)^2 + (before.high - before)^2), and high likewise. This takes
+    the runs as independent. Two that share examples are not, and the true interval is then rather narrower.
+
+    Source: Zou and Donner (2008), Construction of confidence limits about effect measures.
+    """
+    a, b = after.few_shot_accuracy, before.few_shot_accuracy
+    low = math.hypot(a - after.ci_low, before.ci_high - b)
+    high = math.hypot(after.ci_high - a, b - before.ci_low)
+    return a - b, a - b - low, a - b + high
+
+
+def _a(mode: Mode) -> str:
+    return f"an {mode}" if mode == "evaluation" else f"a {mode}"
+
+
+def _models(before: Ranking, after: Ranking) -> Iterator[ModelChange]:
+    sides = [_by_name(ranking) for ranking in (before, after)]
+    for name in dict.fromkeys([*sides[1], *after.failures, *sides[0], *before.failures]):
+        (rank, accuracy, p_best), (new_rank, new_accuracy, new_p_best) = (side.get(name, (None,) * 3) for side in sides)
+        yield ModelChange(
+            name=name,
+            before=_status(name, sides[0], before),
+            after=_status(name, sides[1], after),
+            rank_before=rank,
+            rank_after=new_rank,
+            accuracy_before=accuracy,
+            accuracy_after=new_accuracy,
+            p_best_before=p_best,
+            p_best_after=new_p_best,
+            reason=after.failures.get(name) or before.failures.get(name) or "",
+        )
+
+
+def _by_name(ranking: Ranking) -> dict[str, tuple[int, float | None, float | None]]:
+    """Model -> rank, accuracy, P(best)."""
+    found = ranking.decision
+    if found is None:
+        return {model.name: (model.rank, model.ood_accuracy, None) for model in ranking.models}
+    sure = {name: (found.accuracy[m], found.p_best[m]) for m, name in enumerate(found.models)}
+    return {model.name: (model.rank, *sure[model.name]) for model in ranking.models}
+
+
+def _status(name: str, ranked: Mapping[str, Any], ranking: Ranking) -> Status:
+    return "ranked" if name in ranked else "failed" if name in ranking.failures else "absent"
+
+
+def _methods(before: Ranking, after: Ranking) -> Iterator[MethodChange]:
+    old, new = ({method.name: method for method in ranking.methods} for ranking in (before, after))
+    for name in dict.fromkeys([*new, *old]):
+        was, is_now = (side[name].few_shot_accuracy if name in side else None for side in (old, new))
+        if was is None or is_now is None:
+            yield MethodChange(name, was, is_now)
+        else:
+            change, low, high = difference(old[name], new[name])
+            yield MethodChange(name, was, is_now, change, low, high, beyond=low > 0 or high < 0)
+
+
+def _settings(before: Ranking, after: Ranking) -> Iterator[SettingChange]:
+    old, new = (_made_with(ranking) for ranking in (before, after))
+    for name in dict.fromkeys([*old, *new]):
+        if old.get(name) != new.get(name):
+            yield SettingChange(name, old.get(name), new.get(name))
+
+
+def _made_with(ranking: Ranking) -> dict[str, Any]:
+    """What a run was made with, each value under its name, those of tables under "table.name"."""
+    found = {name: getattr(ranking, name) for name in SETTINGS}
+    return found | dict(_flat({k: v for k, v in ranking.provenance.items() if k not in RESULTS}))
+
+
+def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
+
+
+def _notes(before: Ranking, settings: tuple[SettingChange, ...]) -> Iterator[str]:
+    changed = {setting.name for setting in settings}
+    if changed & {"ood", "data.fingerprint"}:
+        yield "The rows are not the same: what changed may come from them."
+    if before.mode == "evaluation":
+        if "probe" in changed:
+            yield "K is not the same: few-shot accuracy rises with it."
+        yield (
+            "The interval of a change takes the two runs as independent; where they share examples it is too wide, and "
+            "a real change may hide in it."
+        )

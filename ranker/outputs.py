@@ -1,0 +1,64 @@
+"""Files and folders that a command writes: looked at before any work, so that no run ends at a name it may not use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ranker.errors import UsageError
+
+FILES = {"output": "`--output`", "save": "`--save`"}
+FOLDERS = {"plots": "`--plots`"}
+"""The options that name what is written: an option's variable -> what it is called."""
+
+
+def check(given: Mapping[str, Any]) -> None:
+    """Refuse what cannot be written, and what would be written over.
+
+    Args:
+        given: what click read; the options of `FILES` and `FOLDERS` that the command has, and `force`.
+
+    Raises:
+        UsageError: a path is there already and `--force` was not given, it cannot be written, or two are the same.
+    """
+    paths: dict[Path, str] = {}
+    for name, option in (FILES | FOLDERS).items():
+        if given.get(name) is None:
+            continue
+        path = Path(given[name])
+        if path in paths:
+            raise UsageError(f"{paths[path]} and {option} must be different (got {path} for both)")
+        paths[path] = option
+        try:
+            check_path(path, option, force=given["force"], folder=name in FOLDERS)
+        except (OSError, ValueError) as error:  # a name too long, or one that no file can have
+            raise UsageError(f"{option}: {path} cannot be written: {getattr(error, 'strerror', error)}") from error
+
+
+def check_path(path: Path, option: str, *, force: bool = False, folder: bool = False) -> None:
+    """Refuse one path. A device, such as /dev/null, and an empty folder hold nothing that could be lost.
+
+    Args:
+        path: of the file or folder.
+        option: what named it, for the message.
+        force: what is there may be written over.
+        folder: it is to be a folder, with files in it.
+
+    Raises:
+        UsageError: it is there and `force` is not set, or it cannot be written.
+    """
+    with suppress(FileNotFoundError, NotADirectoryError):
+        path.lstat()  # raises for a name that no file can have
+    if folder and path.exists() and not path.is_dir():
+        raise UsageError(f"{option}: {path} must be a folder, and is a file")
+    if not folder and path.is_dir():
+        raise UsageError(f"{option}: {path} must be a file, and is a folder")
+    if not force and (path.is_file() or (folder and path.is_dir() and any(path.iterdir()))):
+        raise UsageError(f"{option}: {path} is there already; `--force` writes over it")
+    if not path.parent.is_dir():
+        raise UsageError(f"{option}: {path} cannot be written: there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"{option}: {path} cannot be written: permission denied")

@@ -1,0 +1,184 @@
+"""What changed between two runs: on a terminal, as Markdown, as CSV or as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from ranker.comparison import Comparison, ModelChange
+from ranker.errors import look_up
+from ranker.report import csv, markdown, terminal
+from ranker.report.content import grid
+from ranker.report.numbers import percent, points
+
+SHORT = 12
+"""Characters of a fingerprint that tell two apart."""
+
+NUMBERS = ("rank", "accuracy", "p_best")
+"""What is compared of a model: `ModelChange` has each of them before and after."""
+
+
+def render(comparison: Comparison, name: str) -> str:
+    """The comparison in the named format.
+
+    Raises:
+        UnknownName: comparisons have no such format.
+    """
+    return look_up("format of comparisons", name, FORMATS)(comparison)
+
+
+def title(comparison: Comparison) -> str:
+    """What is compared, in a line."""
+    suite, ood = (" -> ".join(dict.fromkeys(names)) for names in (comparison.suite, comparison.ood))
+    return f"{suite} on {ood}: what changed"
+
+
+def tables(comparison: Comparison) -> Iterator[tuple[str, Table]]:
+    """A caption and a table for models, methods and settings, as far as there are any."""
+    yield "Models", models(comparison)
+    if comparison.methods:
+        yield "Methods, few-shot accuracy", methods(comparison)
+    if comparison.settings:
+        yield "Made with", settings(comparison)
+
+
+def remarks(comparison: Comparison) -> list[str]:
+    """What a reader of the tables has to know, a sentence each."""
+    first = [] if changed(comparison) else ["Nothing changed."]
+    starred = any(method.beyond for method in comparison.methods)
+    return [*first, *comparison.notes, *(["* the interval of the change does not include 0."] if starred else [])]
+
+
+def changed(comparison: Comparison) -> bool:
+    """Whether anything is not as it was."""
+    models = any(_before(model) != _after(model) or model.before != model.after for model in comparison.models)
+    return bool(comparison.settings) or models or any(method.difference != 0 for method in comparison.methods)
+
+
+def models(comparison: Comparison) -> Table:
+    """Each model's rank and numbers, before and after."""
+    decided = comparison.mode == "decision"
+    accuracy = "right" if decided else "OOD accuracy"
+    shown = terminal.table("model", "rank", "then", accuracy, "then", *(["P(best)", "then"] if decided else []), "")
+    shown.columns[-1].justify = "left"
+    for model in comparison.models:
+        cells = [str(model.rank_before or ""), str(model.rank_after or "")]
+        cells += [percent(model.accuracy_before), percent(model.accuracy_after)]
+        if decided:
+            cells += [percent(model.p_best_before), percent(model.p_best_after)]
+        shown.add_row(Text(model.name), *cells, Text(fate(model)))
+    return shown
+
+
+def fate(model: ModelChange) -> str:
+    """What became of a model, in a few words; empty where it was ranked, and is.
+
+    Example:
+        >>> fate(ModelChange("a", "absent", "ranked", None, 1, None, 0.5, None, None))
+        'new'
+    """
+    if model.after == "failed":
+        return f"{'FAILED as before' if model.before == 'failed' else 'FAILED'}: {model.reason}"
+    if model.after == "absent":
+        return "gone"
+    return {"ranked": "", "failed": "had failed", "absent": "new"}[model.before]
+
+
+def methods(comparison: Comparison) -> Table:
+    """Each method's few-shot accuracy before and after; a star marks a change that its interval tells from none."""
+    shown = terminal.table("method", "before", "after", "change", "95 % interval", "")
+    shown.columns[-1].justify = "left"
+    for method in comparison.methods:
+        shown.add_row(
+            Text(method.name),
+            percent(method.before),
+            percent(method.after),
+            points(method.difference),
+            "" if method.low is None else f"{points(method.low)} to {points(method.high)}",
+            "new" if method.before is None else "gone" if method.after is None else "*" if method.beyond else "",
+        )
+    return shown
+
+
+def settings(comparison: Comparison) -> Table:
+    """What the runs were not made with alike."""
+    shown = terminal.table("setting", "before", "after")
+    for column in shown.columns[1:]:
+        column.justify = "left"
+    for setting in comparison.settings:
+        cut = SHORT if setting.name.endswith("fingerprint") else None
+        shown.add_row(Text(setting.name), *(Text(_written(value)[:cut]) for value in (setting.before, setting.after)))
+    return shown
+
+
+def _written(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _before(model: ModelChange) -> tuple[Any, ...]:
+    return tuple(getattr(model, f"{number}_before") for number in NUMBERS)
+
+
+def _after(model: ModelChange) -> tuple[Any, ...]:
+    return tuple(getattr(model, f"{number}_after") for number in NUMBERS)
+
+
+# ---- formats
+
+
+def as_text(comparison: Comparison) -> str:
+    """The comparison as plain text, for a terminal of 80 columns or more."""
+    return terminal.written(
+        [
+            Text(title(comparison) + "\n"),
+            *(part for _, table in tables(comparison) for part in (table, Text())),
+            *(Text(f"- {remark}") for remark in remarks(comparison)),
+        ]
+    )
+
+
+def as_markdown(comparison: Comparison) -> str:
+    """The comparison as GitHub-flavoured Markdown."""
+    grids = [grid(caption, table) for caption, table in tables(comparison)]
+    return markdown.page(title(comparison), grids, remarks(comparison))
+
+
+def as_csv(comparison: Comparison) -> str:
+    """The comparison as one tidy CSV table, a row a number or setting; numbers as raw fractions."""
+    return csv.written(list(_rows(comparison)))
+
+
+def _rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    for model in comparison.models:
+        statuses = [("status", model.before, model.after)]
+        numbers = zip(NUMBERS, _before(model), _after(model), strict=True)
+        for what, before, after in (*statuses, *(row for row in numbers if row[1:] != (None, None))):
+            yield _row("model", model.name, what, before, after)
+    for method in comparison.methods:
+        change = {"difference": method.difference, "low": method.low, "high": method.high, "beyond": method.beyond}
+        yield _row("method", method.name, "few_shot_accuracy", method.before, method.after) | change
+    for setting in comparison.settings:
+        yield _row("setting", setting.name, "value", _written(setting.before), _written(setting.after))
+
+
+def _row(part: str, name: str, what: str, before: Any, after: Any) -> dict[str, Any]:
+    empty = dict.fromkeys(("difference", "low", "high", "beyond"))
+    return {"part": part, "name": name, "what": what, "before": before, "after": after} | empty
+
+
+def as_json(comparison: Comparison) -> str:
+    """The comparison as one JSON object: see `docs/json-schema.md`."""
+    return json.dumps(comparison.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+FORMATS: Mapping[str, Callable[[Comparison], str]] = {
+    "table": as_text,
+    "json": as_json,
+    "markdown": as_markdown,
+    "csv": as_csv,
+}
+"""Format -> what writes it."""

@@ -1,0 +1,463 @@
+"""The figures of a report: each a pure function of a `Ranking`, drawn by matplotlib, and saved or put into a page.
+
+Colours are Okabe and Ito's, which the colour-blind tell apart, too; what a colour says, a shape or a text says as well.
+Texts stay texts: names are never read as formulas, and fonts are the reader's own.
+
+Source: learning curves and distributions of pair accuracies as in Figures 3 and 4, pairs against ACC as in Figure 5 of
+Singhal et al. 2022.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.dom.minidom import Element, parseString
+
+import numpy as np
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+from ranker.errors import RankModelsError
+from ranker.ranking import MethodResult, Ranking
+from ranker.report.numbers import percent
+
+INK, SOFT = "#010203", "#70777f"
+"""Of texts and axes, and of what stands behind. No one else's black is `INK`: in a page, it becomes the page's own."""
+
+BLUE, VERMILION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
+"""Okabe and Ito's colours that can be seen on white and on black."""
+
+KINDS = {"baseline": SOFT, "factor": BLUE, "combined": GREEN}
+"""The colours of kinds of methods; those that read unlabelled rows are purple."""
+
+LINES: tuple[dict[str, Any], ...] = (
+    {"color": INK, "linestyle": "-"},
+    {"color": SOFT, "linestyle": ":"},
+    {"color": BLUE, "linestyle": "-", "marker": "o"},
+    {"color": VERMILION, "linestyle": "--", "marker": "s"},
+    {"color": GREEN, "linestyle": "-.", "marker": "^"},
+)
+"""How the methods that have a name in a figure are drawn: ACC, RANDOM, and the rest of them."""
+
+DIVERGING = LinearSegmentedColormap.from_list("wrong-right", [(0.94, 0.59, 0.24), (1, 1, 1), (0.27, 0.55, 0.9)])
+"""From always wrong over no better than guessing to always right."""
+
+STYLE = {
+    "font.family": "sans-serif",
+    "font.size": 9.0,
+    "text.color": INK,
+    "text.parse_math": False,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": SOFT,
+    "grid.alpha": 0.3,
+    "grid.linewidth": 0.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.major.size": 0.0,
+    "ytick.major.size": 0.0,
+    "legend.frameon": False,
+    "svg.fonttype": "none",  # text as text
+    "svg.hashsalt": "rank-models",  # the same figure has the same bytes
+    "pdf.fonttype": 42,
+}
+
+WIDTH = 360.0
+"""Of a figure, in points: as wide as a phone, so that its texts can be read there."""
+
+LONGEST = 20
+"""Characters of a name that a figure has room for."""
+
+FORMATS = ("png", "svg", "pdf")
+
+UNDATED: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": dict.fromkeys(("Creator", "Date", "Format", "Type")),
+    "pdf": dict.fromkeys(("Creator", "Producer", "CreationDate")),
+}
+"""What matplotlib would write about itself and the hour: the same figure has the same bytes."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure with what has to be said of it.
+
+    Attributes:
+        name: of its files.
+        title: what it shows, a few words.
+        help: how it is read, a sentence or two.
+        alt: what can be seen in it, for those who cannot see it.
+        figure: the drawing itself.
+    """
+
+    name: str
+    title: str
+    help: str
+    alt: str
+    figure: Figure
+
+
+Draw = Callable[[Ranking], Drawing | None]
+"""Draws a ranking; None where it has nothing of the kind."""
+
+
+@contextmanager
+def _styled() -> Iterator[None]:
+    """Our style over matplotlib's own defaults, whatever the user's are; a glyph that a font lacks is no news."""
+    with style.context(["default", STYLE]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*[Gg]lyph")
+        yield
+
+
+def drawings(ranking: Ranking, wanted: Sequence[Draw]) -> list[Drawing]:
+    """The wanted figures, as far as the ranking has what they show."""
+    with _styled():
+        drawn = [draw(ranking) for draw in wanted]
+    return [drawing for drawing in drawn if drawing is not None]
+
+
+def encode(drawing: Drawing, extension: str) -> bytes:
+    """A figure as the bytes of a file, the same for the same figure.
+
+    Args:
+        drawing: the figure.
+        extension: one of `FORMATS`.
+    """
+    file = io.BytesIO()
+    with _styled():
+        drawing.figure.savefig(file, format=extension, dpi=200, metadata=UNDATED[extension], facecolor="white")
+    return file.getvalue()
+
+
+def save(ranking: Ranking, folder: Path, wanted: Sequence[Draw] = ()) -> list[Path]:
+    """Write every figure of a ranking as PNG, SVG and PDF; what is there already is written over.
+
+    Args:
+        ranking: what is drawn.
+        folder: for the files; it is made if it is not there.
+        wanted: which figures; all where none are named.
+
+    Returns:
+        The files.
+
+    Raises:
+        RankModelsError: a file cannot be written.
+    """
+    files = []
+    try:
+        folder.mkdir(exist_ok=True)
+        for drawing in drawings(ranking, wanted or ALL):
+            for extension in FORMATS:
+                files.append(folder / f"{drawing.name}.{extension}")
+                files[-1].write_bytes(encode(drawing, extension))
+    except OSError as error:
+        raise RankModelsError(f"`--plots`: {folder} cannot be written: {error.strerror}") from error
+    return files
+
+
+# ---- in a page
+
+
+def inline(drawing: Drawing) -> str:
+    """The figure as an ``<svg>`` to stand in a page: in the page's own ink, on its own paper, with its `alt` in it."""
+    file = io.BytesIO()
+    with _styled():
+        drawing.figure.savefig(file, format="svg", metadata=UNDATED["svg"], transparent=True)
+    document = parseString(file.getvalue())
+    svg = document.documentElement
+    assert svg is not None  # matplotlib wrote one
+    for element in _elements(svg):
+        for name, value in list(element.attributes.items()):
+            if name.startswith("xmlns") or name == "version":
+                element.removeAttribute(name)
+            else:
+                element.setAttribute(name, _at_home(name, value, drawing.name))
+    for size in ("width", "height"):
+        svg.removeAttribute(size)
+    for unwanted in [*svg.getElementsByTagName("metadata"), *svg.getElementsByTagName("style")]:
+        (unwanted.parentNode or svg).removeChild(unwanted)
+    svg.setAttribute("role", "img")
+    svg.setAttribute("aria-labelledby", f"{drawing.name}-title {drawing.name}-alt")
+    for tag, key, text in (("desc", "alt", drawing.alt), ("title", "title", drawing.title)):
+        said = document.createElement(tag)
+        said.setAttribute("id", f"{drawing.name}-{key}")
+        said.appendChild(document.createTextNode(text))
+        svg.insertBefore(said, svg.firstChild)
+    return svg.toxml()
+
+
+def _elements(element: Element) -> Iterator[Element]:
+    yield element
+    yield from element.getElementsByTagName("*")
+
+
+def _at_home(name: str, value: str, prefix: str) -> str:
+    """An attribute's value in a page: ids are the figure's own, numbers short, the ink the page's."""
+    if name == "id":
+        return f"{prefix}-{value}"
+    value = re.sub(r"(?<=#)(?=[mp][0-9a-f]{10})", f"{prefix}-", value) if "#" in value else value
+    value = value.replace(INK, "currentColor")
+    return re.sub(r"-?\d+\.\d{2,}", lambda number: f"{float(number.group()):.1f}", value)
+
+
+# ---- the figures
+
+
+def learning_curve(ranking: Ranking) -> Drawing | None:
+    """Few-shot accuracy against K; None where it was not measured at two sizes."""
+    sizes = sorted({size for method in ranking.methods for size in method.curve})
+    if len(sizes) < 2:
+        return None
+    figure, axes = _axes(220, left=34, right=92, bottom=34, top=8)
+    named = told_apart(ranking)
+    ends = {}
+    for method in sorted(ranking.methods, key=lambda method: method.name in named):  # names over grey
+        if method.curve:
+            x, y = zip(*sorted(method.curve.items()), strict=True)
+            look = LINES[named.index(method.name)] if method.name in named else {"color": SOFT, "alpha": 0.35}
+            axes.plot(x, y, **{"linewidth": 1.6 if method.name in named else 0.8, "markersize": 3.5} | look)
+            ends[method.name] = float(y[-1])
+    low = min(0.9, min(value for method in ranking.methods for value in method.curve.values()))
+    axes.set(xscale="log", xlabel="K, labelled examples", ylim=(np.floor(10 * low) / 10, 1.005))
+    axes.set_xlim(sizes[0] / 1.08, sizes[-1] * 1.08)
+    axes.set_xticks(sizes, [str(size) for size in sizes])
+    axes.minorticks_off()
+    _percent_axis(axes, "y")
+    _name_ends(axes, [(ends[name], name, LINES[named.index(name)]["color"]) for name in named if name in ends])
+    ends_at = ", ".join(f"{name} {percent(ends[name])} %" for name in named if name in ends)
+    return Drawing(
+        "learning-curve",
+        "Learning curve",
+        "Few-shot accuracy in percent with a probe of K examples. Methods without a name here are grey; the numbers "
+        "are below.",
+        f"Lines of {len(ends)} methods from K = {sizes[0]} to {sizes[-1]}. At {sizes[-1]}: {ends_at}.",
+        figure,
+    )
+
+
+def against_acc(ranking: Ranking) -> Drawing | None:
+    """Each pair's accuracy by the best and the designed methods, against its accuracy by ACC; None without ACC."""
+    by_method = _by_method(ranking)
+    others = [name for name in told_apart(ranking) if name not in ("ACC", "RANDOM") and name in by_method]
+    if "ACC" not in by_method or not others:
+        return None
+    figure, axes = _axes(300, left=42, right=16, bottom=36, top=14 * len(others) + 6)
+    base = np.array([by_method["ACC"][pair] for pair in by_method["ACC"]])
+    axes.plot([0, 1], [0, 1], color=SOFT, linewidth=0.8, zorder=1)
+    said = []
+    for look, name in zip(LINES[2:], others, strict=False):
+        values = np.array([by_method[name][pair] for pair in by_method["ACC"]])
+        looks = {"c": look["color"], "marker": look["marker"], "alpha": 0.75, "linewidths": 0}
+        axes.scatter(base, values, 22, **looks, label=_short(name))
+        said.append(f"{name} is above ACC on {np.sum(values > base)} pairs, below on {np.sum(values < base)}")
+    low = min(0.5, min(min(found.values()) for name, found in by_method.items() if name in ("ACC", *others)))
+    low = np.floor(10 * low) / 10 - 0.02
+    axes.set(xlabel="ACC on the pair", ylabel="method on the pair", xlim=(low, 1.02), ylim=(low, 1.02))
+    for which in ("x", "y"):
+        _percent_axis(axes, which)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, handletextpad=0.2, labelspacing=0.3)
+    return Drawing(
+        "against-acc",
+        "Each pair of models: a method against ACC",
+        "A point a pair, in percent of draws. Above the line the method orders the pair better than ACC does.",
+        f"{len(base)} pairs. {'; '.join(said)}.",
+        figure,
+    )
+
+
+def distribution(ranking: Ranking) -> Drawing | None:
+    """How each method's accuracy is spread over the pairs of models."""
+    by_method = _by_method(ranking)
+    rows = sorted((method for method in ranking.methods if method.name in by_method), key=lambda m: m.few_shot_accuracy)
+    if not rows:
+        return None
+    figure, axes = _axes(18 * len(rows) + 46, left=112, right=14, bottom=34, top=8)
+    for i, method in enumerate(rows):
+        values = np.sort(list(by_method[method.name].values()))
+        colour = _kind_colour(method)
+        low, high = np.quantile(values, [0.25, 0.75])
+        axes.plot([low, high], [i, i], color=colour, alpha=0.22, linewidth=9, solid_capstyle="butt")
+        axes.scatter(values, i + _spread(values), 9, colour, alpha=0.7, linewidths=0)
+        axes.plot([method.few_shot_accuracy] * 2, [i - 0.36, i + 0.36], color=INK, linewidth=1.6)
+    axes.axvline(0.5, color=SOFT, linewidth=0.8)
+    axes.set(xlabel="pairs put in the right order, % of draws", ylim=(-0.6, len(rows) - 0.4), xlim=(-0.02, 1.02))
+    axes.set_yticks(range(len(rows)), [_short(method.name) + (" *" if method.designed else "") for method in rows])
+    axes.grid(visible=False, axis="y")
+    _percent_axis(axes, "x")
+    best = rows[-1]
+    return Drawing(
+        "distribution",
+        "Accuracies of the pairs",
+        "A point a pair; the bar holds the middle half of them, the stroke is their mean, the few-shot accuracy. Grey: "
+        "baselines, blue: factors, orange: the factor designed for the set, green: combined, purple: methods that read "
+        "unlabelled rows.",
+        f"{len(rows)} methods over {len(by_method[best.name])} pairs, the best mean on top: "
+        + ", ".join(f"{method.name} {percent(method.few_shot_accuracy)} %" for method in reversed(rows))
+        + ".",
+        figure,
+    )
+
+
+def heatmap(ranking: Ranking) -> Drawing | None:
+    """Every pair with every method; in a decision, the probability that the row's model is better than the column's."""
+    found = ranking.decision
+    if found is not None:
+        rows, columns = found.models, found.models
+        values = np.array(found.p_beats, dtype=np.float64)
+        np.fill_diagonal(values, np.nan)
+        title, said = "How sure is the order of two models?", "the probability that the row is better than the column"
+    else:
+        by_method = _by_method(ranking)
+        if not by_method:
+            return None
+        pairs = list(next(iter(by_method.values())))
+        rows = tuple(f"{_short(a, 14)} > {_short(b, 14)}" for a, b in pairs)
+        columns = tuple(by_method)
+        values = np.array([[by_method[name].get(pair, np.nan) for name in columns] for pair in pairs])
+        title, said = "Every pair of models with every method", "how often the better model is put first"
+    width = 130 + 30 * len(columns)
+    longest = max(len(_short(name)) for name in columns)
+    figure, axes = _axes(
+        14 * len(rows) + 4.2 * longest + 24, left=128, right=24, bottom=8, top=4.2 * longest + 12, width=width
+    )
+    axes.pcolormesh(np.ma.masked_invalid(values), cmap=DIVERGING, vmin=0, vmax=1, edgecolors="white", linewidth=0.5)
+    for (i, j), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            axes.text(j + 0.5, i + 0.5, f"{100 * value:.0f}", ha="center", va="center", fontsize=7, color=INK)
+    axes.set(ylim=(len(rows), 0), xlim=(0, len(columns)))
+    axes.set_yticks(np.arange(len(rows)) + 0.5, [_short(name, 32) for name in rows], fontsize=7)
+    axes.set_xticks(np.arange(len(columns)) + 0.5, [_short(name) for name in columns], fontsize=7)
+    axes.tick_params("x", labeltop=True, labelbottom=False)
+    for label in axes.get_xticklabels():
+        label.set(rotation=45, ha="left", va="bottom", rotation_mode="anchor")
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    return Drawing(
+        "heatmap",
+        title,
+        f"In percent, {said}: blue above 50, orange below.",
+        f"{len(rows)} by {len(columns)} cells: {said}.",
+        figure,
+    )
+
+
+def intervals(ranking: Ranking) -> Drawing | None:
+    """In a decision, what the rows say about each model's accuracy in the domain."""
+    found = ranking.decision
+    if found is None:
+        return None
+    figure, axes = _axes(20 * len(found.models) + 60, left=112, right=52, bottom=34, top=22)
+    for i, (low, high, right) in enumerate(zip(found.low, found.high, found.accuracy, strict=True)):
+        axes.plot([low, high], [i, i], color=BLUE, linewidth=2.2, solid_capstyle="round")
+        axes.scatter([right], [i], 26, INK, zorder=3)
+        axes.text(1.03, i, f"{100 * found.p_best[i]:.0f} %", va="center", transform=axes.get_yaxis_transform())
+    axes.text(1.03, -0.75, "P(best)", va="bottom", color=SOFT, transform=axes.get_yaxis_transform())
+    axes.set(xlabel="accuracy in the domain, %", ylim=(len(found.models) - 0.5, -0.6), xlim=(0, 1.01))
+    axes.set_yticks(range(len(found.models)), [_short(name) for name in found.models])
+    axes.grid(visible=False, axis="y")
+    _percent_axis(axes, "x")
+    said = (
+        f"{name} {percent(low)} to {percent(high)} %, best with {percent(best)} %"
+        for name, low, high, best in zip(found.models, found.low, found.high, found.p_best, strict=True)
+    )
+    return Drawing(
+        "accuracies",
+        "What these rows say about each model",
+        "The line: where the model's accuracy in the domain lies, with 95 % probability; the point: its share of right "
+        "rows. Where lines overlap widely, these rows cannot tell.",
+        f"Intervals of {len(found.models)} models: {'; '.join(said)}.",
+        figure,
+    )
+
+
+ALL: tuple[Draw, ...] = (learning_curve, against_acc, distribution, heatmap, intervals)
+
+
+# ---- what they share
+
+
+def told_apart(ranking: Ranking) -> list[str]:
+    """The methods that have a name in a figure: ACC, RANDOM, the best, the best factor, and the designed one."""
+    ranked = sorted(ranking.methods, key=lambda method: -method.few_shot_accuracy)
+    known = {method.name for method in ranked}
+    designed = [method.name for method in ranked if method.designed][:1]
+    factors = [method.name for method in ranked if method.kind == "factor"][:1]
+    best = [method.name for method in ranked if method.kind != "label-free"][:1]  # as in the answer
+    wanted = dict.fromkeys(["ACC", "RANDOM", *best, *factors, *designed])
+    return [name for name in wanted if name in known]
+
+
+def _by_method(ranking: Ranking) -> dict[str, dict[tuple[str, str], float]]:
+    """Method -> pair of models -> how often it puts the better one first."""
+    found: dict[str, dict[tuple[str, str], float]] = {method.name: {} for method in ranking.methods}
+    for pair in ranking.pair_results:
+        found.setdefault(pair.method, {})[pair.a, pair.b] = pair.accuracy
+    return {name: pairs for name, pairs in found.items() if pairs}
+
+
+def _axes(
+    height: float, *, left: float, right: float, bottom: float, top: float, width: float = WIDTH
+) -> tuple[Figure, Axes]:
+    """An empty figure, and its axes inside the margins; all in points."""
+    figure = Figure(figsize=(width / 72, height / 72))
+    inside = (left / width, bottom / height, (width - left - right) / width, (height - bottom - top) / height)
+    return figure, figure.add_axes(inside)
+
+
+def _percent_axis(axes: Axes, which: str) -> None:
+    """Fractions along an axis, as percentages without decimals."""
+    low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
+    step = 0.1 if high - low < 0.65 else 0.2
+    ticks = [tick / 100 for tick in range(0, 101, round(100 * step)) if low - 1e-9 <= tick / 100 <= high]
+    (axes.set_xticks if which == "x" else axes.set_yticks)(ticks, [f"{100 * tick:.0f}" for tick in ticks])
+
+
+def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Write names beside the ends of their lines, each at its height or as little below as keeps them apart."""
+    low, high = axes.get_ylim()
+    height = axes.bbox.transformed(axes.figure.dpi_scale_trans.inverted()).height * 72  # in points
+    line = 11 / height * (high - low)  # of text, in data
+    last = np.inf
+    for y, name, colour in sorted(ends, reverse=True):
+        last = min(y, last - line)
+        axes.plot([1.02, 1.05], [last, last], color=colour, linewidth=2.4, transform=axes.get_yaxis_transform(),
+                  clip_on=False)  # fmt: skip
+        axes.text(1.07, last, _short(name, 13), va="center_baseline", transform=axes.get_yaxis_transform())
+
+
+def _spread(values: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Heights of points in a row, so that near ones do not hide each other: around 0, at most 0.3 away."""
+    places = np.round(values * 60)
+    heights = np.zeros(len(values))
+    for place in np.unique(places):
+        here = np.flatnonzero(places == place)
+        heights[here] = (np.arange(len(here)) - (len(here) - 1) / 2) * min(0.16, 0.6 / len(here))
+    return heights
+
+
+def _kind_colour(method: MethodResult) -> str:
+    return VERMILION if method.designed else KINDS.get(method.kind, PURPLE)
+
+
+def _short(name: str, longest: int = LONGEST) -> str:
+    """A name in one line, cut where a figure has no room.
+
+    Example:
+        >>> _short("a-model-of-a-rather-long-name"), _short("two\\nlines")
+        ('a-model-of-a-rather…', 'two lines')
+    """
+    name = " ".join(name.split())
+    return name if len(name) <= longest else name[: longest - 1] + "…"

@@ -1,0 +1,41 @@
+"""Pages from templates: every text in them is escaped, and a page needs nothing but itself."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+
+def page(template: str, **shown: Any) -> str:
+    """The page that a template of this folder makes of what is to be shown."""
+    return _environment().get_template(template).render(**shown)
+
+
+@cache
+def _environment() -> Environment:
+    loader = FileSystemLoader(Path(__file__).parent)
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.filters |= {"heat": heat, "sha256": _sha256}
+    return environment
+
+
+def heat(cell: str) -> int | None:
+    """The shade of a percentage, 0 (always wrong) to 10 (always right), 5 none; None where there is no number.
+
+    Example:
+        >>> heat("91.2"), heat("50.0"), heat("")
+        (9, 5, None)
+    """
+    return round(float(cell) / 10) if cell else None
+
+
+def _sha256(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,0 +1,225 @@
+"""SURROGATE: a few labels teach which models to believe, and what these say of all other rows stands in for labels.
+
+The label of a row is taken for a weighted vote of the models on it. Labels, probabilities and predictions are points
+around the centre of the simplex, in C - 1 coordinates: the label c is the point t_c, all |t_c| = 1; a model that is
+certain of c stands on t_c, one that does not know in the centre. With v_m the point of model m on a row and u that of
+the row's label,
+
+    u = sum over m of w_m v_m / sqrt(M) + noise,   w ~ Normal(0, s^2 I),   noise ~ Normal(0, s^2 NOISE I).
+
+K labelled rows make this a linear regression with M weights, negative ones allowed: where all models share a wrong
+habit, the rows that have it weakest are right where they differ. The accuracy of a model on the pool is how often the
+label is what the model says, 1 / C + (1 - 1 / C) mean <t_predicted, u>, which is linear in w. So its estimate, and the
+variance of the difference of two, are closed formulas; nothing is iterated, and no two rows are ever compared, so that
+a pool of any size costs N M^2. Only what is said of rows enters, never a text.
+
+There is one constant, NOISE, and no bandwidth; it was set on the embedded suites (see docs/results/labels.md). The
+weights are drawn to zero, and with them every accuracy to 1 / C: an estimate ranks, and is careful, but is no
+measurement. Source of the idea: stacking, Wolpert 1992, and Breiman 1996; the regression is that of Bishop 2006,
+"Pattern recognition and machine learning", section 3.3. Axis letters as in `ranker.pool`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ranker.engine import Bools, Floats, Ints
+from ranker.pool import Pool
+from ranker.posterior import LEVEL
+
+NAME = "SURROGATE"
+
+NOISE = 0.3
+"""The variance of a label around the vote, in units of the variance of a vote of models that all are certain."""
+
+BELIEF = 4.0
+"""Labels that the prior scale s^2 = 1 / (C - 1) counts for, against the scale that the labels themselves show."""
+
+CHUNK = 1_000
+"""Draws handled at once: memory is 8 bytes * CHUNK * M * (K (C - 1) + M), 24 MB at M = 50, K = 10."""
+
+SAMPLES = 20_000
+"""Draws behind P(best): off by less than 0.01."""
+
+EQUAL = 1e-9
+"""Two sampled accuracies this close are equal: models that predict the same everywhere, but for rounding."""
+
+ENOUGH = 2**20
+"""No number of further labels above this is told."""
+
+
+def corners(classes: int) -> Floats:
+    """(C, C - 1) the points t_c of the labels: equally far from the centre and from each other.
+
+    Example:
+        >>> corners(2).round(3).tolist()
+        [[1.0], [-1.0]]
+        >>> (corners(3) @ corners(3).T).round(3).tolist()
+        [[1.0, -0.5, -0.5], [-0.5, 1.0, -0.5], [-0.5, -0.5, 1.0]]
+    """
+    from scipy.linalg import helmert
+
+    return np.asarray(helmert(classes).T / np.sqrt(1 - 1 / classes))
+
+
+def votes(pool: Pool) -> Floats:
+    """(N, C - 1, M) where each model stands on each row, all over sqrt(M)."""
+    models, _, classes = pool.probs.shape
+    points = (pool.probs - 1 / classes) @ corners(classes)
+    return np.ascontiguousarray(points.transpose(1, 2, 0) / np.sqrt(models))
+
+
+def gains(pool: Pool) -> Floats:
+    """(M, M) what the weight of the column's model adds to (accuracy - 1 / C) / (1 - 1 / C) of the row's model."""
+    said = corners(pool.probs.shape[2])[pool.predicted]  # (M, N, C - 1)
+    models, rows, _ = said.shape
+    return np.asarray(said.reshape(models, -1) @ votes(pool).reshape(-1, models) / rows)
+
+
+def estimates(pool: Pool, labels: Ints, rows: Ints) -> Floats:
+    """Estimate the models' accuracies on a pool, once for each draw of labelled rows.
+
+    Args:
+        pool: what the models make of all rows.
+        labels: (N,) labels of the pool's rows; only those of the drawn rows are looked at.
+        rows: (B, K) draws.
+
+    Returns:
+        (M, B) accuracies; drawn to 1 / C, so that their order means more than their size.
+
+    Example:
+        >>> sure = np.array([[0.9, 0.9, 0.1, 0.1], [0.9, 0.1, 0.9, 0.1]])
+        >>> pool = Pool(np.stack([sure, 1 - sure], axis=2))
+        >>> estimates(pool, np.array([0, 0, 1, 1]), np.array([[1]])).round(2).ravel().tolist()  # the first is right
+        [0.67, 0.33]
+    """
+    classes = pool.probs.shape[2]
+    seen, gain = votes(pool), gains(pool)
+    told = corners(classes)[labels]
+    found = [gain @ _weights(seen, told, rows[start : start + CHUNK]).T for start in range(0, len(rows), CHUNK)]
+    return np.asarray(1 / classes + (1 - 1 / classes) * np.concatenate(found, axis=1))
+
+
+def _weights(seen: Floats, told: Floats, rows: Ints) -> Floats:
+    """(B, M) the models' weights, from votes (N, C - 1, M) and labels (N, C - 1) on the rows of each draw."""
+    models = seen.shape[2]
+    x = seen[rows].reshape(len(rows), -1, models)
+    y = told[rows].reshape(len(rows), -1, 1)
+    across = x.transpose(0, 2, 1)
+    return np.asarray(np.linalg.solve(across @ x + NOISE * np.eye(models), across @ y)[:, :, 0])
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What labels and pool say of the models' accuracies in the domain.
+
+    Attributes:
+        accuracy: (M,) expected accuracies, drawn to 1 / C.
+        covariance: (M, M) of these, from the weights that are not known and from the pool being a sample.
+        directions: (M, M) the accuracies' covariance due to the weights is directions @ directions.T.
+        to_come: (M,) by how much one more random label raises the precision of each direction, relative to now.
+    """
+
+    accuracy: Floats
+    covariance: Floats
+    directions: Floats
+    to_come: Floats
+
+    def beats(self) -> Floats:
+        """(M, M) P(the model of the row is more accurate than that of the column); 1/2 on the diagonal."""
+        from scipy.special import ndtr
+
+        lead = self.accuracy[:, None] - self.accuracy
+        spread = np.sqrt(_of_differences(self.covariance))
+        apart = spread > EQUAL
+        return np.asarray(np.where(apart, ndtr(np.divide(lead, spread, out=np.zeros_like(lead), where=apart)), 0.5))
+
+    def best(self, rng: np.random.Generator, samples: int = SAMPLES) -> Floats:
+        """(M,) probability that no other model is more accurate; they sum to 1, and equal models share."""
+        size, axes = np.linalg.eigh(self.covariance)
+        factor = axes * np.sqrt(np.maximum(size, 0.0))
+        drawn = self.accuracy + rng.standard_normal((samples, len(size))) @ factor.T
+        first = drawn >= drawn.max(axis=1, keepdims=True) - EQUAL
+        return np.asarray((first / first.sum(axis=1, keepdims=True)).mean(axis=0))
+
+    def interval(self) -> tuple[Floats, Floats]:
+        """(M,) lower and (M,) upper ends of the 95 % interval of each accuracy."""
+        from ranker.intervals import Z95
+
+        half = Z95 * np.sqrt(np.diagonal(self.covariance))
+        return np.clip(self.accuracy - half, 0.0, 1.0), np.clip(self.accuracy + half, 0.0, 1.0)
+
+    def more_labels(self, level: float = LEVEL) -> Ints:
+        """Find how many more labels of random rows would tell two models apart.
+
+        With n more labels the variance of a difference is v_n + r, r being what only more rows, and no labels, would
+        take away. If the difference is what it now seems, its estimate varies by about v_n and is told apart where it
+        exceeds z sqrt(v_n + r): with probability `level` from the n on for which |difference| >= z sqrt(v_n + r) +
+        z sqrt(v_n).
+
+        Args:
+            level: the probability at which two models count as told apart, and that with which it is to happen.
+
+        Returns:
+            (M, M) numbers, at least 1; -1 where no number up to 2^20 would do with this pool.
+        """
+        from scipy.special import ndtri
+
+        z = float(ndtri(level))
+        lead = np.abs(self.accuracy[:, None] - self.accuracy)
+        apart = (self.directions[:, None] - self.directions) ** 2  # (M, M, directions)
+        rest = _of_differences(self.covariance) - apart.sum(axis=2)
+
+        def enough(more: Ints) -> Bools:
+            left = (apart / (1 + more[..., None] * self.to_come)).sum(axis=2)
+            return np.asarray(lead >= z * np.sqrt(np.maximum(left + rest, 0.0)) + z * np.sqrt(left))
+
+        low, high = np.zeros(lead.shape, dtype=np.int64), np.full(lead.shape, ENOUGH)
+        possible = enough(high) & (lead > EQUAL)
+        while (high - low).max() > 1:
+            middle = (low + high) // 2
+            reached = enough(middle)
+            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        return np.asarray(np.where(possible, high, -1))
+
+
+def posterior(pool: Pool, rows: Ints, labels: Ints) -> Posterior:
+    """Say what K labels and a pool tell of the models' accuracies in the domain that the pool is a sample of.
+
+    A difference of two accuracies has two sources of error. The weights are known no better than K labels allow: their
+    covariance is s^2 NOISE (V'V + NOISE I)^-1, with s^2 estimated from the labels. And the pool is a sample of N rows:
+    the difference on it varies by d / N around that in the domain, d the share of rows on which the two disagree.
+
+    Args:
+        pool: what the models make of all rows.
+        rows: (K,) the labelled rows' places in the pool.
+        labels: (K,) their labels.
+    """
+    models, size, classes = pool.probs.shape
+    seen = votes(pool)
+    x = seen[rows].reshape(-1, models)
+    y = corners(classes)[labels].ravel()
+    precision = x.T @ x / NOISE + np.eye(models)
+    weights = np.linalg.solve(precision, x.T @ y / NOISE)
+    unexplained = (y @ y - (x.T @ y) @ weights) / NOISE
+    scale = (BELIEF / (classes - 1) + unexplained) / (BELIEF + len(y))
+    # the weights in the directions in which further labels say something independent
+    half = np.linalg.inv(np.linalg.cholesky(precision))
+    every = np.einsum("ncm,nck->mk", seen, seen) / size / NOISE
+    to_come, axes = np.linalg.eigh(half @ every @ half.T)
+    gain = (1 - 1 / classes) * gains(pool)
+    directions = np.sqrt(scale) * gain @ half.T @ axes
+    return Posterior(
+        accuracy=1 / classes + gain @ weights,
+        covariance=directions @ directions.T + pool.agreement / (2 * size),
+        directions=directions,
+        to_come=np.maximum(to_come, 0.0),
+    )
+
+
+def _of_differences(covariance: Floats) -> Floats:
+    """(M, M) the variance of the difference of each two."""
+    own = np.diagonal(covariance)
+    return np.asarray(np.maximum(own[:, None] + own - 2 * covariance, 0.0))

@@ -1,0 +1,217 @@
+"""What changed between two runs: the record, and how it is shown."""
+
+import csv
+import dataclasses
+import io
+import json
+import os
+
+import numpy as np
+import pytest
+from test_report_formats import GOLDEN, HOSTILE, REFRESH, method, toy, toy_decision
+
+from ranker import ranking as results
+from ranker.comparison import compare, difference
+from ranker.errors import UnknownName, UsageError
+from ranker.report import comparison as shown
+from ranker.report.markdown import escape
+
+
+def later():
+    """The toy's evaluation, run again: a model failed, one came, K is another, and one method is far better."""
+    was = toy()
+    large, base, _ = was.models
+    return dataclasses.replace(
+        was,
+        probe=20,
+        models=(
+            dataclasses.replace(base, rank=1, ood_accuracy=0.92),
+            dataclasses.replace(large, rank=2),
+            dataclasses.replace(large, name="new", rank=3, ood_accuracy=0.4),
+        ),
+        methods=(
+            method("ACC", "baseline", 0.95), method("CONF-GT", "baseline", 0.8, 0.05), method("NLL", "baseline", 0.7),
+        ),
+        failures={"lstm": "no weights"},
+        provenance={
+            **was.provenance,
+            "versions": {"rank-models": "0.1.0"},
+            "settings": {**was.provenance["settings"], "steps": 4},
+            "quality": {"new": {"over_tolerance": 0, "truncated": 0}},
+        },
+    )  # fmt: skip
+
+
+def later_decision():
+    """The toy's decision with more rows, by which the first two change places."""
+    was = toy_decision()
+    found = was.decision
+    order = (1, 0, 2)
+    return dataclasses.replace(
+        was,
+        ood="more",
+        probe=40,
+        models=tuple(dataclasses.replace(was.models[m], rank=rank) for rank, m in enumerate(order, 1)),
+        decision=dataclasses.replace(found, models=tuple(found.models[m] for m in order), p_best=(0.95, 0.04, 0.01)),
+    )
+
+
+PAIRS = {"evaluation": (toy, later), "decision": (toy_decision, later_decision)}
+
+
+def by_name(changes):
+    """The changes, by what they are changes of."""
+    return {change.name: change for change in changes}
+
+
+def test_models_that_come_go_fail_and_change_rank():
+    """Each has its status, rank and accuracy in both runs, and the reason of a failure."""
+    models = by_name(compare(toy(), later()).models)
+    assert list(models) == ["bert_base", "bert_large", "new", "lstm", "gone"]
+    found = {name: (m.before, m.after, m.rank_before, m.rank_after) for name, m in models.items()}
+    assert found == {
+        "bert_base": ("ranked", "ranked", 2, 1),
+        "bert_large": ("ranked", "ranked", 1, 2),
+        "new": ("absent", "ranked", None, 3),
+        "lstm": ("ranked", "failed", 3, None),
+        "gone": ("failed", "absent", None, None),
+    }
+    assert (models["bert_base"].accuracy_before, models["bert_base"].accuracy_after) == (0.75, 0.92)
+    assert (models["lstm"].accuracy_after, models["lstm"].reason) == (None, "no weights")
+    assert [shown.fate(model) for model in models.values()] == ["", "", "new", "FAILED: no weights", "gone"]
+
+
+def test_methods_with_their_difference_and_its_interval():
+    """A change is beyond its interval, within it, or none where a method was measured in one run only."""
+    methods = by_name(compare(toy(), later()).methods)
+    assert list(methods) == ["ACC", "CONF-GT", "NLL", "INDEX-DIFF", "RANDOM"]
+    assert methods["ACC"].difference == pytest.approx(0.2)
+    assert (methods["ACC"].beyond, methods["CONF-GT"].beyond) == (True, False)
+    assert (methods["NLL"].before, methods["NLL"].after, methods["NLL"].difference) == (None, 0.7, None)
+    assert (methods["INDEX-DIFF"].before, methods["INDEX-DIFF"].after) == (0.875, None)
+
+
+def test_the_interval_of_a_difference_covers_it():
+    """Of two independent means, 95 % intervals of each give one of the difference that covers it 95 times of 100."""
+    rng = np.random.default_rng(0)
+    truths, errors = (0.7, 0.75), (0.02, 0.04)
+    found = rng.normal(truths, errors, (4000, 2))
+    covered = 0
+    for row in found:
+        before, after = (
+            dataclasses.replace(
+                method("X", "factor", float(x)), ci_low=float(x - 1.96 * e), ci_high=float(x + 1.96 * e)
+            )
+            for x, e in zip(row, errors, strict=True)
+        )
+        change, low, high = difference(before, after)
+        assert change == pytest.approx(row[1] - row[0])
+        covered += low < truths[1] - truths[0] < high
+    assert covered / len(found) == pytest.approx(0.95, abs=0.015)
+
+
+def test_ends_of_a_lopsided_difference():
+    """By hand: after 0.6 in [0.5, 0.9], before 0.5 in [0.2, 0.6] gives 0.1 in [0.1 - sqrt(0.02), 0.1 + sqrt(0.18)]."""
+    before = dataclasses.replace(method("X", "factor", 0.5), ci_low=0.2, ci_high=0.6)
+    after = dataclasses.replace(method("X", "factor", 0.6), ci_low=0.5, ci_high=0.9)
+    assert difference(before, after) == pytest.approx((0.1, 0.1 - 0.02**0.5, 0.1 + 0.18**0.5))
+
+
+def test_settings_and_versions_that_differ():
+    """Nested ones are named by the way to them; what was found is no setting."""
+    settings = by_name(compare(toy(), later()).settings)
+    assert {name: (s.before, s.after) for name, s in settings.items()} == {
+        "probe": (10, 20),
+        "versions.rank-models": ("0.0.0", "0.1.0"),
+        "settings.steps": (None, 4),
+    }
+
+
+def test_a_decision_with_more_rows():
+    """P(best) is told before and after; rows of another name are said to be others."""
+    found = compare(toy_decision(), later_decision())
+    models = by_name(found.models)
+    assert (models["bert_base"].p_best_before, models["bert_base"].p_best_after) == (0.28, 0.95)
+    assert (models["bert_base"].rank_before, models["bert_base"].rank_after) == (2, 1)
+    assert found.methods == ()
+    assert found.notes == ("The rows are not the same: what changed may come from them.",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (toy, toy_decision, r"only runs of one mode can be compared \(got an evaluation and a decision\)"),
+        (toy, lambda: dataclasses.replace(toy(), ood="paws"), r"on one OOD set .* \(got hans-sub and paws\)"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_compared_is_refused(before, after, message):
+    """Other modes, and evaluations on other sets, have no numbers in common."""
+    with pytest.raises(UsageError, match=message):
+        compare(before(), after())
+
+
+@pytest.mark.parametrize("make", [toy, toy_decision])
+def test_a_run_has_not_changed_from_itself(make):
+    """Nothing differs, and the report says so."""
+    found = compare(make(), make())
+    assert found.settings == ()
+    assert not shown.changed(found)
+    for name in ("table", "markdown"):
+        assert "Nothing changed." in shown.render(found, name)
+    assert shown.changed(compare(*[make() for make in PAIRS["decision"]]))
+
+
+@pytest.mark.parametrize("mode", PAIRS)
+@pytest.mark.parametrize("name", shown.FORMATS)
+def test_golden_comparison(name, mode):
+    """The comparison of the toys is, byte for byte, the one that was read and kept."""
+    file = GOLDEN / f"comparison-of-{mode}s.{name}"
+    text = shown.render(compare(*[make() for make in PAIRS[mode]]), name).encode()
+    if os.environ.get(REFRESH):
+        file.write_bytes(text)
+    assert text == file.read_bytes(), f"set {REFRESH}=1 to write it anew, and read the diff"
+
+
+def test_csv_and_json_hold_raw_fractions():
+    """The same numbers in both, as the record has them."""
+    found = compare(toy(), later())
+    whole = json.loads(shown.render(found, "json"))
+    assert whole == json.loads(json.dumps(found.to_dict()))
+    rows = {
+        (row["part"], row["name"], row["what"]): row for row in csv.DictReader(io.StringIO(shown.render(found, "csv")))
+    }
+    for change in found.methods:
+        row = rows["method", change.name, "few_shot_accuracy"]
+        wanted = (change.before, change.after, change.difference, change.low, change.high)
+        read = (row["before"], row["after"], row["difference"], row["low"], row["high"])
+        assert read == tuple("" if number is None else repr(number) for number in wanted)
+    assert rows["model", "lstm", "status"]["after"] == "failed"
+    assert rows["setting", "probe", "value"]["after"] == "20"
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_in_a_comparison(name):
+    """In every format a name is text."""
+    found = compare(toy((name, "b", "c")), later())
+    text = {kind: shown.render(found, kind) for kind in shown.FORMATS}
+    assert f"| {escape(name)} |" in text["markdown"]
+    assert ("'" if name.startswith(("=", "+", "-", "@", "\t")) else "") + name in [
+        row["name"] for row in csv.DictReader(io.StringIO(text["csv"]))
+    ]
+    assert name in [model["name"] for model in json.loads(text["json"])["models"]]
+    assert "\x1b" not in text["table"]
+
+
+def test_an_unknown_format_of_comparisons():
+    """The near one is offered."""
+    with pytest.raises(UnknownName, match="there is no format of comparisons 'jsn'; did you mean json?"):
+        shown.render(compare(toy(), toy()), "jsn")
+
+
+def test_no_model_is_needed(tmp_path):
+    """Runs that were kept are compared as those that were just made."""
+    kept = []
+    for number, ranking in enumerate((toy(), later())):
+        ranking.save(tmp_path / f"{number}.json")
+        kept.append(results.Ranking.load(tmp_path / f"{number}.json"))
+    assert compare(*kept) == compare(toy(), later())

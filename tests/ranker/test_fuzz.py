@@ -1,0 +1,382 @@
+"""Every reader is fed what no writer wrote: a result or one of our errors, in a second, and no file is changed.
+
+The inputs are real files with some of their values, and some of their bytes, turned into others; `make soak` reads
+20,000 of each kind.
+"""
+
+import gzip
+import json
+import shutil
+import signal
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+import pyarrow as pa
+import pytest
+from conftest import TASK
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+from test_evaluation import suite
+from test_store import EXAMPLES, KEY, row_of
+
+from experiments import recipe
+from ranker import arguments, cards, checkpoints, embedded, labels, ood, readers, report, suites
+from ranker import ranking as ranking_module
+from ranker import store as store_module
+from ranker.cli import run
+from ranker.decision import decide
+from ranker.errors import RankModelsError
+from ranker.evaluation import evaluate
+from ranker.ranking import Ranking
+from ranker.store import Store, contents, digest, verify
+
+SECONDS = 1.0
+"""Of computing that a file may cost."""
+
+ROWS = [
+    {"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment", "marks": {"x": [[0, 4, 9]]}},
+    {"premise": "Naïve 走 judges, and more.", "hypothesis": "He said: 'no'.", "label": 0},
+]
+SUITE = {
+    "schema_version": 1,
+    "name": "toy",
+    "models": [
+        {"name": name, "path": name, "family": "mini", "label_map": {"0": "entailment"}, "in_domain_accuracy": 0.9}
+        | {"ood_accuracy": {"hans-sub": {"accuracy": 0.5, "rows": 10, "fingerprint": "f" * 8}}}
+        for name in ("a", "b")
+    ],
+}
+CHECKPOINT = {
+    "model_type": "bert",
+    "auto_map": {"AutoModel": "own.Own"},
+    "base_model_name_or_path": "org/base",
+    "revision": "main",
+}
+OPTIONS = 'probe = 5\nood = "hans-sub"\nquiet = true\nmodels = ["a", "b"]\ndraws = 7\nlabel-map = \'{"0": "x"}\'\n'
+TABLE = 'premise,hypothesis,label\nThe actor ran.,"An actor, he said, ""ran"".",entailment\nIt rained.,No.,1\n'
+
+
+class Hang(BaseException):
+    """A reader took too long: no Exception, so that no reader can take it for a bad file."""
+
+
+def stop(signum, frame):
+    """The alarm."""
+    raise Hang
+
+
+@contextmanager
+def bounded():
+    """An alarm that rings after some seconds of computing; a machine with other work makes none ring."""
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+# values
+
+
+ODD = st.sampled_from(
+    [None, True, "", "\x00", "\ud800", "\u202e", "a" * 5000, "../../x", "NaN", [], {}, [[]], [{}], -1, 0, 1 << 64,
+     10**400, 1e308, float("nan"), float("inf"), -0.0, 0.5, "entailment", "\n", "{}", "/", "org/name"]
+)  # fmt: skip
+VALUES = ODD | st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def places(value, path=()):
+    """The paths to every value inside a value."""
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inner:
+        yield from places(item, (*path, key))
+
+
+def changed(value, path, change):
+    """A copy of a value with what stands at a path changed."""
+    if not path:
+        return change(value)
+    copy = value.copy()
+    copy[path[0]] = changed(copy[path[0]], path[1:], change)
+    return copy
+
+
+@st.composite
+def turned(draw, whole):
+    """A JSON value with some of the values in it replaced, removed, doubled or renamed."""
+    for _ in range(draw(st.integers(0, 3))):
+        path = draw(st.sampled_from(list(places(whole))))
+        change = draw(st.sampled_from(["replace", "replace", "replace", "remove", "rename", "double"]))
+        if change == "replace" or not path:
+            value = draw(VALUES)
+            whole = changed(whole, path, lambda old, value=value: value)
+            continue
+        name = draw(st.text(max_size=5))
+
+        def edit(parent, change=change, last=path[-1], name=name):
+            parent = parent.copy()
+            if change == "remove":
+                del parent[last]
+            elif isinstance(parent, list):
+                parent.append(parent[last])
+            elif change == "rename":
+                parent[name] = parent.pop(last)
+            else:
+                parent[name] = parent[last]
+            return parent
+
+        whole = changed(whole, path[:-1], edit)
+    return whole
+
+
+# bytes
+
+
+TOKENS = [b"\x00", b"\xff", b"\xef\xbb\xbf", b'"', b"'", b"[" * 3000, b'{"a":' * 3000, b"\n", b"\r", b"\t",
+          b",", b"=", b"NaN", b"-Infinity", b"9" * 5000, b"1e999", b"\\ud800", b"\x1f\x8b", b"[[x]]\n", b"[a.b]\n",
+          b"1979-05-27T07:32:00Z", b"0x" + b"f" * 500, b'"schema_version": 1, ', b"PAR1", b"\xe2\x80\xa8", b"\x0b",
+          b"a." * 1500 + b"a = 1\n", b"x = " + b"{a = " * 1500 + b"\n", b"\\u0000", b"{}", b"#"]  # fmt: skip
+BOMB = gzip.compress(b"a" * (1 << 22))
+
+
+@st.composite
+def scratched(draw, content):
+    """Bytes with some of them cut off, flipped, taken out, doubled, put in, or read in another encoding."""
+    for _ in range(draw(st.integers(0, 3))):
+        at, size = draw(st.integers(0, len(content))), draw(st.integers(0, 40))
+        change = draw(st.sampled_from(["cut", "flip", "remove", "double", "insert", "random", "encode", "zip"]))
+        head, piece, tail = content[:at], content[at : at + size], content[at + size :]
+        if change == "cut":
+            content = head
+        elif change == "flip":
+            content = head + bytes(byte ^ (1 << size % 8) for byte in content[at : at + 1]) + content[at + 1 :]
+        elif change == "remove":
+            content = head + tail
+        elif change == "double":
+            content = head + piece * 3 + tail
+        elif change == "insert":
+            content = head + draw(st.sampled_from(TOKENS)) + content[at:]
+        elif change == "random":
+            content = head + draw(st.binary(max_size=20)) + content[at:]
+        elif change == "encode":
+            encoding = draw(st.sampled_from(["utf-16", "utf-32", "latin-1", "utf-7", "cp1252"]))
+            content = content.decode("utf-8", "replace").encode(encoding, "replace")
+        else:
+            content = draw(st.sampled_from([gzip.compress(content), BOMB]))
+    return content
+
+
+def as_json(value, lines=False):
+    """A value as JSON, halves of surrogate pairs and numbers that are none included."""
+    if lines and isinstance(value, list):
+        return b"".join(as_json(row) + b"\n" for row in value)
+    return json.dumps(value).encode()
+
+
+# readers
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A way into the product.
+
+    Attributes:
+        file: the name of the file.
+        inputs: what it may find in it.
+        read: reads the file; may raise one of our errors.
+        keeps: every file is as it was afterwards; the store sets damaged ones aside.
+    """
+
+    file: str
+    inputs: st.SearchStrategy[bytes]
+    read: Callable[[Path], object]
+    keeps: bool = True
+
+
+def of_json(whole, lines=False):
+    """JSON files that are like this one."""
+    return turned(whole).flatmap(lambda value: scratched(as_json(value, lines)))
+
+
+def of_bytes(*wholes):
+    """Files that are like one of these."""
+    return st.sampled_from([text.encode() if isinstance(text, str) else text for text in wholes]).flatmap(scratched)
+
+
+def rows_of(file):
+    """The examples of a file; marks are found in them by every rule, too."""
+    marker = ood.marker({name: name for name in ("control", "swapped", "irregular-past", "ing-main-verb", "adjective")})
+    return readers.read_examples(file, TASK, marker=marker)
+
+
+def label_map_of(file):
+    """`--label-map`, and what becomes of it."""
+    found = arguments.label_map(file.read_bytes().decode("utf-8", "surrogateescape"))
+    return labels.reconcile({0: "entailment", 1: "neutral"}, TASK, found)
+
+
+def checkpoint_of(file):
+    """What is read of a checkpoint's JSON before it is loaded."""
+    return checkpoints.brings_code(file.parent), checkpoints.adapter_base(file.parent)
+
+
+def report_of(file):
+    """A saved run, and its reports."""
+    ranking = Ranking.load(file)
+    return [report.render(ranking, name) for name in ("json", "table", "csv", "markdown", "latex", "html")]
+
+
+def options_of(file):
+    """`--config`, and the options that it sets."""
+    try:
+        run.make_context("run", ["--config", str(file)]).close()
+    except click.ClickException as error:  # its own complaint about an option
+        assert "\n" not in error.format_message()  # noqa: PT017
+
+
+FOLDER = digest(KEY)[:32]
+
+
+def store_of(file):
+    """A store with one shard under the name that its content gives it."""
+    root = file.parents[1]
+    described = file.parent / "key.json"
+    described.write_text(json.dumps(KEY))
+    named = file.rename(file.with_name(store_module._name(file.read_bytes())))
+    verify(root)
+    contents(root)
+    store = Store(root)
+    rows = store.rows(KEY, EXAMPLES, lambda missing: map(row_of, missing))
+    assert len(rows) == len(EXAMPLES)
+    assert store.missing(KEY, EXAMPLES) == 0
+    return named
+
+
+def described_store_of(file):
+    """A store whose ``key.json`` is another."""
+    verify(file.parents[1])
+    return [str(kept) for kept in contents(file.parents[1])]
+
+
+def shard_of(value):
+    """Rows as a shard, as far as Parquet can say them; else as they are in JSON."""
+    try:
+        sink = pa.BufferOutputStream()
+        parquet.write_table(pa.Table.from_pylist(value), sink)
+        return sink.getvalue().to_pybytes()
+    except (pa.ArrowException, TypeError, AttributeError, ValueError, OverflowError):
+        return as_json(value)
+
+
+def saved_runs():
+    """One of each mode, as JSON."""
+    made = suite(models=3, examples=12)
+    for ranking in (
+        evaluate(made, families=["a", "a", "b"], designed="INDEX-DIFF", suite="three", ood="hans-sub", draws=3),
+        decide(replace(made, ood_accuracy=None), suite="three", ood="mine"),
+    ):
+        yield json.loads(json.dumps(ranking.to_dict() | {"table": ranking_module._table_to_dict(ranking.table)}))
+
+
+EVALUATED, DECIDED = saved_runs()
+RECORDS = [{"example": store_module.example_key(one), **store_module._record(row_of(one))} for one in EXAMPLES[:2]]
+CARDS = [path.read_bytes() for path in sorted(embedded.folder().glob(f"*/{cards.FILE}"))[:3]]
+RECIPES = [path.read_bytes() for path in recipe.shipped().values()][:4]
+
+READERS = {
+    "tsv": Reader("a.tsv", of_bytes(TABLE.replace(",", "\t"), TABLE), rows_of),
+    "tsv.gz": Reader("a.tsv.gz", of_bytes(gzip.compress(TABLE.replace(",", "\t").encode()), BOMB), rows_of),
+    "csv": Reader("a.csv", of_bytes(TABLE), rows_of),
+    "jsonl": Reader("a.jsonl", of_json(ROWS, lines=True), rows_of),
+    "suite": Reader("suite.json", of_json(SUITE), lambda file: suites.load([str(file.parent)])),
+    "card": Reader("card.toml", of_bytes(*CARDS), cards.read_card),
+    "recipe": Reader("a.toml", of_bytes(*RECIPES), lambda file: recipe.load(str(file))),
+    "config": Reader("a.toml", of_bytes(OPTIONS), options_of),
+    "label map": Reader("map", of_json({"0": "entailment", "neutral": "non-entailment"}), label_map_of),
+    "checkpoint": Reader("config.json", of_json(CHECKPOINT), checkpoint_of),
+    "adapter": Reader("adapter_config.json", of_json(CHECKPOINT), checkpoint_of),
+    "shard": Reader(f"{FOLDER}/shard", turned(RECORDS).map(shard_of).flatmap(scratched), store_of, keeps=False),
+    "key": Reader(f"{FOLDER}/key.json", of_json(KEY), described_store_of),
+    "run": Reader("run.json", st.sampled_from([EVALUATED, DECIDED]).flatmap(of_json), report_of),
+}
+
+
+FOUND = [
+    ("card", b"a = " + b"[" * 5000),
+    ("card", b"a = " + b"9" * 5000),
+    ("recipe", b"a." * 1500 + b"a = 1\n"),
+    ("config", b"probe = 1e999\n"),
+    ("config", b"seed = [5]\n"),
+    ("config", b"output = 5\nmodels = 1979-05-27\n"),
+    ("config", b"x = " + b"{a = " * 1500 + b"\n"),
+    ("label map", b"[" * 100_000),
+    ("label map", b'{"0": ' + b"9" * 5000 + b"}"),
+    ("jsonl", as_json([{**ROWS[0], "marks": {"x": [[float("inf"), 4, 9]]}}], lines=True)),
+    ("jsonl", b'{"text": "a", "label": ' + b"[" * 970 + b"]" * 970 + b"}"),
+    ("csv", b"text,label,marks\na,1," + b"[" * 100_000),
+    ("suite", b"[" * 100_000),
+    ("suite", as_json({**SUITE, "models": [{**SUITE["models"][0], "in_domain_accuracy": "high"}]})),
+    ("suite", as_json({**SUITE, "models": [{**SUITE["models"][0], "in_domain_accuracy": float("nan")}]})),
+    ("checkpoint", b"[" * 100_000),
+    ("adapter", as_json({**CHECKPOINT, "base_model_name_or_path": True})),
+    ("key", b"[" * 100_000),
+    ("shard", shard_of([{**RECORDS[0], "probs": None}])),
+    ("shard", shard_of([{**RECORDS[0], "segment": [1 << 63, 0, 0]}])),
+    ("shard", shard_of([RECORDS[0], {**RECORDS[1], "target": None}])),
+    ("run", b"[" * 100_000),
+    ("run", as_json({**DECIDED, "models": [1]})),
+    ("run", as_json({**DECIDED, "provenance": {"a": float("inf")}})),
+    ("run", as_json({**DECIDED, "decision": {**DECIDED["decision"], "p_beats": [[0.5]]}})),
+    ("run", as_json({**DECIDED, "table": {**DECIDED["table"], "values": [[[1 << 2000]]]}})),
+]  # fmt: skip
+"""What brought something else about once."""
+
+
+def holds(reader, folder, content):
+    """Read the content: a result, or one of our errors in one line; and nothing but it in the folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    file = folder / reader.file
+    file.parent.mkdir(parents=True)
+    file.write_bytes(content)
+    message = ""
+    try:
+        with bounded():
+            reader.read(file)
+    except RankModelsError as error:
+        message = str(error)
+    assert "\n" not in message
+    if reader.keeps:
+        assert [path for path in folder.rglob("*") if path.is_file()] == [file]
+        assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize("count", [100, pytest.param(20_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("name", READERS)
+def test_whatever_is_in_a_file_is_a_result_or_one_line(name, count, tmp_path):
+    """No other exception, no second of computing, and no file that is changed, made or removed."""
+    reader = READERS[name]
+
+    @settings(max_examples=count, deadline=None, database=None, derandomize=count < 1000,
+              phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck))  # fmt: skip
+    @given(reader.inputs)
+    def check(content):
+        holds(reader, tmp_path / "input", content)
+
+    check()
+
+
+@pytest.mark.parametrize(("name", "content"), FOUND, ids=[f"{name} {number}" for number, (name, _) in enumerate(FOUND)])
+def test_what_was_not_said_in_one_line_once_is_now(name, content, tmp_path):
+    """Files that were found to bring about another exception, or a store that was told nothing and lost a row."""
+    holds(READERS[name], tmp_path / "input", content)

@@ -1,0 +1,211 @@
+"""docs/json-schema.md and the two schema files: every output keeps to them, and they say the same."""
+
+import copy
+import dataclasses
+import json
+import os
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+from test_comparison import PAIRS
+from test_evaluation import suite
+from test_report_formats import REFRESH, toy, toy_decision
+
+from ranker import comparison, ranking, report
+from ranker.decision import decide
+from ranker.evaluation import evaluate
+from ranker.report import comparison as compared
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "json-schema.md"
+SCHEMAS = {
+    name: json.loads((ROOT / "ranker" / "report" / name).read_text(encoding="utf-8"))
+    for name in ("ranking.schema.json", "comparison.schema.json")
+}
+RUN, COMPARISON = SCHEMAS.values()
+
+RECORDS = [
+    (RUN, "model", ranking.ModelResult),
+    (RUN, "method", ranking.MethodResult),
+    (RUN, "pair", ranking.PairResult),
+    (RUN, "decision", ranking.Decision),
+    (COMPARISON, "model", comparison.ModelChange),
+    (COMPARISON, "method", comparison.MethodChange),
+    (COMPARISON, "setting", comparison.SettingChange),
+]
+
+
+def check(whole, schema):
+    """Hold a JSON text to a schema."""
+    jsonschema.Draft202012Validator(schema).validate(json.loads(whole))
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Runs of both modes, by hand and from numbers, with families and without."""
+    return (
+        toy(),
+        toy_decision(),
+        evaluate(suite(), families=["a", "a", "b", "b", "b"], designed="INDEX-DIFF", suite="five", ood="hans-sub"),
+        evaluate(suite(models=2), draws=50, suite="two", ood="hans-sub"),
+        decide(dataclasses.replace(suite(examples=6), ood_accuracy=None), suite="five", ood="mine"),
+    )
+
+
+def resolved(schema, part):
+    """The part that a reference stands for; null beside it is told apart."""
+    options = part.get("anyOf", [])
+    null = {"type": "null"} in options
+    if null:
+        (part,) = [option for option in options if option != {"type": "null"}]
+    name = part.get("$ref", "").rpartition("/")[2]
+    return (schema["$defs"][name] if name else part), name, null
+
+
+def kind(schema, part):
+    """A part's type in words: "number or null", "list of string"."""
+    if "const" in part or "enum" in part:
+        return " or ".join(json.dumps(value) for value in part.get("enum", [part.get("const")]))
+    whole, name, null = resolved(schema, part)
+    if null or name:
+        return f"{name or kind(schema, whole)}{' or null' if null else ''}"
+    if "anyOf" in part:
+        return " or ".join(kind(schema, option) for option in part["anyOf"])
+    types = part.get("type", "any")
+    words = [types] if isinstance(types, str) else types
+    if (part.get("minimum"), part.get("maximum")) == (0, 1):
+        words = ["fraction" if word == "number" else word for word in words]
+    if "array" in words:
+        words = [f"list of {kind(schema, part['items'])}" if word == "array" else word for word in words]
+    if "object" in words and "additionalProperties" in part:
+        words = [f"object of {kind(schema, part['additionalProperties'])}" if w == "object" else w for w in words]
+    return " or ".join(words)
+
+
+def tables(schema):
+    """The tables of the page: the object itself, then each of its parts by name; a row a key."""
+    parts = {"": schema, **schema["$defs"]}
+    lines = []
+    for name, part in parts.items():
+        lines += [f"### {name}", "", f"{part['description']}.", ""] if name else []
+        lines += ["| key | type | what it is |", "|---|---|---|"]
+        for key, value in part["properties"].items():
+            optional = "" if key in part["required"] else " (may be left out)"
+            said = value["description"].replace("|", r"\|")
+            lines.append(f"| `{key}` | {kind(schema, value)}{optional} | {said} |")
+            inner = value.get("properties", {})
+            lines += [f"| `{key}.{k}` | {kind(schema, v)} | {v['description']} |" for k, v in inner.items()]
+        lines.append("")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_page_lists_what_the_schema_has(name):
+    """Each key with its type and meaning; the flag that refreshes golden files writes the page's tables anew."""
+    text = PAGE.read_text(encoding="utf-8")
+    wanted = f"<!-- {name} -->\n{tables(SCHEMAS[name])}\n<!-- end -->"
+    if os.environ.get(REFRESH):
+        text = re.sub(rf"(?s)<!-- {name} -->.*?<!-- end -->", lambda _: wanted, text)
+        PAGE.write_text(text, encoding="utf-8")
+    assert wanted in text, f"set {REFRESH}=1 to write it anew, and read the diff"
+
+
+@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
+def test_the_schemas_are_schemas(schema):
+    """Of the draft that they name, with a description of every key."""
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for part in (schema, *schema["$defs"].values()):
+        assert all(value["description"] for value in part["properties"].values())
+
+
+@pytest.mark.parametrize(("schema", "name", "record"), RECORDS, ids=[record.__name__ for *_, record in RECORDS])
+def test_the_schema_has_the_fields_of_the_record(schema, name, record):
+    """A field that is new, or gone, is so in both."""
+    part = schema["$defs"][name]
+    names = [field.name for field in dataclasses.fields(record)]
+    assert list(part["properties"]) == names
+    assert part["required"] == names
+
+
+def test_the_schema_has_the_keys_of_a_run(runs):
+    """Those of `to_dict`, each required, and the score table of a saved run."""
+    for made in runs:
+        assert list(RUN["properties"]) == [*made.to_dict(), "table", "examples"]
+        assert list(made.to_dict()) == RUN["required"]
+    changes = comparison.compare(toy(), toy()).to_dict()
+    assert list(COMPARISON["properties"]) == list(changes) == COMPARISON["required"]
+
+
+def test_versions_are_those_of_the_program():
+    """A schema is of the version that the program writes."""
+    assert RUN["properties"]["schema_version"]["const"] == ranking.SCHEMA_VERSION
+    assert COMPARISON["properties"]["schema_version"]["const"] == comparison.SCHEMA_VERSION
+
+
+def test_outputs_keep_to_the_schema(runs, tmp_path):
+    """What `--format json` writes and `--save` keeps, in both modes."""
+    for made in runs:
+        check(report.render(made, "json"), RUN)
+        made.save(tmp_path / "run.json")
+        check((tmp_path / "run.json").read_text(encoding="utf-8"), RUN)
+
+
+@pytest.mark.parametrize("mode", PAIRS)
+def test_comparisons_keep_to_the_schema(mode):
+    """What `--compare` writes as JSON, in both modes."""
+    check(compared.render(comparison.compare(*[make() for make in PAIRS[mode]]), "json"), COMPARISON)
+
+
+@pytest.mark.parametrize(
+    ("make", "path", "value"),
+    [
+        (toy, ("schema_version",), 2),
+        (toy, ("mode",), "decision"),
+        (toy, ("methods", 0, "few_shot_accuracy"), 75.0),
+        (toy, ("methods", 0, "ci_low"), None),
+        (toy, ("methods", 0, "kind"), "model"),
+        (toy, ("methods", 0, "curve", "2"), 1.5),
+        (toy, ("models", 0, "rank"), "1"),
+        (toy, ("models", 0, "ood_accuracy"), 90.0),
+        (toy, ("pairs", 0, "accuracy"), -0.1),
+        (toy, ("decision",), {}),
+        (toy, ("provenance", "versions"), ["1.0"]),
+        (toy_decision, ("decision",), None),
+        (toy_decision, ("decision", "p_best", 0), 1.1),
+        (toy_decision, ("decision", "more_labels", 0, 1), 0.5),
+        (toy_decision, ("pairs", 0, "p_beats"), None),
+    ],
+)
+def test_what_is_wrong_does_not_pass(make, path, value):
+    """A number out of its range or of another type, or a mode with the other's parts, is no valid run."""
+    whole = json.loads(report.render(make(), "json"))
+    wrong = copy.deepcopy(whole)
+    *way, last = path
+    place = wrong
+    for step in way:
+        place = place[step]
+    place[last] = value
+    check(json.dumps(whole), RUN)
+    with pytest.raises(jsonschema.ValidationError):
+        check(json.dumps(wrong), RUN)
+
+
+def test_every_key_is_needed():
+    """A run without one of its keys is none."""
+    whole = json.loads(report.render(toy(), "json"))
+    for key in whole:
+        with pytest.raises(jsonschema.ValidationError):
+            check(json.dumps({k: v for k, v in whole.items() if k != key}), RUN)
+
+
+def test_the_example_of_the_page(tmp_path, monkeypatch, capsys):
+    """The program on the page prints the numbers of a kept run, in both modes."""
+    (program,) = re.findall(r"(?ms)^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"))
+    monkeypatch.chdir(tmp_path)
+    for made, shown in ((toy(), "{'ACC': 0.75,"), (toy_decision(), "{'bert_large': 0.7,")):
+        made.save("run.json")
+        exec(compile(program, PAGE, "exec"), {})
+        assert capsys.readouterr().out.startswith(shown)

@@ -1,0 +1,184 @@
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from factors import Example
+from factors.types import UNLABELLED
+from ranker import labelling, ood, suites
+from ranker.cli import main
+from ranker.errors import DataError, UsageError
+from ranker.pipeline import decide, with_labelled
+from ranker.store import Store
+
+
+@pytest.fixture(scope="module")
+def suite():
+    """Four of the embedded models."""
+    whole = suites.load(["hans-sub-mini"])
+    return suites.Suite(whole.name, whole.models[::2])
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Eighty embedded rows, with their labels."""
+    return ood.sample(ood.load("hans-sub"), 80)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """One store for the module: each model predicts each row once."""
+    return Store(tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture
+def task():
+    """The task of the embedded rows."""
+    return ood.cards()["hans-sub"].task
+
+
+def unlabelled(rows):
+    """The rows as a pool has them."""
+    return [Example(row.id, row.segments, UNLABELLED) for row in rows]
+
+
+def run(capsys, *arguments):
+    """Exit status, stdout and stderr of the program."""
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return stopped.value.code or 0, out, err
+
+
+def test_the_choice_looks_at_no_label_and_goes_on_where_it_stopped(suite, rows, task, store):
+    """The same rows are chosen from labelled rows; and five, then five more, are the ten chosen at once."""
+    ten = labelling.choose(suite, task, unlabelled(rows), 10, store=store)
+    assert [row.id for row in labelling.choose(suite, task, rows, 10, store=store)] == [row.id for row in ten]
+    more = labelling.choose(suite, task, unlabelled(rows), 5, labelled=ten[:5], store=store)
+    assert [row.id for row in more] == [row.id for row in ten[5:]]
+
+
+def test_a_text_is_chosen_once(suite, rows, task, store):
+    """A pool that holds each text twice gives each text once, under its first id."""
+    again = [Example(f"again-{row.id}", row.segments, UNLABELLED) for row in rows]
+    ten = labelling.choose(suite, task, [*unlabelled(rows), *again], 10, store=store)
+    assert len({row.segments for row in ten}) == 10
+    assert not any(row.id.startswith("again") for row in ten)
+
+
+def test_more_rows_than_there_are_is_one_clear_line(suite, rows, task, store):
+    """The size that is left is named."""
+    with pytest.raises(UsageError, match=r"`--labels` must be between 1 and 3, .* \(got 4\)"):
+        labelling.choose(suite, task, unlabelled(rows[:5]), 4, labelled=rows[:2], store=store)
+
+
+def test_the_file_to_fill_in_is_read_back_as_it_was_written(tmp_path):
+    """Quotes, commas, line breaks and what looks like a formula survive the way to the labels and back."""
+    texts = ['He said "no", then ran.\nTwice.', "=SUM(A1)", " spaces ", "naïve 😀"]
+    rows = [Example(str(i), (text, "It moved."), UNLABELLED) for i, text in enumerate(texts)]
+    file = tmp_path / "filled.csv"
+    content = labelling.to_fill_in(rows)
+    file.write_text(content.replace(",It moved.,", ",It moved.,entailment"), encoding="utf-8")
+    read = ood.labelled(file, "nli").examples
+    assert [row.segments for row in read] == [row.segments for row in rows]
+    assert {row.label for row in read} == {1}
+
+
+def test_labelled_rows_that_are_not_in_the_pool_join_it():
+    """By their texts: whatever their ids, and whether or not they have a label."""
+    pool = [Example("1", ("A dog ran.",), UNLABELLED), Example("2", ("A dog sang.",), UNLABELLED)]
+    labelled = [Example("x", ("A dog sang.",), 1), Example("y", ("A cat ran.",), 0)]
+    rows, places = with_labelled(pool, labelled)
+    assert [row.segments[0] for row in rows] == ["A dog ran.", "A dog sang.", "A cat ran."]
+    assert places.tolist() == [1, 2]
+
+
+def test_a_pool_changes_what_a_decision_goes_by(suite, rows, store):
+    """SURROGATE orders the models, and all that is said of them is of one kind and size."""
+    labelled = ood.OODSet("own", ood.cards()["hans-sub"].task, rows[:10], 10)
+    found = decide(suite, labelled, pool=unlabelled(rows), attribution="none", store=store)
+    decision = found.decision
+    assert decision.method == "SURROGATE"
+    assert list(decision.scores) == sorted(decision.scores, reverse=True)
+    assert sum(decision.p_best) == pytest.approx(1)
+    beats = np.array(decision.p_beats)
+    assert beats + beats.T == pytest.approx(np.ones_like(beats))
+    assert all(
+        low <= score <= high for low, score, high in zip(decision.low, decision.scores, decision.high, strict=True)
+    )
+    assert any("70 more rows" in note for note in found.notes)
+    assert any("does not estimate" in note for note in found.notes)
+
+
+def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(suite, rows, store):
+    """`method` names them; a label-free one comes with its trap, and what needs in-domain rows is not offered."""
+    labelled = ood.OODSet("own", ood.cards()["hans-sub"].task, rows[:10], 10)
+    by_accuracy = decide(suite, labelled, pool=unlabelled(rows), method="ACC", attribution="none", store=store)
+    without = decide(suite, labelled, method="ACC", attribution="none", store=store)
+    assert by_accuracy.decision == without.decision
+    found = decide(suite, labelled, pool=unlabelled(rows), method="MAJORITY", attribution="none", store=store)
+    assert any("share a wrong habit" in note for note in found.notes)
+    with pytest.raises(UsageError, match="ATC"):
+        decide(suite, labelled, pool=unlabelled(rows), method="ATC", attribution="none", store=store)
+
+
+def test_more_labels_than_rows_in_the_pool(suite, rows, store):
+    """Labelled rows that a small pool does not hold are used all the same, and that is said."""
+    labelled = ood.OODSet("own", ood.cards()["hans-sub"].task, rows[:10], 10)
+    found = decide(suite, labelled, pool=unlabelled(rows[5:8]), attribution="none", store=store)
+    assert any("0 more rows" in note for note in found.notes)
+
+
+def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, store):
+    """choose, fill in, rank: the file that was written is the file that is read."""
+    pool, to_label = tmp_path / "rows.jsonl", tmp_path / "to-label.csv"
+    pool.write_text("".join(json.dumps({"premise": a, "hypothesis": b}) + "\n" for a, b in (r.segments for r in rows)))
+    common = ("--models", "hans-sub-mini", "--store", store.root)
+    code, _, err = run(capsys, "choose", "--pool", pool, "--task", "nli", *common, "--labels", 4, "-o", to_label, "-q")
+    assert (code, err) == (0, "")
+    read = list(csv.DictReader(io.StringIO(to_label.read_text())))
+    assert [set(row) for row in read] == [{"id", "text1", "text2", "label"}] * 4
+    truth = {row.segments: ("non-entailment", "entailment")[row.label] for row in rows}
+    with to_label.open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["id", "text1", "text2", "label"])
+        writer.writeheader()
+        writer.writerows({**row, "label": truth[row["text1"], row["text2"]]} for row in read)
+    code, out, _ = run(capsys, "--data", to_label, "--pool", pool, *common, "--attribution", "none", "--format", "json")
+    assert code == 0
+    assert json.loads(out)["decision"]["method"] == "SURROGATE"
+    code, _, err = run(
+        capsys, "choose", "--pool", pool, "--ood", "hans-sub", *common, "--labelled", to_label, "--labels", 2
+    )
+    assert code == 0
+    assert "does not estimate their accuracy" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--task", "nli"), "columns: a, b"),
+        (("--task", "nli", "--columns", "text=c"), "column 'c' is missing"),
+        (("--task", "nlu"), "did you mean nli"),
+        ((), "`--task NAME` is needed"),
+        (("--task", "nli", "--rule", "facilty"), "did you mean facility"),
+        (("--task", "nli", "--labels", "0"), "--labels"),
+    ],
+)
+def test_what_cannot_be_right_is_one_line(capsys, tmp_path, arguments, says):
+    """A pool without texts, an unknown column, task or rule: exit status 2, and what to do."""
+    pool = tmp_path / "pool.csv"
+    pool.write_text("a,b\n1,2\n")
+    code, out, err = run(capsys, "choose", "--pool", pool, "--models", "hans-sub-mini", *arguments)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_an_empty_pool_is_an_error(tmp_path, task):
+    """A file of a header alone holds no row."""
+    file = tmp_path / "pool.csv"
+    file.write_text("text\n")
+    with pytest.raises(DataError, match="holds no row"):
+        ood.unlabelled(file, task)

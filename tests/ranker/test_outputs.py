@@ -1,0 +1,82 @@
+"""Paths that a command writes to: looked at before any work."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from ranker import outputs
+from ranker.errors import UsageError
+
+
+def given(**paths):
+    """What click read, without `--force`."""
+    return {"output": None, "save": None, "plots": None, "force": False} | paths
+
+
+@pytest.fixture
+def there(tmp_path, monkeypatch):
+    """A folder with a file, a folder that is empty, and one that is not; the current one."""
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("old")
+    Path("empty").mkdir()
+    Path("full").mkdir()
+    Path("full/file").write_text("old")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [{}, {"output": "new"}, {"save": "full/new"}, {"plots": "new"}, {"plots": "empty"}, {"output": os.devnull},
+     {"output": "a", "save": "b", "plots": "c"}],
+)  # fmt: skip
+def test_what_is_not_there_may_be_written(there, paths):
+    """New files and folders, empty folders, and devices, which hold nothing that could be lost."""
+    outputs.check(given(**{name: Path(path) for name, path in paths.items()}))
+
+
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [
+        ({"output": "file"}, "`--output`: file is there already; `--force` writes over it"),
+        ({"save": "file"}, "`--save`: file is there already; `--force` writes over it"),
+        ({"plots": "full"}, "`--plots`: full is there already; `--force` writes over it"),
+        ({"output": "full"}, "`--output`: full must be a file, and is a folder"),
+        ({"plots": "file"}, "`--plots`: file must be a folder, and is a file"),
+        ({"output": "no/new"}, "`--output`: no/new cannot be written: there is no folder no"),
+        ({"output": "file/new"}, "`--output`: file/new cannot be written: there is no folder file"),
+        ({"output": "n" * 5000}, "`--output`: n.* cannot be written: File name too long"),
+        ({"output": "a\0b"}, "`--output`: a.b cannot be written: "),
+        ({"output": "a", "save": "a"}, "`--output` and `--save` must be different"),
+    ],
+)
+def test_what_cannot_be_written_or_is_there_is_refused(there, paths, message):
+    """One line says which option, which path, and what is wrong with it."""
+    with pytest.raises(UsageError, match=message):
+        outputs.check(given(**{name: Path(path) for name, path in paths.items()}))
+
+
+def test_force_writes_over_what_is_there_and_over_nothing_else(there):
+    """A file and a folder may then be written over; a folder is no file for all that."""
+    outputs.check(given(output=Path("file"), plots=Path("full"), force=True))
+    with pytest.raises(UsageError, match="must be a file"):
+        outputs.check(given(output=Path("full"), force=True))
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_path_without_permission_is_refused(there):
+    """Of the folder that a new file would stand in, and of a file that is there."""
+    Path("empty").chmod(0o500)
+    Path("file").chmod(0o400)
+    for path in ("empty/new", "file"):
+        with pytest.raises(UsageError, match="permission denied"):
+            outputs.check(given(output=Path(path), force=True))
+
+
+def test_permission_is_what_the_system_says(there, monkeypatch):
+    """The same, for where the tests are run by root."""
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != Path("full"))
+    outputs.check(given(output=Path("empty/new")))
+    with pytest.raises(UsageError, match="`--output`: full/new cannot be written: permission denied"):
+        outputs.check(given(output=Path("full/new")))

@@ -1,0 +1,138 @@
+"""A store on an object store, through fsspec: in memory, and on a local disk by way of fsspec alone."""
+
+import logging
+
+import pytest
+from fsspec.implementations.local import LocalFileSystem
+from fsspec.implementations.memory import MemoryFileSystem
+from test_store import EXAMPLES, KEY, Counter, row_of, same
+
+from ranker import store as store_module
+from ranker.cli import main
+from ranker.errors import StoreError, UsageError
+from ranker.places import Remote, place
+from ranker.store import Store, contents, prune, verify
+
+
+@pytest.fixture(params=["memory", "disk"])
+def root(request, tmp_path):
+    """A prefix on a file system of fsspec's, empty."""
+    if request.param == "disk":
+        yield Remote(str(tmp_path / "bucket"), LocalFileSystem(auto_mkdir=True))
+    else:
+        yield place(f"memory:/{tmp_path}")
+        MemoryFileSystem.store.clear()
+
+
+def test_rows_are_kept_and_found(root):
+    """What was computed comes back to the last bit, and is not computed again; a larger set builds on it."""
+    Store(root).rows(KEY, EXAMPLES[:3], Counter())
+    counter = Counter()
+    rows = Store(root).rows(KEY, EXAMPLES, counter)
+    assert counter.asked == ["e3", "e4"]
+    assert all(same(row, row_of(example)) for row, example in zip(rows, EXAMPLES, strict=True))
+    assert Store(root).missing(KEY, EXAMPLES) == 0
+
+
+def test_what_was_done_before_an_interruption_is_kept(root, monkeypatch):
+    """Ctrl-C in the fourth example keeps three."""
+    monkeypatch.setattr(store_module, "BLOCK", 2)
+
+    def interrupted(examples):
+        yield from (row_of(example) for example in examples[:3])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Store(root).rows(KEY, EXAMPLES, interrupted)
+    assert Store(root).missing(KEY, EXAMPLES) == 2
+
+
+def test_a_damaged_shard_is_set_aside_and_pruned(root, caplog):
+    """It is named, its rows are computed anew, `verify` counts what is whole, and `prune` removes it."""
+    Store(root).rows(KEY, EXAMPLES, Counter())
+    [kept] = contents(root)
+    [shard] = kept.folder.glob("*.parquet")
+    assert (kept.rows, kept.size) == (5, len(shard.read_bytes()))
+    shard.write_bytes(shard.read_bytes()[:-1])
+    assert verify(root) == (2, [shard])
+    counter = Counter()
+    Store(root).rows(KEY, EXAMPLES, counter)
+    assert len(counter.asked) == 5
+    assert f"{shard} is damaged" in caplog.text
+    assert [why for _, why in prune(root)] == ["damaged"]
+    assert verify(root) == (2, [])
+    assert Store(root).missing(KEY, EXAMPLES) == 0
+
+
+def test_two_writers_lose_nothing(root):
+    """Each asks anew what is there: a store that is open sees what another one has written since."""
+    one, other = Store(root), Store(root)
+    assert one.missing(KEY, EXAMPLES) == 5
+    other.rows(KEY, EXAMPLES[:2], Counter())
+    assert one.missing(KEY, EXAMPLES) == 3
+    one.rows(KEY, EXAMPLES[1:], Counter())
+    assert other.missing(KEY, EXAMPLES) == 0
+
+
+def test_nothing_is_left_of_the_first_look(root):
+    """Whether a place can be written to is tried, and the try is removed."""
+    Store(root)
+    assert not root.is_dir() or list(root.iterdir()) == []
+
+
+def test_a_place_that_refuses_is_told_at_once(tmp_path):
+    """A file stands where the store should be: one line, before any work."""
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(StoreError, match=r"^`--store`: \S+taken cannot be written to \(.+\); name another folder$"):
+        Store(Remote(str(tmp_path / "taken"), LocalFileSystem()))
+
+
+def test_errors_of_a_library_are_one_line(root, monkeypatch):
+    """No credentials, no network: whatever is raised behind fsspec becomes an error of the store."""
+
+    def refuse(*arguments, **options):
+        raise RuntimeError("no credentials\nand a long story")
+
+    monkeypatch.setattr(type(root.system), "pipe_file", refuse)
+    with pytest.raises(StoreError, match=r"cannot be written to \(no credentials\); name another folder$"):
+        Store(root)
+
+
+@pytest.mark.parametrize("text", ["a/b", "file:///tmp/a/b", "local:///tmp/a/b"])
+def test_a_local_folder_is_a_path(text):
+    """So it keeps its promises about renaming, whichever way it is named."""
+    assert not isinstance(place(text), Remote)
+    assert place(text).parts[-2:] == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("nowhere://bucket", "Protocol not known: nowhere"), ("s3://bucket/prefix", "Install s3fs")]
+)
+def test_a_protocol_that_cannot_be_had_is_one_line(text, reason):
+    """An unknown one, and one whose package is not there; the message says which package."""
+    if text.startswith("s3"):
+        try:
+            import s3fs  # noqa: F401
+
+            pytest.skip("s3fs is installed")
+        except ImportError:
+            pass
+    with pytest.raises(UsageError) as caught:
+        place(text)
+    assert str(caught.value).startswith(f"`--store`: {text} cannot be opened: {reason}")
+    assert "\n" not in str(caught.value)
+
+
+def test_the_command_line_takes_a_url(capsys):
+    """`--store memory://...`: a run keeps its rows there, and `store info` lists them."""
+    url = "memory://shared/store"
+    logging.getLogger("ranker").setLevel(logging.ERROR)
+    run = ["--ood", "hans-sub", "--limit", "8", "--probe", "2", "--attribution", "none", "-q", "--store", url]
+    codes = []
+    for arguments in (run, ["store", "info", "--store", url], ["store", "verify", "--store", url]):
+        with pytest.raises(SystemExit) as stop:
+            main(arguments)
+        codes.append(stop.value.code or 0)
+    MemoryFileSystem.store.clear()
+    assert codes == [0, 0, 0]
+    assert "8 rows" in capsys.readouterr().out

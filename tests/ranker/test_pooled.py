@@ -1,0 +1,122 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from factors import BUILTIN
+from ranker import engine, pooled, surrogate
+from ranker.evaluation import evaluate
+from ranker.pool import Home, Pool
+from ranker.score import ScoreTable
+from ranker.unlabelled import BASELINES
+
+
+def world(models=4, rows=60, home=False):
+    """A score table of ACC and one factor, the pool behind it, and accuracies that differ."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=rows)
+    logits = np.linspace(0.3, 2, models)[:, None] * (2 * labels - 1) + rng.normal(size=(models, rows))
+    positive = 1 / (1 + np.exp(-logits))
+    probs = np.stack([1 - positive, positive], axis=2)
+    at_home = Home(rng.dirichlet([1, 1], size=(models, 20)), rng.integers(2, size=20)) if home else None
+    right = (probs.argmax(axis=2) == labels).astype(float)
+    factor = replace(BUILTIN["SUM-DIFF"], name="OURS")
+    table = ScoreTable(
+        models=tuple(f"m{m}" for m in range(models)),
+        methods=(BUILTIN["ACC"], factor),
+        examples=tuple(map(str, range(rows))),
+        values=np.stack([right, rng.normal(size=(models, rows))], axis=1),
+        labels=tuple(labels.tolist()),
+        ood_accuracy=np.linspace(0.5, 0.9, models),
+    )
+    return table, Pool(probs, at_home)
+
+
+def test_a_pool_adds_its_methods_to_the_table():
+    """SURROGATE, SURROGATE+CHOICE, POOL-FACTOR and what needs no label nor in-domain row, each with a curve."""
+    table, pool = world()
+    found = evaluate(table, probe=5, pool=pool, designed="OURS")
+    kinds = {method.name: method.kind for method in found.methods}
+    assert kinds["SURROGATE"] == kinds["SURROGATE+CHOICE"] == "pool"
+    free = [one.name for one in BASELINES if not one.needs_home]
+    assert [name for name, kind in kinds.items() if kind == "label-free"] == ["POOL-FACTOR", *free]
+    assert set(found.method("SURROGATE").curve) == {1, 2, 3, 5, 10, 20, 50}
+    assert set(found.method("SURROGATE+CHOICE").curve) == {1, 2, 3, 5, 10, 20}  # no more than half of the rows
+    assert len(set(found.method("MAJORITY").curve.values())) == 1
+
+
+def test_in_domain_rows_add_the_methods_that_need_them():
+    """ATC, DOC and COT are there with labelled in-domain rows, and only then."""
+    table, pool = world(home=True)
+    names = {method.name for method in evaluate(table, probe=5, pool=pool).methods}
+    assert {"ATC", "DOC", "COT"} <= names
+
+
+def test_without_a_pool_or_without_accuracy_nothing_is_added():
+    """The methods of a table alone are those of before."""
+    table, pool = world()
+    alone = {method.name for method in evaluate(table, probe=5).methods}
+    assert not alone & {"SURROGATE", "MAJORITY"}
+    without = replace(table, methods=table.methods[1:], values=table.values[:, 1:])
+    assert not {method.name for method in evaluate(without, probe=5, pool=pool).methods} & {"SURROGATE", "MAJORITY"}
+
+
+def test_other_methods_do_not_change_beside_a_pool():
+    """What the table's methods reach is the same with a pool as without."""
+    table, pool = world()
+    with_pool, without = evaluate(table, probe=5, pool=pool), evaluate(table, probe=5)
+    assert with_pool.method("ACC").few_shot_accuracy == without.method("ACC").few_shot_accuracy
+    assert with_pool.method("OURS").few_shot_accuracy == without.method("OURS").few_shot_accuracy
+
+
+def test_surrogate_reaches_what_counting_draws_says():
+    """Its few-shot accuracy is the share of drawn probes that put a pair right, a tie counting one half."""
+    table, pool = world()
+    found = evaluate(table, probe=5, pool=pool)
+    rows = np.random.default_rng(7).integers(60, size=(4000, 5))
+    scores = surrogate.estimates(pool, np.array(table.labels), rows)
+    first, second = np.triu_indices(4, 1)
+    better = np.where((table.ood_accuracy[first] > table.ood_accuracy[second])[:, None], 1, -1)
+    share = ((1 + np.sign(scores[first] - scores[second]) * better) / 2).mean()
+    assert found.method("SURROGATE").few_shot_accuracy == pytest.approx(share, abs=0.01)
+
+
+def test_the_mean_over_the_pool_ranks_as_the_whole_population_does():
+    """POOL-FACTOR is right on the pairs that the factor's mean over all rows puts right."""
+    table, pool = world()
+    found = evaluate(table, probe=5, pool=pool, designed="OURS").method("POOL-FACTOR")
+    means = -table.values[:, 1].mean(axis=1)  # SUM-DIFF: lower is better
+    pairs = [(a, b) for a in range(4) for b in range(a)]
+    right = sum(means[a] > means[b] for a, b in pairs)  # later models are better
+    assert found.few_shot_accuracy == pytest.approx(right / len(pairs))
+
+
+def test_a_factor_that_needs_labels_is_not_averaged_over_a_pool():
+    """A factor about the true label cannot be had of rows without one."""
+    table, pool = world()
+    about_truth = replace(table.methods[1], explains="true")
+    found = evaluate(replace(table, methods=(table.methods[0], about_truth)), probe=5, pool=pool, designed="OURS")
+    assert "POOL-FACTOR" not in {method.name for method in found.methods}
+
+
+def test_chosen_rows_are_those_that_choose_gives():
+    """With a pool that halves cannot change, the result is that of the chosen rows alone."""
+    table, pool = world(rows=30)
+    twice = Pool(np.concatenate([pool.probs] * 2, axis=1))  # nearly every half holds most of the rows
+    labels = np.array(table.labels * 2)
+    decided = np.ones(6, dtype=bool)
+    order = np.argsort(-table.ood_accuracy)
+    found, curve = pooled.chosen(twice.ordered(order), labels, 5, [10], decided, np.random.default_rng(0))
+    assert found.names == ("SURROGATE+CHOICE",)
+    assert set(curve) == {5, 10}
+    assert found.beats.mean() == pytest.approx(curve[5])
+    assert 0 < found.noise[0] < 0.1
+
+
+def test_undefined_scores_leave_the_mean_over_the_pool():
+    """An example that a factor cannot be computed on for one model leaves its mean for all."""
+    _, pool = world(models=2, rows=4)
+    values = np.array([[1.0, 1.0, 1.0, np.nan], [0.0, 0.0, 0.0, 99.0]])
+    found, _ = pooled.label_free(pool, {"OURS": values}, np.ones(1, dtype=bool), np.random.default_rng(0))
+    assert found.beats[:, found.names.index("OURS")].tolist() == [1.0]
+    assert engine.pairs(2).tolist() == [[0, 1]]

@@ -1,0 +1,164 @@
+"""`rank-models report`, and files that are there already, as a user meets them."""
+
+import json
+import sys
+
+import pytest
+from test_report_formats import toy, toy_decision
+
+from ranker import report
+from ranker.cli import main
+from ranker.comparison import compare
+from ranker.report import comparison as compared
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """`rank-models` in a folder of its own: arguments -> (exit status, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
+    toy().save("run.json")
+    toy_decision().save("decision.json")
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        return stop.value.code or 0, *capsys.readouterr()
+
+    return call
+
+
+def test_no_model_library_is_loaded(run, monkeypatch):
+    """A report comes from the file alone."""
+    for name in ("torch", "transformers", "captum"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert run("report", "run.json") == (0, report.render(toy(), "table"), "")
+
+
+def test_pairs_are_short_for_their_format(run):
+    """`--pairs` is `--format pairs`, and nothing beside another format."""
+    assert run("report", "run.json", "--pairs") == run("report", "run.json", "--format", "pairs")
+    assert run("report", "run.json", "--pairs")[1] == report.render(toy(), "pairs")
+    status, out, err = run("report", "run.json", "--pairs", "--format", "csv")
+    assert (status, out) == (2, "")
+    assert err == "rank-models: `--pairs` is a format of its own (got `--format csv` beside it)\n"
+
+
+@pytest.mark.parametrize("name", compared.FORMATS)
+def test_two_runs_are_compared(run, name):
+    """In each format that comparisons have."""
+    wanted = compared.render(compare(toy(), toy()), name)
+    assert run("report", "run.json", "--compare", "run.json", "--format", name) == (0, wanted, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--compare decision.json", "only runs of one mode can be compared (got an evaluation and a decision)"),
+        ("--compare none.json", "none.json cannot be read as a ranking: No such file or directory"),
+        ("--compare run.json --format latex", "there is no format of comparisons 'latex'; known: "),
+        ("--compare run.json --pairs", "there is no format of comparisons 'pairs'; known: "),
+        ("--format jsn", "there is no format 'jsn'; did you mean json?"),
+        ("-o run.json", "`--output`: run.json is there already; `--force` writes over it"),
+        ("-o no/run.txt", "`--output`: no/run.txt cannot be written: there is no folder no"),
+    ],
+)
+def test_wrong_reports_get_one_line(run, arguments, message):
+    """Nothing is printed or written, and the status is that of a wrong argument."""
+    status, out, err = run("report", "run.json", *arguments.split())
+    assert (status, out) == (2, "")
+    assert err.startswith(f"rank-models: {message}")
+    assert err.count("\n") == 1
+
+
+WHOLE = json.dumps({"schema_version": 1, "mode": "evaluation"})
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "cannot be read as a ranking"),
+        (b"\x00\xff\xfe\x80binary", "cannot be read as a ranking"),
+        (b"\x1f\x8b\x08\x00", "cannot be read as a ranking"),
+        (b"[" * 100_000, "cannot be read as a ranking"),
+        (WHOLE[:-5].encode(), "cannot be read as a ranking"),
+        (WHOLE.encode(), "is no whole ranking"),
+        (b'"text"', "must be a ranking of schema 1 (got None); rank again"),
+        (b'{"schema_version": 99}', "must be a ranking of schema 1 (got 99); rank again"),
+        (None, "cannot be read as a ranking: Is a directory"),
+    ],
+    ids=["empty", "binary", "gzip", "deep", "truncated", "parts missing", "other JSON", "newer schema", "folder"],
+)
+def test_what_is_no_run(run, tmp_path, content, message):
+    """A file that is empty, binary, cut off, newer, of something else, or a folder, is one line and exit status 2."""
+    path = tmp_path / "bad"
+    path.mkdir() if content is None else path.write_bytes(content)
+    for arguments in ((path,), ("run.json", "--compare", path)):
+        status, out, err = run("report", *arguments)
+        assert (status, out) == (2, "")
+        assert message in err
+        assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
+def test_a_run_that_is_cut_off(run, tmp_path, share):
+    """Wherever it ends."""
+    whole = (tmp_path / "run.json").read_bytes()
+    (tmp_path / "run.json").write_bytes(whole[: int(share * len(whole))])
+    status, out, err = run("report", "run.json")
+    assert (status, out) == (2, "")
+    assert "cannot be read as a ranking" in err
+
+
+def test_a_run_of_an_older_program(run, tmp_path):
+    """Keys that were added within a version may be missing: they are as if they had not been measured."""
+    whole = json.loads((tmp_path / "run.json").read_text())
+    for key in ("near", "tied_pairs", "failures", "notes", "provenance", "examples"):
+        whole.pop(key, None)
+    for model in whole["models"]:
+        del model["in_domain_accuracy"], model["expected_rank"]
+    for method in whole["methods"]:
+        del method["curve"], method["splits"], method["dropped"]
+    (tmp_path / "run.json").write_text(json.dumps(whole))
+    for name in report.FORMATS:
+        status, out, _ = run("report", "run.json", "--format", name)
+        assert status == 0
+        assert "INDEX-DIFF" in out
+
+
+def test_a_run_of_a_newer_program(run, tmp_path):
+    """A key that this program does not know is named, not dropped in silence."""
+    whole = json.loads((tmp_path / "run.json").read_text()) | {"colour": "red"}
+    (tmp_path / "run.json").write_text(json.dumps(whole))
+    status, out, err = run("report", "run.json")
+    assert (status, out) == (2, "")
+    assert "'colour'" in err
+
+
+def test_nothing_is_written_over_without_force(run, tmp_path):
+    """`--output` and `--save` of every command leave what is there alone, before any work; `--force` does not."""
+    (tmp_path / "there").write_text("old")
+    for command in (
+        ("--ood", "hans-sub", "-o", "there"),
+        ("--ood", "hans-sub", "--save", "there"),
+        ("explain", "--ood", "hans-sub", "--id", "x", "-o", "there"),
+        ("report", "run.json", "-o", "there"),
+    ):
+        status, _, err = run(*command)
+        assert status == 2
+        assert "there is there already; `--force` writes over it" in err
+        assert (tmp_path / "there").read_text() == "old"
+    assert not (tmp_path / "store").exists()
+    assert run("report", "run.json", "-o", "there", "--force") == (0, "", "")
+    assert (tmp_path / "there").read_text() == report.render(toy(), "table")
+
+
+def test_half_a_surrogate_pair_is_written(run, tmp_path):
+    """A name that is no whole Unicode, as a folder's may be, is escaped, in a file and on a terminal."""
+    whole = json.loads((tmp_path / "run.json").read_text())
+    whole["models"][0]["name"] = whole["table"]["models"][0] = "\udcff"
+    (tmp_path / "odd.json").write_text(json.dumps(whole))
+    status, out, _ = run("report", "odd.json", "--format", "json")
+    assert status == 0
+    assert json.loads(out)["models"][0]["name"] == "\udcff"
+    assert run("report", "odd.json", "-o", "odd.txt")[0] == 0

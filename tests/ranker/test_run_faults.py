@@ -1,0 +1,196 @@
+"""Whole runs that are killed, interrupted, or do the same work in another order: the answer is the same JSON."""
+
+import json
+import logging
+import multiprocessing
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ranker import store as store_module
+from ranker.cli import main
+from ranker.store import prune, verify
+from ranker.suites import embedded
+
+LIMIT = 12
+BLOCK = 4
+MODELS = [str(embedded()["hans-sub-mini"] / name) for name in ("untouched", "inoc-50", "inoc-4000")]
+PRELOADED = [
+    "torch", "transformers.models.bert.modeling_bert", "pyarrow.parquet", "ranker.pipeline", "ranker.classifiers",
+    "ranker.evaluation", "ranker.backends.shap", "ranker.report.json",
+]  # fmt: skip
+"""What a process that is forked has in memory already, so that it is killed at its work and not at its imports."""
+
+
+def command(root: Path, output: Path, models=MODELS, *more: str) -> list[str]:
+    """A small run, with every kind of row: probabilities, and attributions."""
+    return ["--ood", "hans-sub", "--limit", str(LIMIT), "--probe", "3", "--attribution", "shap:max_evaluations=60",
+            "--format", "json", "-q", "--store", str(root), "-o", str(output), *more, "--models", *models]  # fmt: skip
+
+
+def worker(arguments: list[str]) -> None:
+    """A process of a run; its blocks are small, so that there are many to lose."""
+    store_module.BLOCK = BLOCK
+    main(arguments)
+
+
+def answer(arguments: list[str], output: Path) -> str:
+    """What a run in this process finds."""
+    output.unlink(missing_ok=True)
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert not stop.value.code
+    return output.read_text()
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    """What a run finds that nobody disturbs, and how long it takes, in seconds."""
+    folder = tmp_path_factory.mktemp("whole")
+    answer(command(folder / "warm", folder / "a.json"), folder / "a.json")
+    began = time.perf_counter()
+    found = answer(command(folder / "store", folder / "b.json"), folder / "b.json")
+    return found, time.perf_counter() - began
+
+
+@pytest.mark.parametrize("rounds", [1, pytest.param(67, marks=pytest.mark.soak)])
+def test_a_run_that_is_killed_goes_on_to_the_same_answer(tmp_path, uninterrupted, rounds):
+    """SIGKILL at random moments of three processes that do one run on one store; then the same command once more."""
+    found, seconds = uninterrupted
+    forked = multiprocessing.get_context("forkserver")
+    forked.set_forkserver_preload(PRELOADED)
+    rng = np.random.default_rng(0)
+    for number in range(rounds):
+        root, output = tmp_path / f"store-{number}", tmp_path / f"{number}.json"
+        orders = [[*MODELS[at:], *MODELS[:at]] for at in range(3)]
+        made = [
+            forked.Process(target=worker, args=(command(root, tmp_path / f"{at}", order),))
+            for at, order in enumerate(orders)
+        ]
+        for process in made:
+            process.start()
+        for process, pause in zip(made, np.diff(np.sort(rng.uniform(0, 3 * seconds, 3)), prepend=0.0), strict=True):
+            process.join(pause)
+            process.kill()
+            process.join()
+        assert answer(command(root, output), output) == found
+        for _ in prune(root, abandoned=0):
+            pass
+        assert not list(root.rglob("*.tmp"))
+        assert verify(root)[1] == []
+
+
+@pytest.mark.parametrize("more", [["--batch-size", "64"], ["--batch-size", "100000"]])
+def test_the_batch_size_changes_no_answer(tmp_path, uninterrupted, more):
+    """Scores within 1e-6, as float32 sums allow; the same ranking, and the same accuracies of the methods."""
+    found = json.loads(uninterrupted[0])
+    other = json.loads(answer(command(tmp_path / "store", tmp_path / "a.json", MODELS, *more), tmp_path / "a.json"))
+    assert [model["name"] for model in other["models"]] == [model["name"] for model in found["models"]]
+    for a, b in zip(found["models"], other["models"], strict=True):
+        assert b["scores"] == {name: pytest.approx(score, abs=1e-6) for name, score in a["scores"].items()}
+        assert b["rank"] == a["rank"]
+    few_shot = [{m["name"]: m["few_shot_accuracy"] for m in run["methods"]} for run in (found, other)]
+    assert few_shot[1] == pytest.approx(few_shot[0], abs=1e-6)
+
+
+def test_the_order_of_the_models_changes_no_number(tmp_path, uninterrupted):
+    """Models in another order, computed anew: what is said of each model, method and pair is the same.
+
+    The same bits, but for expected ranks, which are sums over the other models, in their order.
+    """
+    found = json.loads(uninterrupted[0])
+    turned = command(tmp_path / "store", tmp_path / "a.json", MODELS[::-1])
+    other = json.loads(answer(turned, tmp_path / "a.json"))
+    for part in ("models", "methods", "pairs"):
+        for run in (found, other):
+            run[part].sort(key=lambda row: json.dumps([row.get(key) for key in ("name", "a", "b", "method")]))
+    for a, b in zip(found["models"], other["models"], strict=True):
+        assert b.pop("expected_rank") == pytest.approx(a.pop("expected_rank"), abs=1e-12)
+    assert other == found
+
+
+def test_a_second_run_gives_the_same_bytes(tmp_path, uninterrupted):
+    """From the store, and from nothing: byte by byte."""
+    output = tmp_path / "a.json"
+    assert answer(command(tmp_path / "store", output), output) == uninterrupted[0]
+    assert answer(command(tmp_path / "store", output), output) == uninterrupted[0]
+
+
+def test_global_generators_are_neither_read_nor_touched(tmp_path, uninterrupted):
+    """Whatever state they are in, the answer is the same; and they are left in it."""
+    import random
+
+    import torch
+
+    output = tmp_path / "a.json"
+    random.seed(17)
+    np.random.seed(17)  # noqa: NPY002  # the global generator is what is tested
+    torch.manual_seed(17)
+    before = (random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state().numpy().tobytes())  # noqa: NPY002
+    for backend in ("shap:max_evaluations=60", "lime:samples=20", "ig:steps=2,max_steps=2"):
+        arguments = command(tmp_path / "store", output, MODELS, "--draws", "50", "--attribution", backend)
+        first = answer(arguments, output)
+        after = (random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state().numpy().tobytes())  # noqa: NPY002
+        assert after == before
+    random.seed(18)
+    np.random.seed(18)  # noqa: NPY002
+    torch.manual_seed(18)
+    again = command(tmp_path / "other", output, MODELS, "--draws", "50", "--attribution", backend)
+    assert answer(again, output) == first
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted):
+    """One line, exit status 130, no temporary file; the same command goes on from there to the same answer."""
+    from ranker import measure
+
+    rows, asked = measure.Subject.rows, []
+
+    def interrupted(self, examples, method, settings, advance):
+        asked.append(method)
+        if len(asked) == 4:
+            raise KeyboardInterrupt
+        return rows(self, examples, method, settings, advance)
+
+    root, output = tmp_path / "store", tmp_path / "a.json"
+    with monkeypatch.context() as patched:
+        patched.setattr(measure.Subject, "rows", interrupted)
+        with pytest.raises(SystemExit) as stop:
+            main(command(root, output))
+    assert stop.value.code == 130
+    said = capsys.readouterr().err.lstrip("\n")  # which ends the line with the terminal's ^C
+    assert said == "rank-models: stopped; what was computed is kept, the same command goes on from there\n"
+    assert not list(root.rglob("*.tmp"))
+    assert list(root.rglob("*.parquet"))
+    assert answer(command(root, output), output) == uninterrupted[0]
+
+
+@pytest.mark.parametrize("fault", ["memory", "nan", "gone"])
+def test_a_model_that_fails_is_listed_and_the_others_are_ranked(tmp_path, monkeypatch, uninterrupted, fault):
+    """Out of memory, numbers that are none, or not there: exit status 1, its reason, the others' ranks."""
+    import torch
+
+    from ranker.classifiers import Classifier
+
+    network = Classifier.network
+
+    def failing(self, batch):
+        answered = network(self, batch)
+        if "inoc-50" in self.name and fault == "memory":
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB\nand a long story")
+        return answered * np.nan if "inoc-50" in self.name and fault == "nan" else answered
+
+    monkeypatch.setattr(Classifier, "network", failing)
+    logging.getLogger("ranker").setLevel(logging.CRITICAL)
+    models = [MODELS[0], str(tmp_path / "inoc-50") if fault == "gone" else MODELS[1], MODELS[2]]
+    if fault == "gone":
+        (tmp_path / "inoc-50").mkdir()
+    with pytest.raises(SystemExit) as stop:
+        main(command(tmp_path / "store", tmp_path / "a.json", models))
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert stop.value.code == 1
+    assert {model["name"] for model in found["models"]} == {"untouched", "inoc-4000"}
+    [reason] = found["failures"].values()
+    assert {"memory": "memory is too small", "nan": "not finite", "gone": "has no"}[fault] in reason
+    assert "\n" not in reason

@@ -1,0 +1,207 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranker import engine, surrogate
+from ranker.pool import Pool
+
+
+@st.composite
+def pools(draw, most_rows=8):
+    """A pool of a few rows with labels, and a draw of labelled rows that may name one twice."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    models, rows, classes = draw(st.integers(1, 4)), draw(st.integers(1, most_rows)), draw(st.integers(2, 4))
+    probs = rng.dirichlet(np.full(classes, 0.5), size=(models, rows))
+    return Pool(probs), rng.integers(classes, size=rows), rng.integers(rows, size=draw(st.integers(1, 5)))
+
+
+def loops(pool, labels, drawn):
+    """The definition: least squares on labels as corners of a simplex in C dimensions, then accuracy row by row."""
+    models, rows, classes = pool.probs.shape
+    edge = np.sqrt(1 - 1 / classes)
+    equations, values = [], []
+    for row in drawn:
+        for c in range(classes):
+            equations.append([(pool.probs[m, row, c] - 1 / classes) / edge / np.sqrt(models) for m in range(models)])
+            values.append(((labels[row] == c) - 1 / classes) / edge)
+    for m in range(models):  # the prior: every weight is observed as 0
+        equations.append([np.sqrt(surrogate.NOISE) * (m == other) for other in range(models)])
+        values.append(0.0)
+    weights = np.linalg.lstsq(np.array(equations), np.array(values), rcond=None)[0]
+    found = []
+    for m in range(models):
+        total = 0.0
+        for row in range(rows):
+            said = int(np.argmax(pool.probs[m, row]))
+            vote = sum(weights[k] * (pool.probs[k, row, said] - 1 / classes) for k in range(models)) / np.sqrt(models)
+            total += 1 / classes + vote
+        found.append(total / rows)
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(pools())
+def test_estimates_are_those_of_the_definition(world):
+    """Estimates are the accuracies under a ridge regression of the labels on the models' votes."""
+    pool, labels, drawn = world
+    found = surrogate.estimates(pool, labels, drawn[None])[:, 0]
+    assert found == pytest.approx(loops(pool, labels, drawn), abs=1e-9)
+
+
+@settings(max_examples=50, deadline=None)
+@given(pools(), st.integers(0, 2**32 - 1))
+def test_the_order_of_models_and_rows_changes_nothing(world, seed):
+    """Permuted models get permuted estimates, and permuted rows the same ones."""
+    pool, labels, drawn = world
+    rng = np.random.default_rng(seed)
+    models, rows = rng.permutation(pool.probs.shape[0]), rng.permutation(pool.probs.shape[1])
+    found = surrogate.estimates(pool, labels, drawn[None])
+    moved = surrogate.estimates(pool.ordered(models).part(rows), labels[rows], np.argsort(rows)[drawn][None])
+    assert moved == pytest.approx(found[models], abs=1e-9)
+
+
+@settings(max_examples=50, deadline=None)
+@given(pools())
+def test_a_pool_twice_over_says_the_same(world):
+    """Rows that stand in the pool twice change nothing but their weight, which all rows share."""
+    pool, labels, drawn = world
+    twice = pool.part(np.tile(np.arange(len(labels)), 2))
+    found = surrogate.estimates(pool, labels, drawn[None])
+    assert surrogate.estimates(twice, np.tile(labels, 2), drawn[None]) == pytest.approx(found, abs=1e-9)
+
+
+@settings(max_examples=50, deadline=None)
+@given(pools(most_rows=1))
+def test_one_label_and_no_other_row_order_as_accuracy_does(world):
+    """Where the pool is one labelled row of two classes, those that have it right are put above those that do not."""
+    pool, labels, drawn = world
+    if pool.probs.shape[2] > 2:
+        return
+    found = surrogate.estimates(pool, labels, drawn[None])[:, 0]
+    right = pool.predicted[:, 0] == labels[0]
+    assert (found[right] >= 0.5).all()
+    assert (found[~right] <= 0.5).all()
+
+
+def test_without_noise_and_with_no_other_rows_it_is_accuracy(monkeypatch):
+    """Where the models can tell all rows apart and labels are exact, what is estimated is what was seen."""
+    monkeypatch.setattr(surrogate, "NOISE", 1e-12)
+    rng = np.random.default_rng(0)
+    pool, labels = Pool(rng.dirichlet([1, 1, 1], size=(12, 5))), rng.integers(3, size=5)
+    found = surrogate.estimates(pool, labels, np.arange(5)[None])[:, 0]
+    assert found == pytest.approx((pool.predicted == labels).mean(axis=1), abs=1e-6)
+
+
+def habit(rng, rows):
+    """Eight models of which most share a wrong habit and differ in how strong it is: probabilities, labels, truth."""
+    labels = rng.integers(2, size=rows)
+    easy = rng.normal(size=rows)
+    strength = np.linspace(0.2, 3.0, 8)
+    logits = [3 - s * (1 - 2 * labels) * -1.2 + 0.5 * easy + rng.normal(0, 0.7, rows) - 3 / s for s in strength]
+    positive = 1 / (1 + np.exp(-np.array(logits)))
+    return np.stack([1 - positive, positive], axis=2), labels
+
+
+def few_shot(scores, truth):
+    """The share of pairs in their true order."""
+    first, second = engine.pairs(len(truth)).T
+    sign = np.sign(truth[first] - truth[second])
+    right = np.sign(scores[first] - scores[second]) * sign[:, None]
+    return float(((1 + right)[sign != 0] / 2).mean())
+
+
+def test_ten_labels_and_a_pool_beat_ten_labels():
+    """Where models share a habit to different degrees, it orders far more pairs rightly than accuracy does."""
+    rng = np.random.default_rng(1)
+    probs, labels = habit(rng, 2000)
+    pool = Pool(probs)
+    truth = (pool.predicted == labels).mean(axis=1)
+    drawn = rng.integers(2000, size=(200, 10))
+    accuracy = (pool.predicted == labels)[:, drawn].mean(axis=2)
+    assert few_shot(surrogate.estimates(pool, labels, drawn), truth) > few_shot(accuracy, truth) + 0.05
+
+
+def in_function_space(pool, drawn):
+    """The covariance of accuracies due to the weights, by kriging: rows of votes against rows of votes."""
+    models, rows, classes = pool.probs.shape
+    votes = surrogate.votes(pool)
+    kernel = np.einsum("icm,jdm->icjd", votes, votes).reshape(rows * (classes - 1), -1)
+    seen = (drawn[:, None] * (classes - 1) + np.arange(classes - 1)).ravel()
+    said = surrogate.corners(classes)[pool.predicted].reshape(models, -1) / rows * (1 - 1 / classes)
+    prior, across = said @ kernel @ said.T, said @ kernel[:, seen]
+    noise = surrogate.NOISE * np.eye(len(seen))
+    return prior - across @ np.linalg.solve(kernel[np.ix_(seen, seen)] + noise, across.T)
+
+
+@settings(max_examples=80, deadline=None)
+@given(pools())
+def test_the_posterior_is_that_of_kriging(world):
+    """Accuracies are the estimates, and their covariance is that of a Gaussian process over the rows."""
+    pool, labels, drawn = world
+    found = surrogate.posterior(pool, drawn, labels[drawn])
+    assert found.accuracy == pytest.approx(surrogate.estimates(pool, labels, drawn[None])[:, 0], abs=1e-9)
+    expected = in_function_space(pool, drawn)
+    due_to_weights = found.directions @ found.directions.T
+    scale = due_to_weights.trace() / expected.trace() if expected.trace() > 1e-12 else 1.0
+    assert due_to_weights == pytest.approx(scale * expected, abs=1e-8)
+    models, size, _ = pool.probs.shape
+    for a in range(models):
+        for b in range(models):
+            rest = found.covariance - due_to_weights
+            disagree = (pool.predicted[a] != pool.predicted[b]).mean()
+            assert rest[a, a] + rest[b, b] - 2 * rest[a, b] == pytest.approx(disagree / size, abs=1e-9)
+
+
+def test_models_that_say_the_same_are_tied():
+    """No label tells models apart that predict the same on all rows, and they share being best."""
+    probs = np.random.default_rng(0).dirichlet([1, 1], size=20)
+    found = surrogate.posterior(Pool(np.stack([probs] * 3)), np.arange(5), np.array([0, 1, 0, 1, 1]))
+    assert found.beats().tolist() == [[0.5] * 3] * 3
+    assert found.best(np.random.default_rng(0)) == pytest.approx([1 / 3] * 3)
+    assert (found.more_labels() == -1).all()
+
+
+def test_more_labels_is_the_first_number_that_does():
+    """The number told is the least for which the formula's inequality holds, found by counting up."""
+    from scipy.special import ndtri
+
+    rng = np.random.default_rng(3)
+    probs, labels = habit(rng, 400)
+    pool, drawn = Pool(probs), rng.integers(400, size=10)
+    found = surrogate.posterior(pool, drawn, labels[drawn])
+    z = ndtri(0.9)
+    numbers = found.more_labels(0.9)
+    checked = 0
+    for a in range(8):
+        for b in range(a):
+            apart = (found.directions[a] - found.directions[b]) ** 2
+            whole = found.covariance[a, a] + found.covariance[b, b] - 2 * found.covariance[a, b]
+
+            lead, rest = abs(found.accuracy[a] - found.accuracy[b]), whole - apart.sum()
+            left = [(apart / (1 + n * found.to_come)).sum() for n in range(500)]
+            enough = [n for n in range(1, 500) if lead >= z * np.sqrt(left[n] + rest) + z * np.sqrt(left[n])]
+            if enough:
+                assert numbers[a, b] == enough[0]
+                checked += 1
+    assert checked > 5
+
+
+def variance(pool, drawn):
+    """Of the first model's accuracy minus the last's, due to the weights, in units of s^2."""
+    seen = surrogate.votes(pool)[drawn].reshape(-1, pool.probs.shape[0])
+    gain = surrogate.gains(pool)
+    apart = gain[0] - gain[-1]
+    return apart @ np.linalg.inv(seen.T @ seen / surrogate.NOISE + np.eye(len(apart))) @ apart
+
+
+def test_further_labels_narrow_as_foretold():
+    """Ninety more random labels leave about the share of the variance that `to_come` says."""
+    rng = np.random.default_rng(4)
+    probs, labels = habit(rng, 3000)
+    pool, drawn = Pool(probs), rng.integers(3000, size=10)
+    now = surrogate.posterior(pool, drawn, labels[drawn])
+    apart = (now.directions[0] - now.directions[-1]) ** 2
+    foretold = (apart / (1 + 90 * now.to_come)).sum() / apart.sum()
+    later = [variance(pool, np.concatenate([drawn, rng.integers(3000, size=90)])) for _ in range(20)]
+    assert np.mean(later) / variance(pool, drawn) == pytest.approx(foretold, rel=0.1)

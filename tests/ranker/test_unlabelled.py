@@ -1,0 +1,121 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from ranker import unlabelled
+from ranker.pool import Home, Pool
+
+NAMES = {one.name: one for one in unlabelled.BASELINES}
+
+
+def world(seed=0, models=3, rows=40, classes=3, home=30):
+    """Random probabilities, abroad and at home."""
+    rng = np.random.default_rng(seed)
+    at_home = Home(rng.dirichlet(np.ones(classes), size=(models, home)), rng.integers(classes, size=home))
+    return Pool(rng.dirichlet(np.ones(classes), size=(models, rows)), at_home)
+
+
+def test_average_confidence_is_the_mean_of_the_greatest_probabilities():
+    """Row by row."""
+    pool = world()
+    expected = [sum(max(row) for row in model) / 40 for model in pool.probs.tolist()]
+    assert NAMES["AVG-CONF"].score(pool) == pytest.approx(expected)
+
+
+def test_difference_of_confidences_takes_what_confidence_lost_off_accuracy():
+    """Accuracy at home, less confidence at home, plus confidence abroad."""
+    pool = world()
+    for m, found in enumerate(NAMES["DOC"].score(pool)):
+        right = [int(np.argmax(row)) == label for row, label in zip(pool.home.probs[m], pool.home.labels, strict=True)]
+        lost = pool.home.probs[m].max(axis=1).mean() - pool.probs[m].max(axis=1).mean()
+        assert found == pytest.approx(np.mean(right) - lost)
+
+
+def test_the_threshold_is_exceeded_at_home_as_often_as_predictions_are_right():
+    """As many rows at home are above the threshold as are right, and the share above it abroad is the estimate."""
+    pool = world()
+    for m, found in enumerate(NAMES["ATC"].score(pool)):
+        at_home = sorted(pool.home.probs[m].max(axis=1))
+        right = round(30 * pool.home.accuracy[m])
+        threshold = at_home[30 - right]
+        assert sum(value >= threshold for value in at_home) == right
+        assert found == pytest.approx(sum(value >= threshold for value in pool.probs[m].max(axis=1)) / 40)
+
+
+def test_the_threshold_of_models_that_are_all_right_or_all_wrong():
+    """A model that is always right at home is expected to be so abroad where it is as sure; one always wrong never."""
+    sure = np.array([[[0.9, 0.1], [0.8, 0.2]]])
+    right, wrong = Home(sure, np.array([0, 0])), Home(sure, np.array([1, 1]))
+    assert NAMES["ATC"].score(Pool(sure, right)).tolist() == [1.0]
+    assert NAMES["ATC"].score(Pool(sure, wrong)).tolist() == [0.0]
+
+
+def test_transport_is_the_best_assignment_of_labels_to_rows():
+    """Of all ways to give out labels as frequent as at home, the one with the most probability, by trying all."""
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(2), size=(2, 6))
+    pool = Pool(probs, Home(probs[:, :3], np.array([1, 0, 1])))
+    labels = (0, 0, 1, 1, 1, 1)  # a third and two thirds, as at home
+    for m, found in enumerate(NAMES["COT"].score(pool)):
+        ways = {sum(probs[m, row, label] for row, label in enumerate(way)) for way in itertools.permutations(labels)}
+        assert found == pytest.approx(max(ways) / 6)
+
+
+def test_the_matrix_norm_sums_fourth_powers():
+    """(mean over rows and classes of p^4)^(1/4)."""
+    pool = world()
+    for m, found in enumerate(NAMES["MANO"].score(pool)):
+        assert found == pytest.approx((sum(p**4 for row in pool.probs[m].tolist() for p in row) / 120) ** 0.25)
+
+
+def test_a_majority_counts_the_model_itself_and_shares_ties():
+    """Of three models, two that agree are the majority; of two that differ, each is half of it."""
+    one, other = [0.9, 0.1], [0.2, 0.8]
+    three = Pool(np.array([[one, other], [one, one], [other, one]]))
+    assert NAMES["MAJORITY"].score(three).tolist() == [0.5, 1.0, 0.5]
+    assert NAMES["MAJORITY"].score(Pool(np.array([[one], [other]]))).tolist() == [0.5, 0.5]
+
+
+def test_dawid_and_skene_find_the_accuracy_of_independent_models():
+    """Where models err independently, each one's accuracy is found without a label, to two points."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=5000)
+    accuracy = np.array([0.9, 0.8, 0.75, 0.7, 0.6])
+    said = np.where(rng.random((5, 5000)) < accuracy[:, None], labels, 1 - labels)
+    found = NAMES["DAWID-SKENE"].score(Pool(np.eye(2)[said] * 0.98 + 0.01))
+    assert found == pytest.approx((said == labels).mean(axis=1), abs=0.02)
+
+
+def test_dawid_and_skene_believe_models_that_err_together():
+    """The trap: three copies of one bad model are believed, and two good ones are put below them."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=2000)
+    bad = np.where(rng.random(2000) < 0.55, labels, 1 - labels)
+    said = np.stack([bad, bad, bad, *np.where(rng.random((2, 2000)) < 0.9, labels, 1 - labels)])
+    found = NAMES["DAWID-SKENE"].score(Pool(np.eye(2)[said] * 0.98 + 0.01))
+    assert found[:3].min() > found[3:].max()
+
+
+@pytest.mark.parametrize("name", [one.name for one in unlabelled.BASELINES if one.needs_home])
+def test_what_needs_in_domain_rows_says_so(name):
+    """Without these rows there is an error, and no number."""
+    with pytest.raises(ValueError, match="in-domain rows"):
+        NAMES[name].score(Pool(world().probs))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_permuted_rows_and_models_change_nothing(name):
+    """Scores follow their models, and no row's place matters."""
+    pool = world(rows=41)
+    rows, models = np.random.default_rng(1).permutation(41), [2, 0, 1]
+    expected = NAMES[name].score(pool)[models]
+    assert NAMES[name].score(pool.ordered(models).part(rows)) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_has_a_source_and_says_when_it_fails(name):
+    """A year stands in the source, and the trap is a clause that ends no sentence."""
+    assert any(word.strip(",").isdigit() for word in NAMES[name].source.replace("(", " ").split())
+    assert NAMES[name].trap
+    assert not NAMES[name].trap.endswith(".")
