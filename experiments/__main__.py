@@ -7,16 +7,22 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ranker.errors import RankModelsError, UsageError, look_up
 
 if TYPE_CHECKING:
+    from experiments.published import Exhibit, Published
     from experiments.recipe import Base
+    from experiments.tables import Cell, Run
+
+FOLDER = click.Path(path_type=Path)
+PICTURES = ("png", "svg", "pdf")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -54,6 +60,34 @@ def inoculate(
 
 
 @cli.command()
+@click.argument("names", nargs=-1, metavar="[SUITE ...]")
+@click.option("--output", "-o", type=click.Path(path_type=Path), required=True, help="A folder for the suites.")
+@click.option("--within", type=click.FloatRange(0), default=3.0, show_default=True, help="Points that are near enough.")
+def rebuild(names: Sequence[str], output: Path, within: float) -> None:
+    """Make embedded suites again from their recipes, all of them by default, and compare the accuracies.
+
+    What is complete in the folder is not trained again. Exit status 1: some accuracy is further off than --within.
+    """
+    from experiments import recipe as recipes
+    from experiments.inoculate import Machine, inoculate
+    from experiments.rebuild import Difference, differences
+    from ranker import suites
+
+    embedded, machine = suites.embedded(), Machine()
+    found: list[Difference] = []
+    for name, folder in {name: look_up("embedded suite", name, embedded) for name in names or embedded}.items():
+        made = inoculate(recipes.load(name), None, output / name, machine)
+        found += differences(folder, made.parent)
+    for difference in found:
+        click.echo(difference)
+    far = sum(difference.points > within for difference in found)
+    worst = max(difference.points for difference in found)
+    click.echo(f"{len(found)} accuracies, {far} of them more than {within:g} points off; the furthest {worst:.1f}")
+    if far:
+        raise SystemExit(1)
+
+
+@cli.command()
 @click.argument("name")
 @click.option("--rows", type=click.IntRange(1), default=600, show_default=True, help="How many.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draw.")
@@ -65,6 +99,136 @@ def sample(name: str, rows: int, seed: int, output: Path) -> None:
 
     card = look_up("OOD set", name, ood.cards())
     output.write_bytes(generate.sample(name, rows, card.task.labels, seed))
+
+
+EXHIBIT = [
+    click.option("--tier", default="mini", show_default=True, metavar="NAME", help="mini, minilm or paper."),
+    click.option("--suites", type=FOLDER, default="suites", show_default=True, help="Where the tier's suites are."),
+    click.option(
+        "--suite", "own", multiple=True, metavar="SET=PATH", help="Models for a set; may be given repeatedly."
+    ),
+    click.option("--data-dir", type=FOLDER, help="Where the official data is; the tier mini needs none."),
+    click.option("--probe", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Rows a draw."),
+    click.option("--draws", default="exact", show_default=True, metavar="B|exact", help="How many; exact: all."),
+    click.option("--population", type=click.IntRange(1), metavar="N", help="Rows a set that are explained."),
+    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws."),
+    click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps."),
+    click.option(
+        "--store",
+        "store_folder",
+        metavar="FOLDER|URL",
+        help="Where attributions are kept.  [default: the user's cache]",
+    ),
+    click.option("--format", "form", type=click.Choice(["markdown", "csv"]), default="markdown", show_default=True),
+    click.option("--output", "-o", type=FOLDER, help="A file for the answer.  [default: stdout]"),
+]
+
+
+def exhibit_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that tables and figures share."""
+    return reduce(lambda wrapped, option: option(wrapped), reversed(EXHIBIT), command)
+
+
+@cli.command()
+@click.argument("number")
+@exhibit_options
+def table(number: str, **given: Any) -> None:
+    """Rebuild the published table NUMBER for a tier of suites, beside the published numbers.
+
+    \b
+    rank-experiments table 2 --tier mini
+    rank-experiments table 1 --tier minilm --suites suites --data-dir DATA --format csv -o table-1.csv
+    """
+    from experiments import published
+
+    known = published.load()
+    answer(rebuilt(f"Table {number}", look_up("table", number, known.tables), known, given), given)
+
+
+@cli.command()
+@click.argument("number")
+@exhibit_options
+def figure(number: str, **given: Any) -> None:
+    """Rebuild the published figure NUMBER: its numbers, or a picture where the name of --output ends like one.
+
+    \b
+    rank-experiments figure 5 --tier mini -o figure-5.svg     .png, .svg or .pdf
+    """
+    from experiments import published
+
+    known = published.load()
+    answer(rebuilt(f"Figure {number}", look_up("figure", number, known.figures), known, given), given)
+
+
+def rebuilt(name: str, exhibit: Exhibit, known: Published, given: Mapping[str, Any]) -> str | bytes:
+    """An exhibit in the wanted form.
+
+    Raises:
+        UsageError: an option cannot be right, or a suite or data is missing.
+    """
+    from experiments import render, tables
+
+    ending = "" if given["output"] is None else given["output"].suffix.removeprefix(".")
+    draw = drawing(name, exhibit) if ending in PICTURES else None
+    found = tables.rankings(exhibit, look_up("tier", given["tier"], known.tiers), run_of(exhibit, given))
+    cells = tables.cells(exhibit, found)
+    if draw is not None:
+        return draw(cells, ending)
+    if given["form"] == "csv":
+        return render.comma_separated(cells)
+    return render.markdown(name, exhibit, found, cells)
+
+
+def drawing(name: str, exhibit: Exhibit) -> Callable[[Sequence[Cell], str], bytes]:
+    """What draws an exhibit's cells.
+
+    Raises:
+        UsageError: it is a table.
+    """
+    if exhibit.draw is None:
+        raise UsageError(f"`--output`: {name} is no picture; write to a .md or a .csv file")
+    from experiments import figures
+
+    return partial(figures.draw, exhibit)
+
+
+def run_of(exhibit: Exhibit, given: Mapping[str, Any]) -> Run:
+    """How rankings are made, as the command line says.
+
+    Raises:
+        UsageError: an option cannot be right.
+    """
+    from experiments.tables import Run
+    from ranker import arguments
+    from ranker.measure import ModelOptions
+
+    own: dict[str, list[str]] = {}
+    for option in given["own"]:
+        name, path = named("--suite", "SET=PATH", option)
+        own.setdefault(look_up("set of this exhibit", name, {one: one for one in exhibit.sets}), []).append(path)
+    return Run(
+        folder=given["suites"],
+        own=own,
+        data_dir=given["data_dir"],
+        probe=given["probe"],
+        draws=arguments.draws(given["draws"]),
+        population=given["population"],
+        seed=given["seed"],
+        options=ModelOptions(device=given["device"]),
+        store=arguments.store(given),
+    )
+
+
+def answer(content: str | bytes, given: Mapping[str, Any]) -> None:
+    """Print a text, or write it or a picture to ``--output``."""
+    output = given["output"]
+    if output is None:
+        click.echo(content, nl=False)
+        return
+    try:
+        output.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise RankModelsError(f"`--output`: {output} cannot be written: {error.strerror}") from error
 
 
 @cli.command("ls")
@@ -85,11 +249,25 @@ def with_paths(bases: Mapping[str, Base], options: Sequence[str]) -> dict[str, B
     """
     replaced = dict(bases)
     for option in options:
-        name, equals, path = option.partition("=")
-        if not equals or not path:
-            raise UsageError(f"`--base` must be NAME=PATH (got {option!r})")
+        name, path = named("--base", "NAME=PATH", option)
         replaced[name] = dataclasses.replace(look_up("base", name, bases), path=path, architecture=None)
     return replaced
+
+
+def named(option: str, form: str, value: str) -> tuple[str, str]:
+    """The name and the path of an option like ``--base NAME=PATH``.
+
+    Raises:
+        UsageError: it is not of that form.
+
+    Example:
+        >>> named("--base", "NAME=PATH", "minilm=models/minilm")
+        ('minilm', 'models/minilm')
+    """
+    name, equals, path = value.partition("=")
+    if not equals or not path:
+        raise UsageError(f"`{option}` must be {form} (got {value!r})")
+    return name, path
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

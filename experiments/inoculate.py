@@ -104,11 +104,11 @@ def trained(training: Training, task: Task, output: Path, machine: Machine) -> P
     start = training.start
     if isinstance(start, Training):
         before = trained(start, task, output, machine)
-        model, tokenizer = train.load(str(before), task.labels, training.seed)
+        model, tokenizer = train.load(str(before), task, training.seed)
     elif start.architecture:
         model, tokenizer = train.build(start, task.labels, training.texts, training.seed)
     else:
-        model, tokenizer = train.load(train.resolve(start.path or ""), task.labels, training.seed)
+        model, tokenizer = train.load(train.resolve(start.path or ""), task, training.seed, start.labels)
     steps = train.number_of_steps(len(training.rows), training.stage)
     began = time.monotonic()
     with progress.bar(machine.console, f"training {training.folder}", steps * training.stage.batch_size) as advance:
@@ -118,6 +118,7 @@ def trained(training: Training, task: Task, output: Path, machine: Machine) -> P
             training.rows,
             training.stage,
             seed=training.seed,
+            groups=train.outputs(model.config.id2label or {}, task, training.folder),
             device=machine.device,
             bf16=machine.bf16,
             advance=advance,

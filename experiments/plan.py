@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments import sources
+from experiments import eda, sources
 from experiments.recipe import Base, Member, Recipe, Stage
 from factors import Example
 from ranker import ood
@@ -24,6 +24,9 @@ from ranker.ood import OODSet, Task
 
 SHARED = ".shared"
 """The folder of the models after the shared stage; it may be deleted once the suite is complete."""
+
+WAYS = ("shots", "augment", "loss", "perturb", "tune", "labels")
+"""Fields of a stage and of a base that decide nothing where they are None."""
 
 IN_DOMAIN = ""
 """The pool of all in-domain rows; no source of a recipe has an empty name."""
@@ -126,7 +129,32 @@ def draw(stage: Stage, pools: Mapping[str, Sequence[Example]], seed: int, who: s
             source = "in-domain data" if name == IN_DOMAIN else f"source {name!r}"
             raise UsageError(f"{who} needs {count} rows of the {source}, which has {len(pool)}")
         drawn += [pool[i] for i in rng.choice(len(pool), count, replace=False)]
+    if stage.shots is not None:
+        drawn = few(drawn, stage.shots, rng, who)
+    if stage.augment is not None:
+        drawn = eda.augmented(drawn, stage.augment, rng)
     return tuple(drawn)
+
+
+def few(rows: Sequence[Example], shots: int, rng: np.random.Generator, who: str) -> list[Example]:
+    """So many rows of each label, drawn without replacement, in the order they had.
+
+    Raises:
+        UsageError: a label has fewer.
+
+    Example:
+        >>> rows = [Example(str(i), ("A dog ran.",), int(i > 2)) for i in range(6)]
+        >>> [row.label for row in few(rows, 2, np.random.default_rng(0), "it")]
+        [0, 0, 1, 1]
+    """
+    labels = np.array([row.label for row in rows])
+    found, counts = np.unique(labels, return_counts=True)
+    if counts.size == 0 or counts.min() < shots:
+        raise UsageError(
+            f"{who} needs {shots} rows of each label, and of one there are {counts.min(initial=len(rows))}"
+        )
+    kept = [rng.choice(np.flatnonzero(labels == label), shots, replace=False) for label in found]
+    return [rows[i] for i in sorted(np.concatenate(kept))]
 
 
 def _trainings(recipe: Recipe, pools: Mapping[str, Sequence[Example]]) -> tuple[Training, ...]:
@@ -151,5 +179,8 @@ def _trainings(recipe: Recipe, pools: Mapping[str, Sequence[Example]]) -> tuple[
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """A record as JSON can say it."""
-    return {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else dict(value)
+    """A record as JSON can say it; a way to differ that is left out is left out here, too."""
+    if not is_dataclass(value):
+        return dict(value)
+    content = {f.name: getattr(value, f.name) for f in fields(value)}
+    return {name: one for name, one in content.items() if one is not None or name not in WAYS}

@@ -3,7 +3,8 @@
 Suite    what is made: the members, and what they are measured on
 Source   rows by name: files, or one of our own generators
 Base     what training starts from
-Stage    one stretch of training: which rows, how long, how fast
+Stage    one stretch of training: which rows, how long, how fast; and, where they are wanted, its
+         Loss, Augment, Perturb and Tune
 Member   one model of the suite: a base, a stage and a seed
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ranker.errors import UsageError, look_up
 from ranker.records import read_toml, record, table
@@ -63,6 +64,7 @@ class Base:
         config: what differs from the architecture's standard configuration.
         vocabulary: size of the WordPiece vocabulary, learnt from the suite's own training rows.
         family: models of one family differ by their training only; None stands for the base's name.
+        labels: the names of a checkpoint's outputs, in their order, where its configuration does not say.
 
     Raises:
         ValueError: neither or both of path and architecture.
@@ -73,6 +75,7 @@ class Base:
     config: Mapping[str, Any] = field(default_factory=dict)
     vocabulary: int = 1000
     family: str | None = None
+    labels: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if bool(self.path) == bool(self.architecture):
@@ -80,8 +83,111 @@ class Base:
 
 
 @dataclass(frozen=True)
+class Loss:
+    """Another loss than cross entropy.
+
+    Attributes:
+        name: see `experiments.losses`; "product" is the product of experts with a biased model.
+        gamma: of the focal loss.
+        smoothing: the share of a label that is spread over all classes.
+        bias: what the biased model sees: see `experiments.bias`.
+
+    Raises:
+        ValueError: a number out of its range.
+    """
+
+    name: Literal["focal", "smoothed", "product"]
+    gamma: float = 2.0
+    smoothing: float = 0.1
+    bias: Literal["hypothesis", "overlap"] = "hypothesis"
+
+    def __post_init__(self) -> None:
+        if self.gamma < 0:
+            raise ValueError(f"`gamma` must not be negative (got {self.gamma})")
+        _check_share("smoothing", self.smoothing)
+
+
+@dataclass(frozen=True)
+class Augment:
+    """Changed copies of the training rows: see `experiments.eda`.
+
+    Attributes:
+        copies: of each row, beside the row itself.
+        share: of a text's words that an operation changes, a fraction.
+        operations: what a copy's operation is drawn from.
+        lexicon: word -> words that it may be replaced by, for "replace".
+
+    Raises:
+        ValueError: a number out of its range, no operation, or "replace" without a lexicon.
+    """
+
+    copies: int = 1
+    share: float = 0.1
+    operations: tuple[Literal["swap", "delete", "insert", "replace"], ...] = ("swap", "delete", "insert")
+    lexicon: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.copies < 1 or not self.operations:
+            raise ValueError("`copies` must be at least 1, and `operations` must name one")
+        _check_share("share", self.share)
+        if "replace" in self.operations and not self.lexicon:
+            raise ValueError("`replace` needs a `lexicon`: a table of words, each with those that it may become")
+
+
+@dataclass(frozen=True)
+class Perturb:
+    """Adversarial training in the embeddings: see `experiments.freelb`.
+
+    Attributes:
+        steps: ascents a batch; 0 is plain training.
+        step_size: length of one ascent, of each row's perturbation.
+        radius: the longest perturbation of a row; 0 for no limit.
+        start: the most length of the random perturbation of a row that the ascent starts from.
+
+    Raises:
+        ValueError: a negative number.
+    """
+
+    steps: int = 3
+    step_size: float = 0.1
+    radius: float = 0.0
+    start: float = 0.05
+
+    def __post_init__(self) -> None:
+        if min(self.steps, self.step_size, self.radius, self.start) < 0:
+            raise ValueError(f"`steps`, `step_size`, `radius` and `start` must not be negative (got {self})")
+
+
+@dataclass(frozen=True)
+class Tune:
+    """Which weights are trained, where not all of them: see `experiments.tuning`.
+
+    Attributes:
+        weights: "head": the classifier alone (linear probing); "head-then-all": first the head, then everything;
+            "lora": the head and low-rank updates of every linear layer, merged into the weights at the end.
+        head_share: of "head-then-all", the share of the steps for the head alone.
+        rank, alpha: of the low-rank updates.
+
+    Raises:
+        ValueError: a number out of its range.
+    """
+
+    weights: Literal["head", "head-then-all", "lora"]
+    head_share: float = 0.5
+    rank: int = 8
+    alpha: int = 16
+
+    def __post_init__(self) -> None:
+        _check_share("head_share", self.head_share)
+        if self.rank < 1:
+            raise ValueError(f"`rank` must be at least 1 (got {self.rank})")
+
+
+@dataclass(frozen=True)
 class Stage:
     """One stretch of training with AdamW, a linear warm-up and a linear decay to zero.
+
+    The last five fields are ways to make models differ beside their rows; None leaves each of them out.
 
     Attributes:
         rows: the number of different rows; None takes every in-domain row.
@@ -93,6 +199,11 @@ class Stage:
         warmup: share of the steps in which the rate rises, a fraction.
         weight_decay: of all weights but biases and normalisations.
         max_length: tokens a row; what is longer is cut.
+        shots: so many rows of each label, drawn from the rows of the stage.
+        augment: changed copies of the rows are trained on, too.
+        loss: another loss than cross entropy.
+        perturb: embeddings are perturbed against the model.
+        tune: which weights are trained, where not all.
 
     Raises:
         ValueError: a number out of its range, or shares that sum to more than 1.
@@ -107,6 +218,11 @@ class Stage:
     warmup: float = 0.06
     weight_decay: float = 0.01
     max_length: int = 128
+    shots: int | None = None
+    augment: Augment | None = None
+    loss: Loss | None = None
+    perturb: Perturb | None = None
+    tune: Tune | None = None
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "learning_rate", "max_length"):
@@ -115,12 +231,18 @@ class Stage:
         for name in ("rows", "steps"):
             if (getattr(self, name) or 0) < 0:
                 raise ValueError(f"`{name}` must not be negative (got {getattr(self, name)})")
+        if self.shots is not None and self.shots < 1:
+            raise ValueError(f"`shots` must be at least 1 (got {self.shots})")
         for name, share in {**self.mix, "warmup": self.warmup}.items():
-            if not 0 <= share <= 1:
-                raise ValueError(f"`{name}` must be a share between 0 and 1 (got {share})")
+            _check_share(name, share)
         total = sum(self.mix.values())
         if total > 1 + 1e-9:
             raise ValueError(f"the shares in `mix` must sum to at most 1, which is 100 % (got {total:g})")
+
+
+def _check_share(name: str, share: float) -> None:
+    if not 0 <= share <= 1:
+        raise ValueError(f"`{name}` must be a share between 0 and 1 (got {share})")
 
 
 @dataclass(frozen=True)
@@ -186,6 +308,11 @@ class Recipe:
                 look_up("source", name, self.sources)
         for member in self.members:
             look_up("base", member.base, self.bases)
+
+    @property
+    def reads_files(self) -> bool:
+        """A data directory is needed."""
+        return any(source.files for source in self.sources.values())
 
 
 def load(reference: str) -> Recipe:

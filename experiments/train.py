@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
-from experiments.recipe import Base, Stage
+from experiments import freelb, losses, tuning
+from experiments.losses import LossOf
+from experiments.recipe import Base, Loss, Perturb, Stage
 from factors import Example
-from ranker.errors import ModelError, UsageError
+from ranker.errors import LabelError, ModelError, UsageError
+from ranker.labels import reconcile
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from ranker.cards import Task
 
 Start: TypeAlias = "tuple[PreTrainedModel, PreTrainedTokenizerBase]"
 """A classifier and its tokenizer."""
@@ -57,27 +64,55 @@ def resolve(path: str) -> str:
     return str(found)
 
 
-def load(path: str, labels: Sequence[str], seed: int) -> Start:
-    """A checkpoint with a head for the labels: its own if it has one, else a new one.
+def load(path: str, task: Task, seed: int, labels: Sequence[str] | None = None) -> Start:
+    """A checkpoint with a head for the task: its own if it has one, else a new one.
+
+    Its own head may tell more classes apart than the task does, as three-way NLI models do.
+
+    Args:
+        path: a directory or a hub id.
+        task: the classes.
+        seed: of a new head.
+        labels: what the checkpoint's outputs mean, where its configuration does not say.
 
     Raises:
-        ModelError: it cannot be loaded, or it has a head for other labels.
+        ModelError: it cannot be loaded, or it has a head for another task.
     """
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
     try:
         config = AutoConfig.from_pretrained(path)
         has_head = any("ForSequenceClassification" in name for name in config.architectures or ())
-        if has_head and config.num_labels != len(labels):
-            raise ModelError(f"{path} is a classifier of {config.num_labels} labels; the task has {len(labels)}")
+        if has_head:
+            if labels:
+                config.update(names_of(labels))
+            outputs(config.id2label or {}, task, path)
         # Eager attention: its backward pass is the fastest on CPU for sentences, in float32 and in bfloat16.
         with seeded(seed):
             model = AutoModelForSequenceClassification.from_pretrained(
-                path, **names_of(labels), attn_implementation="eager", use_safetensors=True
+                path,
+                **(names_of(labels or task.labels) if labels or not has_head else {}),
+                attn_implementation="eager",
+                use_safetensors=True,
             )
         return model, AutoTokenizer.from_pretrained(path)
     except (OSError, ValueError) as error:
         raise ModelError(f"{path} cannot be trained from: {str(error).splitlines()[0]}") from error
+
+
+def outputs(names: Mapping[Any, str], task: Task, path: str) -> tuple[tuple[int, ...], ...]:
+    """(C,) the outputs of a model that make up each class of the task, by their names.
+
+    Raises:
+        ModelError: it is a classifier for another task.
+    """
+    try:
+        return reconcile(names, task)
+    except LabelError as error:
+        raise ModelError(
+            f"{path} is a classifier of {len(names)} labels ({', '.join(names.values())}), "
+            f"and those of the task {task.name} are {', '.join(task.labels)}"
+        ) from error
 
 
 def build(base: Base, labels: Sequence[str], texts: Sequence[str], seed: int) -> Start:
@@ -153,6 +188,7 @@ def train(
     stage: Stage,
     *,
     seed: int,
+    groups: Sequence[Sequence[int]] | None = None,
     device: str = "cpu",
     bf16: bool = False,
     advance: Advance = lambda rows: None,
@@ -167,6 +203,7 @@ def train(
         examples: the stage's rows; none, or a stage of 0 steps, trains nothing.
         stage: how long and how fast.
         seed: of the order of batches and of dropout.
+        groups: (C,) the outputs that make up each class, where the model tells more of them apart than the task does.
         device: a torch device.
         bf16: compute in bfloat16 where that is safe; weights and optimiser stay float32.
         advance: told of rows seen.
@@ -177,28 +214,72 @@ def train(
     steps = number_of_steps(len(examples), stage)
     if not steps:
         return []
+    groups = groups or [[output] for output in range(model.config.num_labels or 0)]
     encoded = encode(tokenizer, examples, stage.max_length)
     lengths = [len(row["input_ids"]) for row in encoded]
     model.to(torch.device(device)).train()  # type: ignore[arg-type]
-    optimizer = torch.optim.AdamW(weight_groups(model, stage.weight_decay), lr=stage.learning_rate, fused=True)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, slope(steps, stage.warmup))
+    loss_of = objective(stage.loss, examples, len(groups))
     order = torch.Generator().manual_seed(seed)
-    losses = []
+    stream = endless_batches(lengths, stage.batch_size, order)
+    of_steps = []
     with seeded(seed):
-        for _, rows in zip(range(steps), endless_batches(lengths, stage.batch_size, order), strict=False):
-            batch = tokenizer.pad([encoded[row] for row in rows], return_tensors="pt").to(device)
-            labels = torch.tensor([examples[row].label for row in rows], device=device)
-            with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=bf16):
-                loss = torch.nn.functional.cross_entropy(model(**batch).logits.float(), labels)
-            loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
-            optimizer.zero_grad()
-            losses.append(loss.item())
-            advance(len(rows))
+        for weights, count in tuning.phases(stage.tune, steps):
+            with tuning.trainable(model, weights, stage.tune):
+                optimizer = torch.optim.AdamW(weight_groups(model, stage.weight_decay), stage.learning_rate, fused=True)
+                schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, slope(count, stage.warmup))
+                for rows in islice(stream, count):
+                    batch = tokenizer.pad([encoded[row] for row in rows], return_tensors="pt").to(device)
+                    labels = torch.tensor([examples[row].label for row in rows], device=device)
+                    loss_at = partial(_loss, loss_of, labels, rows, groups)
+                    with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=bf16):
+                        of_steps.append(backward(model, batch, loss_at, stage.perturb))
+                    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                    optimizer.step()
+                    schedule.step()
+                    optimizer.zero_grad()
+                    advance(len(rows))
     model.to(torch.device("cpu")).eval()  # type: ignore[arg-type]
-    return losses
+    return of_steps
+
+
+def objective(how: Loss | None, examples: Sequence[Example], classes: int) -> LossOf:
+    """What is minimised.
+
+    Args:
+        how: the loss; None for cross entropy.
+        examples: the rows that it is minimised on; a biased model is fitted to them.
+        classes: C.
+    """
+    if how is None:
+        return losses.plain
+    if how.name == "focal":
+        return lambda logits, labels, rows: losses.focal(logits, labels, how.gamma)
+    if how.name == "smoothed":
+        return lambda logits, labels, rows: losses.smoothed(logits, labels, how.smoothing)
+    from experiments.bias import log_probabilities
+
+    biased = torch.from_numpy(log_probabilities(how.bias, examples, classes)).float()
+    return lambda logits, labels, rows: losses.product_of_experts(logits, labels, biased[list(rows)].to(logits.device))
+
+
+def _loss(
+    loss_of: LossOf, labels: torch.Tensor, rows: Sequence[int], groups: Sequence[Sequence[int]], logits: torch.Tensor
+) -> torch.Tensor:
+    return loss_of(losses.grouped(logits.float(), groups), labels, rows)
+
+
+def backward(
+    model: PreTrainedModel,
+    batch: Mapping[str, torch.Tensor],
+    loss_of: Callable[[torch.Tensor], torch.Tensor],
+    perturb: Perturb | None = None,
+) -> float:
+    """Add the gradient of a batch's loss to the weights', and give the loss in nats."""
+    if perturb is not None and perturb.steps:
+        return freelb.backward(model, batch, loss_of, perturb)
+    loss = loss_of(model(**batch).logits)
+    loss.backward()  # type: ignore[no-untyped-call]
+    return loss.item()
 
 
 def number_of_steps(rows: int, stage: Stage) -> int:

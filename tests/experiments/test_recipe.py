@@ -1,7 +1,7 @@
 import pytest
 
 from experiments import recipe
-from experiments.recipe import Stage
+from experiments.recipe import Augment, Loss, Perturb, Stage, Tune
 from ranker.errors import UsageError
 
 SMALL = """
@@ -75,6 +75,24 @@ def test_a_member_takes_what_it_leaves_out_from_inoculation(load):
     assert second.seed == 3
 
 
+def test_ways_to_differ_are_tables_of_a_stage(load):
+    """Each is left out unless it is named, and then has its own record."""
+    ways = """
+shots = 16
+augment = { copies = 2, operations = "swap" }
+loss = { name = "product", bias = "overlap" }
+perturb = { steps = 2 }
+tune = { weights = "lora", rank = 4 }
+"""
+    first, second = load(SMALL.replace("epochs = 2\n", "epochs = 2" + ways)).members
+    assert first.stage.loss is first.stage.tune is first.stage.shots is None
+    assert second.stage.shots == 16
+    assert second.stage.augment == Augment(copies=2, operations=("swap",))
+    assert second.stage.loss == Loss("product", bias="overlap")
+    assert second.stage.perturb == Perturb(steps=2)
+    assert second.stage.tune == Tune("lora", rank=4)
+
+
 def test_records_are_frozen(load):
     """Neither a recipe nor the tables in it can be changed after they are read."""
     small = load(SMALL)
@@ -114,6 +132,10 @@ def test_records_are_frozen(load):
         ("rows = [100, 150]", "", "`[sources.held-out]`: a generator needs `rows`, the number of examples"),
         ("rows = [100, 150]", "rows = [5, 1]", "`rows` must be a number or [start, stop] (got [5, 1])"),
         ('files = "pairs.jsonl"', "", "`[sources.pairs]`: either `files` or `generator` is needed"),
+        ("epochs = 2", 'loss = { name = "focl" }', "`name` must be one of focal, smoothed, product (got 'focl')"),
+        ("epochs = 2", 'tune = { weigths = "head" }', "'weigths'; did you mean weights?"),
+        ("epochs = 2", "shots = 0", "`[members.b]`: `shots` must be at least 1 (got 0)"),
+        ("epochs = 2", 'augment = { operations = "replace" }', "`replace` needs a `lexicon`"),
         ('name = "b"', 'name = "a"', "a suite needs at least two `members`, each of its own name (got ['a', 'a'])"),
         (
             'name = "b"',

@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 from experiments import train
 from experiments.recipe import Base, Stage
 from factors import Example
+from ranker import ood
 from ranker.errors import ModelError, UsageError
 
-LABELS = ("non-entailment", "entailment")
+TASK = ood.tasks()["nli"]
+LABELS = TASK.labels
 TINY = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 WORDS = ["actor", "judge", "doctor", "lawyer", "artist", "banker", "ran", "slept", "danced", "waited"]
 
@@ -187,23 +189,40 @@ def test_what_is_saved_can_be_loaded(tiny, tmp_path):
     """Weights, labels and tokenizer come back as they were; no weights are pickled."""
     model, tokenizer = tiny
     train.save(model, tokenizer, tmp_path / "model")
-    loaded, its_tokenizer = train.load(str(tmp_path / "model"), LABELS, seed=9)
+    loaded, its_tokenizer = train.load(str(tmp_path / "model"), TASK, seed=9)
     assert torch.equal(weights(loaded), weights(model))
     assert its_tokenizer("actor ran", "judge") == tokenizer("actor ran", "judge")
     assert {path.suffix for path in (tmp_path / "model").iterdir()} == {".json", ".safetensors"}
 
 
-def test_a_base_of_another_task_is_refused(tiny, tmp_path):
-    """A classifier of two labels is no start for a task of three; its head would be thrown away silently."""
-    train.save(*tiny, tmp_path / "two")
-    with pytest.raises(ModelError, match="is a classifier of 2 labels; the task has 3"):
-        train.load(str(tmp_path / "two"), ("a", "b", "c"), seed=0)
+@pytest.mark.parametrize("names", [("negative", "positive"), ("LABEL_0", "LABEL_1"), ("a", "b", "c")])
+def test_a_base_of_another_task_is_refused(tiny, tmp_path, names):
+    """A classifier of other labels, or of labels without a meaning, is no start: its head would mean something else."""
+    model, tokenizer = tiny
+    model.config.update(train.names_of(names))
+    train.save(model, tokenizer, tmp_path / "other")
+    with pytest.raises(ModelError) as caught:
+        train.load(str(tmp_path / "other"), TASK, seed=0)
+    assert f"other is a classifier of {len(names)} labels ({', '.join(names)}), and those of the task nli are" in str(
+        caught.value
+    )
+
+
+def test_a_head_is_read_by_its_names(tiny, tmp_path):
+    """Labels in another order, or three of NLI for two, make a start; the head stays as it is."""
+    model, tokenizer = tiny
+    model.config.update(train.names_of(("entailment", "not_entailment")))
+    train.save(model, tokenizer, tmp_path / "turned")
+    turned, _ = train.load(str(tmp_path / "turned"), TASK, seed=0)
+    assert train.outputs(turned.config.id2label, TASK, "it") == ((1,), (0,))
+    assert torch.equal(weights(turned), weights(model))
+    assert train.outputs({0: "entailment", 1: "neutral", 2: "contradiction"}, TASK, "it") == ((1, 2), (0,))
 
 
 def test_a_base_that_is_missing_is_said_so(tmp_path):
     """A folder without a model is one line, and names the folder."""
     with pytest.raises(ModelError, match=r"nothing cannot be trained from: ") as caught:
-        train.load(str(tmp_path / "nothing"), LABELS, seed=0)
+        train.load(str(tmp_path / "nothing"), TASK, seed=0)
     assert "\n" not in str(caught.value)
 
 

@@ -1,0 +1,91 @@
+"""An exhibit's cells as text: Markdown to read, CSV to go on with."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from experiments.published import PAPER, Exhibit
+from experiments.tables import Cell, Rankings
+from ranker.report.csv import cell as csv_cell
+from ranker.report.markdown import escape
+
+FIELDS = ("row", "column", "here", "low", "high", "published", "difference")
+"""The columns of the CSV."""
+
+
+def markdown(name: str, exhibit: Exhibit, found: Rankings, cells: Sequence[Cell]) -> str:
+    """The exhibit as GitHub-flavoured Markdown.
+
+    Args:
+        name: "Table 2".
+        exhibit: what it is.
+        found: the rankings that its cells were made of.
+        cells: the numbers.
+    """
+    first = next(iter(found.values()))
+    drawn = "all draws (exact)" if first.draws == "exact" else f"{first.draws} draws, seed {first.seed}"
+    about = "" if exhibit.kind == "accuracies" else f"; K = {first.probe}, {drawn}"
+    about += ", 95 % intervals over samples of rows" if exhibit.kind == "methods" else ""
+    made_of = [
+        f"{one.suite} on {one.ood}: {len(one.models)} models, "
+        + (
+            f"measured on all {one.provenance['data']['rows']} rows"
+            if exhibit.kind == "accuracies"
+            else f"{one.provenance['population']} rows, {one.attribution}"
+        )
+        for one in found.values()
+    ]
+    remarks = [f"{PAPER}, section {exhibit.section}. All numbers are percent{about}.", *exhibit.notes, *made_of]
+    parts = [f"## {name}. {escape(exhibit.title)}", "\n".join(_lines(exhibit, cells))]
+    return "\n\n".join([*parts, "\n".join(f"- {escape(remark)}" for remark in remarks)]) + "\n"
+
+
+def comma_separated(cells: Sequence[Cell]) -> str:
+    """A line a cell; all numbers in percent."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(FIELDS)
+    for cell in cells:
+        row = {**asdict(cell), "difference": cell.difference}
+        writer.writerow([csv_cell(_rounded(row[name])) for name in FIELDS])
+    return file.getvalue()
+
+
+def _lines(exhibit: Exhibit, cells: Sequence[Cell]) -> Iterator[str]:
+    """A column is three where published numbers stand beside our own."""
+    columns = list(dict.fromkeys(cell.column for cell in cells))
+    beside = {column: any(c.difference is not None for c in cells if c.column == column) for column in columns}
+    at = {(cell.row, cell.column): cell for cell in cells}
+    first = {"accuracies": "model", "pairs": "pair"}.get(exhibit.kind, "method")
+    head = [first]
+    for column in columns:
+        head += [column, "published", "difference"] if beside[column] else [column]
+    yield _line(head)
+    yield f"| {' | '.join([':---', *['---:'] * (len(head) - 1)])} |"
+    for row in dict.fromkeys(cell.row for cell in cells):
+        line = [row]
+        for column in columns:
+            cell = at.get((row, column), Cell(row, column))
+            here, published = _shown(cell), _number(cell.published)
+            line += [here, published, _number(cell.difference, "+")] if beside[column] else [here or published]
+        yield _line(line)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(escape, cells))} |"
+
+
+def _shown(cell: Cell) -> str:
+    interval = "" if cell.low is None else f" ({_number(cell.low)} to {_number(cell.high)})"
+    return _number(cell.here) + interval
+
+
+def _number(value: float | None, sign: str = "") -> str:
+    return "" if value is None else f"{value:{sign}.1f}"
+
+
+def _rounded(value: str | float | None) -> str | float | None:
+    return round(value, 4) if isinstance(value, float) else value

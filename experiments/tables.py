@@ -1,0 +1,257 @@
+"""The published tables and figures again, for suites of ours: rankings first, then the cells that stand in them.
+
+What an exhibit is, is data (`published.toml`); its cells are made of rankings by one small function a kind, and every
+number in them is percent. Figures are drawings of cells.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from experiments import recipe as recipes
+from experiments.published import Exhibit, Models, Tier
+from ranker import Ranking, ood, progress, rank, suites
+from ranker.errors import UsageError
+from ranker.measure import ModelOptions
+from ranker.pipeline import Progress
+from ranker.ranking import MethodResult, across_families
+from ranker.store import Store
+from ranker.suites import Suite
+
+Rankings = Mapping[tuple[str, str], Ranking]
+"""(OOD set, attribution) -> what was found there."""
+
+DECIDED = 5.0
+"""Percent. A method with a pairwise accuracy this near to 0 or 100 nearly always prefers the same model of the two."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a table, in percent: as measured here, as published, or both.
+
+    Attributes:
+        row, column: where it stands.
+        here: as measured here; None where it was not.
+        low, high: its 95 % interval; None where there is none.
+        published: as published; None where it is not.
+    """
+
+    row: str
+    column: str
+    here: float | None = None
+    low: float | None = None
+    high: float | None = None
+    published: float | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """Here minus published, in points."""
+        return None if self.here is None or self.published is None else self.here - self.published
+
+
+@dataclass(frozen=True)
+class Run:
+    """How rankings are made: see `ranker.rank` for probe, draws, seed, options and store.
+
+    Attributes:
+        folder: where suites that do not come with the product lie, each in a folder of its name.
+        own: OOD set -> references to suites that are to be taken instead.
+        data_dir: where the official data is; not needed for embedded suites.
+        population: how many rows of a set are explained; None for as many as its card says.
+        progress: opens a stage of the work on one model.
+    """
+
+    folder: Path = Path("suites")
+    own: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    data_dir: Path | None = None
+    probe: int = 10
+    draws: int | Literal["exact"] = "exact"
+    population: int | None = None
+    seed: int = 0
+    options: ModelOptions = ModelOptions()
+    store: Store | None = None
+    progress: Progress = field(default_factory=lambda: partial(progress.bar, progress.stderr()))
+
+
+def rankings(exhibit: Exhibit, tier: Tier, run: Run) -> dict[tuple[str, str], Ranking]:
+    """Rank the tier's models on each of the exhibit's sets with each of its attributions.
+
+    Sets that the tier has no suite for are left out.
+
+    Raises:
+        UsageError: no set is left, a suite or data is missing (the message says how to get it), or there is only one
+            architecture where several are compared.
+        ModelError, StoreError: as in `ranker.rank`.
+    """
+    named = {**tier.of(exhibit.models), **dict.fromkeys(run.own, "")}
+    chosen = {name: find(name, named[name], run) for name in exhibit.sets if name in named}
+    if not chosen:
+        raise UsageError(f"no suite for {', '.join(exhibit.sets)}: name one with `--suite SET=PATH`")
+    subjects = {name: select(suite, exhibit.models) for name, suite in chosen.items()}
+    if not tier.embedded and run.data_dir is None:
+        raise UsageError(f"`--data-dir` is needed: the rows of {', '.join(subjects)} are read from official files")
+    return {
+        (name, attribution): one_ranking(suite, name, attribution, None if tier.embedded else run.data_dir, run)
+        for name, suite in subjects.items()
+        for attribution in exhibit.attributions
+    }
+
+
+def one_ranking(suite: Suite, name: str, attribution: str, data_dir: Path | None, run: Run) -> Ranking:
+    """The ranking of one suite on one set."""
+    loaded = ood.load(name, data_dir)
+    return rank(
+        suite,
+        replace(loaded, population=run.population or loaded.population),
+        probe=run.probe,
+        draws=run.draws,
+        seed=run.seed,
+        attribution=attribution,
+        options=run.options,
+        store=run.store,
+        progress=run.progress,
+    )
+
+
+def find(ood_name: str, suite_name: str, run: Run) -> Suite:
+    """The suite for a set: the user's own, an embedded one, or one in the folder of suites.
+
+    Raises:
+        UsageError: it is not there; the message has the command that makes it.
+    """
+    if ood_name in run.own:
+        return suites.load(run.own[ood_name])
+    if suite_name in suites.embedded():
+        return suites.load([suite_name])
+    folder = run.folder / suite_name
+    if not (folder / suites.FILE).is_file():
+        data = " --data-dir DIR" if recipes.load(suite_name).reads_files else ""
+        raise UsageError(
+            f"the suite {suite_name} is not in {run.folder}; make it: "
+            f"`rank-experiments inoculate {suite_name}{data} -o {folder}`"
+        )
+    return suites.load([str(folder)])
+
+
+def select(suite: Suite, models: Models) -> Suite:
+    """The models of a suite that an exhibit is about.
+
+    Raises:
+        UsageError: architectures are compared, and there is only one.
+    """
+    families = Counter(model.family for model in suite.models)
+    if models == "across" and len(families) < 2:
+        raise UsageError(
+            f"models of several architectures are needed, and {suite.name} has one ({next(iter(families))}); "
+            "name more with `--suite SET=PATH`"
+        )
+    if models != "inoculated":
+        return suite
+    [(most, _)] = families.most_common(1)
+    return Suite(suite.name, tuple(model for model in suite.models if model.family == most))
+
+
+def cells(exhibit: Exhibit, found: Rankings) -> list[Cell]:
+    """The cells of an exhibit, row by row, those without any number left out."""
+    return [cell for cell in KINDS[exhibit.kind](exhibit, found) if (cell.here, cell.published) != (None, None)]
+
+
+def by_method(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:
+    """Rows are ranking methods, columns OOD sets: few-shot accuracy, with its interval over populations."""
+    for row in exhibit.rows:
+        for name in exhibit.sets:
+            cell = Cell(row.label, name, published=row.published.get(name))
+            result = method(found.get((name, row.attribution or exhibit.attribution)), row.name)
+            if result is None:
+                yield cell
+            else:
+                yield replace(
+                    cell, here=100 * result.few_shot_accuracy, low=100 * result.ci_low, high=100 * result.ci_high
+                )
+
+
+def pooled(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:
+    """Rows are ranking methods; one column: accuracy over the pairs of different architectures of all sets."""
+    accuracies = across_families(list(found.values()))
+    for row in exhibit.rows:
+        here = accuracies.get(row.name)
+        yield Cell(
+            row.label,
+            "pooled",
+            here=None if here is None else 100 * here,
+            published=row.published.get("pooled"),
+        )
+
+
+def by_pair(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:
+    """Rows are pairs of models, the better one first, columns ranking methods: pairwise accuracy.
+
+    The last rows tell in how many pairs a method nearly always prefers the same model: see `DECIDED`.
+    """
+    ours: list[Cell] = []
+    for (name, _), ranking in found.items():
+        for pair in ranking.pair_results:
+            if exhibit.models != "across" or pair.same_family is False:
+                for row in exhibit.rows:
+                    result = method(ranking, row.name)
+                    if result is not None and result.name == pair.method:
+                        ours.append(Cell(f"{name}: {pair.a} > {pair.b}", result.name, here=100 * pair.accuracy))
+    theirs = [
+        Cell(f"published: {pair}", row.label, published=row.published.get(pair))
+        for pair in exhibit.pairs
+        for row in exhibit.rows
+    ]
+    yield from (*ours, *theirs)
+    if exhibit.draw:
+        return
+    for row in exhibit.rows:
+        yield Cell("decided, here", row.label, here=decided([c.here for c in ours if c.column == row.name]))
+    for row in exhibit.rows:
+        yield Cell("decided, published", row.label, published=decided(tuple(row.published.values())))
+
+
+def by_model(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:
+    """Rows are models, the published ones first, columns OOD sets: accuracy on all rows of the set."""
+    here = {
+        (model.name, name): 100 * model.ood_accuracy
+        for (name, _), ranking in found.items()
+        for model in ranking.models
+        if model.ood_accuracy is not None
+    }
+    published = {row.name: row.published for row in exhibit.rows}
+    for model in dict.fromkeys((*published, *(model for model, _ in here))):
+        for name in exhibit.sets:
+            yield Cell(model, name, here.get((model, name)), published=published.get(model, {}).get(name))
+
+
+KINDS: Mapping[str, Callable[[Exhibit, Rankings], Iterator[Cell]]] = {
+    "methods": by_method,
+    "pooled": pooled,
+    "pairs": by_pair,
+    "accuracies": by_model,
+}
+"""Kind of an exhibit -> how its cells are made."""
+
+
+def method(ranking: Ranking | None, name: str) -> MethodResult | None:
+    """A ranking's result of a method, or of the factor designed for its set; None where it has none."""
+    results = () if ranking is None else ranking.methods
+    return next((one for one in results if (one.designed if name == "designed" else one.name == name)), None)
+
+
+def decided(accuracies: Sequence[float | None]) -> float | None:
+    """The share of pairwise accuracies that lie within `DECIDED` of 0 or 100, all in percent.
+
+    Example:
+        >>> decided([0.2, 50.0, 99.0, 4.8]), decided([])
+        (75.0, None)
+    """
+    given = [accuracy for accuracy in accuracies if accuracy is not None]
+    if not given:
+        return None
+    return 100 * sum(min(accuracy, 100 - accuracy) <= DECIDED for accuracy in given) / len(given)

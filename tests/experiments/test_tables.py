@@ -1,0 +1,299 @@
+import csv
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from experiments import __main__ as program
+from experiments import published, recipe, render, tables
+from experiments.published import Exhibit, Row, Tier
+from experiments.tables import Cell, Run
+from factors import BUILTIN
+from ranker import ood
+from ranker.errors import UsageError
+from ranker.evaluation import evaluate
+from ranker.ranking import across_families
+from ranker.score import ScoreTable
+from ranker.suites import FILE, Model, Suite
+
+KNOWN = published.load()
+NAMES = ("ACC", "CONF", "INDEX-DIFF")
+FAMILIES = ("bert", "bert", "electra", "electra")
+
+
+def ranking(name="hans-sub", attribution="shap", seed=0):
+    """Four models of two families, scored at random on 30 rows."""
+    values = np.random.default_rng(seed).random((4, len(NAMES), 30))
+    table = ScoreTable(
+        models=("a", "b", "c", "d"),
+        methods=tuple(BUILTIN[one] for one in NAMES),
+        examples=tuple(map(str, range(30))),
+        values=values,
+        labels=(0, 1) * 15,
+        ood_accuracy=np.array([0.9, 0.8, 0.7, 0.6]),
+    )
+    return evaluate(
+        table,
+        ood=name,
+        suite="toy",
+        attribution=attribution,
+        families=FAMILIES,
+        designed="INDEX-DIFF",
+        provenance={"population": 30, "data": {"rows": 40}},
+    )
+
+
+def exhibit(kind, *rows, **more):
+    """An exhibit of two sets."""
+    return Exhibit("Toy", "1", kind, ("hans-sub", "hans-con"), tuple(rows), **more)
+
+
+FOUND = {("hans-sub", "shap"): ranking(), ("hans-con", "shap"): ranking("hans-con", seed=1)}
+
+
+def test_published_numbers_are_the_papers():
+    """One number of each table, read from the paper by eye, stands where it should."""
+    at = {
+        (number, row.label, column): value
+        for number, one in KNOWN.tables.items()
+        for row in one.rows
+        for column, value in row.published.items()
+    }
+    assert at["1", "designed, lime", "msgs-adject"] == 93.5
+    assert at["2", "SWAP-AVG", "paws"] == 91.4
+    assert at["3", "GUESS", "pooled"] == 72.0
+    assert at["4", "MAX-DIFF", "E-D"] == 0.2
+    assert at["5", "2L1S", "msgs-morph"] == 68.0
+    assert at["6", "electra", "hans-con"] == 72.5
+    assert at["7", "FIRST-TOK", "hans-con"] == 81.3
+    assert at["8", "INDEX-DIFF", "hans-sub"] == 85.8
+    assert len(at) == 18 + 27 + 7 + 35 + 18 + 22 + 24 + 24
+
+
+def test_every_exhibit_and_tier_names_what_there_is():
+    """Tables 1 to 8 and figures 4 to 6; sets, methods, backends and recipes exist."""
+    assert list(KNOWN.tables) == list("12345678")
+    assert list(KNOWN.figures) == list("456")
+    for one in (*KNOWN.tables.values(), *KNOWN.figures.values()):
+        assert set(one.sets) <= set(ood.names())
+        assert set(one.attributions) <= {"ig", "shap", "lime", "none"}
+        if one.kind != "accuracies":
+            known = {*BUILTIN, "RANDOM", "GUESS", "SET-DEPENDENT", "designed"}
+            assert {row.name for row in one.rows} <= known
+    for tier in KNOWN.tiers.values():
+        for name, suite in (*tier.suites.items(), *tier.across.items()):
+            assert name in recipe.load(suite).ood
+
+
+def test_a_cell_is_a_methods_few_shot_accuracy_in_percent():
+    """With its interval, and beside the published number; "designed" is each set's own factor."""
+    rows = (Row("ACC", published={"hans-sub": 50.0}), Row("designed"), Row("CONST"))
+    cells = tables.cells(exhibit("methods", *rows), FOUND)
+    acc = FOUND["hans-sub", "shap"].method("ACC")
+    assert (cells[0].row, cells[0].column) == ("ACC", "hans-sub")
+    assert cells[0].here == pytest.approx(100 * acc.few_shot_accuracy)
+    assert (cells[0].low, cells[0].high) == pytest.approx((100 * acc.ci_low, 100 * acc.ci_high))
+    assert cells[0].difference == pytest.approx(cells[0].here - 50)
+    assert cells[1].difference is None
+    assert cells[3].here == pytest.approx(100 * FOUND["hans-con", "shap"].method("INDEX-DIFF").few_shot_accuracy)
+    assert len(cells) == 4  # CONST was neither measured nor published
+
+
+def test_a_row_may_read_another_attribution():
+    """Then its cell comes from that ranking; without it, only the published number is there."""
+    one = exhibit("methods", Row("designed", "ig"), Row("designed", "lime", {"hans-sub": 80.0}))
+    found = {**FOUND, ("hans-sub", "ig"): ranking(attribution="ig", seed=2)}
+    assert one.attributions == ("shap", "ig", "lime")
+    ours, theirs = tables.cells(one, found)
+    assert ours.here == pytest.approx(100 * found["hans-sub", "ig"].method("INDEX-DIFF").few_shot_accuracy)
+    assert (ours.row, theirs.row, theirs.here, theirs.published) == ("designed, ig", "designed, lime", None, 80.0)
+
+
+def test_pooled_cells_are_those_of_across_families():
+    """Over the pairs of different families of all sets, the designed factors together as SET-DEPENDENT."""
+    rows = (Row("ACC", published={"pooled": 61.0}), Row("SET-DEPENDENT"))
+    cells = tables.cells(exhibit("pooled", *rows, models="across"), FOUND)
+    truth = across_families(list(FOUND.values()))
+    assert [cell.here for cell in cells] == pytest.approx([100 * truth["ACC"], 100 * truth["SET-DEPENDENT"]])
+    assert cells[0].published == 61.0
+
+
+def test_pairs_across_are_of_two_families():
+    """Four models of two families have four such pairs; within and across they are six."""
+    one = exhibit("pairs", Row("ACC", published={"R-E": 3.0}), pairs=("R-E",), models="across")
+    cells = tables.cells(one, FOUND)
+    assert [cell.row for cell in cells[:4]] == [f"hans-sub: {pair}" for pair in ("a > c", "a > d", "b > c", "b > d")]
+    assert len([cell for cell in cells if cell.row.startswith("hans-con: ")]) == 4
+    assert [(cell.row, cell.published) for cell in cells if cell.published is not None] == [
+        ("published: R-E", 3.0),
+        ("decided, published", 100.0),
+    ]
+    within = tables.cells(replace(one, models="inoculated", draw="scatter"), FOUND)
+    assert len([cell for cell in within if cell.row.startswith("hans-sub: ")]) == 6
+    assert not [cell for cell in within if cell.row.startswith("decided")]
+
+
+def test_models_stand_beside_published_ones_of_their_name():
+    """Published models first, then those that are ours alone."""
+    cells = tables.cells(exhibit("accuracies", Row("b", published={"hans-sub": 70.0}), Row("old")), FOUND)
+    first = cells[0]
+    assert (first.row, first.here, first.published, first.difference) == ("b", 80.0, 70.0, pytest.approx(10.0))
+    assert [cell.row for cell in cells] == ["b", "b", "a", "a", "c", "c", "d", "d"]
+
+
+def test_a_published_number_for_no_column_is_refused():
+    """A misspelt set in the file of published numbers is an error, not a number that is never shown."""
+    with pytest.raises(UsageError, match="there is no column of ACC 'hans-sup'; did you mean hans-sub"):
+        exhibit("methods", Row("ACC", published={"hans-sup": 1.0}))
+
+
+def test_inoculated_models_are_those_of_the_most_frequent_family():
+    """A suite of several architectures serves both kinds of exhibits."""
+    families = ("x", "y", "x", "z")
+    suite = Suite("toy", tuple(Model(name, name, family) for name, family in zip("abcd", families, strict=True)))
+    assert [model.name for model in tables.select(suite, "inoculated").models] == ["a", "c"]
+    assert tables.select(suite, "all") == tables.select(suite, "across") == suite
+    with pytest.raises(UsageError, match="models of several architectures are needed, and toy has one"):
+        tables.select(tables.select(suite, "inoculated"), "across")
+
+
+def test_a_missing_suite_names_the_command_that_makes_it(tmp_path):
+    """Also whether it needs data."""
+    with pytest.raises(UsageError) as caught:
+        tables.find("paws", "paws-minilm", Run(folder=tmp_path))
+    assert str(caught.value) == (
+        f"the suite paws-minilm is not in {tmp_path}; make it: "
+        f"`rank-experiments inoculate paws-minilm --data-dir DIR -o {tmp_path}/paws-minilm`"
+    )
+
+
+def test_suites_of_ones_own_are_taken_instead():
+    """`--suite SET=PATH`, repeated, puts several models or suites together."""
+    own = {"hans-sub": ["hans-sub-mini", "hans-con-mini"]}
+    with pytest.raises(UsageError, match="two models are named 'untouched'"):
+        tables.find("hans-sub", "", Run(own=own))
+    assert tables.find("hans-sub", "", Run(own={"hans-sub": ["paws-mini"]})).name == "paws-mini"
+
+
+def test_what_is_ranked_follows_from_the_exhibit(monkeypatch, tmp_path):
+    """Every set of the tier with every attribution of the rows, on the population, probe, draws and seed of the run."""
+    calls = []
+    monkeypatch.setattr(tables, "rank", lambda suite, rows, **more: calls.append((suite.name, rows, more)))
+    run = Run(probe=5, draws=40, seed=3, population=20)
+    one = KNOWN.tables["1"]
+    assert set(tables.rankings(one, KNOWN.tiers["mini"], run)) == {(s, a) for s in one.sets for a in one.attributions}
+    assert {call[0] for call in calls} == {f"{name}-mini" for name in one.sets}
+    for _, rows, more in calls:
+        assert (rows.population, more["probe"], more["draws"], more["seed"]) == (20, 5, 40, 3)
+
+
+def test_official_rows_need_a_folder(tmp_path):
+    """A tier whose rows are not embedded asks for `--data-dir` before it loads a model."""
+    own = {"paws": ["paws-mini"]}
+    with pytest.raises(UsageError, match="`--data-dir` is needed: the rows of paws are read from official files"):
+        tables.rankings(KNOWN.tables["2"], Tier({}), Run(own=own))
+
+
+def test_a_tier_without_a_suite_for_any_set_is_told_so():
+    """Then there is nothing to rank."""
+    with pytest.raises(UsageError, match="no suite for hans-sub, hans-con: name one with `--suite SET=PATH`"):
+        tables.rankings(exhibit("methods", Row("ACC")), Tier({}), Run())
+
+
+def test_markdown_puts_published_numbers_beside_ours():
+    """Three columns where there is a difference, one where there is none; what it was made of stands below."""
+    cells = [
+        Cell("ACC", "hans-sub", 88.31, 87.4, 89.2, 90.6),
+        Cell("ACC", "hans-con", 50.0),
+        Cell("CONST", "hans-con", published=87.1),
+    ]
+    text = render.markdown("Table 0", exhibit("methods", Row("ACC")), FOUND, cells)
+    assert text.splitlines()[2:6] == [
+        "| method | hans-sub | published | difference | hans-con |",
+        "| :--- | ---: | ---: | ---: | ---: |",
+        "| ACC | 88.3 (87.4 to 89.2) | 90.6 | -2.3 | 50.0 |",
+        "| CONST |  |  |  | 87.1 |",
+    ]
+    assert "- toy on hans-con: 4 models, 30 rows, shap" in text
+    assert "K = 10, all draws (exact)" in text
+
+
+def test_csv_has_a_line_a_cell():
+    """Numbers are percent; what is not there is empty."""
+    text = render.comma_separated(
+        [Cell("=ACC", "paws", 88.312345, published=90.0), Cell("CONF", "paws", published=9.2)]
+    )
+    first, second = csv.DictReader(io.StringIO(text))
+    assert first["row"] == "'=ACC"
+    assert (first["here"], first["published"], first["difference"]) == ("88.3123", "90.0", "-1.6877")
+    assert (second["here"], second["low"], second["published"], second["difference"]) == ("", "", "9.2", "")
+
+
+@pytest.mark.parametrize(("form", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+@pytest.mark.parametrize("number", ["4", "5"])
+def test_figures_are_drawn_the_same_each_time(form, begins, number):
+    """A scatter of pairs and a distribution, as bytes that do not change from run to run."""
+    figures = pytest.importorskip("experiments.figures", reason="matplotlib is not installed")
+    one = replace(KNOWN.figures[number], sets=("hans-sub", "hans-con"))
+    cells = tables.cells(one, FOUND)
+    picture = figures.draw(one, cells, form)
+    assert picture.startswith(begins)
+    assert picture == figures.draw(one, cells, form)
+
+
+@pytest.fixture
+def two_suites(tmp_path):
+    """A suite.json of two embedded models for each of three sets, so that a whole command takes seconds."""
+    options = []
+    for name in KNOWN.tables["6"].sets:
+        source = tables.suites.embedded()[f"{name}-mini"]
+        content = json.loads((source / FILE).read_text(encoding="utf-8"))
+        content["models"] = [{**m, "path": str(source / m["path"])} for m in content["models"][-2:]]
+        (tmp_path / name).mkdir()
+        (tmp_path / name / FILE).write_text(json.dumps(content), encoding="utf-8")
+        options += ["--suite", f"{name}={tmp_path / name}"]
+    return options
+
+
+def run(capsys, *arguments):
+    """The program's exit status, stdout and stderr."""
+    with pytest.raises(SystemExit) as ended:
+        program.main([str(argument) for argument in arguments])
+    return ended.value.code or 0, *capsys.readouterr()
+
+
+def test_the_command_prints_a_table(capsys, two_suites, tmp_path):
+    """The table goes to stdout; a second time everything comes out of the store."""
+    store = tmp_path / "store"
+    arguments = ["table", "2", "--population", "12", "--store", store, *two_suites]
+    status, out, _ = run(capsys, *arguments)
+    assert status == 0
+    assert out.startswith("## Table 2. ")
+    assert "| ACC | " in out
+    assert "paws-mini on paws: 2 models, 12 rows, shap" in out
+    assert run(capsys, *arguments)[:2] == (0, out)
+    picture = tmp_path / "figure.svg"
+    status, out, err = run(capsys, "figure", "5", "--suite", "paws=x", "-o", picture)
+    assert (status, out) == (2, "")
+    assert "there is no set of this exhibit 'paws'" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["table", "9"], "there is no table '9'"),
+        (["figure", "5", "--tier", "minilmm"], "there is no tier 'minilmm'; did you mean minilm?"),
+        (["table", "2", "--suite", "paws"], "`--suite` must be SET=PATH (got 'paws')"),
+        (["table", "2", "-o", "x.png"], "`--output`: Table 2 is no picture; write to a .md or a .csv file"),
+        (["table", "2", "--draws", "many"], "`--draws` must be a number of at least 1, or `exact` (got many)"),
+        (["table", "2", "--tier", "minilm", "--suites", "nowhere"], "make it: `rank-experiments inoculate paws-minilm"),
+    ],
+)
+def test_a_wrong_argument_of_a_table_is_one_line(capsys, tmp_path, arguments, message):
+    """It says what was expected, on stderr, with status 2."""
+    status, out, err = run(capsys, *arguments, "--store", tmp_path)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1

@@ -1,0 +1,284 @@
+"""Ways to make models differ beside their rows: each against its definition, and all of them in a whole training."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from experiments import bias, eda, freelb, losses, plan, train, tuning
+from experiments.recipe import Augment, Base, Loss, Perturb, Stage, Tune
+from factors import Example
+from ranker.errors import UsageError
+
+LABELS = ("non-entailment", "entailment")
+TINY = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+WORDS = ["actor", "judge", "doctor", "lawyer", "artist", "banker", "ran", "slept", "danced", "waited"]
+SENTENCE = [
+    "A",
+    "sad",
+    ",",
+    "superior",
+    "human",
+    "comedy",
+    "played",
+    "out",
+    "on",
+    "the",
+    "back",
+    "roads",
+    "of",
+    "life",
+    ".",
+]
+
+
+def pairs(count, seed=0):
+    """Pairs whose label says whether the second text is the first one's beginning."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for i in range(count):
+        words = list(rng.choice(WORDS, 6, replace=False))
+        label = int(rng.integers(2))
+        made.append(Example(f"pairs-{i}", (" ".join(words), " ".join(words[:2] if label else words[3:5])), label))
+    return made
+
+
+def built(dropout=0.0):
+    """A new two-layer BERT and its tokenizer."""
+    config = {**TINY, "hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
+    corpus = [text for example in pairs(40) for text in example.segments]
+    return train.build(Base(architecture="bert", config=config, vocabulary=80), LABELS, corpus, seed=0)
+
+
+def trained(stage, dropout=0.0):
+    """Weights by name after a training of the 16 same pairs."""
+    model, tokenizer = built(dropout)
+    found = train.train(model, tokenizer, pairs(16), stage, seed=1)
+    assert np.isfinite(found).all()
+    assert all(parameter.requires_grad for parameter in model.parameters())
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def same(first, second):
+    """Bit for bit the same weights under the same names."""
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.fixture
+def batch():
+    """Random logits of five rows, with gradients, and labels."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(5, 2, generator=generator).requires_grad_(), torch.tensor([0, 1, 1, 0, 1])
+
+
+def test_focal_loss_without_focus_is_cross_entropy(batch):
+    """With gamma 0; with more, each row is weighted by how wrong it is."""
+    torch.testing.assert_close(losses.focal(*batch, gamma=0.0), cross_entropy(*batch))
+    p = batch[0].softmax(dim=1)[range(5), batch[1]]
+    torch.testing.assert_close(losses.focal(*batch, gamma=3.0), -((1 - p) ** 3 * p.log()).mean())
+
+
+def test_label_smoothing_is_torchs(batch):
+    """It is cross entropy with soft targets, as written out."""
+    target = 0.8 * torch.nn.functional.one_hot(batch[1], 2) + 0.1
+    torch.testing.assert_close(losses.smoothed(*batch, 0.2), -(target * batch[0].log_softmax(dim=1)).sum(1).mean())
+
+
+def test_an_ignorant_expert_changes_nothing(batch):
+    """A uniform biased model leaves cross entropy as it is."""
+    torch.testing.assert_close(losses.product_of_experts(*batch, torch.full((5, 2), 0.5).log()), cross_entropy(*batch))
+
+
+def test_what_the_bias_knows_teaches_little():
+    """Of two classes, the gradient of a row is softmax(logits + log bias) minus the truth."""
+    logits = torch.tensor([[0.3, -0.2], [0.3, -0.2]], requires_grad=True)
+    expert = torch.tensor([[0.01, 0.99], [0.99, 0.01]])
+    losses.product_of_experts(logits, torch.tensor([1, 1]), expert.log()).backward()
+    product = logits.detach().softmax(dim=1) * expert
+    expected = (product / product.sum(dim=1, keepdim=True) - torch.tensor([[0.0, 1.0], [0.0, 1.0]])) / 2
+    torch.testing.assert_close(logits.grad, expected)
+    assert logits.grad[0].abs().max() < 0.02 < 0.4 < logits.grad[1].abs().max()
+
+
+def test_classes_of_several_outputs_have_the_sum_of_their_probabilities(batch):
+    """Three outputs as two classes; outputs in the task's own order are left alone."""
+    logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(1))
+    two = losses.grouped(logits, ((0, 2), (1,))).softmax(dim=1)
+    torch.testing.assert_close(two[:, 1], logits.softmax(dim=1)[:, 1])
+    assert losses.grouped(batch[0], ((0,), (1,))) is batch[0]
+    torch.testing.assert_close(losses.grouped(batch[0], ((1,), (0,))), batch[0].flip(1))
+
+
+@pytest.mark.parametrize("kind", bias.FEATURES)
+def test_a_biased_model_knows_its_shortcut_and_no_more(kind):
+    """It is sure where its shortcut tells the label, and gives the base rate where it does not."""
+    rng = np.random.default_rng(0)
+    telling, silent = [], []
+    for i in range(200):
+        label, other = int(rng.integers(2)), int(rng.integers(2))
+        texts = {
+            "hypothesis": (" ".join(rng.choice(WORDS, 4)), "never" if label else "always"),
+            "overlap": ("the actor ran home", "the actor ran" if label else "no judge slept"),
+        }
+        telling.append(Example(f"a{i}", texts[kind], label))
+        silent.append(Example(f"b{i}", ("the same", "the same"), other))
+    p = np.exp(bias.log_probabilities(kind, telling, 2))
+    assert (p.argmax(axis=1) == [row.label for row in telling]).all()
+    assert p.max(axis=1).min() > 0.8
+    rate = np.mean([row.label for row in silent])
+    np.testing.assert_allclose(np.exp(bias.log_probabilities(kind, silent, 2))[:, 1], rate, atol=0.01)
+
+
+def test_eda_on_a_sentence():
+    """Each operation under a seed: swaps keep the words, drops keep the order, insertions take words of the text."""
+    rng = np.random.default_rng(0)
+    swapped, dropped, longer = (eda.OPERATIONS[name](SENTENCE, 0.2, rng) for name in ("swap", "delete", "insert"))
+    assert sorted(swapped) == sorted(SENTENCE) != swapped
+    assert 2 <= sum(a != b for a, b in zip(swapped, SENTENCE, strict=True)) <= 6  # three swaps
+    position = iter(SENTENCE)
+    assert all(word in position for word in dropped)
+    assert 0 < len(dropped) < len(SENTENCE)
+    assert len(longer) == len(SENTENCE) + 3
+    assert set(longer) == set(SENTENCE)
+    assert eda.replaced(["a", "sad", "life"], 1.0, rng, {"sad": ["bleak"]}) == ["a", "bleak", "life"]
+    assert eda.deleted(["one"], 1.0, rng) == eda.swapped(["one"], 1.0, rng) == ["one"]
+
+
+def test_copies_stand_behind_their_rows():
+    """Rows stay as they are, copies have ids and labels of theirs, and a seed gives the same copies."""
+    rows = pairs(6)
+    made = [eda.augmented(rows, Augment(copies=2, share=0.5), np.random.default_rng(3)) for _ in range(2)]
+    assert made[0] == made[1]
+    assert made[0][:6] == rows
+    assert [copy.id for copy in made[0][6:8]] == ["pairs-0+1", "pairs-0+2"]
+    assert [copy.label for copy in made[0][6:]] == [row.label for row in rows for _ in range(2)]
+    assert {len(copy.segments) for copy in made[0]} == {2}
+
+
+def test_shots_are_rows_of_each_label():
+    """K of each label out of the rows of the stage, and an error where there are fewer."""
+    pools = {plan.IN_DOMAIN: pairs(60)}
+    drawn = plan.draw(Stage(shots=5), pools, 0, "it")
+    assert sorted(row.label for row in drawn) == [0] * 5 + [1] * 5
+    assert drawn != plan.draw(Stage(shots=5), pools, 1, "it")
+    assert len(plan.draw(Stage(shots=5, augment=Augment(copies=3)), pools, 0, "it")) == 40
+    with pytest.raises(UsageError, match="it needs 50 rows of each label, and of one there are "):
+        plan.draw(Stage(shots=50), pools, 0, "it")
+
+
+def test_freelb_without_steps_is_plain():
+    """Bit for bit."""
+    plain = trained(Stage(steps=3))
+    assert same(trained(Stage(steps=3, perturb=Perturb(steps=0))), plain)
+    assert not same(trained(Stage(steps=3, perturb=Perturb(steps=2, step_size=0.5))), plain)
+
+
+def test_freelb_goes_against_the_model():
+    """Perturbations that start at nothing raise the loss, the more the longer; of no length they leave its gradient."""
+    model, tokenizer = built()
+    rows = pairs(8)
+    batch = tokenizer.pad(train.encode(tokenizer, rows, 32), return_tensors="pt")
+    labels = torch.tensor([row.label for row in rows])
+    model.requires_grad_(True).eval()
+
+    def of(**how):
+        model.zero_grad()
+        value = freelb.backward(model, batch, lambda logits: cross_entropy(logits, labels), Perturb(**how))
+        return value, model.classifier.weight.grad.clone()
+
+    plain = cross_entropy(model(**batch).logits, labels)
+    still, gradient = of(steps=2, step_size=0.0, start=0.0)
+    assert still == pytest.approx(plain.item(), abs=1e-6)
+    model.zero_grad()
+    plain.backward()
+    torch.testing.assert_close(gradient, model.classifier.weight.grad, atol=1e-6, rtol=1e-4)
+    near, _ = of(steps=4, step_size=0.3, start=0.0)
+    bounded, _ = of(steps=4, step_size=0.3, start=0.0, radius=0.3)
+    assert plain.item() < bounded < near
+
+
+def test_a_linear_probe_leaves_the_encoder_alone():
+    """Bit for bit, weight decay included; the head moves."""
+    before = built()[0].state_dict()
+    after = trained(Stage(steps=4, learning_rate=0.1, weight_decay=0.5, tune=Tune("head")), dropout=0.1)
+    assert {name for name in before if not torch.equal(before[name], after[name])} == {
+        "classifier.weight",
+        "classifier.bias",
+    }
+
+
+def test_head_then_all_is_one_after_the_other():
+    """All steps for the head is the linear probe, none of them is plain training."""
+    stage = {"steps": 4, "learning_rate": 0.01}
+    assert same(
+        trained(Stage(**stage, tune=Tune("head-then-all", head_share=1.0))), trained(Stage(**stage, tune=Tune("head")))
+    )
+    assert same(trained(Stage(**stage, tune=Tune("head-then-all", head_share=0.0))), trained(Stage(**stage)))
+    both = trained(Stage(**stage, tune=Tune("head-then-all")))
+    assert not torch.equal(both["bert.pooler.dense.weight"], built()[0].state_dict()["bert.pooler.dense.weight"])
+
+
+def test_lora_changes_linear_layers_by_low_rank():
+    """What is merged into each linear layer of the encoder has at most the rank; embeddings stay; the names, too."""
+    pytest.importorskip("peft", reason="peft is not installed")
+    before = built()[0].state_dict()
+    after = trained(Stage(steps=5, learning_rate=0.05, tune=Tune("lora", rank=2)))
+    assert after.keys() == before.keys()
+    name = "bert.encoder.layer.0.attention.self.query.weight"
+    change = after[name] - before[name]
+    assert change.abs().max() > 1e-4
+    assert torch.linalg.matrix_rank(change, rtol=1e-3) <= 2
+    assert torch.equal(
+        after["bert.embeddings.word_embeddings.weight"], before["bert.embeddings.word_embeddings.weight"]
+    )
+    assert not torch.equal(after["classifier.weight"], before["classifier.weight"])
+
+
+def test_phases_add_up_to_the_steps():
+    """Whatever the share of the head is."""
+    for share in (0.0, 0.33, 1.0):
+        assert sum(count for _, count in tuning.phases(Tune("head-then-all", head_share=share), 7)) == 7
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        {"loss": Loss("focal")},
+        {"loss": Loss("smoothed")},
+        {"loss": Loss("product")},
+        {"loss": Loss("product", bias="overlap")},
+        {"perturb": Perturb(steps=2)},
+        {"tune": Tune("head-then-all")},
+        {"tune": Tune("lora")},
+    ],
+    ids=lambda way: str(next(iter(way.values()))),
+)
+def test_each_way_trains_and_repeats(way):
+    """A whole training on two layers: another model than plain training gives, and the same one under the same seed."""
+    if way == {"tune": Tune("lora")}:
+        pytest.importorskip("peft", reason="peft is not installed")
+    stage = Stage(steps=3, batch_size=8, learning_rate=0.01, **way)
+    first = trained(stage, dropout=0.1)
+    assert same(first, trained(stage, dropout=0.1))
+    assert not same(first, trained(Stage(steps=3, batch_size=8, learning_rate=0.01), dropout=0.1))
+
+
+def test_ways_are_part_of_the_key_only_where_they_are_used():
+    """A stage without them has the key that it always had; each of them gives another."""
+
+    def key(**more):
+        return plan.Training("a", Stage(**more), 0, (), Base(path="x")).key
+
+    ways = [
+        {"shots": 3},
+        {"augment": Augment()},
+        {"loss": Loss("focal")},
+        {"perturb": Perturb()},
+        {"tune": Tune("head")},
+    ]
+    assert key() == "72675fc9beb43a87e2ca1cedc5e246e8e6bf2337585e4863d3e336d56935f5c7"
+    assert len({key(), *(key(**way) for way in ways)}) == 6
+    assert key(loss=Loss("focal")) != key(loss=Loss("focal", gamma=1.0))
+    assert json.loads(json.dumps(plan._plain(Stage()), default=dict)).keys().isdisjoint(plan.WAYS)
