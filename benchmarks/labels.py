@@ -1,6 +1,8 @@
 """How well few labels and a pool order models, by estimator, by choice of the rows and by number of labels.
 
-    python -m benchmarks.labels --case hans-sub-mini hans-sub-mini hans-sub - --case own SUITE.json rows.jsonl -
+    python -m benchmarks.labels accuracies --case hans-sub hans-sub-mini hans-sub - --case own SUITE.json rows.jsonl -
+    python -m benchmarks.labels calibration --case hans-sub hans-sub-mini hans-sub -
+    python -m benchmarks.labels scale
 
 A case is a name, a suite, an OOD set (or a file of labelled rows), and its data directory ("-" for the embedded
 sample). For each replicate a pool of rows is drawn from the population; a rule picks K of them, whose labels are shown;
@@ -24,7 +26,7 @@ from ranker.engine import Floats, Ints
 from ranker.labelling import predictions
 from ranker.pool import Pool
 from ranker.store import Store
-from ranker.unlabelled import BASELINES, dawid_skene
+from ranker.unlabelled import dawid_skene, possible
 
 Estimator: TypeAlias = Callable[[Pool, Ints, Ints], Floats]
 """(pool, its labels, the rows whose labels are shown) -> (M,) scores, higher is better."""
@@ -159,9 +161,8 @@ def replicate(case: Case, rng: np.random.Generator, size: int, models: int | Non
             for name, estimator in ESTIMATORS.items():
                 if name in ("ACC", "SURROGATE") or rule == "random":
                     found[rule, name, k] = success(estimator(pool, labels, picked[:k]), truth)
-    for one in BASELINES:
-        if not one.needs_home:
-            found["none", one.name, 0] = success(one.score(pool), truth)
+    for one in possible(pool):
+        found["none", one.name, 0] = success(one.score(pool), truth)
     return found
 
 
@@ -172,49 +173,138 @@ def measure(case: Case, replicates: int, size: int, models: int | None) -> dict[
     return {key: float(np.mean([found[key] for found in every])) for key in every[0]}
 
 
+def word_kept(case: Case, replicates: int, size: int, models: int | None) -> list[tuple[str, int, Floats]]:
+    """What decisions said and what is true: rule, K, and (2, pairs) probability of the likelier model, and if it is."""
+    rng = np.random.default_rng(1)
+    found: list[tuple[str, int, Floats]] = []
+    for _ in range(replicates):
+        count = len(case.accuracy)
+        kept = np.arange(count) if models is None else np.sort(rng.choice(count, models, replace=False))
+        rows = rng.choice(len(case.labels), min(size, len(case.labels)), replace=False)
+        pool, labels, truth = Pool(case.probs[kept][:, rows]), case.labels[rows], case.accuracy[kept]
+        first, second = np.nonzero(truth[:, None] > truth + 1e-12)
+        for rule in ("variance-reduction", "random"):
+            picked = choice.choose(pool, max(JUDGED), rule=rule, seed=int(rng.integers(2**31)))
+            for k in JUDGED:
+                better = surrogate.posterior(pool, picked[:k], labels[picked[:k]]).beats()[first, second]
+                told = better != 0.5
+                right = (better[told] > 0.5).astype(float)
+                found.append((rule, k, np.stack([np.maximum(better, 1 - better)[told], right])))
+    return found
+
+
+JUDGED = (5, 10, 20)
+CLASSES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.01)
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """A Markdown table; the first column is text, the others are numbers."""
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-@click.command()
-@click.option("--case", "cases", type=(str, str, str, str), multiple=True, required=True)
-@click.option("--replicates", default=200, show_default=True)
-@click.option("--pool", "size", default=300, show_default=True, help="Rows of a pool.")
-@click.option("--models", type=int, help="Random suites of so many models.  [default: all]")
-@click.option("--store", type=click.Path(path_type=Path))
-def main(
+def percent(value: float) -> str:
+    """A fraction, as tables show it."""
+    return f"{100 * value:.1f}"
+
+
+@click.group()
+def main() -> None:
+    """Measure what few labels and a pool tell."""
+
+
+CASES = click.option("--case", "cases", type=(str, str, str, str), multiple=True, required=True)
+REPLICATES = click.option("--replicates", default=200, show_default=True)
+POOL = click.option("--pool", "size", default=300, show_default=True, help="Rows of a pool.")
+MODELS = click.option("--models", type=int, help="Random suites of so many models.  [default: all]")
+STORE = click.option("--store", type=click.Path(path_type=Path))
+
+
+def common(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that both measurements take."""
+    for option in (STORE, MODELS, POOL, REPLICATES, CASES):
+        command = option(command)
+    return command
+
+
+def read_all(cases: Sequence[tuple[str, str, str, str]], store: Path | None) -> list[Case]:
+    """The cases of the command line; their accuracies are told on stderr."""
+    kept = None if store is None else Store(store)
+    found = [read(*given, store=kept) for given in cases]
+    for case in found:
+        click.echo(f"{case.name}: true accuracies {', '.join(map(percent, case.accuracy))} %", err=True)
+    return found
+
+
+@main.command()
+@common
+def accuracies(
     cases: Sequence[tuple[str, str, str, str]], replicates: int, size: int, models: int | None, store: Path | None
 ) -> None:
-    """Print the tables."""
-    kept = None if store is None else Store(store)
-    measured = {}
-    for given in cases:
-        case = read(*given, store=kept)
-        click.echo(f"{case.name}: {np.round(100 * case.accuracy, 1).tolist()}", err=True)
-        measured[case.name] = measure(case, replicates, size, models)
-    names = list(measured)
-    mean = {key: float(np.mean([found[key] for found in measured.values()])) for key in measured[names[0]]}
-    measured = {**measured, "mean": mean} if len(names) > 1 else measured
-    percent = "{:.1f}".format
-    for title, rules, estimators in (
-        ("rows at random", ("random",), tuple(ESTIMATORS)),
-        ("chosen rows", tuple(choice.RULES), ("ACC", "SURROGATE")),
-    ):
-        click.echo(f"\n{title}\n")
-        head = ["estimator", "rule", "K", *measured]
-        rows = [
-            [name, rule, str(k), *(percent(100 * found[rule, name, k]) for found in measured.values())]
-            for name in estimators
-            for rule in rules
-            for k in SIZES
-        ]
-        click.echo(table(head, rows))
-    click.echo("\nno labels\n")
-    names = [one.name for one in BASELINES if not one.needs_home]
-    rows = [[name, *(percent(100 * found["none", name, 0]) for found in measured.values())] for name in names]
-    click.echo(table(["method", *measured], rows))
+    """The share of pairs in their true order, by estimator, rule and K."""
+    measured = {case.name: measure(case, replicates, size, models) for case in read_all(cases, store)}
+    keys = next(iter(measured.values()))
+    if len(measured) > 1:
+        measured["mean"] = {key: float(np.mean([found[key] for found in measured.values()])) for key in keys}
+    for name, found in measured.items():
+        click.echo(f"\n### {name}\n")
+        told = dict.fromkeys((estimator, rule) for rule, estimator, k in found if k)
+        rows = [[f"{e}, {rule}", *(percent(found[rule, e, k]) for k in SIZES)] for e, rule in sorted(told)]
+        click.echo(table(["estimator, rows", *(f"K = {k}" for k in SIZES)], rows))
+        free = ", ".join(f"{e} {percent(value)}" for (_, e, k), value in found.items() if not k)
+        click.echo(f"\nWithout a label: {free}.")
+
+
+@main.command()
+@common
+def calibration(
+    cases: Sequence[tuple[str, str, str, str]], replicates: int, size: int, models: int | None, store: Path | None
+) -> None:
+    """How often the likelier model of a pair is the better one, by the probability that it was given."""
+    judged = {case.name: word_kept(case, replicates, size, models) for case in read_all(cases, store)}
+    rows = []
+    for name, found in judged.items():
+        for rule in dict.fromkeys(rule for rule, _, _ in found):
+            for k in JUDGED:
+                given, right = np.concatenate([pairs for r, size_, pairs in found if (r, size_) == (rule, k)], axis=1)
+                place = np.digitize(given, CLASSES)
+                cells = []
+                for c in range(1, len(CLASSES)):
+                    inside = place == c
+                    told = f"{percent(given[inside].mean())}: **{percent(right[inside].mean())}** ({inside.mean():.0%})"
+                    cells.append(told if inside.sum() >= 50 else "")
+                rows.append([f"{name}, {rule}, K = {k}", *cells])
+    ends = [f"{100 * a:.0f} to {100 * min(b, 1):.0f}" for a, b in zip(CLASSES, CLASSES[1:], strict=False)]
+    click.echo(table(["given: **right** (share of pairs)", *ends], rows))
+
+
+@main.command()
+@click.option("--models", default=50, show_default=True)
+@click.option("--rows", default=10_000, show_default=True)
+@click.option("--labels", default=10, show_default=True)
+def scale(models: int, rows: int, labels: int) -> None:
+    """Seconds and peak memory to choose from a large pool, and to rank on it, once predictions are there."""
+    import resource
+    import time
+
+    rng = np.random.default_rng(0)
+    positive = 1 / (1 + np.exp(-rng.normal(size=rows) - rng.normal(0, 0.7, size=(models, rows))))
+    pool = Pool(np.stack([1 - positive, positive], axis=2))
+    truth = rng.integers(2, size=rows)
+
+    def memory() -> float:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+    for rule in choice.RULES:
+        began, before = time.perf_counter(), memory()
+        picked = choice.choose(pool, labels, rule=rule)
+        click.echo(f"choose by {rule}: {time.perf_counter() - began:.2f} s, +{memory() - before:.0f} MiB")
+    began, before = time.perf_counter(), memory()
+    found = surrogate.posterior(pool, picked, truth[picked])
+    found.beats()
+    found.best(rng)
+    found.more_labels()
+    click.echo(f"rank: {time.perf_counter() - began:.2f} s, +{memory() - before:.0f} MiB; peak {memory():.0f} MiB")
 
 
 if __name__ == "__main__":

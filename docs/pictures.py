@@ -21,7 +21,7 @@ from ranker.report import render, terminal
 
 IMAGES = Path(__file__).parent / "images"
 COMMAND = "rank-models --ood hans-sub --probe 10"
-WIDTH, HEIGHT = 1280, 1330
+WIDTH, HEIGHT = 1280, 1890
 """Of the screenshot, in pixels: the answer, methods, models, and their figures."""
 
 
@@ -36,8 +36,7 @@ def ranked(folder: Path) -> Ranking:
 def of_the_terminal(ranking: Ranking) -> str:
     """What the terminal shows, as an SVG."""
     console = Console(record=True, width=80, file=io.StringIO(), force_terminal=True, highlight=False)
-    for part in terminal.parts(ranking):
-        console.print(part)
+    terminal.show(terminal.parts(ranking), console)
     return console.export_svg(title=COMMAND, unique_id="terminal")
 
 

@@ -70,7 +70,7 @@ def pool(given: Given, task: Task) -> tuple[Example, ...]:
     if given["pool"] is None:
         return ()
     roles = {role: names for role, names in columns(given["columns"]).items() if role != "label"}
-    return ood.unlabelled(given["pool"], task, roles)
+    return ood.unlabelled(given["pool"], task, roles, given["ood_name"], given["include"])
 
 
 def labelled(given: Given, task: Task) -> tuple[Example, ...]:

@@ -41,7 +41,7 @@ def locate(reference: str | Path, *, allow_pickle: bool = False) -> Path:
         ModelError: the directory is not there, links out of itself, or the hub does not give the files.
     """
     folder = Path(reference)
-    if folder.is_dir():
+    if os.path.isdir(folder):  # unlike Path's own, no error where a name is too long
         return _closed(folder)
     name, _, revision = str(reference).partition("@")
     if name.count("/") != 1 or name.startswith((".", "/", "~")) or name.endswith("/"):
@@ -144,9 +144,9 @@ def adapter_base(folder: Path) -> str | None:
     if not (name and isinstance(name, str) and isinstance(revision, str | None)):
         raise ModelError(f"{folder / ADAPTER} names no base model (base_model_name_or_path)")
     beside = folder / name
-    if beside.is_dir():
+    if os.path.isdir(beside):
         return str(beside)
-    return f"{name}@{revision}" if revision and not Path(name).is_dir() else str(name)
+    return f"{name}@{revision}" if revision and not os.path.isdir(name) else str(name)
 
 
 def has_tokenizer(folder: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +24,8 @@ class DefaultToRun(click.Group):
     """`rank-models --ood hans-sub` is `rank-models run --ood hans-sub`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `run` before options that are not the group's own."""
+        """Put `run` before options that are not the group's own; keep the command as it was given, for a shell."""
+        ctx.obj = shlex.join(["rank-models", *args])
         own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
         if args and args[0].startswith("-") and args[0] not in own:
             args = ["run", *args]
@@ -195,6 +197,7 @@ def run(**given: Any) -> None:
 
     Exit status: 0 done; 1 something failed, the rest was done and is reported; 2 an argument cannot be right.
     """
+    from dataclasses import replace
     from functools import partial
 
     from ranker import arguments, outputs, pipeline, progress, report
@@ -236,6 +239,8 @@ def run(**given: Any) -> None:
         store=store,
         progress=partial(progress.bar, console),
     )
+    command = click.get_current_context().obj
+    ranking = replace(ranking, provenance={"command": command, **ranking.provenance})
     if given["save"]:
         ranking.save(given["save"])
     _plot(ranking, given["plots"])

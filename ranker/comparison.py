@@ -17,8 +17,11 @@ Status = Literal["ranked", "failed", "absent"]
 SETTINGS = ("ood", "suite", "attribution", "probe", "draws", "seed", "near")
 """Fields of a `Ranking` that its numbers depend on."""
 
-RESULTS = ("quality", "left_out")
-"""Parts of the provenance that are found, not set."""
+RESULTS = ("command", "quality", "left_out")
+"""Parts of the provenance that no number depends on: the command with its names of files, and what was found."""
+
+MODELS = "models."
+"""What the names of the models' content hashes begin with."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,8 @@ class SettingChange:
     """Something that the two runs were not made with alike; None where a run does not state it.
 
     Attributes:
-        name: a field of the ranking, or the way to a value of its provenance: "settings.steps", "versions.torch".
+        name: a field of the ranking, or the way to a value of its provenance: "settings.steps", "versions.torch",
+            "models.bert-a" (the content of that checkpoint).
         before, after: as JSON knows them.
     """
 
@@ -192,7 +196,8 @@ def _methods(before: Ranking, after: Ranking) -> Iterator[MethodChange]:
 def _settings(before: Ranking, after: Ranking) -> Iterator[SettingChange]:
     old, new = (_made_with(ranking) for ranking in (before, after))
     for name in dict.fromkeys([*old, *new]):
-        if old.get(name) != new.get(name):
+        new_or_gone = name.startswith(MODELS) and not (name in old and name in new)  # said of the model itself
+        if old.get(name) != new.get(name) and not new_or_gone:
             yield SettingChange(name, old.get(name), new.get(name))
 
 

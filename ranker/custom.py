@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -94,7 +95,7 @@ def _extend(registry: dict[str, Factor], found: dict[str, Factor], where: str) -
 def _module(file: Path) -> ModuleType:
     """Run a file as a module of its own, named by its path. It is code, and is trusted as such."""
     spec = importlib.util.spec_from_file_location(str(file), file)
-    if spec is None or spec.loader is None or not file.is_file():
+    if spec is None or spec.loader is None or not os.path.isfile(file):
         raise UsageError(f"`--factors`: there is no file {file}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[str(file)] = module  # dataclasses and type hints in the file look their module up

@@ -20,9 +20,9 @@ from ranker import combined, engine, posterior, surrogate
 from ranker.engine import TIE, Bools, Floats, Ints
 from ranker.errors import UnknownName, UsageError
 from ranker.pool import Pool
-from ranker.pooled import possible
 from ranker.ranking import Decision, ModelResult, Ranking
 from ranker.score import ScoreTable, averages, check, turned
+from ranker.unlabelled import possible
 
 
 def decide(
@@ -128,7 +128,7 @@ def _order(
     acc = names.index("ACC")
     right = values[:, acc] > 0.5
     if known and method == surrogate.NAME:
-        return method, known.accuracy, right
+        return method, known.score, right
     if pool is not None and method in unlabelled:
         return method, unlabelled[method](pool), right
     if method in mixed:

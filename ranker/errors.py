@@ -20,9 +20,19 @@ T = TypeVar("T")
 
 
 class RankModelsError(Exception):
-    """The root: everything that the command line turns into one line and an exit code."""
+    r"""The root: everything that the command line turns into one line and an exit code.
+
+    A message quotes what stands in files of others: line ends and codes that a terminal obeys are written as escapes.
+
+    Example:
+        >>> print(RankModelsError("the column 'a\nb' is missing"))
+        the column 'a\nb' is missing
+    """
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in super().__str__())
 
 
 class UsageError(RankModelsError):

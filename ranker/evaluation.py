@@ -70,8 +70,7 @@ def evaluate(
     sizes = [size for size in curve if size <= len(table.examples)]
     curves = {size: few_shot_accuracies(values, plan, size, truth.decided, rng) for size in sizes}
     if plan.pool is not None:
-        means = _needing_no_label(table, values, designed)
-        added, reached = pooled.measure(plan.pool, labels, means, probe, sizes, truth.decided, rng)
+        added, reached = pooled.measure(plan.pool, labels, probe, sizes, truth.decided, rng)
         measured = measured.joined(added)
         curves = {size: {**curves[size], **reached[size]} for size in sizes}
     measured = measured.with_coins(COINS if "across-family" in truth.splits else COINS[:1])
@@ -94,14 +93,6 @@ def evaluate(
         notes=(*_notes(table, truth, measured, drawn), *_budget(methods, probe), *_traps(methods)),
         provenance=dict(provenance or {}),
     )
-
-
-def _needing_no_label(table: ScoreTable, values: Floats, designed: str | None) -> dict[str, Floats]:
-    """POOL-FACTOR: the (M, N) scores of the designed factor, if it is about one label on every row."""
-    names = [method.name for method in table.methods]
-    if designed not in names or table.methods[names.index(designed)].explains not in ("heuristic", "evidence"):
-        return {}
-    return {pooled.POOL_FACTOR: values[:, names.index(designed)]}
 
 
 def _methods(

@@ -16,8 +16,9 @@ from ranker.backends import Settings
 from ranker.cards import Task
 from ranker.errors import UsageError
 from ranker.measure import ModelOptions, Subject
-from ranker.pipeline import Progress, silent, with_labelled
+from ranker.pipeline import with_labelled
 from ranker.pool import Pool
+from ranker.study import Progress, silent
 from ranker.suites import Suite
 
 if TYPE_CHECKING:

@@ -101,13 +101,24 @@ class Subject:
 
         return resolve("auto", self.options.device)
 
+    @property
+    def content(self) -> str:
+        """What identifies the checkpoint, wherever it lies: see `ranker.checkpoints.content_hash`.
+
+        Raises:
+            ModelError: the checkpoint is not there, or cannot be read.
+        """
+        from ranker.checkpoints import content_hash
+
+        return content_hash(self.model.path, allow_pickle=self.options.allow_pickle)
+
     def key(self, method: str, settings: Settings) -> dict[str, Any]:
         """Everything but the example that can change a number, by name."""
-        from ranker.checkpoints import brings_code, content_hash
+        from ranker.checkpoints import brings_code
 
         code = self.trusted and brings_code(self.model.path, allow_pickle=self.options.allow_pickle)
         return {
-            "model": content_hash(self.model.path, allow_pickle=self.options.allow_pickle),
+            "model": self.content,
             # a list: the order of the labels is that of the probabilities
             "labels": [[label, sorted(self.task.aliases.get(label, ()))] for label in self.task.labels],
             "label_map": self.label_map,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -176,18 +177,28 @@ def labelled(
     return fitting[0]
 
 
-def unlabelled(path: Path, task: Task, columns: Mapping[str, Sequence[str]] | None = None) -> tuple[Example, ...]:
+def unlabelled(
+    path: Path,
+    task: Task,
+    columns: Mapping[str, Sequence[str]] | None = None,
+    like: str | None = None,
+    include: Iterable[Path] = (),
+) -> tuple[Example, ...]:
     """Read rows of a domain that nobody has labelled; a column of labels, if there is one, is not looked at.
 
     Args:
         path: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file (see `ranker.readers.read_examples`).
         task: what the models do with them.
         columns: "text" and "id" -> columns, where their names are unusual.
+        like: an OOD set whose marks hold for these rows, too.
+        include: folders of a user's own sets.
 
     Raises:
+        UnknownName: no set bears that name.
         DataError: the file cannot be read, with the line, or holds no row.
     """
-    rows = readers.read_unlabelled(path, task, columns)
+    marks = readers.no_marks if like is None else marker(look_up("OOD set", like, cards(include)).marks)
+    rows = readers.read_unlabelled(path, task, columns, marks)
     if not rows:
         raise DataError(f"{path} holds no row")
     return rows
@@ -202,7 +213,8 @@ def cards(include: Iterable[Path] = ()) -> dict[str, Card]:
     """
     found = sorted(embedded.folder().glob(f"*/{cards_of.FILE}"))
     for folder in include:
-        own = [path for path in (folder / cards_of.FILE, *sorted(folder.glob(f"*/{cards_of.FILE}"))) if path.is_file()]
+        below = sorted(folder.glob(f"*/{cards_of.FILE}")) if os.path.isdir(folder) else ()
+        own = [path for path in (folder / cards_of.FILE, *below) if os.path.isfile(path)]
         if not own:
             raise UsageError(
                 f"`--include` must name a folder with a {cards_of.FILE}, or a folder of such (got {folder})"
@@ -258,15 +270,15 @@ def _find(card: Card, data_dir: Path | None) -> Path:
     if data_dir is None or not card.files:
         places = [card.folder / file for file in (*SAMPLE, *card.files)]
         missing = f"{card.name} has no embedded sample: name the folder of the official rows with `--data-dir`; {get}"
-    elif data_dir.is_file():
+    elif os.path.isfile(data_dir):
         return data_dir
-    elif not data_dir.is_dir():
+    elif not os.path.isdir(data_dir):
         raise UsageError(f"`--data-dir` must be a folder that exists (got {data_dir})")
     else:
         places = [data_dir / folder / file for folder in ("", *card.folders) for file in card.files]
         below = ", ".join(f"{folder}/" for folder in card.folders)
         missing = f"`--data-dir`: there is no {card.files[0]} in {data_dir}, nor in its {below}; {get}"
-    found = next((path for path in places if path.is_file()), None)
+    found = next((path for path in places if os.path.isfile(path)), None)
     if found is None:
         raise UsageError(missing)
     return found

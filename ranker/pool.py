@@ -39,6 +39,8 @@ class Pool:
     Attributes:
         probs: (M, N, C) each model's probabilities.
         home: labelled in-domain rows, for the methods that need some; None where there are none.
+        factor: (M, N) scores by the factor designed for the domain, higher is better, nan where undefined, if it is
+            about one label on every row and so needs no true one; else None.
 
     Raises:
         ValueError: no row, one class, or probabilities of another shape.
@@ -46,6 +48,7 @@ class Pool:
 
     probs: Floats
     home: Home | None = None
+    factor: Floats | None = None
 
     def __post_init__(self) -> None:
         if self.probs.ndim != 3 or self.probs.shape[1] < 1 or self.probs.shape[2] < 2:
@@ -63,9 +66,9 @@ class Pool:
 
     def part(self, rows: Sequence[int] | Ints) -> Pool:
         """The pool of some of its rows."""
-        return replace(self, probs=self.probs[:, rows])
+        return Pool(self.probs[:, rows], self.home, None if self.factor is None else self.factor[:, rows])
 
     def ordered(self, models: Sequence[int] | Ints) -> Pool:
         """The pool with its models in another order, or some of them."""
         home = None if self.home is None else replace(self.home, probs=self.home.probs[models])
-        return Pool(self.probs[models], home)
+        return Pool(self.probs[models], home, None if self.factor is None else self.factor[models])

@@ -11,7 +11,7 @@ Source of that: Shao and Wu 1989, "A general theory for jackknife variance estim
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,11 +19,10 @@ from ranker import choice, engine, surrogate
 from ranker.agreement import Agreement
 from ranker.engine import Bools, Floats, Ints
 from ranker.pool import Pool
-from ranker.unlabelled import BASELINES, Unlabelled
+from ranker.ranking import Kind
+from ranker.unlabelled import possible
 
 CHOSEN = f"{surrogate.NAME}+CHOICE"
-
-POOL_FACTOR = "POOL-FACTOR"
 
 HALVES = 50
 """Halves of the population that are drawn."""
@@ -32,7 +31,6 @@ HALVES = 50
 def measure(
     pool: Pool,
     labels: Ints,
-    means: Mapping[str, Floats],
     probe: int,
     sizes: Sequence[int],
     decided: Bools,
@@ -41,7 +39,7 @@ def measure(
     """Rank by every method that sees the whole pool: see `chosen` and `label_free`.
 
     Args:
-        pool, means, decided, rng: as for `label_free`.
+        pool, decided, rng: as for `label_free`.
         labels: (N,) the population's labels, for `chosen`, which is left out where K is above N / 2.
         probe: K.
         sizes: the K of a learning curve.
@@ -49,7 +47,7 @@ def measure(
     Returns:
         What was found with K labels; and K -> method -> few-shot accuracy, for each of the sizes.
     """
-    found, always = label_free(pool, means, decided, rng)
+    found, always = label_free(pool, decided, rng)
     half = len(labels) // 2
     if probe > half:
         return found, dict.fromkeys(sizes, always)
@@ -57,42 +55,25 @@ def measure(
     return first.joined(found), {size: always | ({CHOSEN: picked[size]} if size in picked else {}) for size in sizes}
 
 
-def label_free(
-    pool: Pool, means: Mapping[str, Floats], decided: Bools, rng: np.random.Generator
-) -> tuple[Agreement, dict[str, float]]:
+def label_free(pool: Pool, decided: Bools, rng: np.random.Generator) -> tuple[Agreement, dict[str, float]]:
     """Rank by what needs no label.
 
     Args:
         pool: what the models make of the population; the models in their true order.
-        means: name -> (M, N) scores that need no label, higher is better, nan where undefined: their mean over the pool
-            ranks, too.
         decided: (P,) pairs that have a true order.
         rng: the only source of randomness.
 
     Returns:
         What was found, and each method's few-shot accuracy, whatever K is.
     """
-    names = [*means, *(one.name for one in possible(pool))]
-    scores = [_label_free(pool, means, rows) for rows in [np.arange(pool.probs.shape[1]), *_halves(pool, rng)]]
-    points = engine.outcomes(np.stack(scores, axis=2)) / 2  # (P, F, 1 + halves)
+    methods = possible(pool)
+    parts = [pool, *(pool.part(rows) for rows in _halves(pool, rng))]
+    scores = np.array([[one.score(part) for one in methods] for part in parts])  # (1 + halves, F, M)
+    points = engine.outcomes(scores.transpose(2, 1, 0)) / 2
     success = points[decided].mean(axis=0)
+    names = [one.name for one in methods]
     found = _agreement(names, "label-free", points[:, :, 0], success[:, 1:].var(axis=1), pool)
     return found, dict(zip(names, success[:, 0].tolist(), strict=True))
-
-
-def possible(pool: Pool) -> list[Unlabelled]:
-    """The label-free baselines that can be had of a pool."""
-    return [one for one in BASELINES if pool.home is not None or not one.needs_home]
-
-
-def _label_free(pool: Pool, means: Mapping[str, Floats], rows: Ints) -> Floats:
-    """(M, F) scores on a part of the pool."""
-    part = pool.part(rows)
-    averages = []
-    for values in means.values():
-        usable = ~np.isnan(values[:, rows]).any(axis=0)
-        averages.append(values[:, rows[usable]].sum(axis=1) / max(int(usable.sum()), 1))
-    return np.stack([*averages, *(one.score(part) for one in possible(part))], axis=1)
 
 
 def chosen(
@@ -128,14 +109,14 @@ def _halves(pool: Pool, rng: np.random.Generator) -> list[Ints]:
     return [np.sort(rng.permutation(size)[: (size + 1) // 2]) for _ in range(HALVES)]
 
 
-def _agreement(names: Sequence[str], kind: str, beats: Floats, noise: Floats, pool: Pool) -> Agreement:
+def _agreement(names: Sequence[str], kind: Kind, beats: Floats, noise: Floats, pool: Pool) -> Agreement:
     """What was found, as of methods that no single example's weight is known to change.
 
     The difference to ACC is taken for that of independent estimates, so that its interval is rather too wide.
     """
     return Agreement(
         names=tuple(names),
-        kinds=("pool" if kind == "pool" else "label-free",) * len(names),
+        kinds=(kind,) * len(names),
         beats=beats,
         influence=np.zeros((len(names), pool.probs.shape[1])),
         noise=noise,

@@ -35,6 +35,7 @@ class MethodResult:
     Attributes:
         name: "ACC", "INDEX-DIFF", ...
         kind: "baseline" reads probabilities (RANDOM and GUESS: nothing), "factor" reads attributions, "combined" both.
+            "pool" reads labelled rows and unlabelled ones, "label-free" unlabelled ones alone.
         designed: it is the factor designed for this OOD set.
         few_shot_accuracy: the mean of its pairwise accuracies over the pairs that are decided.
         ci_low, ci_high: 95 %, over populations of examples: what other examples of the domain would have given.
@@ -264,7 +265,9 @@ class Ranking:
             "examples": [example.to_dict() for example in self.examples],
         }
         try:
-            Path(path).write_text(json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+            text = json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n"
+            # half a surrogate pair, as in a folder's name, is written as JSON escapes it
+            Path(path).write_bytes(text.encode("utf-8", "backslashreplace"))
         except OSError as error:
             raise UsageError(f"the ranking cannot be written to {path}: {error.strerror}") from error
 

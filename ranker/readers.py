@@ -89,10 +89,12 @@ def read_examples(
     return tuple(examples(read_rows(path), task, lambda found: layout_of(found, columns or {}), marker))
 
 
-def read_unlabelled(path: Path, task: Task, columns: Mapping[str, Sequence[str]] | None = None) -> tuple[Example, ...]:
+def read_unlabelled(
+    path: Path, task: Task, columns: Mapping[str, Sequence[str]] | None = None, marker: Marker = no_marks
+) -> tuple[Example, ...]:
     """The rows of a file without their labels, if it has any; else like `read_examples`."""
     unlabelled = {**(columns or {}), "label": ()}
-    return tuple(examples(read_rows(path), task, lambda found: layout_of(found, unlabelled)))
+    return tuple(examples(read_rows(path), task, lambda found: layout_of(found, unlabelled), marker))
 
 
 def from_rows(

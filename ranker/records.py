@@ -28,6 +28,12 @@ T = TypeVar("T")
 MAX_CHARACTERS = 1 << 28
 """Of a file that is read whole; a saved run of 50 models, 20 methods and 10,000 examples has less than that."""
 
+MAX_TOML = 1 << 17
+"""Characters of a TOML file."""
+
+MAX_DOTS = 50
+"""Of a line of it: a key of n parts, with a dot between each, costs the parser n² steps."""
+
 LONGEST = 100
 """Characters of a wrong value that a message quotes."""
 
@@ -45,8 +51,17 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     Raises:
         DataError: it cannot be read, or is no TOML; the place is named.
     """
-    content: dict[str, Any] = read(path, what, tomllib.loads)
+    content: dict[str, Any] = read(path, what, _parse_toml)
     return content
+
+
+def _parse_toml(text: str) -> dict[str, Any]:
+    if len(text) > MAX_TOML:
+        raise ValueError(f"it has more than {MAX_TOML:,} characters, the most that are read")
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > MAX_DOTS:
+            raise ValueError(f"line {number} has more than {MAX_DOTS} dots; write it on several lines")
+    return tomllib.loads(text)
 
 
 def read_json(path: Path, what: str) -> Any:

@@ -198,6 +198,11 @@ def applicable(
     return kept, left_out
 
 
+def about_one_label(factor: Factor, target: Target) -> bool:
+    """Whether a factor is about the same label on every row, so that it needs no true one."""
+    return (factor.explains if target == "declared" else target) in ("heuristic", "evidence")
+
+
 def _fixed_label(factor: Factor, task: Task, target: Target) -> int | None:
     """The label that a factor is about on every row; None where it depends on the row."""
     rule = factor.explains if target == "declared" else target

@@ -110,11 +110,11 @@ class _Part:
 
 def _resolve(reference: str) -> _Part:
     path = Path(reference)
-    if path.name == FILE and path.is_file():
+    if path.name == FILE and os.path.isfile(path):  # unlike Path's own, no error where a name is too long
         return _read(path)
-    if (path / FILE).is_file():
+    if os.path.isfile(path / FILE):
         return _read(path / FILE)
-    if path.is_dir():
+    if os.path.isdir(path):
         return _Part(path.name, (Model(path.resolve().name, str(path)),))
     suites = embedded()
     if reference in suites:
@@ -184,7 +184,7 @@ def _models(entries: Sequence[Any], folder: Path) -> Iterator[Model]:
         known = [fields_of(_Known, one, "ood_accuracy") for one in entry.ood_accuracy.values()]
         yield Model(
             name=entry.name,
-            path=str(inside) if inside.exists() or not _is_hub_id(entry.path) else entry.path,
+            path=str(inside) if os.path.exists(inside) or not _is_hub_id(entry.path) else entry.path,
             family=entry.family,
             label_map=entry.label_map,
             in_domain_accuracy=entry.in_domain_accuracy,

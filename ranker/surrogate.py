@@ -13,7 +13,8 @@ label is what the model says, 1 / C + (1 - 1 / C) mean <t_predicted, u>, which i
 variance of the difference of two, are closed formulas; nothing is iterated, and no two rows are ever compared, so that
 a pool of any size costs N M^2. Only what is said of rows enters, never a text.
 
-There is one constant, NOISE, and no bandwidth; it was set on the embedded suites (see docs/results/labels.md). The
+There is one constant, NOISE, and no bandwidth; it was set on the embedded suites (docs/results/labels.md). It ranks;
+how sure the ranking is, is said with the noise unknown, or models with nothing in common would be believed. The
 weights are drawn to zero, and with them every accuracy to 1 / C: an estimate ranks, and is careful, but is no
 measurement. Source of the idea: stacking, Wolpert 1992, and Breiman 1996; the regression is that of Bishop 2006,
 "Pattern recognition and machine learning", section 3.3. Axis letters as in `ranker.pool`.
@@ -34,8 +35,11 @@ NAME = "SURROGATE"
 NOISE = 0.3
 """The variance of a label around the vote, in units of the variance of a vote of models that all are certain."""
 
+NOISES = (NOISE, 1.0, 3.0, 10.0)
+"""The noises that a posterior weighs against each other: a vote of models that have little in common tells less."""
+
 BELIEF = 4.0
-"""Labels that the prior scale s^2 = 1 / (C - 1) counts for, against the scale that the labels themselves show."""
+"""Labels that the prior scale, with which labels have the variance they have, counts for against what they show."""
 
 CHUNK = 1_000
 """Draws handled at once: memory is 8 bytes * CHUNK * M * (K (C - 1) + M), 24 MB at M = 50, K = 10."""
@@ -43,7 +47,7 @@ CHUNK = 1_000
 SAMPLES = 20_000
 """Draws behind P(best): off by less than 0.01."""
 
-EQUAL = 1e-9
+EQUAL = 1e-7
 """Two sampled accuracies this close are equal: models that predict the same everywhere, but for rounding."""
 
 ENOUGH = 2**20
@@ -113,17 +117,21 @@ def _weights(seen: Floats, told: Floats, rows: Ints) -> Floats:
 
 @dataclass(frozen=True)
 class Posterior:
-    """What labels and pool say of the models' accuracies in the domain.
+    """What labels and pool say of the models' accuracies in the domain: a mix of H normal distributions.
 
     Attributes:
-        accuracy: (M,) expected accuracies, drawn to 1 / C.
-        covariance: (M, M) of these, from the weights that are not known and from the pool being a sample.
-        directions: (M, M) the accuracies' covariance due to the weights is directions @ directions.T.
-        to_come: (M,) by how much one more random label raises the precision of each direction, relative to now.
+        score: (M,) what the models are ranked by, the `estimates`.
+        weights: (H,) how probable each noise of `NOISES` is; they sum to 1.
+        means: (H, M) expected accuracies, drawn to 1 / C.
+        covariances: (H, M, M) of these, from the weights that are not known and from the pool being a sample.
+        directions: (H, M, M) the accuracies' covariance due to the weights is directions @ directions.T.
+        to_come: (H, M) by how much one more random label raises the precision of each direction, relative to now.
     """
 
-    accuracy: Floats
-    covariance: Floats
+    score: Floats
+    weights: Floats
+    means: Floats
+    covariances: Floats
     directions: Floats
     to_come: Floats
 
@@ -131,33 +139,40 @@ class Posterior:
         """(M, M) P(the model of the row is more accurate than that of the column); 1/2 on the diagonal."""
         from scipy.special import ndtr
 
-        lead = self.accuracy[:, None] - self.accuracy
-        spread = np.sqrt(_of_differences(self.covariance))
+        lead = self.means[:, :, None] - self.means[:, None]
+        spread = np.sqrt(_of_differences(self.covariances))
         apart = spread > EQUAL
-        return np.asarray(np.where(apart, ndtr(np.divide(lead, spread, out=np.zeros_like(lead), where=apart)), 0.5))
+        better = np.where(apart, ndtr(np.divide(lead, spread, out=np.zeros_like(lead), where=apart)), 0.5)
+        return np.asarray(np.round(np.tensordot(self.weights, better, axes=1), 12))
 
     def best(self, rng: np.random.Generator, samples: int = SAMPLES) -> Floats:
         """(M,) probability that no other model is more accurate; they sum to 1, and equal models share."""
-        size, axes = np.linalg.eigh(self.covariance)
-        factor = axes * np.sqrt(np.maximum(size, 0.0))
-        drawn = self.accuracy + rng.standard_normal((samples, len(size))) @ factor.T
-        first = drawn >= drawn.max(axis=1, keepdims=True) - EQUAL
-        return np.asarray((first / first.sum(axis=1, keepdims=True)).mean(axis=0))
+        count = np.zeros(len(self.score))
+        parts = zip(rng.multinomial(samples, self.weights), self.means, self.covariances, strict=True)
+        for many, mean, covariance in parts:
+            size, axes = np.linalg.eigh(covariance)
+            factor = axes * np.sqrt(np.maximum(size, 0.0))
+            drawn = mean + rng.standard_normal((many, len(size))) @ factor.T
+            first = drawn >= drawn.max(axis=1, keepdims=True, initial=-np.inf) - EQUAL
+            count += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
+        return np.asarray(count / samples)
 
     def interval(self) -> tuple[Floats, Floats]:
-        """(M,) lower and (M,) upper ends of the 95 % interval of each accuracy."""
+        """(M,) lower and (M,) upper ends of the 95 % interval of each accuracy, as of one normal distribution."""
         from ranker.intervals import Z95
 
-        half = Z95 * np.sqrt(np.diagonal(self.covariance))
-        return np.clip(self.accuracy - half, 0.0, 1.0), np.clip(self.accuracy + half, 0.0, 1.0)
+        mean = self.weights @ self.means
+        variance = self.weights @ (np.diagonal(self.covariances, axis1=1, axis2=2) + (self.means - mean) ** 2)
+        half = Z95 * np.sqrt(variance)
+        return np.clip(mean - half, 0.0, 1.0), np.clip(mean + half, 0.0, 1.0)
 
     def more_labels(self, level: float = LEVEL) -> Ints:
         """Find how many more labels of random rows would tell two models apart.
 
         With n more labels the variance of a difference is v_n + r, r being what only more rows, and no labels, would
-        take away. If the difference is what it now seems, its estimate varies by about v_n and is told apart where it
-        exceeds z sqrt(v_n + r): with probability `level` from the n on for which |difference| >= z sqrt(v_n + r) +
-        z sqrt(v_n).
+        take away; both are averages over the noises. If the difference is what it now seems, its estimate varies by
+        about v_n and is told apart where it exceeds z sqrt(v_n + r): with probability `level` from the n on for which
+        |difference| >= z sqrt(v_n + r) + z sqrt(v_n).
 
         Args:
             level: the probability at which two models count as told apart, and that with which it is to happen.
@@ -168,12 +183,14 @@ class Posterior:
         from scipy.special import ndtri
 
         z = float(ndtri(level))
-        lead = np.abs(self.accuracy[:, None] - self.accuracy)
-        apart = (self.directions[:, None] - self.directions) ** 2  # (M, M, directions)
-        rest = _of_differences(self.covariance) - apart.sum(axis=2)
+        mean = self.weights @ self.means
+        lead = np.abs(mean[:, None] - mean)
+        apart = (self.directions[:, :, None] - self.directions[:, None]) ** 2  # (H, M, M, directions)
+        rest = np.tensordot(self.weights, _of_differences(self.covariances) - apart.sum(axis=3), axes=1)
 
         def enough(more: Ints) -> Bools:
-            left = (apart / (1 + more[..., None] * self.to_come)).sum(axis=2)
+            shrunk = apart / (1 + more[..., None] * self.to_come[:, None, None])
+            left = np.tensordot(self.weights, shrunk.sum(axis=3), axes=1)
             return np.asarray(lead >= z * np.sqrt(np.maximum(left + rest, 0.0)) + z * np.sqrt(left))
 
         low, high = np.zeros(lead.shape, dtype=np.int64), np.full(lead.shape, ENOUGH)
@@ -188,9 +205,11 @@ class Posterior:
 def posterior(pool: Pool, rows: Ints, labels: Ints) -> Posterior:
     """Say what K labels and a pool tell of the models' accuracies in the domain that the pool is a sample of.
 
-    A difference of two accuracies has two sources of error. The weights are known no better than K labels allow: their
-    covariance is s^2 NOISE (V'V + NOISE I)^-1, with s^2 estimated from the labels. And the pool is a sample of N rows:
-    the difference on it varies by d / N around that in the domain, d the share of rows on which the two disagree.
+    A difference of two accuracies has three sources of error. The weights are known no better than K labels allow:
+    with a noise n their covariance is s^2 n (V'V + n I)^-1, and s^2 is estimated from the labels. How well a vote of
+    these models can tell labels at all, is not known either: each noise of `NOISES` counts as much as it makes the
+    labels that were seen likely (a multivariate t). And the pool is a sample of N rows: a difference on it varies by
+    d / N around that in the domain, d the share of rows on which the two disagree.
 
     Args:
         pool: what the models make of all rows.
@@ -201,25 +220,36 @@ def posterior(pool: Pool, rows: Ints, labels: Ints) -> Posterior:
     seen = votes(pool)
     x = seen[rows].reshape(-1, models)
     y = corners(classes)[labels].ravel()
-    precision = x.T @ x / NOISE + np.eye(models)
-    weights = np.linalg.solve(precision, x.T @ y / NOISE)
-    unexplained = (y @ y - (x.T @ y) @ weights) / NOISE
-    scale = (BELIEF / (classes - 1) + unexplained) / (BELIEF + len(y))
-    # the weights in the directions in which further labels say something independent
-    half = np.linalg.inv(np.linalg.cholesky(precision))
-    every = np.einsum("ncm,nck->mk", seen, seen) / size / NOISE
-    to_come, axes = np.linalg.eigh(half @ every @ half.T)
+    every = np.einsum("ncm,nck->mk", seen, seen) / size
     gain = (1 - 1 / classes) * gains(pool)
-    directions = np.sqrt(scale) * gain @ half.T @ axes
+    likely, means, covariances, directions, to_come = [], [], [], [], []
+    for noise in NOISES:
+        precision = x.T @ x / noise + np.eye(models)
+        weights = np.linalg.solve(precision, x.T @ y / noise)
+        prior = 1 / ((classes - 1) * (1 + noise))
+        evidence = BELIEF * prior + (y @ y - (x.T @ y) @ weights) / noise
+        counted = BELIEF + len(y)
+        log_volume = np.linalg.slogdet(precision)[1] + len(y) * np.log(noise)
+        likely.append(-0.5 * (log_volume + counted * np.log(evidence) - BELIEF * np.log(BELIEF * prior)))
+        # the directions of the weights in which further labels say something independent
+        half = np.linalg.inv(np.linalg.cholesky(precision))
+        further, axes = np.linalg.eigh(half @ (every / noise) @ half.T)
+        means.append(1 / classes + gain @ weights)
+        directions.append(np.sqrt(evidence / counted) * gain @ half.T @ axes)
+        covariances.append(directions[-1] @ directions[-1].T + pool.agreement / (2 * size))
+        to_come.append(np.maximum(further, 0.0))
+    chances = np.exp(np.array(likely) - max(likely))
     return Posterior(
-        accuracy=1 / classes + gain @ weights,
-        covariance=directions @ directions.T + pool.agreement / (2 * size),
-        directions=directions,
-        to_come=np.maximum(to_come, 0.0),
+        score=means[0],
+        weights=chances / chances.sum(),
+        means=np.array(means),
+        covariances=np.array(covariances),
+        directions=np.array(directions),
+        to_come=np.array(to_come),
     )
 
 
-def _of_differences(covariance: Floats) -> Floats:
-    """(M, M) the variance of the difference of each two."""
-    own = np.diagonal(covariance)
-    return np.asarray(np.maximum(own[:, None] + own - 2 * covariance, 0.0))
+def _of_differences(covariances: Floats) -> Floats:
+    """(..., M, M) the variance of the difference of each two."""
+    own = np.diagonal(covariances, axis1=-2, axis2=-1)
+    return np.asarray(np.maximum(own[..., :, None] + own[..., None, :] - 2 * covariances, 0.0))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -36,14 +37,14 @@ class Unlabelled:
         score: (pool) -> (M,) scores, higher is better.
         trap: when it fails, in a clause.
         source: the paper.
-        needs_home: it needs labelled in-domain rows.
+        needs: what of the pool it needs, beside the probabilities.
     """
 
     name: str
     score: Callable[[Pool], Floats]
     trap: str
     source: str
-    needs_home: bool = False
+    needs: Literal["", "home", "factor"] = ""
 
 
 def average_confidence(pool: Pool) -> Floats:
@@ -122,6 +123,14 @@ def dawid_skene(pool: Pool) -> Floats:
     return np.asarray((said * truth).sum(axis=2).mean(axis=1))
 
 
+def pool_factor(pool: Pool) -> Floats:
+    """(M,) mean score by the factor designed for the domain, over the rows on which it is defined for all models."""
+    if pool.factor is None:
+        raise ValueError("this needs a factor about one label on every row")
+    usable = ~np.isnan(pool.factor).any(axis=0)
+    return np.asarray(pool.factor[:, usable].sum(axis=1) / max(int(usable.sum()), 1))
+
+
 def _confidence(probs: Floats) -> Floats:
     return np.asarray(probs.max(axis=2))
 
@@ -132,7 +141,16 @@ def _home(pool: Pool) -> Home:
     return pool.home
 
 
+POOL_FACTOR = "POOL-FACTOR"
+
 BASELINES = (
+    Unlabelled(
+        POOL_FACTOR,
+        pool_factor,
+        "the factor may fail on these models",
+        "Singhal et al. 2022, section 4.3; over a pool: ours",
+        needs="factor",
+    ),
     Unlabelled(
         "AVG-CONF",
         average_confidence,
@@ -144,14 +162,14 @@ BASELINES = (
         thresholded_confidence,
         "what confidence means at home has to hold abroad",
         "Garg et al. 2022, section 4",
-        needs_home=True,
+        needs="home",
     ),
     Unlabelled(
         "DOC",
         difference_of_confidences,
         "a model may lose accuracy and stay sure",
         "Guillory et al. 2021, section 3",
-        needs_home=True,
+        needs="home",
     ),
     Unlabelled(
         "MAJORITY",
@@ -164,7 +182,7 @@ BASELINES = (
         transport,
         "the labels have to be as frequent abroad as at home",
         "Lu et al. 2023, section 3",
-        needs_home=True,
+        needs="home",
     ),
     Unlabelled(
         "MANO",
@@ -179,3 +197,8 @@ BASELINES = (
         "Dawid and Skene 1979",
     ),
 )
+
+
+def possible(pool: Pool) -> list[Unlabelled]:
+    """The baselines that can be had of a pool."""
+    return [one for one in BASELINES if not one.needs or getattr(pool, one.needs) is not None]

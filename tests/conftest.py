@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -139,13 +139,14 @@ def make_checkpoint(
 
 
 @pytest.fixture(autouse=True)
-def _logging_as_it_was() -> Iterator[None]:
-    """The program sets up logging for its whole process, which in the tests goes on: put it back after each."""
+def _logging_as_it_was() -> None:
+    """The program sets up logging for its whole process, which in the tests goes on: each finds it as it was at first.
+
+    It is put back before a test, since a fixture of the whole module may have run the program.
+    """
     logger = logging.getLogger("ranker")
-    handlers, level, propagate = list(logger.handlers), logger.level, logger.propagate
-    yield
-    logger.handlers, logger.propagate = handlers, propagate
-    logger.setLevel(level)  # which, unlike the attribute, also empties what loggers remember of levels
+    logger.handlers, logger.propagate = [], True
+    logger.setLevel(logging.NOTSET)  # which, unlike the attribute, also empties what loggers remember of levels
 
 
 @pytest.fixture(scope="session")

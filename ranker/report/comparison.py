@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from ranker.comparison import Comparison, ModelChange
+from ranker.comparison import MODELS, Comparison, ModelChange
 from ranker.errors import look_up
 from ranker.report import csv, markdown, terminal
 from ranker.report.content import grid
@@ -110,7 +110,7 @@ def settings(comparison: Comparison) -> Table:
     for column in shown.columns[1:]:
         column.justify = "left"
     for setting in comparison.settings:
-        cut = SHORT if setting.name.endswith("fingerprint") else None
+        cut = SHORT if setting.name.endswith("fingerprint") or setting.name.startswith(MODELS) else None
         shown.add_row(Text(setting.name), *(Text(_written(value)[:cut]) for value in (setting.before, setting.after)))
     return shown
 

@@ -35,8 +35,8 @@ INK, SOFT = "#010203", "#70777f"
 BLUE, VERMILION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 """Okabe and Ito's colours that can be seen on white and on black."""
 
-KINDS = {"baseline": SOFT, "factor": BLUE, "combined": GREEN}
-"""The colours of kinds of methods; those that read unlabelled rows are purple."""
+KINDS = {"baseline": SOFT, "factor": BLUE, "combined": GREEN, "pool": PURPLE, "label-free": PURPLE}
+"""The colours of kinds of methods; those that see no label are hollow."""
 
 LINES: tuple[dict[str, Any], ...] = (
     {"color": INK, "linestyle": "-"},
@@ -208,8 +208,9 @@ def _at_home(name: str, value: str, prefix: str) -> str:
     """An attribute's value in a page: ids are the figure's own, numbers short, the ink the page's."""
     if name == "id":
         return f"{prefix}-{value}"
-    value = re.sub(r"(?<=#)(?=[mp][0-9a-f]{10})", f"{prefix}-", value) if "#" in value else value
-    value = value.replace(INK, "currentColor")
+    if name.endswith("href"):
+        return f"#{prefix}-{value.removeprefix('#')}"
+    value = value.replace("url(#", f"url(#{prefix}-").replace(INK, "currentColor")
     return re.sub(r"-?\d+\.\d{2,}", lambda number: f"{float(number.group()):.1f}", value)
 
 
@@ -217,20 +218,20 @@ def _at_home(name: str, value: str, prefix: str) -> str:
 
 
 def learning_curve(ranking: Ranking) -> Drawing | None:
-    """Few-shot accuracy against K; None where it was not measured at two sizes."""
-    sizes = sorted({size for method in ranking.methods for size in method.curve})
+    """Few-shot accuracy against K, of the methods that see labels; None where it was not measured at two sizes."""
+    methods = [method for method in ranking.methods if method.curve and method.kind != "label-free"]
+    sizes = sorted({size for method in methods for size in method.curve})
     if len(sizes) < 2:
         return None
-    figure, axes = _axes(220, left=34, right=92, bottom=34, top=8)
     named = told_apart(ranking)
+    figure, axes = _axes(220, left=34, right=24 + 5.7 * max(len(_short(name, 16)) for name in named), bottom=34, top=8)
     ends = {}
-    for method in sorted(ranking.methods, key=lambda method: method.name in named):  # names over grey
-        if method.curve:
-            x, y = zip(*sorted(method.curve.items()), strict=True)
-            look = LINES[named.index(method.name)] if method.name in named else {"color": SOFT, "alpha": 0.35}
-            axes.plot(x, y, **{"linewidth": 1.6 if method.name in named else 0.8, "markersize": 3.5} | look)
-            ends[method.name] = float(y[-1])
-    low = min(0.9, min(value for method in ranking.methods for value in method.curve.values()))
+    for method in sorted(methods, key=lambda method: method.name in named):  # names over grey
+        x, y = zip(*sorted(method.curve.items()), strict=True)
+        look = LINES[named.index(method.name)] if method.name in named else {"color": SOFT, "alpha": 0.35}
+        axes.plot(x, y, **{"linewidth": 1.6 if method.name in named else 0.8, "markersize": 3.5} | look)
+        ends[method.name] = float(y[-1])
+    low = min(0.9, min(value for method in methods for value in method.curve.values()))
     axes.set(xscale="log", xlabel="K, labelled examples", ylim=(np.floor(10 * low) / 10, 1.005))
     axes.set_xlim(sizes[0] / 1.08, sizes[-1] * 1.08)
     axes.set_xticks(sizes, [str(size) for size in sizes])
@@ -241,8 +242,8 @@ def learning_curve(ranking: Ranking) -> Drawing | None:
     return Drawing(
         "learning-curve",
         "Learning curve",
-        "Few-shot accuracy in percent with a probe of K examples. Methods without a name here are grey; the numbers "
-        "are below.",
+        "Few-shot accuracy in percent with a probe of K examples. Methods without a name here are grey; those that see "
+        "no label would be flat, and are not drawn. The numbers are below.",
         f"Lines of {len(ends)} methods from K = {sizes[0]} to {sizes[-1]}. At {sizes[-1]}: {ends_at}.",
         figure,
     )
@@ -279,19 +280,29 @@ def against_acc(ranking: Ranking) -> Drawing | None:
 
 
 def distribution(ranking: Ranking) -> Drawing | None:
-    """How each method's accuracy is spread over the pairs of models."""
+    """How each method's accuracy is spread over the pairs of models; those that see no label are at the bottom."""
     by_method = _by_method(ranking)
-    rows = sorted((method for method in ranking.methods if method.name in by_method), key=lambda m: m.few_shot_accuracy)
+    rows = sorted(
+        (method for method in ranking.methods if method.name in by_method),
+        key=lambda method: (method.kind != "label-free", method.few_shot_accuracy),
+    )
     if not rows:
         return None
     figure, axes = _axes(18 * len(rows) + 46, left=112, right=14, bottom=34, top=8)
     for i, method in enumerate(rows):
         values = np.sort(list(by_method[method.name].values()))
-        colour = _kind_colour(method)
-        low, high = np.quantile(values, [0.25, 0.75])
-        axes.plot([low, high], [i, i], color=colour, alpha=0.22, linewidth=9, solid_capstyle="butt")
-        axes.scatter(values, i + _spread(values), 9, colour, alpha=0.7, linewidths=0)
+        colour, hollow = _kind_colour(method), method.kind == "label-free"
+        if not hollow:  # without draws a pair is right or wrong: there is no middle half
+            low, high = np.quantile(values, [0.25, 0.75])
+            axes.plot([low, high], [i, i], color=colour, alpha=0.22, linewidth=9, solid_capstyle="butt")
+        face, edge, line = ("none", colour, 0.7) if hollow else (colour, "none", 0.0)
+        axes.scatter(
+            values, i + _spread(values), 9, facecolors=face, edgecolors=edge, linewidths=line, alpha=0.7, clip_on=False
+        )
         axes.plot([method.few_shot_accuracy] * 2, [i - 0.36, i + 0.36], color=INK, linewidth=1.6)
+    unlabelled = sum(method.kind == "label-free" for method in rows)
+    if 0 < unlabelled < len(rows):
+        axes.axhline(unlabelled - 0.5, color=SOFT, linewidth=0.8)
     axes.axvline(0.5, color=SOFT, linewidth=0.8)
     axes.set(xlabel="pairs put in the right order, % of draws", ylim=(-0.6, len(rows) - 0.4), xlim=(-0.02, 1.02))
     axes.set_yticks(range(len(rows)), [_short(method.name) + (" *" if method.designed else "") for method in rows])
@@ -303,8 +314,9 @@ def distribution(ranking: Ranking) -> Drawing | None:
         "Accuracies of the pairs",
         "A point a pair; the bar holds the middle half of them, the stroke is their mean, the few-shot accuracy. Grey: "
         "baselines, blue: factors, orange: the factor designed for the set, green: combined, purple: methods that read "
-        "unlabelled rows.",
-        f"{len(rows)} methods over {len(by_method[best.name])} pairs, the best mean on top: "
+        "unlabelled rows, too, hollow and at the bottom: those that see no label at all.",
+        f"{len(rows)} methods over {len(by_method[best.name])} pairs, the best mean on top"
+        f"{', but those that see no label at the bottom' if 0 < unlabelled < len(rows) else ''}: "
         + ", ".join(f"{method.name} {percent(method.few_shot_accuracy)} %" for method in reversed(rows))
         + ".",
         figure,
@@ -362,7 +374,7 @@ def intervals(ranking: Ranking) -> Drawing | None:
     figure, axes = _axes(20 * len(found.models) + 60, left=112, right=52, bottom=34, top=22)
     for i, (low, high, right) in enumerate(zip(found.low, found.high, found.accuracy, strict=True)):
         axes.plot([low, high], [i, i], color=BLUE, linewidth=2.2, solid_capstyle="round")
-        axes.scatter([right], [i], 26, INK, zorder=3)
+        axes.scatter([right], [i], 26, INK, zorder=3, clip_on=False)
         axes.text(1.03, i, f"{100 * found.p_best[i]:.0f} %", va="center", transform=axes.get_yaxis_transform())
     axes.text(1.03, -0.75, "P(best)", va="bottom", color=SOFT, transform=axes.get_yaxis_transform())
     axes.set(xlabel="accuracy in the domain, %", ylim=(len(found.models) - 0.5, -0.6), xlim=(0, 1.01))
@@ -435,7 +447,7 @@ def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
         last = min(y, last - line)
         axes.plot([1.02, 1.05], [last, last], color=colour, linewidth=2.4, transform=axes.get_yaxis_transform(),
                   clip_on=False)  # fmt: skip
-        axes.text(1.07, last, _short(name, 13), va="center_baseline", transform=axes.get_yaxis_transform())
+        axes.text(1.07, last, _short(name, 16), fontsize=8, va="center_baseline", transform=axes.get_yaxis_transform())
 
 
 def _spread(values: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -449,7 +461,7 @@ def _spread(values: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np
 
 
 def _kind_colour(method: MethodResult) -> str:
-    return VERMILION if method.designed else KINDS.get(method.kind, PURPLE)
+    return VERMILION if method.designed else KINDS[method.kind]
 
 
 def _short(name: str, longest: int = LONGEST) -> str:

@@ -74,6 +74,7 @@ def render(ranking: Ranking) -> str:
         examples=list(map(sheet, ranking.examples)),
         at_end=list(_losses(ranking)),
         remarks=remarks(ranking),
+        command=ranking.provenance.get("command", ""),
         provenance=_provenance(ranking),
     )
 
@@ -159,4 +160,5 @@ def quality(ranking: Ranking) -> Table:
 
 def _provenance(ranking: Ranking) -> str:
     settings = {key: getattr(ranking, key) for key in ("mode", "suite", "ood", "attribution", "probe", "draws", "seed")}
-    return json.dumps(settings | dict(ranking.provenance), indent=2, ensure_ascii=False)
+    found = {key: value for key, value in ranking.provenance.items() if key != "command"}
+    return json.dumps(settings | found, indent=2, ensure_ascii=False)

@@ -42,12 +42,17 @@ def written(parts: Iterable[RenderableType], width: int = WIDTH) -> str:
     console = Console(
         file=io.StringIO(), width=width, force_terminal=False, force_jupyter=False, no_color=True, highlight=False
     )
-    for part in parts:
-        if isinstance(part, Table) and Measurement.get(console, WIDE, part).maximum > width:
-            _squeeze(part)
-        console.print(part)
+    show(parts, console)
     text: str = console.file.getvalue()  # type: ignore[attr-defined]  # the StringIO from above
     return "\n".join(plain(line).rstrip() for line in text.split("\n"))
+
+
+def show(parts: Iterable[RenderableType], console: Console) -> None:
+    """Print the parts, from top to bottom, on a console of any width."""
+    for part in parts:
+        if isinstance(part, Table) and Measurement.get(console, WIDE, part).maximum > console.width:
+            _squeeze(part)
+        console.print(part)
 
 
 def _squeeze(shown: Table) -> None:

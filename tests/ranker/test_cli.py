@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -287,10 +288,12 @@ def test_a_smaller_population(run):
 
 
 def test_a_kept_run_is_reported_again(run, tmp_path):
-    """What `--save` keeps gives the same report in every format, without a model."""
+    """What `--save` keeps gives the same report in every format, without a model, and says what command made it."""
     models = (few_models(1)[0], few_models(8)[7])
     command = ("--ood", "hans-sub", *QUICK, "--models", *models)
     first = run(*command, "--save", tmp_path / "run.json")
+    said = json.loads((tmp_path / "run.json").read_text())["provenance"]["command"]
+    assert shlex.split(said) == ["rank-models", *command, "--save", str(tmp_path / "run.json")]
     assert run("report", tmp_path / "run.json") == (0, first[1], "")
     pairs = run(*command, "--format", "pairs")[1]
     assert run("report", tmp_path / "run.json", "--format", "pairs", "-o", tmp_path / "pairs.txt")[0] == 0

@@ -84,7 +84,7 @@ def test_models_that_come_go_fail_and_change_rank():
 def test_methods_with_their_difference_and_its_interval():
     """A change is beyond its interval, within it, or none where a method was measured in one run only."""
     methods = by_name(compare(toy(), later()).methods)
-    assert list(methods) == ["ACC", "CONF-GT", "NLL", "INDEX-DIFF", "RANDOM"]
+    assert list(methods) == ["ACC", "CONF-GT", "NLL", "INDEX-DIFF", "RANDOM", "SURROGATE+CHOICE", "MAJORITY"]
     assert methods["ACC"].difference == pytest.approx(0.2)
     assert (methods["ACC"].beyond, methods["CONF-GT"].beyond) == (True, False)
     assert (methods["NLL"].before, methods["NLL"].after, methods["NLL"].difference) == (None, 0.7, None)
@@ -215,3 +215,26 @@ def test_no_model_is_needed(tmp_path):
         ranking.save(tmp_path / f"{number}.json")
         kept.append(results.Ranking.load(tmp_path / f"{number}.json"))
     assert compare(*kept) == compare(toy(), later())
+
+
+def with_provenance(**more):
+    """The toy, made from something else, too."""
+    return dataclasses.replace(toy(), provenance={**toy().provenance, **more})
+
+
+def test_another_checkpoint_of_the_same_name_is_named():
+    """Its content is a setting, cut as a fingerprint is; that of a model which is new or gone is none."""
+    models = toy().provenance["models"]
+    found = compare(toy(), with_provenance(models={**models, "lstm": "d" * 64}))
+    assert [(one.name, one.before, one.after) for one in found.settings] == [("models.lstm", "c" * 64, "d" * 64)]
+    assert "c" * 12 in shown.render(found, "table")
+    assert "c" * 13 not in shown.render(found, "table")
+    assert compare(toy(), with_provenance(models={**models, "new": "d" * 64})).settings == ()
+    assert compare(with_provenance(models={}), toy()).settings == ()
+
+
+def test_the_command_is_no_setting():
+    """Two runs that differ in the names of their files alone did not change."""
+    found = compare(toy(), with_provenance(command="rank-models --ood hans-sub --save other.json"))
+    assert found.settings == ()
+    assert "Nothing changed." in shown.render(found, "table")

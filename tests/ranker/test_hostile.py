@@ -212,6 +212,22 @@ def test_a_name_that_a_terminal_obeys_is_refused(tmp_path, name):
         assert str(caught.value).isprintable()
 
 
+@pytest.mark.parametrize(
+    "option", ["--models", "--data", "--data-dir", "--include", "--factors", "--config", "--in-domain", "-o", "--store"]
+)
+@pytest.mark.parametrize("name", ["a" * 5000, "a\nb\x1b[2J", "/dev/null/a"])
+def test_a_name_that_no_file_can_have_is_one_line(tmp_path, capsys, monkeypatch, option, name):
+    """Too long, with codes that a terminal obeys, or below what is no folder: said in one line, whatever it names."""
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
+    monkeypatch.chdir(tmp_path)
+    ending = {"--factors": ".py", "--data": ".tsv", "--in-domain": ".tsv"}.get(option, "")
+    with pytest.raises(SystemExit) as stop:
+        main(["-q", "--ood", "hans-sub", "--models", "./nowhere", option, name + ending])
+    assert stop.value.code == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.isprintable()
+
+
 @pytest.mark.parametrize("name", ["../rows.tsv", "a/../../rows.tsv", "/tmp/rows.tsv"])
 @pytest.mark.parametrize("key", ["files", "folders"])
 def test_a_card_names_no_file_outside_of_the_data_directory(tmp_path, key, name):

@@ -47,7 +47,7 @@ def test_what_is_not_there_may_be_written(there, paths):
         ({"output": "no/new"}, "`--output`: no/new cannot be written: there is no folder no"),
         ({"output": "file/new"}, "`--output`: file/new cannot be written: there is no folder file"),
         ({"output": "n" * 5000}, "`--output`: n.* cannot be written: File name too long"),
-        ({"output": "a\0b"}, "`--output`: a.b cannot be written: "),
+        ({"output": "a\0b"}, r"`--output`: a\\x00b cannot be written: "),
         ({"output": "a", "save": "a"}, "`--output` and `--save` must be different"),
     ],
 )

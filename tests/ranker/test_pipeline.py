@@ -8,6 +8,7 @@ import pytest
 import ranker
 from ranker import Ranking, ood, pipeline, rank, suites
 from ranker.backends import LIMESettings
+from ranker.checkpoints import content_hash
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.suites import Model, Suite
 
@@ -27,11 +28,13 @@ def test_rank_takes_names_and_gives_a_ranking(ranking):
 
 
 def test_a_ranking_says_what_it_was_made_from(ranking):
-    """The provenance names data, sizes, settings and versions, and is JSON."""
+    """The provenance names data, sizes, settings, versions and the content of each checkpoint, and is JSON."""
     provenance = json.loads(json.dumps(ranking.to_dict()))["provenance"]
     assert provenance["data"]["rows"] == 600
     assert provenance["data"]["origin"] == "embedded sample"
     assert set(provenance["versions"]) == {"rank-models", "torch", "transformers", "numpy"}
+    paths = {model.name: model.path for model in suites.load(["hans-sub-mini"]).models}
+    assert provenance["models"] == {model.name: content_hash(paths[model.name]) for model in ranking.models}
 
 
 def test_stated_accuracies_are_those_that_are_measured():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from factors import BUILTIN
-from ranker import engine, pooled, surrogate
+from ranker import pooled, surrogate
 from ranker.evaluation import evaluate
 from ranker.pool import Home, Pool
 from ranker.score import ScoreTable
@@ -35,11 +35,11 @@ def world(models=4, rows=60, home=False):
 def test_a_pool_adds_its_methods_to_the_table():
     """SURROGATE, SURROGATE+CHOICE, POOL-FACTOR and what needs no label nor in-domain row, each with a curve."""
     table, pool = world()
-    found = evaluate(table, probe=5, pool=pool, designed="OURS")
+    found = evaluate(table, probe=5, pool=replace(pool, factor=-table.values[:, 1]))
     kinds = {method.name: method.kind for method in found.methods}
     assert kinds["SURROGATE"] == kinds["SURROGATE+CHOICE"] == "pool"
-    free = [one.name for one in BASELINES if not one.needs_home]
-    assert [name for name, kind in kinds.items() if kind == "label-free"] == ["POOL-FACTOR", *free]
+    free = [one.name for one in BASELINES if one.needs != "home"]
+    assert [name for name, kind in kinds.items() if kind == "label-free"] == free
     assert set(found.method("SURROGATE").curve) == {1, 2, 3, 5, 10, 20, 50}
     assert set(found.method("SURROGATE+CHOICE").curve) == {1, 2, 3, 5, 10, 20}  # no more than half of the rows
     assert len(set(found.method("MAJORITY").curve.values())) == 1
@@ -84,19 +84,11 @@ def test_surrogate_reaches_what_counting_draws_says():
 def test_the_mean_over_the_pool_ranks_as_the_whole_population_does():
     """POOL-FACTOR is right on the pairs that the factor's mean over all rows puts right."""
     table, pool = world()
-    found = evaluate(table, probe=5, pool=pool, designed="OURS").method("POOL-FACTOR")
+    found = evaluate(table, probe=5, pool=replace(pool, factor=-table.values[:, 1])).method("POOL-FACTOR")
     means = -table.values[:, 1].mean(axis=1)  # SUM-DIFF: lower is better
     pairs = [(a, b) for a in range(4) for b in range(a)]
     right = sum(means[a] > means[b] for a, b in pairs)  # later models are better
     assert found.few_shot_accuracy == pytest.approx(right / len(pairs))
-
-
-def test_a_factor_that_needs_labels_is_not_averaged_over_a_pool():
-    """A factor about the true label cannot be had of rows without one."""
-    table, pool = world()
-    about_truth = replace(table.methods[1], explains="true")
-    found = evaluate(replace(table, methods=(table.methods[0], about_truth)), probe=5, pool=pool, designed="OURS")
-    assert "POOL-FACTOR" not in {method.name for method in found.methods}
 
 
 def test_chosen_rows_are_those_that_choose_gives():
@@ -117,6 +109,5 @@ def test_undefined_scores_leave_the_mean_over_the_pool():
     """An example that a factor cannot be computed on for one model leaves its mean for all."""
     _, pool = world(models=2, rows=4)
     values = np.array([[1.0, 1.0, 1.0, np.nan], [0.0, 0.0, 0.0, 99.0]])
-    found, _ = pooled.label_free(pool, {"OURS": values}, np.ones(1, dtype=bool), np.random.default_rng(0))
-    assert found.beats[:, found.names.index("OURS")].tolist() == [1.0]
-    assert engine.pairs(2).tolist() == [[0, 1]]
+    found, _ = pooled.label_free(replace(pool, factor=values), np.ones(1, dtype=bool), np.random.default_rng(0))
+    assert found.beats[:, found.names.index("POOL-FACTOR")].tolist() == [1.0]

@@ -110,7 +110,13 @@ def test_a_table_is_a_table():
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"a = \n", "line 1"), (b'a = "\xff"\n', "can't decode byte 0xff"), (None, "No such file")],
+    [
+        (b"a = \n", "line 1"),
+        (b'a = "\xff"\n', "can't decode byte 0xff"),
+        (None, "No such file"),
+        (b"a = 1\n" + b"b." * 51 + b"c = 1\n", "line 2 has more than 50 dots; write it on several lines"),
+        (b"#" * ((1 << 17) + 1), "it has more than 131,072 characters, the most that are read"),
+    ],
 )
 def test_a_file_that_is_no_toml_is_said_so(tmp_path, content, message):
     """With the parser's own words, and what the file should have been."""

@@ -1,5 +1,6 @@
 """`rank-models report`, and files that are there already, as a user meets them."""
 
+import dataclasses
 import json
 import sys
 
@@ -9,6 +10,7 @@ from test_report_formats import toy, toy_decision
 from ranker import report
 from ranker.cli import main
 from ranker.comparison import compare
+from ranker.ranking import Ranking
 from ranker.report import comparison as compared
 
 
@@ -162,3 +164,11 @@ def test_half_a_surrogate_pair_is_written(run, tmp_path):
     assert status == 0
     assert json.loads(out)["models"][0]["name"] == "\udcff"
     assert run("report", "odd.json", "-o", "odd.txt")[0] == 0
+
+
+def test_half_a_surrogate_pair_is_kept(tmp_path):
+    """A run with such a name, or made by a command with one, is saved, and comes back as it was."""
+    made = dataclasses.replace(toy(note="\udcff"), provenance={"command": "rank-models --models \udcff"})
+    made.save(tmp_path / "odd.json")
+    back = Ranking.load(tmp_path / "odd.json")
+    assert (back.notes, back.provenance) == (made.notes, made.provenance)

@@ -84,8 +84,15 @@ def telling(models=MODELS, text="The poet slept."):
 
 
 def toy(models=MODELS, note="A note of the toy.", text="The poet slept."):
-    """An evaluation of three models by four methods, written down by hand."""
-    found = {"ACC": 0.75, "CONF-GT": 0.775, "INDEX-DIFF": 0.875, "RANDOM": 0.5}
+    """An evaluation of three models by methods of every kind, written down by hand."""
+    found = {
+        "ACC": 0.75,
+        "CONF-GT": 0.775,
+        "INDEX-DIFF": 0.875,
+        "RANDOM": 0.5,
+        "SURROGATE+CHOICE": 0.85,
+        "MAJORITY": 0.9,
+    }
     return Ranking(
         mode="evaluation",
         ood="hans-sub",
@@ -110,6 +117,8 @@ def toy(models=MODELS, note="A note of the toy.", text="The poet slept."):
                 designed=True, dropped={"no word": 1}, curve={2: 0.75, 10: 0.875, 50: 1.0},
             ),
             method("RANDOM", "baseline", 0.5, -0.25, curve={2: 0.5, 10: 0.5, 50: 0.5}),
+            method("SURROGATE+CHOICE", "pool", 0.85, 0.1, curve={2: 0.8, 10: 0.85, 50: 0.975}),
+            method("MAJORITY", "label-free", 0.9, 0.15, curve={2: 0.9, 10: 0.9, 50: 0.9}),
         ),
         pair_results=tuple(
             PairResult(models[i], models[j], name, accuracy, ACCURACY[i], ACCURACY[j],
@@ -119,6 +128,8 @@ def toy(models=MODELS, note="A note of the toy.", text="The poet slept."):
         notes=(note,),
         failures={"gone": "no weights"},
         provenance={
+            "command": "rank-models --ood hans-sub --models 'the toy.json'",
+            "models": {name: letter * 64 for name, letter in zip(models, "abc", strict=True)},
             "left_out": {"SUFF-H": "no marks"},
             "quality": {
                 name: {"error_median": 0.001, "error_high": 0.02, "over_tolerance": over, "truncated": 0}
@@ -235,7 +246,9 @@ def methods_in(text, name):
         lines = [" ".join(row) for row in Reader(text).rows]
     else:
         lines = [re.sub(r"[|&$\\{}]", " ", line) for line in text.splitlines()]
-    row = re.compile(r"^\s*(\S+)(?: +\*)? +(?:baseline|factor|combined) +([\d.]+) +([\d.]+) +to +([\d.]+)")
+    row = re.compile(
+        r"^\s*(\S+)(?: +\*)? +(?:baseline|factor|combined|pool|label-free) +([\d.]+) +([\d.]+) +to +([\d.]+)"
+    )
     found = [match for match in map(row.match, lines) if match]
     return {match[1]: tuple(float(number) / 100 for number in match.groups()[1:]) for match in found}
 
@@ -419,7 +432,9 @@ def test_latex_compiles(mode, tmp_path):
 def test_hostile_names_in_html(name, mode):
     """The page of a hostile name has the tags of any other, and the name is in its text."""
     plain, hostile = RANKINGS[mode](), RANKINGS[mode]((name, *MODELS[1:]))
-    hostile = dataclasses.replace(hostile, notes=(name,), suite=name, provenance={**plain.provenance, name: name})
+    hostile = dataclasses.replace(
+        hostile, notes=(name,), suite=name, provenance={**plain.provenance, "command": name, name: name}
+    )
     found = Reader(report.render(hostile, "html"))
     assert [tag for tag, _ in found.tags] == [tag for tag, _ in Reader(report.render(plain, "html")).tags]
     assert name in found.text

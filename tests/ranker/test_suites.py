@@ -52,6 +52,7 @@ def test_directories_and_hub_ids_stand_side_by_side(tmp_path):
         (["org/one"], "a ranking needs at least two models (got 1); name more with `--models`"),
         (["org/one", "other/one"], "two models are named 'one'; list them in a suite.json under names of their own"),
         (["./nowhere", "org/a"], "`--models`: no directory, suite.json or hub id `org/name` is called './nowhere'"),
+        (["a" * 5000, "org/a"], "`--models`: no directory, suite.json or hub id `org/name` is called 'aaaaa"),
     ],
 )
 def test_a_wrong_list_of_models_is_one_line(references, message):

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -123,34 +124,90 @@ def test_ten_labels_and_a_pool_beat_ten_labels():
 
 
 def in_function_space(pool, drawn):
-    """The covariance of accuracies due to the weights, by kriging: rows of votes against rows of votes."""
+    """Kriging, rows of votes against rows of votes: kernel of the drawn, of the accuracies with these, and of these."""
     models, rows, classes = pool.probs.shape
     votes = surrogate.votes(pool)
     kernel = np.einsum("icm,jdm->icjd", votes, votes).reshape(rows * (classes - 1), -1)
     seen = (drawn[:, None] * (classes - 1) + np.arange(classes - 1)).ravel()
     said = surrogate.corners(classes)[pool.predicted].reshape(models, -1) / rows * (1 - 1 / classes)
-    prior, across = said @ kernel @ said.T, said @ kernel[:, seen]
-    noise = surrogate.NOISE * np.eye(len(seen))
-    return prior - across @ np.linalg.solve(kernel[np.ix_(seen, seen)] + noise, across.T)
+    return kernel[np.ix_(seen, seen)], said @ kernel[:, seen], said @ kernel @ said.T
 
 
 @settings(max_examples=80, deadline=None)
 @given(pools())
 def test_the_posterior_is_that_of_kriging(world):
-    """Accuracies are the estimates, and their covariance is that of a Gaussian process over the rows."""
+    """For each noise, means, covariances and likelihood are those of a process over the rows with unknown scale."""
+    pool, labels, drawn = world
+    classes = pool.probs.shape[2]
+    found = surrogate.posterior(pool, drawn, labels[drawn])
+    assert found.score == pytest.approx(surrogate.estimates(pool, labels, drawn[None])[:, 0], abs=1e-9)
+    told = surrogate.corners(classes)[labels[drawn]].ravel()
+    of_drawn, across, prior = in_function_space(pool, drawn)
+    likely = []
+    for h, noise in enumerate(surrogate.NOISES):
+        noisy = of_drawn + noise * np.eye(len(told))
+        assert found.means[h] == pytest.approx(1 / classes + across @ np.linalg.solve(noisy, told), abs=1e-8)
+        scale = 1 / ((classes - 1) * (1 + noise))
+        shape = scipy.stats.multivariate_t(shape=scale * noisy, df=surrogate.BELIEF)
+        likely.append(shape.logpdf(told))
+        spread = surrogate.BELIEF * scale + told @ np.linalg.solve(noisy, told)
+        expected = spread / (surrogate.BELIEF + len(told)) * (prior - across @ np.linalg.solve(noisy, across.T))
+        assert found.directions[h] @ found.directions[h].T == pytest.approx(expected, abs=1e-8)
+    weights = np.exp(np.array(likely) - max(likely))
+    assert found.weights == pytest.approx(weights / weights.sum(), abs=1e-6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(pools())
+def test_the_pool_is_a_sample(world):
+    """Beside the weights, the difference of two accuracies varies by the share of disagreement over the rows."""
     pool, labels, drawn = world
     found = surrogate.posterior(pool, drawn, labels[drawn])
-    assert found.accuracy == pytest.approx(surrogate.estimates(pool, labels, drawn[None])[:, 0], abs=1e-9)
-    expected = in_function_space(pool, drawn)
-    due_to_weights = found.directions @ found.directions.T
-    scale = due_to_weights.trace() / expected.trace() if expected.trace() > 1e-12 else 1.0
-    assert due_to_weights == pytest.approx(scale * expected, abs=1e-8)
     models, size, _ = pool.probs.shape
+    rest = found.covariances[0] - found.directions[0] @ found.directions[0].T
     for a in range(models):
         for b in range(models):
-            rest = found.covariance - due_to_weights
             disagree = (pool.predicted[a] != pool.predicted[b]).mean()
             assert rest[a, a] + rest[b, b] - 2 * rest[a, b] == pytest.approx(disagree / size, abs=1e-9)
+
+
+def test_probabilities_and_intervals_are_those_of_the_mix():
+    """P(a > b), P(best) and intervals agree with drawing a noise, then accuracies, very often."""
+    rng = np.random.default_rng(2)
+    probs, labels = habit(rng, 300)
+    pool, drawn = Pool(probs[:4]), rng.integers(300, size=6)
+    found = surrogate.posterior(pool, drawn, labels[drawn])
+    which = rng.choice(len(found.weights), size=40_000, p=found.weights)
+    sampled = np.concatenate(
+        [
+            rng.multivariate_normal(mean, covariance, size=int((which == h).sum()))
+            for h, (mean, covariance) in enumerate(zip(found.means, found.covariances, strict=True))
+        ]
+    )
+    assert found.beats() == pytest.approx(
+        (sampled[:, :, None] > sampled[:, None]).mean(axis=0) + np.eye(4) / 2, abs=0.01
+    )
+    assert found.best(rng) == pytest.approx(np.bincount(sampled.argmax(axis=1), minlength=4) / 40_000, abs=0.02)
+    low, high = found.interval()
+    mean, spread = sampled.mean(axis=0), sampled.std(axis=0)
+    assert low == pytest.approx(np.clip(mean - 1.96 * spread, 0, 1), abs=0.02)
+    assert high == pytest.approx(np.clip(mean + 1.96 * spread, 0, 1), abs=0.02)
+
+
+def test_models_that_have_nothing_in_common_are_not_believed():
+    """Where votes say next to nothing of labels, many labels teach that, and few pairs are told apart."""
+    rng = np.random.default_rng(5)
+    labels = rng.integers(2, size=600)
+    positive = np.clip(0.5 + 0.45 * np.sign(rng.normal(size=(6, 600)) + 0.2 * (2 * labels - 1)), 0, 1)
+    pool, drawn = Pool(np.stack([1 - positive, positive], axis=2)), rng.permutation(600)[:40]
+    found = surrogate.posterior(pool, drawn, labels[drawn])
+    assert found.weights[0] < 0.1
+    fixed = scipy.stats.norm.cdf(
+        (found.means[0][:, None] - found.means[0])
+        / np.sqrt(np.maximum(surrogate._of_differences(found.covariances[0]), 1e-12))
+    )
+    upper = np.triu_indices(6, 1)
+    assert np.abs(found.beats() - 0.5)[upper].mean() < np.abs(fixed - 0.5)[upper].mean()
 
 
 def test_models_that_say_the_same_are_tied():
@@ -164,22 +221,23 @@ def test_models_that_say_the_same_are_tied():
 
 def test_more_labels_is_the_first_number_that_does():
     """The number told is the least for which the formula's inequality holds, found by counting up."""
-    from scipy.special import ndtri
-
     rng = np.random.default_rng(3)
     probs, labels = habit(rng, 400)
     pool, drawn = Pool(probs), rng.integers(400, size=10)
     found = surrogate.posterior(pool, drawn, labels[drawn])
-    z = ndtri(0.9)
+    z = scipy.stats.norm.ppf(0.9)
     numbers = found.more_labels(0.9)
     checked = 0
+    mean = found.weights @ found.means
     for a in range(8):
         for b in range(a):
-            apart = (found.directions[a] - found.directions[b]) ** 2
-            whole = found.covariance[a, a] + found.covariance[b, b] - 2 * found.covariance[a, b]
-
-            lead, rest = abs(found.accuracy[a] - found.accuracy[b]), whole - apart.sum()
-            left = [(apart / (1 + n * found.to_come)).sum() for n in range(500)]
+            parts = (found.directions[:, a] - found.directions[:, b]) ** 2
+            whole = sum(
+                w * (c[a, a] + c[b, b] - 2 * c[a, b]) for w, c in zip(found.weights, found.covariances, strict=True)
+            )
+            rest = whole - found.weights @ parts.sum(axis=1)
+            left = [found.weights @ (parts / (1 + n * found.to_come)).sum(axis=1) for n in range(500)]
+            lead = abs(mean[a] - mean[b])
             enough = [n for n in range(1, 500) if lead >= z * np.sqrt(left[n] + rest) + z * np.sqrt(left[n])]
             if enough:
                 assert numbers[a, b] == enough[0]
@@ -201,7 +259,7 @@ def test_further_labels_narrow_as_foretold():
     probs, labels = habit(rng, 3000)
     pool, drawn = Pool(probs), rng.integers(3000, size=10)
     now = surrogate.posterior(pool, drawn, labels[drawn])
-    apart = (now.directions[0] - now.directions[-1]) ** 2
-    foretold = (apart / (1 + 90 * now.to_come)).sum() / apart.sum()
+    apart = (now.directions[0, 0] - now.directions[0, -1]) ** 2
+    foretold = (apart / (1 + 90 * now.to_come[0])).sum() / apart.sum()
     later = [variance(pool, np.concatenate([drawn, rng.integers(3000, size=90)])) for _ in range(20)]
     assert np.mean(later) / variance(pool, drawn) == pytest.approx(foretold, rel=0.1)

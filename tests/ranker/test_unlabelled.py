@@ -13,7 +13,8 @@ def world(seed=0, models=3, rows=40, classes=3, home=30):
     """Random probabilities, abroad and at home."""
     rng = np.random.default_rng(seed)
     at_home = Home(rng.dirichlet(np.ones(classes), size=(models, home)), rng.integers(classes, size=home))
-    return Pool(rng.dirichlet(np.ones(classes), size=(models, rows)), at_home)
+    probs = rng.dirichlet(np.ones(classes), size=(models, rows))
+    return Pool(probs, at_home, rng.normal(size=(models, rows)))
 
 
 def test_average_confidence_is_the_mean_of_the_greatest_probabilities():
@@ -97,7 +98,7 @@ def test_dawid_and_skene_believe_models_that_err_together():
     assert found[:3].min() > found[3:].max()
 
 
-@pytest.mark.parametrize("name", [one.name for one in unlabelled.BASELINES if one.needs_home])
+@pytest.mark.parametrize("name", [one.name for one in unlabelled.BASELINES if one.needs == "home"])
 def test_what_needs_in_domain_rows_says_so(name):
     """Without these rows there is an error, and no number."""
     with pytest.raises(ValueError, match="in-domain rows"):
