@@ -11,6 +11,8 @@ import pytest
 
 from ranker.cards import Task
 
+collect_ignore = ["ranker/atheris_readers.py"]  # no test: a program, and atheris is installed by hand
+
 LIMIT = 40
 """Tokens that the tiny models take, where their positions have an end."""
 
