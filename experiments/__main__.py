@@ -8,12 +8,13 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ranker.commands import options, outputs
 from ranker.errors import RankModelsError, UsageError, look_up
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from experiments.recipe import Base
     from experiments.tables import Cell, Run
 
-FOLDER = click.Path(path_type=Path)
 PICTURES = ("png", "svg", "pdf")
 
 
@@ -33,10 +33,10 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("recipe")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="What the recipe's files are relative to.")
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="The suite's folder. [default: suites/NAME]")
+@click.option("--data-dir", type=options.PATH, help="What the recipe's files are relative to.")
+@click.option("--output", "-o", type=options.PATH, help="The suite's folder. [default: suites/NAME]")
 @click.option("--base", "bases", multiple=True, metavar="NAME=PATH", help="Another directory or hub id for a base.")
-@click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps.")
+@options.DEVICE
 @click.option("--bf16", is_flag=True, help="Train in bfloat16 where that is safe.")
 def inoculate(
     recipe: str, data_dir: Path | None, output: Path | None, bases: Sequence[str], device: str, bf16: bool
@@ -61,7 +61,7 @@ def inoculate(
 
 @cli.command()
 @click.argument("names", nargs=-1, metavar="[SUITE ...]")
-@click.option("--output", "-o", type=click.Path(path_type=Path), required=True, help="A folder for the suites.")
+@click.option("--output", "-o", type=options.PATH, required=True, help="A folder for the suites.")
 @click.option("--within", type=click.FloatRange(0), default=3.0, show_default=True, help="Points that are near enough.")
 def rebuild(names: Sequence[str], output: Path, within: float) -> None:
     """Make embedded suites again from their recipes, all of them by default, and compare the accuracies.
@@ -90,8 +90,8 @@ def rebuild(names: Sequence[str], output: Path, within: float) -> None:
 @cli.command()
 @click.argument("name")
 @click.option("--rows", type=click.IntRange(1), default=600, show_default=True, help="How many.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draw.")
-@click.option("--output", "-o", type=click.Path(path_type=Path), required=True, help="A .jsonl.gz file.")
+@options.SEED
+@click.option("--output", "-o", type=options.PATH, required=True, help="A .jsonl.gz file.")
 def sample(name: str, rows: int, seed: int, output: Path) -> None:
     """Generate the embedded sample of the OOD set NAME: rows of our own, in the set's manner."""
     from experiments import generate
@@ -101,37 +101,30 @@ def sample(name: str, rows: int, seed: int, output: Path) -> None:
     output.write_bytes(generate.sample(name, rows, card.task.labels, seed))
 
 
-EXHIBIT = [
+EXHIBIT = options.together(
     click.option("--tier", default="mini", show_default=True, metavar="NAME", help="mini, minilm or paper."),
-    click.option("--suites", type=FOLDER, default="suites", show_default=True, help="Where the tier's suites are."),
+    click.option(
+        "--suites", type=options.PATH, default="suites", show_default=True, help="Where the tier's suites are."
+    ),
     click.option(
         "--suite", "own", multiple=True, metavar="SET=PATH", help="Models for a set; may be given repeatedly."
     ),
-    click.option("--data-dir", type=FOLDER, help="Where the official data is; the tier mini needs none."),
+    click.option("--data-dir", type=options.PATH, help="Where the official data is; the tier mini needs none."),
     click.option("--probe", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Rows a draw."),
     click.option("--draws", default="exact", show_default=True, metavar="B|exact", help="How many; exact: all."),
     click.option("--population", type=click.IntRange(1), metavar="N", help="Rows a set that are explained."),
-    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws."),
-    click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps."),
-    click.option(
-        "--store",
-        "store_folder",
-        metavar="FOLDER|URL",
-        help="Where attributions are kept.  [default: the user's cache]",
-    ),
+    options.SEED,
+    options.DEVICE,
+    options.STORE,
     click.option("--format", "form", type=click.Choice(["markdown", "csv"]), default="markdown", show_default=True),
-    click.option("--output", "-o", type=FOLDER, help="A file for the answer.  [default: stdout]"),
-]
-
-
-def exhibit_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that tables and figures share."""
-    return reduce(lambda wrapped, option: option(wrapped), reversed(EXHIBIT), command)
+    options.OUTPUT,
+    options.FORCE,
+)
 
 
 @cli.command()
 @click.argument("number")
-@exhibit_options
+@EXHIBIT
 def table(number: str, **given: Any) -> None:
     """Rebuild the published table NUMBER for a tier of suites, beside the published numbers.
 
@@ -142,12 +135,12 @@ def table(number: str, **given: Any) -> None:
     from experiments import published
 
     known = published.load()
-    answer(rebuilt(f"Table {number}", look_up("table", number, known.tables), known, given), given)
+    outputs.write(rebuilt(f"Table {number}", look_up("table", number, known.tables), known, given), given["output"])
 
 
 @cli.command()
 @click.argument("number")
-@exhibit_options
+@EXHIBIT
 def figure(number: str, **given: Any) -> None:
     """Rebuild the published figure NUMBER: its numbers, or a picture where the name of --output ends like one.
 
@@ -157,7 +150,7 @@ def figure(number: str, **given: Any) -> None:
     from experiments import published
 
     known = published.load()
-    answer(rebuilt(f"Figure {number}", look_up("figure", number, known.figures), known, given), given)
+    outputs.write(rebuilt(f"Figure {number}", look_up("figure", number, known.figures), known, given), given["output"])
 
 
 def rebuilt(name: str, exhibit: Exhibit, known: Published, given: Mapping[str, Any]) -> str | bytes:
@@ -168,6 +161,7 @@ def rebuilt(name: str, exhibit: Exhibit, known: Published, given: Mapping[str, A
     """
     from experiments import render, tables
 
+    outputs.check(given)
     ending = "" if given["output"] is None else given["output"].suffix.removeprefix(".")
     draw = drawing(name, exhibit) if ending in PICTURES else None
     found = tables.rankings(exhibit, look_up("tier", given["tier"], known.tiers), run_of(exhibit, given))
@@ -199,7 +193,7 @@ def run_of(exhibit: Exhibit, given: Mapping[str, Any]) -> Run:
         UsageError: an option cannot be right.
     """
     from experiments.tables import Run
-    from ranker import arguments
+    from ranker.commands import arguments
     from ranker.measure import ModelOptions
 
     own: dict[str, list[str]] = {}
@@ -217,18 +211,6 @@ def run_of(exhibit: Exhibit, given: Mapping[str, Any]) -> Run:
         options=ModelOptions(device=given["device"]),
         store=arguments.store(given),
     )
-
-
-def answer(content: str | bytes, given: Mapping[str, Any]) -> None:
-    """Print a text, or write it or a picture to ``--output``."""
-    output = given["output"]
-    if output is None:
-        click.echo(content, nl=False)
-        return
-    try:
-        output.write_bytes(content.encode() if isinstance(content, str) else content)
-    except OSError as error:
-        raise RankModelsError(f"`--output`: {output} cannot be written: {error.strerror}") from error
 
 
 @cli.command("ls")

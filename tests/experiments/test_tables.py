@@ -297,3 +297,12 @@ def test_a_wrong_argument_of_a_table_is_one_line(capsys, tmp_path, arguments, me
     assert (status, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_what_is_there_is_not_written_over(capsys, tmp_path):
+    """A table on disk took minutes to make; it is refused before any work."""
+    (tmp_path / "table.md").write_text("kept")
+    status, _, err = run(capsys, "table", "2", "-o", tmp_path / "table.md", "--store", tmp_path / "store")
+    assert status == 2
+    assert "table.md is there already; `--force` writes over it" in err
+    assert (tmp_path / "table.md").read_text() == "kept"

@@ -24,10 +24,11 @@ from test_evaluation import suite
 from test_store import EXAMPLES, KEY, row_of
 
 from experiments import recipe
-from ranker import arguments, cards, checkpoints, embedded, labels, ood, readers, report, suites
+from ranker import cards, checkpoints, embedded, labels, ood, readers, report, suites
 from ranker import ranking as ranking_module
 from ranker import store as store_module
-from ranker.cli import run
+from ranker.commands import arguments
+from ranker.commands.run import run
 from ranker.decision import decide
 from ranker.errors import RankModelsError
 from ranker.evaluation import evaluate

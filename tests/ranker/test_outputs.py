@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ranker import outputs
+from ranker.commands import outputs
 from ranker.errors import UsageError
 
 

@@ -1,4 +1,4 @@
-"""Files and folders that a command writes: looked at before any work, so that no run ends at a name it may not use."""
+"""What a command writes: paths are looked at before any work, so that no run ends at a name it may not use."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ranker.errors import UsageError
+import click
+
+from ranker.errors import RankModelsError, UsageError
+
+if TYPE_CHECKING:
+    from ranker.ranking import Ranking
 
 FILES = {"output": "`--output`", "save": "`--save`"}
 FOLDERS = {"plots": "`--plots`"}
@@ -62,3 +67,29 @@ def check_path(path: Path, option: str, *, force: bool = False, folder: bool = F
         raise UsageError(f"{option}: {path} cannot be written: there is no folder {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UsageError(f"{option}: {path} cannot be written: permission denied")
+
+
+def write(answer: str | bytes, path: Path | None) -> None:
+    """Write the answer to ``--output`` or stdout; text as UTF-8, whatever the terminal's encoding.
+
+    Half a surrogate pair is escaped as in JSON.
+
+    Raises:
+        RankModelsError: the file cannot be written.
+    """
+    encoded = answer.encode("utf-8", "backslashreplace") if isinstance(answer, str) else answer
+    if path is None:
+        click.echo(encoded, nl=False)
+        return
+    try:
+        path.write_bytes(encoded)
+    except OSError as error:
+        raise RankModelsError(f"`--output`: {path} cannot be written: {error.strerror}") from error
+
+
+def plot(ranking: Ranking, folder: Path | None) -> None:
+    """Write the figures into the folder of ``--plots``, if one was named."""
+    if folder is not None:
+        from ranker.report import figures
+
+        figures.save(ranking, folder)

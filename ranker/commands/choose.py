@@ -1,0 +1,77 @@
+"""`rank-models choose`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ranker.commands import options, outputs, stderr
+from ranker.errors import look_up
+
+
+@click.command()
+@click.option(
+    "--pool", type=options.PATH, required=True, metavar="FILE", help="Rows of the domain (.jsonl, .csv, .tsv)."
+)
+@click.option(
+    "--labels", type=click.IntRange(1), default=10, show_default=True, metavar="N", help="How many to choose."
+)
+@click.option(
+    "--labelled", type=options.PATH, metavar="FILE", help="Rows that have a label already, as for `run --data`."
+)
+@click.option("--ood", "ood_name", metavar="NAME", help="An OOD set of the same task, instead of `--task`.")
+@options.OWN_ROWS
+@click.option(
+    "--rule",
+    default="variance-reduction",
+    show_default=True,
+    metavar="NAME",
+    help="variance-reduction, facility, disagreement or random.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the random rule.")
+@options.MODELS
+@options.INCLUDE
+@options.MACHINE
+@options.STORE
+@options.OUTPUT
+@options.FORCE
+@options.TALK
+def choose(**given: Any) -> None:
+    """Choose the rows whose labels would tell most about which model is best, as a CSV file with a column to fill in.
+
+    \b
+    rank-models choose --pool rows.jsonl --task nli --models bert-a bert-b --labels 10 -o to-label.csv
+    (fill in its column "label")
+    rank-models --data to-label.csv --pool rows.jsonl --task nli --models bert-a bert-b
+
+    Five labels now and five later: `--labelled` names those that are there. The choice looks at the models'
+    predictions only, and is the same each time.
+    """
+    from ranker import choice, labelling
+    from ranker.commands import arguments
+
+    stderr.log(given)
+    look_up("rule", given["rule"], choice.RULES)
+    outputs.check(given)
+    task = arguments.task(given)
+    rows, labelled = arguments.pool(given, task), arguments.labelled(given, task)
+    suite = arguments.suite(given, given["ood_name"])
+    chosen = labelling.choose(
+        suite,
+        task,
+        rows,
+        given["labels"],
+        labelled=labelled,
+        rule=given["rule"],
+        seed=given["seed"],
+        options=arguments.model_options(given, suite.models),
+        store=arguments.store(given),
+        progress=stderr.bars(given),
+    )
+    if given["rule"] != "random":
+        labelling.log.warning(
+            "accuracy on chosen rows ranks the models and does not estimate their accuracy; "
+            "for that, label rows drawn at random (`--rule random`)"
+        )
+    outputs.write(labelling.to_fill_in(chosen), given["output"])

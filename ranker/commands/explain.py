@@ -1,0 +1,66 @@
+"""`rank-models explain`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from ranker.commands import options, outputs, stderr
+from ranker.errors import look_up
+
+
+@click.command()
+@click.option("--ood", "ood_name", required=True, metavar="NAME", help="The OOD set: its task, marks and models.")
+@click.option("--id", "example_id", metavar="ID", help="One of its examples.")
+@click.option("--text", "texts", multiple=True, metavar="TEXT", help="A text of your own instead; twice for a pair.")
+@click.option("--label", metavar="LABEL", help="The true label of `--text`.  [default: not known]")
+@click.option("--toward", metavar="LABEL", help="The label that scores speak for.  [default: the heuristic's]")
+@options.MODELS
+@options.ATTRIBUTION
+@options.DATA_DIR
+@options.INCLUDE
+@options.MACHINE
+@options.STORE
+@click.option("--format", "format_name", default="terminal", show_default=True, help="terminal, html or json.")
+@options.OUTPUT
+@options.FORCE
+@options.TALK
+def explain(**given: Any) -> None:
+    """Show what models see in one example: coloured words, the prediction, and what each factor reads.
+
+    \b
+    rank-models explain --ood hans-sub --id sn_past_participle-0 --models bert-a bert-b
+    rank-models explain --ood hans-sub --text "The poets near the bridge ran." --text "The bridge ran."
+    rank-models explain --ood hans-sub --id sn_past_participle-0 --format html -o example.html
+    """
+    from ranker.backends import named
+    from ranker.commands import arguments
+    from ranker.explain import explain as explain_example
+    from ranker.measure import Subject
+    from ranker.report.explain import FORMATS, render
+
+    stderr.log(given)
+    look_up("format of explanations", given["format_name"], FORMATS)
+    outputs.check(given)
+    attribution, settings = named(given["attribution"])
+    card, example = arguments.example(given)
+    toward = None if given["toward"] is None else arguments.label(given["toward"], card.task)
+    models = arguments.models(given, card.name)
+    model_options, store = arguments.model_options(given, models), arguments.store(given)
+    explanation = explain_example(
+        [Subject(model, card.task, model_options, store) for model in models],
+        example,
+        attribution=attribution,
+        settings=settings,
+        factors=arguments.factors(given),
+        toward=toward,
+        labelled=not given["texts"] or given["label"] is not None,
+        designed=card.designed,
+    )
+    colour = given["output"] is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    outputs.write(render(explanation, given["format_name"], colour), given["output"])
+    if explanation.failures:
+        raise SystemExit(1)

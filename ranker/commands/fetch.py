@@ -1,0 +1,20 @@
+"""`rank-models fetch`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ranker.commands import options
+
+
+@click.command()
+@click.argument("name")
+@click.option("--data-dir", type=options.PATH, required=True, help="Where to put the file.")
+@click.option("--url", help="Another address of the same file.")
+def fetch(name: str, data_dir: Path, url: str | None) -> None:
+    """Fetch the official file of an OOD set, and check its sha256."""
+    from ranker.fetch import fetch as get
+
+    click.echo(get(name, data_dir, url=url))

@@ -1,0 +1,108 @@
+"""Options that several commands share, in groups; a group is a decorator, like the options that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from pathlib import Path
+
+import click
+
+Command = Callable[..., None]
+Option = Callable[[Command], Command]
+
+PATH = click.Path(path_type=Path)
+
+
+def together(*options: Option) -> Option:
+    """One decorator for several options, which `--help` lists in the same order.
+
+    Example:
+        >>> @click.command()
+        ... @together(click.option("--first"), click.option("--second"))
+        ... def shown(**given): ...
+        >>> [option.name for option in shown.params]
+        ['first', 'second']
+    """
+    return lambda command: reduce(lambda wrapped, option: option(wrapped), reversed(options), command)
+
+
+MODELS = together(
+    click.option(
+        "--models",
+        multiple=True,
+        metavar="PATH ...",
+        help="Model directories, hub ids (org/name@revision), suite.json files or embedded suites.  "
+        "[default: the set's embedded mini suite]",
+    ),
+    click.argument("more_models", nargs=-1, metavar=""),
+    click.option("--label-map", metavar="JSON", help='For checkpoints with unnamed labels: {"0": "entailment", ...}.'),
+    click.option(
+        "--trust-remote-code",
+        multiple=True,
+        metavar="NAME",
+        help="Run code that comes with the checkpoint of this model; once for each model.",
+    ),
+    click.option("--allow-pickle", is_flag=True, help="Load weights that are not safetensors."),
+)
+
+DEVICE = click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps ...")
+
+MACHINE = together(
+    DEVICE,
+    click.option(
+        "--dtype",
+        type=click.Choice(["float32", "bfloat16", "auto"]),
+        default="float32",
+        show_default=True,
+        help="auto: bfloat16 where the device has units for it.",
+    ),
+    click.option("--batch-size", type=click.IntRange(1), metavar="TOKENS", help="Tokens a batch; changes no number."),
+)
+
+ATTRIBUTION = together(
+    click.option(
+        "--attribution",
+        default="shap",
+        show_default=True,
+        metavar="NAME[:KEY=VALUE,...]",
+        help="The backend, with settings that are to differ: ig:steps=50,baseline=pad; see `rank-models ls backends`.",
+    ),
+    click.option(
+        "--factors",
+        "factor_names",
+        metavar="NAMES|FILE.py",
+        help="Names, comma-separated, and files with factors of your own.  [default: all]",
+    ),
+)
+
+DATA_DIR = click.option("--data-dir", type=PATH, help="Where the official data is.  [default: the embedded sample]")
+
+INCLUDE = click.option("--include", type=PATH, multiple=True, help="A folder with OOD sets of your own.")
+
+OWN_ROWS = together(
+    click.option(
+        "--task", metavar="NAME", help="Of your own rows: nli, paraphrase, ...  [default: the one that labels fit]"
+    ),
+    click.option(
+        "--columns", metavar="ROLE=NAME,...", help="Of your own rows: text=premise,text=hypothesis,label=gold,id=key."
+    ),
+)
+
+SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws.")
+
+STORE = click.option(
+    "--store",
+    "store_folder",
+    metavar="FOLDER|URL",
+    help="Where attributions are kept; s3://bucket/prefix, with s3fs installed.  [default: the user's cache]",
+)
+
+OUTPUT = click.option("--output", "-o", type=PATH, help="A file for the answer.  [default: stdout]")
+PLOTS = click.option("--plots", type=PATH, metavar="DIR", help="A folder for the figures, as PNG, SVG and PDF.")
+FORCE = click.option("--force", is_flag=True, help="Write over files that are there already.")
+
+TALK = together(
+    click.option("--verbose", "-v", is_flag=True, help="Say more on stderr."),
+    click.option("--quiet", "-q", is_flag=True, help="Say only errors on stderr."),
+)

@@ -1,0 +1,170 @@
+"""`rank-models run`, which is what `rank-models` without a command does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ranker.commands import options, outputs, stderr
+from ranker.errors import look_up
+
+
+def configure(ctx: click.Context, parameter: click.Parameter, file: Path | None) -> None:
+    """Read a TOML file of options; what the command line says wins."""
+    if file is None:
+        return
+    from ranker.records import read_toml
+
+    read = read_toml(file, "the options of `--config`")
+    options = {p.opts[0].removeprefix("--"): p for p in ctx.command.params if isinstance(p, click.Option)}
+    chosen = {look_up("option in the file of `--config`,", key, options): value for key, value in read.items()}
+    ctx.default_map = {option.name: words(value, option.multiple) for option, value in chosen.items()}
+
+
+def words(value: Any, several: bool) -> str | list[str]:
+    """An option's value in a file as it would be written on the command line, where all are words."""
+    if not several:
+        return str(value)
+    return [str(item) for item in (value if isinstance(value, list) else [value])]
+
+
+@click.command()
+@click.option("--ood", "ood_name", metavar="NAME", help="The OOD set: see `rank-models ls ood`.")
+@click.option(
+    "--data",
+    type=options.PATH,
+    metavar="FILE",
+    help="Your own labelled rows (.jsonl, .csv, .tsv): decide between models whose truth nobody knows.",
+)
+@click.option(
+    "--pool",
+    type=options.PATH,
+    metavar="FILE",
+    help="With --data: rows of the same domain without labels, which make ten labels worth many (see `choose`).",
+)
+@options.OWN_ROWS
+@options.MODELS
+@click.option(
+    "--method", metavar="NAME", help="With --data: what to order by.  [default: ACC+TIES; with --pool SURROGATE]"
+)
+@click.option(
+    "--probe",
+    type=int,
+    metavar="K",
+    help="Labelled examples one would have.  [default: 10; with --data all of its rows]",
+)
+@click.option(
+    "--draws", default="exact", show_default=True, metavar="B|exact", help="How many probes are drawn; exact: all."
+)
+@options.SEED
+@options.ATTRIBUTION
+@click.option(
+    "--target",
+    type=click.Choice(["declared", "heuristic", "evidence", "true", "predicted"]),
+    default="declared",
+    show_default=True,
+    help="The label that attribution factors are about: as each declares, or one rule for all.",
+)
+@click.option(
+    "--normalise",
+    "norm",
+    type=click.Choice(["raw", "l1", "max"]),
+    default="raw",
+    show_default=True,
+    help="What the attributions of an example are divided by: nothing, their sum of magnitudes, the greatest of these.",
+)
+@click.option(
+    "--in-domain",
+    type=options.PATH,
+    metavar="FILE",
+    help="Labelled rows of the domain that the models were trained for: one below chance there is pointed out.",
+)
+@options.DATA_DIR
+@options.INCLUDE
+@click.option(
+    "--limit", type=click.IntRange(1), metavar="N", help="A sample of N rows is the whole set, for a quick try."
+)
+@click.option(
+    "--population",
+    type=click.IntRange(1),
+    metavar="N",
+    help="How many of the set's rows are explained, and probes drawn from.  [default: as its card says, 400 or 600]",
+)
+@options.MACHINE
+@options.STORE
+@click.option("--format", "format_name", default="table", show_default=True, help="See `rank-models ls formats`.")
+@options.OUTPUT
+@click.option("--save", type=options.PATH, metavar="FILE", help="Keep the whole run for `rank-models report`.")
+@options.PLOTS
+@options.FORCE
+@click.option(
+    "--config", type=options.PATH, is_eager=True, expose_value=False, callback=configure, help="TOML of options."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would run, and how much of it is known already.")
+@options.TALK
+def run(**given: Any) -> None:
+    """Rank a suite of models: on an OOD set whose labels are known, or on a few labelled rows of your own.
+
+    With --ood the report says how often each method, shown K examples, would have put two models in the right order.
+    With --data it says which model to take, which cannot be told apart, and how many more labels would do it.
+
+    \b
+    rank-models --ood hans-sub --probe 10
+    rank-models --ood hans-sub --data-dir data/hans --models bert-a bert-b org/bert-c@main
+    rank-models --ood hans-sub --factors ACC,INDEX-DIFF,my_factors.py --format json -o ranking.json
+    rank-models --data ten.jsonl --models bert-a bert-b bert-c
+    rank-models --data ten.jsonl --pool unlabelled.jsonl --models bert-a bert-b bert-c
+
+    Exit status: 0 done; 1 something failed, the rest was done and is reported; 2 an argument cannot be right.
+    """
+    from dataclasses import replace
+    from functools import partial
+
+    from ranker import pipeline, report
+    from ranker.backends import named
+    from ranker.commands import arguments
+
+    stderr.log(given)
+    look_up("format", given["format_name"], report.FORMATS)
+    outputs.check(given)
+    attribution, settings = named(given["attribution"])
+    factors = arguments.factors(given)
+    ood = arguments.examples(given)
+    suite = arguments.suite(given, None if given["data"] else ood.name)
+    model_options = arguments.model_options(given, suite.models)
+    store = arguments.store(given)
+    if given["dry_run"]:
+        for line in pipeline.plan(suite, ood, attribution, settings, model_options, store):
+            click.echo(line)
+        return
+    only_in_one_mode = (
+        partial(pipeline.decide, pool=arguments.pool(given, ood.task), probe=given["probe"], method=given["method"])
+        if given["data"]
+        else partial(
+            pipeline.rank, probe=10 if given["probe"] is None else given["probe"], draws=arguments.draws(given["draws"])
+        )
+    )
+    ranking = only_in_one_mode(
+        suite,
+        ood,
+        seed=given["seed"],
+        attribution=attribution,
+        settings=settings,
+        factors=factors,
+        target=given["target"],
+        norm=given["norm"],
+        in_domain=arguments.in_domain(given, ood.task),
+        options=model_options,
+        store=store,
+        progress=stderr.bars(given),
+    )
+    command = click.get_current_context().obj
+    ranking = replace(ranking, provenance={"command": command, **ranking.provenance})
+    if given["save"]:
+        ranking.save(given["save"])
+    outputs.plot(ranking, given["plots"])
+    outputs.write(report.render(ranking, given["format_name"]), given["output"])
+    if ranking.failures:
+        raise SystemExit(1)

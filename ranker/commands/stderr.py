@@ -1,0 +1,35 @@
+"""What a command says beside its answer: log lines and bars, on stderr."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ranker.study import Progress
+
+
+def log(given: Mapping[str, Any]) -> None:
+    """Send what the product says to stderr, as much as the options want, and keep the libraries' own talk off it."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    logger = logging.getLogger("ranker")
+    logger.handlers = [handler]
+    logger.propagate = False
+    logger.setLevel(logging.ERROR if given["quiet"] else logging.DEBUG if given["verbose"] else logging.INFO)
+
+
+def bars(given: Mapping[str, Any]) -> Progress:
+    """What opens a stage of the work on one model; it shows nothing under ``--quiet``."""
+    from ranker import progress
+
+    console = progress.stderr()
+    console.quiet = given["quiet"]
+    return partial(progress.bar, console)

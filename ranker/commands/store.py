@@ -1,0 +1,57 @@
+"""`rank-models store info`, `verify` and `prune`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ranker.commands import options
+
+
+@click.group()
+def store() -> None:
+    """What was computed and is kept: list it, check it, tidy it up."""
+
+
+@store.command()
+@options.STORE
+def info(**given: Any) -> None:
+    """List what is kept, a line for each model, method and settings; models by the hash of their content."""
+    from ranker import store as stores
+    from ranker.commands import arguments
+
+    found = stores.contents(arguments.store_folder(given))
+    for one in found:
+        click.echo(one)
+    rows, size = sum(one.rows for one in found), sum(one.size for one in found)
+    click.echo(f"{len(found)} keys, {rows:,} rows, {size:,} bytes")
+
+
+@store.command()
+@options.STORE
+def verify(**given: Any) -> None:
+    """Compare every file with its checksum, and name those that are damaged; exit status 1 if there are any."""
+    from ranker import store as stores
+    from ranker.commands import arguments
+
+    count, damaged = stores.verify(arguments.store_folder(given))
+    for file in damaged:
+        click.echo(f"{file} is damaged")
+    click.echo(f"{count} files compared, {len(damaged)} damaged")
+    if damaged:
+        raise SystemExit(1)
+
+
+@store.command()
+@options.STORE
+def prune(**given: Any) -> None:
+    """Remove what no run will read again: damaged and duplicate shards, and temporary files of crashed runs."""
+    from ranker import store as stores
+    from ranker.commands import arguments
+
+    count = 0
+    for file, why in stores.prune(arguments.store_folder(given)):
+        click.echo(f"{file} removed ({why})")
+        count += 1
+    click.echo(f"{count} files removed")
