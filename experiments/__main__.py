@@ -115,6 +115,7 @@ EXHIBIT = options.together(
     click.option("--population", type=click.IntRange(1), metavar="N", help="Rows a set that are explained."),
     options.SEED,
     options.DEVICE,
+    options.WORKERS,
     options.STORE,
     click.option("--format", "form", type=click.Choice(["markdown", "csv"]), default="markdown", show_default=True),
     options.OUTPUT,
@@ -208,7 +209,7 @@ def run_of(exhibit: Exhibit, given: Mapping[str, Any]) -> Run:
         draws=arguments.draws(given["draws"]),
         population=given["population"],
         seed=given["seed"],
-        options=ModelOptions(device=given["device"]),
+        options=ModelOptions(device=given["device"], workers=given["workers"]),
         store=arguments.store(given),
     )
 

@@ -17,10 +17,9 @@ from experiments import recipe as recipes
 from experiments.published import Exhibit, Models, Tier
 from ranker import Ranking, ood, progress, rank, suites
 from ranker.errors import UsageError
-from ranker.measure import ModelOptions
+from ranker.measure import ModelOptions, Progress
 from ranker.ranking import MethodResult, across_families
 from ranker.store import Store
-from ranker.study import Progress
 from ranker.suites import Suite
 
 Rankings = Mapping[tuple[str, str], Ranking]

@@ -15,11 +15,12 @@ from ranker import choice
 from ranker.backends import Settings
 from ranker.cards import Task
 from ranker.errors import UsageError
-from ranker.measure import ModelOptions, Subject
+from ranker.measure import ModelOptions, Progress, Question, Subject
 from ranker.pipeline import with_labelled
 from ranker.pool import Pool
-from ranker.study import Progress, silent
+from ranker.study import silent
 from ranker.suites import Suite
+from ranker.workers import ahead
 
 if TYPE_CHECKING:
     from ranker.classifiers import Bases
@@ -89,12 +90,11 @@ def predictions(
         ModelError: a model cannot be loaded or run.
         StoreError: the store cannot be read or written.
     """
+    question = Question("predictions", rows, "none", Settings())
+    ahead([(model, [question]) for model in suite.models], task, options, store, progress)
     bases: Bases = {}
-    found = []
-    for model in suite.models:
-        subject = Subject(model, task, options, store, bases)
-        with progress(f"{model.name}: predictions", len(rows)) as advance:
-            found.append([row.probs for row in subject.rows(rows, "none", Settings(), advance)])
+    subjects = [Subject(model, task, options, store, bases) for model in suite.models]
+    found = [[row.probs for row in subject.answer(question, progress)] for subject in subjects]
     return Pool(np.array(found))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib import metadata
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from factors.types import Attributions, Example
-from ranker.errors import ModelError
+from ranker.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from ranker.backends import Settings
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 Advance = Callable[[int], object]
 """Told how many more examples are done."""
+
+Progress = Callable[[str, int], AbstractContextManager[Advance]]
+"""Opens a stage (its label, its number of examples); gives the function that is told of examples done."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,10 @@ class ModelOptions:
         trust_remote_code: the names of the models whose checkpoints may run code that they bring.
         allow_pickle: load weights that are not safetensors.
         label_map: for checkpoints whose labels have no names, and that bring no map of their own.
+        workers: processes that run models side by side (see `ranker.workers`). It changes no number.
+
+    Raises:
+        UsageError: no worker.
     """
 
     device: str = "cpu"
@@ -43,6 +51,28 @@ class ModelOptions:
     trust_remote_code: frozenset[str] = frozenset()
     allow_pickle: bool = False
     label_map: dict[str, str] | None = None
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise UsageError(f"`--workers` must be at least 1 (got {self.workers})")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a model is asked about some examples.
+
+    Attributes:
+        label: as progress calls it.
+        examples: rows.
+        method: an attribution backend, or "none" for bare probabilities.
+        settings: of that backend.
+    """
+
+    label: str
+    examples: Sequence[Example]
+    method: str
+    settings: Settings
 
 
 class Subject:
@@ -152,6 +182,15 @@ class Subject:
         if self.store is None:
             return list(compute(list(examples)))
         return self.store.rows(self.key(method, settings), examples, compute)
+
+    def answer(self, question: Question, progress: Progress) -> list[Attributions]:
+        """The rows of a question's examples, as a stage of the work.
+
+        Raises:
+            ModelError, StoreError: as in `rows`.
+        """
+        with progress(f"{self.model.name}: {question.label}", len(question.examples)) as advance:
+            return self.rows(question.examples, question.method, question.settings, advance)
 
     def missing(self, examples: Sequence[Example], method: str, settings: Settings) -> int:
         """How many of the examples' texts the store does not know yet.

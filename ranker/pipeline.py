@@ -15,10 +15,10 @@ from ranker import suites
 from ranker.backends import Settings
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import estimate, minutes
-from ranker.measure import ModelOptions, Subject
+from ranker.measure import ModelOptions, Progress, Subject
 from ranker.ood import OODSet, load, sample
 from ranker.score import Target
-from ranker.study import Progress, Study, silent, unknown
+from ranker.study import Study, silent, unknown
 from ranker.suites import Suite
 from ranker.unlabelled import POOL_FACTOR
 

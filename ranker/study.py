@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
@@ -17,12 +17,13 @@ from ranker.backends import SETTINGS, Settings
 from ranker.errors import ModelError, look_up
 from ranker.estimate import estimate
 from ranker.explain import Explanation, telling
-from ranker.measure import Advance, ModelOptions, Subject
+from ranker.measure import Advance, ModelOptions, Progress, Question, Subject
 from ranker.ood import OODSet
 from ranker.pool import Home, Pool
 from ranker.score import ModelScores, ScoreTable, Target, about_one_label, applicable, assemble, score_model
 from ranker.suites import Model, Suite
 from ranker.unlabelled import BASELINES
+from ranker.workers import ahead
 
 if TYPE_CHECKING:
     from ranker.classifiers import Bases
@@ -36,9 +37,6 @@ VERSIONED = ("rank-models", "torch", "transformers", "numpy")
 
 WORTH_SAYING = 2.0
 """Seconds of work from which on an estimate is shown."""
-
-Progress = Callable[[str, int], AbstractContextManager[Advance]]
-"""Opens a stage (its label, its number of examples); gives the function that is told of examples done."""
 
 
 def silent(label: str, total: int) -> AbstractContextManager[Advance]:
@@ -132,34 +130,32 @@ class Study:
         probs_at_home: list[list[Floats]] = []
         failures: dict[str, str] = {}
         bases: Bases = {}
-        for model in suite.models:
+        asked = [
+            (model, self.questions(model, ood, population, settings, truth, pool, explain_pool))
+            for model in suite.models
+        ]
+        jobs = [(model, list(questions.values())) for model, questions in asked]
+        ahead(jobs, ood.task, self.options, self.store, self.progress)
+        for model, questions in asked:
             subject = Subject(model, ood.task, self.options, self.store, bases)
             try:
                 if log.isEnabledFor(logging.INFO):
                     wanted_rows = unknown(model, ood) if truth else ()
                     todo = estimate(subject, wanted_rows, population, self.attribution, settings)
                     log.log(logging.INFO if todo.seconds >= WORTH_SAYING else logging.DEBUG, "%s: %s", model.name, todo)
-                at_home = model.in_domain_accuracy
-                home = self.in_domain.examples if self.in_domain is not None else ()
-                rows_at_home = bare(home, subject, "in-domain rows", self.progress)
-                if home:
-                    at_home = accuracy_of(rows_at_home, home)
-                right = accuracy_on(ood, subject, self.progress) if truth else None
-                with self.progress(f"{model.name}: {self.attribution}", len(population)) as advance:
-                    rows = subject.rows(population, self.attribution, settings, advance)
-                pool_rows: Sequence[Attributions]
-                if explain_pool and pool:
-                    with self.progress(f"{model.name}: {self.attribution} of the pool", len(pool)) as advance:
-                        pool_rows = subject.rows(pool, self.attribution, settings, advance)
-                else:
-                    pool_rows = bare(pool, subject, "the pool", self.progress) if pool else rows
+                found = {name: subject.answer(question, self.progress) for name, question in questions.items()}
                 content[model.name] = subject.content
             except ModelError as error:
                 failures[model.name] = str(error)
                 log.error("%s is left out: %s", model.name, error)
                 continue
-            if right is not None:
-                accuracy[model.name] = right
+            rows = found["population"]
+            pool_rows = found.get("pool", rows)
+            rows_at_home = found.get("home", [])
+            if truth:
+                stated = model.ood_accuracy.get(ood.fingerprint)
+                accuracy[model.name] = accuracy_of(found["set"], ood.examples) if stated is None else stated
+            at_home = accuracy_of(rows_at_home, self.home) if rows_at_home else model.in_domain_accuracy
             if at_home is not None:
                 in_domain[model.name] = at_home
             scores[model.name] = score_model(rows, population, factors, ood.task, self.target, self.norm)
@@ -210,6 +206,39 @@ class Study:
             },
         )
 
+    @property
+    def home(self) -> Sequence[Example]:
+        """The labelled rows of the domain that the models were trained for; none where there are none."""
+        return () if self.in_domain is None else self.in_domain.examples
+
+    def questions(
+        self,
+        model: Model,
+        ood: OODSet,
+        population: Sequence[Example],
+        settings: Settings,
+        truth: bool,
+        pool: Sequence[Example],
+        explain_pool: bool,
+    ) -> dict[str, Question]:
+        """What a model is asked; see `of` for the arguments.
+
+        Returns:
+            home: the in-domain rows, if there are any.
+            set: all rows of the set, where the truth is wanted and the suite does not state it.
+            population: the rows that are attributed.
+            pool: the rows of the pool, if there are any.
+        """
+        bare = Settings()
+        method, of_pool = (self.attribution, settings) if explain_pool else ("none", bare)
+        every = {
+            "home": Question("in-domain rows", self.home, "none", bare),
+            "set": Question(f"accuracy on {ood.name}", unknown(model, ood) if truth else (), "none", bare),
+            "population": Question(self.attribution, population, self.attribution, settings),
+            "pool": Question(f"{method} of the pool" if explain_pool else "the pool", pool, method, of_pool),
+        }
+        return {name: question for name, question in every.items() if question.examples}
+
 
 def quality_of(
     rows: Sequence[Attributions], population: Sequence[Example], settings: Settings
@@ -237,30 +266,6 @@ def quality_of(
 def unknown(model: Model, ood: OODSet) -> Sequence[Example]:
     """The examples that have to be predicted for a model's accuracy on a set: none where its suite states it."""
     return () if ood.fingerprint in model.ood_accuracy else ood.examples
-
-
-def accuracy_on(ood: OODSet, subject: Subject, progress: Progress) -> float:
-    """A model's accuracy on all rows of a set, a fraction: as its suite states it for these very rows, or measured.
-
-    Raises:
-        ModelError: the model cannot be loaded or run.
-    """
-    stated = subject.model.ood_accuracy.get(ood.fingerprint)
-    if stated is not None:
-        return stated
-    return accuracy_of(bare(ood.examples, subject, f"accuracy on {ood.name}", progress), ood.examples)
-
-
-def bare(examples: Sequence[Example], subject: Subject, what: str, progress: Progress) -> Sequence[Attributions]:
-    """A model's probabilities of examples, and no attributions; nothing is done, or shown, where there are none.
-
-    Raises:
-        ModelError: the model cannot be loaded or run.
-    """
-    if not examples:
-        return []
-    with progress(f"{subject.model.name}: {what}", len(examples)) as advance:
-        return subject.rows(examples, "none", Settings(), advance)
 
 
 def accuracy_of(rows: Sequence[Attributions], examples: Sequence[Example]) -> float:

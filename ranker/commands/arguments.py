@@ -157,6 +157,7 @@ def model_options(given: Given, models: Sequence[Model]) -> ModelOptions:
         trust_remote_code=frozenset(look_up("model", name, names) for name in given["trust_remote_code"]),
         allow_pickle=given["allow_pickle"],
         label_map=label_map(given["label_map"]),
+        workers=given.get("workers", 1),
     )
 
 

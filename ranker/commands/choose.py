@@ -33,6 +33,7 @@ from ranker.errors import look_up
 @options.MODELS
 @options.INCLUDE
 @options.MACHINE
+@options.WORKERS
 @options.STORE
 @options.OUTPUT
 @options.FORCE

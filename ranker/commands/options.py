@@ -46,6 +46,15 @@ MODELS = together(
     click.option("--allow-pickle", is_flag=True, help="Load weights that are not safetensors."),
 )
 
+WORKERS = click.option(
+    "--workers",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Processes that run models side by side, each with its share of the cores; changes no number.",
+)
+
 DEVICE = click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps ...")
 
 MACHINE = together(

@@ -93,6 +93,7 @@ def words(value: Any, several: bool) -> str | list[str]:
     help="How many of the set's rows are explained, and probes drawn from.  [default: as its card says, 400 or 600]",
 )
 @options.MACHINE
+@options.WORKERS
 @options.STORE
 @click.option("--format", "format_name", default="table", show_default=True, help="See `rank-models ls formats`.")
 @options.OUTPUT

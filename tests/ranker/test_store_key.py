@@ -39,6 +39,7 @@ OPTIONS = {
     "device": ("meta", False),
     "dtype": ("bfloat16", True),
     "token_budget": (7, False),
+    "workers": (3, False),
     "trust_remote_code": (frozenset({"tiny"}), False),
     "allow_pickle": (True, False),
     "label_map": ({"neutral": "entailment"}, True),

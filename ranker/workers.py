@@ -1,0 +1,175 @@
+"""Models run side by side, in processes of their own, which leave what they find in the store.
+
+The flow stays as it is: afterwards it goes from model to model and finds everything known. What a process left undone,
+because its model fails or because it was killed, is done there, or refused in the same words as ever.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.connection import wait
+from multiprocessing.reduction import ForkingPickler
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ranker.cards import Task
+from ranker.errors import ModelError, RankModelsError, UsageError
+from ranker.measure import ModelOptions, Progress, Question, Subject
+from ranker.suites import Model
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext, SpawnContext
+    from multiprocessing.sharedctypes import Synchronized
+
+    from ranker.classifiers import Bases
+    from ranker.store import Store
+
+log = logging.getLogger(__name__)
+
+PRELOADED = ("torch", "transformers", "pyarrow.parquet", "ranker.classifiers", "ranker.backends.perturb")
+"""What takes seconds to import, once for all processes."""
+
+LOOK_EVERY = 0.2
+"""Seconds between two looks at how far the processes are."""
+
+
+def frozen(content: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    """The read-only mapping of frozen records, made again in another process."""
+    return MappingProxyType(content)
+
+
+ForkingPickler.register(MappingProxyType, lambda view: (frozen, (dict(view),)))
+
+
+Job = tuple[Model, Sequence[Question]]
+"""A model, and what is asked of it."""
+
+
+def ahead(asked: Sequence[Job], task: Task, options: ModelOptions, store: Store | None, progress: Progress) -> None:
+    """Have what the store lacks computed by `ModelOptions.workers` processes, a model each at a time.
+
+    With one worker there is nothing to do ahead. Each process has its share of the processor's cores.
+
+    Args:
+        asked: the models, and what will be asked of each.
+        task: what the models do.
+        options: how they are loaded and run.
+        store: where the processes leave what they find.
+        progress: opens the one stage of all the work.
+
+    Raises:
+        UsageError: several workers and no store.
+        StoreError: the store cannot be read.
+    """
+    if options.workers == 1:
+        return
+    if store is None:
+        raise UsageError("several workers need a store: it is where they leave what they find")
+    jobs = [(model, questions) for model, questions in asked if lacks(model, questions, task, options, store)]
+    count = min(options.workers, len(jobs))
+    if not count:
+        return
+    context = processes_with(PRELOADED)
+    taken, done = context.Value("q", 0), context.Value("q", 0)
+    threads = max(cores() // count, 1)
+    processes = [
+        context.Process(target=work, args=(jobs, task, options, store, taken, done, threads), daemon=True)
+        for _ in range(count)
+    ]
+    total = sum(len(question.examples) for _, questions in jobs for question in questions)
+    with progress(f"{len(jobs)} models, {count} at a time", total) as advance:
+        said = 0
+        try:
+            for process in processes:
+                process.start()
+            while running := [process.sentinel for process in processes if process.is_alive()]:
+                wait(running, LOOK_EVERY)
+                now = done.value
+                advance(now - said)
+                said = now
+        finally:
+            for process in processes:
+                if process.pid is not None:
+                    process.terminate()
+                    process.join()
+    for process in processes:
+        if process.exitcode:
+            log.warning("a worker ended with status %d; what it left undone is done now", process.exitcode)
+
+
+def processes_with(modules: Sequence[str]) -> ForkServerContext | SpawnContext:
+    """How processes begin: with these modules in memory already, where the system can fork a server that has them."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(modules))
+    return context
+
+
+def lacks(model: Model, questions: Sequence[Question], task: Task, options: ModelOptions, store: Store) -> bool:
+    """Whether the store lacks anything of what is asked. It is not said of a model that cannot even be read."""
+    subject = Subject(model, task, options, store)
+    with suppress(ModelError):
+        return any(subject.missing(one.examples, one.method, one.settings) for one in questions)
+    return False
+
+
+def cores() -> int:
+    """The processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def work(
+    jobs: Sequence[Job],
+    task: Task,
+    options: ModelOptions,
+    store: Store,
+    taken: Synchronized[int],
+    done: Synchronized[int],
+    threads: int,
+) -> None:
+    """What one process does: take the next model until none is left.
+
+    Args:
+        jobs: models, and what is asked of each.
+        task, options, store: as in `ahead`.
+        taken: how many of the jobs are taken, by all processes.
+        done: how many rows are done, by all processes.
+        threads: how many the process may use.
+    """
+    told: list[bool] = []
+
+    def end(*_: object) -> None:
+        if told:
+            os._exit(1)
+        told.append(True)  # between two rows, so that what is computed is written first; at once if told again
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C reaches every process; the first one tells the others
+    signal.signal(signal.SIGTERM, end)
+    import torch
+
+    torch.set_num_threads(threads)
+
+    def advance(rows: int) -> None:
+        with done.get_lock():
+            done.value += rows
+        if told:
+            sys.exit()
+
+    bases: Bases = {}
+    while True:
+        with taken.get_lock():
+            mine, taken.value = taken.value, taken.value + 1
+        if told or mine >= len(jobs):
+            return
+        model, questions = jobs[mine]
+        subject = Subject(model, task, options, store, bases)
+        with suppress(RankModelsError):  # it will be met again, and reported, where the flow comes to this model
+            for question in questions:
+                subject.rows(question.examples, question.method, question.settings, advance)

@@ -1,0 +1,147 @@
+"""Models run side by side: the same numbers, whatever happens to a process."""
+
+import multiprocessing
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+from conftest import make_checkpoint
+
+from ranker import ood, rank, suites, workers
+from ranker.classifiers import Classifier
+from ranker.errors import UsageError
+from ranker.labelling import choose
+from ranker.measure import ModelOptions
+from ranker.store import Store, contents, verify
+
+TWO = ModelOptions(workers=2)
+
+
+def killed(jobs, *rest):
+    """A process that the system kills after the first model."""
+    workers.work(jobs[:1], *rest)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def suite():
+    """Three embedded models."""
+    folder = suites.embedded()["hans-sub-mini"]
+    return suites.load([str(folder / name) for name in ("untouched", "inoc-50", "inoc-4000")])
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """A few rows, of which four are explained."""
+    loaded = ood.load("hans-sub")
+    return replace(loaded, examples=loaded.examples[:12], population=4)
+
+
+@pytest.fixture
+def loads(monkeypatch):
+    """The checkpoints that this process loads."""
+    found = []
+    load = Classifier.load
+    monkeypatch.setattr(Classifier, "load", lambda path, *rest, **more: found.append(path) or load(path, *rest, **more))
+    return found
+
+
+def numbers(ranking):
+    """Every method's scores of every model."""
+    return [[score for _, score in sorted(model.scores.items())] for model in ranking.models]
+
+
+class Stage:
+    """A stage of the work, and what it was told."""
+
+    def __init__(self, label, total):
+        self.label, self.total, self.done = label, total, 0
+
+    def __enter__(self):
+        return self.advance
+
+    def __exit__(self, *_):
+        """Nothing is closed."""
+
+    def advance(self, count):
+        """More rows are done."""
+        self.done += count
+
+
+def test_the_numbers_are_those_of_one_process(suite, rows, tmp_path, loads, caplog, capfd):
+    """This process loads what fails, and reports it as ever; all else is in the store when it comes to it."""
+    make_checkpoint(tmp_path / "odd", labels=("yes", "no"))
+    odd = suites.load([str(tmp_path / "odd"), *(model.path for model in suite.models)])
+    stages = []
+    capfd.readouterr()
+    beside = rank(
+        *(odd, rows),
+        probe=2,
+        store=Store(tmp_path / "beside"),
+        options=TWO,
+        progress=lambda *stage: stages.append(Stage(*stage)) or stages[-1],
+    )
+    assert loads == [str(tmp_path / "odd")]
+    assert list(beside.failures) == ["odd"]
+    assert caplog.text.count("odd is left out") == 1
+    assert capfd.readouterr().err == ""
+    assert (stages[0].label, stages[0].total, stages[0].done) == ("4 models, 2 at a time", 4 * (12 + 4), 3 * (12 + 4))
+    alone = rank(suite, rows, probe=2, store=Store(tmp_path / "alone"))
+    assert [model.name for model in beside.models] == [model.name for model in alone.models]
+    for one, other in zip(numbers(beside), numbers(alone), strict=True):
+        assert one == pytest.approx(other, abs=1e-6, nan_ok=True)
+
+
+def test_what_is_known_starts_no_process(suite, rows, tmp_path, monkeypatch):
+    """A second run reads the store, and is as fast as ever."""
+    store = Store(tmp_path)
+    rank(suite, rows, probe=2, store=store)
+    monkeypatch.setattr(workers.multiprocessing, "get_context", None)
+    rank(suite, rows, probe=2, store=store, options=TWO)
+
+
+def test_a_killed_process_costs_time_and_nothing_else(suite, rows, tmp_path, monkeypatch, loads, caplog):
+    """What it left undone is done by the run itself, which says so."""
+    monkeypatch.setattr(workers, "work", killed)
+    ranking = rank(suite, rows, probe=2, store=Store(tmp_path), options=TWO)
+    assert len(ranking.models) == 3
+    assert "a worker ended with status -9; what it left undone is done now" in caplog.text
+    assert len(loads) == 2
+
+
+def test_ctrl_c_ends_the_processes_and_keeps_what_they_have(suite, rows, tmp_path):
+    """Down to the row: a process that is told to end writes the block that it is at."""
+
+    class Interrupted(Stage):
+        def advance(self, count):
+            super().advance(count)
+            if self.done:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rank(suite, rows, probe=2, store=Store(tmp_path), options=TWO, progress=Interrupted)
+    assert multiprocessing.active_children() == []
+    assert sum(one.rows for one in contents(tmp_path)) > 0
+    assert verify(tmp_path)[1] == []
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_a_choice_of_rows_takes_workers_too(suite, rows, tmp_path, loads):
+    """Predictions of a big pool are what it spends its time on."""
+    alone = choose(suite, rows.task, rows.examples, 3, store=Store(tmp_path / "alone"))
+    beside = choose(suite, rows.task, rows.examples, 3, store=Store(tmp_path / "beside"), options=TWO)
+    assert beside == alone
+    assert len(loads) == 3
+
+
+def test_without_a_store_there_is_nowhere_to_leave_anything(suite, rows):
+    """Said at once."""
+    with pytest.raises(UsageError, match="several workers need a store"):
+        rank(suite, rows, probe=2, options=TWO)
+
+
+def test_no_worker_is_a_wrong_number():
+    """In the words of the option."""
+    with pytest.raises(UsageError, match=r"`--workers` must be at least 1 \(got 0\)"):
+        ModelOptions(workers=0)
