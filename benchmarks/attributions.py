@@ -1,7 +1,8 @@
 """Attributions next to the documented use of captum, shap and lime: `python -m benchmarks.attributions`.
 
 Both sides explain the same pairs with the same weights in one process and on one thread, by turns. Times are processor
-times, so that what else a machine does counts little; a ratio is the median of the repeats' ratios.
+times, so that what else a machine does counts little; on a GPU (`--device cuda`) they are wall-clock times of finished
+work. A ratio is the median of the repeats' ratios. The libraries compute in float32, whatever `--dtype` says of ours.
 
 - *captum*: `LayerIntegratedGradients` of the word embeddings, 50 steps, one example a call, as its BERT tutorial does.
 - *shap*: `shap.Explainer(pipeline)(texts)` with its default of 500 evaluations, a row a forward pass. It refuses pairs;
@@ -114,20 +115,21 @@ def _save(model: Any, tokenizer: Any, folder: Path) -> None:
 class Libraries:
     """A checkpoint as captum, shap and lime are documented to explain it."""
 
-    def __init__(self, folder: Path, ours: Classifier) -> None:
+    def __init__(self, folder: Path, ours: Classifier, device: str) -> None:
         import shap
         from lime.lime_text import LimeTextExplainer
 
-        self.model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+        self.model = AutoModelForSequenceClassification.from_pretrained(folder).eval().to(device)
         self.tokenizer = ours.tokenizer
-        pipe = pipeline("text-classification", model=self.model, tokenizer=self.tokenizer, top_k=None, device="cpu")
+        pipe = pipeline("text-classification", model=self.model, tokenizer=self.tokenizer, top_k=None, device=device)
         self._shap = shap.Explainer(pipe)
         self._lime = LimeTextExplainer(random_state=0)
-        self._pipe, self._ours = pipe, ours
+        self._pipe, self.ours, self.device = pipe, ours, device
 
     def margins(self, ids: torch.Tensor, types: torch.Tensor | None = None) -> torch.Tensor:
         """(R, T) token ids -> (R,) log-odds."""
-        given = {} if types is None else {"token_type_ids": types}
+        ids = ids.to(self.device)
+        given = {} if types is None else {"token_type_ids": types.to(self.device)}
         logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids), **given).logits
         return logits[:, 1] - logits[:, 0]  # type: ignore[no-any-return]
 
@@ -135,8 +137,8 @@ class Libraries:
         """(T,) integrated gradients."""
         from captum.attr import LayerIntegratedGradients
 
-        row = self._ours.row(self._ours.encode([example])[0])
-        ids = torch.tensor(row.ids[None])
+        row = self.ours.row(self.ours.encode([example])[0])
+        ids = torch.tensor(row.ids[None], device=self.device)
         types = None if row.type_ids is None else torch.tensor(row.type_ids[None])
         explain = LayerIntegratedGradients(self.margins, self.model.get_input_embeddings())
         scores = explain.attribute(
@@ -145,7 +147,7 @@ class Libraries:
             additional_forward_args=(types,),
             n_steps=steps,
         )
-        return np.asarray(scores.sum(dim=-1)[0].double().detach())
+        return np.asarray(scores.sum(dim=-1)[0].double().detach().cpu())
 
     def glued(self, example: Example) -> str:
         """A pair as one text."""
@@ -159,14 +161,14 @@ class Libraries:
         """(T,) values of shap's partition explainer with our tree."""
         import shap
 
-        encoding = self._ours.encode([example])[0]
-        row, inside = self._ours.row(encoding), encoding.segment != SPECIAL
+        encoding = self.ours.encode([example])[0]
+        row, inside = self.ours.row(encoding), encoding.segment != SPECIAL
         types = None if row.type_ids is None else torch.tensor(row.type_ids)
 
         def margins(ids: Any) -> Any:
             with torch.inference_mode():
                 rows = torch.from_numpy(np.array(ids))
-                return self.margins(rows, None if types is None else types.expand(len(rows), -1)).double().numpy()
+                return self.margins(rows, None if types is None else types.expand(len(rows), -1)).double().cpu().numpy()
 
         masker = _Tokens(row.ids, inside, self.tokenizer.mask_token_id,
                          _clustering(SHAPSettings().tree_of(encoding.segment, encoding.word)))  # fmt: skip
@@ -191,9 +193,9 @@ class Libraries:
         from scipy.sparse import csr_matrix
         from sklearn.metrics import pairwise_distances
 
-        encoding = self._ours.encode([example])[0]
-        row = self._ours.row(encoding)
-        rng = np.random.default_rng(seed_of(settings.seed, fingerprint(self._ours), example))
+        encoding = self.ours.encode([example])[0]
+        row = self.ours.row(encoding)
+        rng = np.random.default_rng(seed_of(settings.seed, fingerprint(self.ours), example))
         shown = samples(len(example.words), settings.samples, rng)
         answers = []
         for mask in shown:
@@ -202,7 +204,7 @@ class Libraries:
             ids = np.where(seen, row.ids, self.tokenizer.mask_token_id)[kept]
             types = None if row.type_ids is None else torch.tensor(row.type_ids[kept][None])
             with torch.inference_mode():
-                answers.append(self.margins(torch.tensor(ids[None]), types).double().numpy())
+                answers.append(self.margins(torch.tensor(ids[None]), types).double().cpu().numpy())
         points = shown.astype(float)
         distances = pairwise_distances(csr_matrix(points), csr_matrix(points[:1]), metric="cosine").ravel() * 100
         regression = LimeBase(lambda d: np.sqrt(np.exp(-(d**2) / 25**2)))
@@ -268,18 +270,25 @@ class Result:
         )
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """The processor time of some work."""
-    start = time.process_time()
+def seconds(work: Callable[[], object], device: str) -> float:
+    """The processor time of some work; on another device the time until it is finished."""
+    if device == "cpu":
+        start = time.process_time()
+        work()
+        return time.process_time() - start
+    torch.cuda.synchronize()
+    start = time.perf_counter()
     work()
-    return time.process_time() - start
+    torch.cuda.synchronize()
+    return time.perf_counter() - start
 
 
-def rate(classifier: Classifier) -> float:
-    """Floating-point operations a second of a matrix product of the model's size; the best of several."""
-    width = classifier.model.config.hidden_size
-    a, b = torch.randn(1024, width), torch.randn(width, 4 * width)
-    best = min(seconds(lambda: [a @ b for _ in range(20)]) / 20 for _ in range(5))
+def rate(classifier: Classifier, device: str) -> float:
+    """Floating-point operations a second of a matrix product of the model's size and format; the best of several."""
+    width, dtype = classifier.model.config.hidden_size, classifier.model.dtype
+    a = torch.randn(1024, width, device=device, dtype=dtype)
+    b = torch.randn(width, 4 * width, device=device, dtype=dtype)
+    best = min(seconds(lambda: [a @ b for _ in range(20)], device) / 20 for _ in range(5))
     return 2 * 1024 * width * 4 * width / best
 
 
@@ -294,6 +303,7 @@ def compare(
     model: str, classifier: Classifier, libraries: Libraries, method: str, examples: Sequence[Example], repeats: int
 ) -> Iterator[Result]:
     """The lines of one model and one method."""
+    device = libraries.device
     settings, references = {
         "ig": (IGSettings(), {"captum": libraries.captum}),
         "shap": (SHAPSettings(), {"shap": libraries.shap, "shap, same tree": libraries.shap_same_tree}),
@@ -304,28 +314,31 @@ def compare(
         return list(attribute(classifier, examples, method, settings))
 
     rows = ours()
-    needed = operations(ours) / rate(classifier)
+    needed = operations(ours) / rate(classifier, device)
     for name, explain in references.items():
         explain(examples[0])  # what is done once, at the first call, is not counted
-        times = [(seconds(lambda explain=explain: list(map(explain, examples))), seconds(ours)) for _ in range(repeats)]
+        times = [
+            (seconds(lambda explain=explain: list(map(explain, examples)), device), seconds(ours, device))
+            for _ in range(repeats)
+        ]
         theirs, own = (statistics.median(side) for side in zip(*times, strict=True))
         yield Result(
             model, name, len(examples) / theirs, len(examples) / own, tuple(a / b for a, b in times),
-            difference(name, libraries, classifier, examples, rows, settings), needed / own,
+            difference(name, libraries, examples, rows, method, settings), needed / own,
         )  # fmt: skip
 
 
 def difference(
     name: str,
     libraries: Libraries,
-    classifier: Classifier,
     examples: Sequence[Example],
     rows: Sequence[Any],
+    method: str,
     settings: Any,
 ) -> str:
     """How far our values are from the reference's, and in what unit."""
     if name == "captum":
-        exact = attribute(classifier, examples, "ig", IGSettings(steps=300, max_steps=300))
+        exact = attribute(libraries.ours, examples, "ig", IGSettings(steps=300, max_steps=300))
         errors = [
             abs(row.scores - best.scores).max() / abs(best.scores).max() for row, best in zip(rows, exact, strict=True)
         ]
@@ -338,22 +351,9 @@ def difference(
         few = list(zip(rows, examples, strict=True))[:2]  # 500 passes of one row each
         gaps = [abs(row.word_scores - libraries.lime_same_samples(e, settings)).max() for row, e in few]
         return f"{max(gaps):.1e} (same samples)"
-    return "another tree"
-
-
-def deviation(classifier: Classifier, half: Classifier, examples: Sequence[Example]) -> Iterator[str]:
-    """What bfloat16 does here: its speed beside float32's, and the change of values as a part of the largest."""
-    for method in ("ig", "shap", "lime"):
-        times, values = [], []
-        for model in (classifier, half):
-            found: list[Any] = []
-            rows = attribute(model, examples, method)
-            times.append(seconds(lambda rows=rows, found=found: found.extend(rows)))
-            values.append(found)
-        off = statistics.median(
-            abs(a.scores - b.scores).max() / abs(a.scores).max() for a, b in zip(*values, strict=True)
-        )
-        yield f"{method}: bfloat16 {times[0] / times[1]:.2f}x float32, values off by {off:.1%} of the largest (median)"
+    same = attribute(libraries.ours, examples, method, settings)
+    off = [abs(row.scores - one.scores).max() / abs(one.scores).max() for row, one in zip(rows, same, strict=True)]
+    return f"another tree; {statistics.median(off):.1%} of ours in float32"
 
 
 def peak(count: int) -> int:
@@ -395,7 +395,8 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=["ig", "shap", "lime"], default=["ig", "shap", "lime"])
     parser.add_argument("--examples", type=int, default=8, help="pairs of the embedded HANS sample")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--bfloat16", action="store_true", help="measure what bfloat16 does here, too")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32", help="of ours")
     parser.add_argument(
         "--memory", action="store_true", help="measure the peak memory of 600 and of 6,000 pairs, and end"
     )
@@ -414,8 +415,8 @@ def main() -> None:
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     data = ood.load("hans-sub")
     examples = data.examples[:: max(1, len(data.examples) // given.examples)][: given.examples]
-    print(machine())
-    print(f"{len(examples)} pairs, {given.repeats} repeats\n")
+    print(machine() if given.device == "cpu" else torch.cuda.get_device_name())
+    print(f"{len(examples)} pairs, {given.repeats} repeats, {given.dtype}\n")
     print("| model | reference | theirs/s | ours/s | ratio | largest difference | of the floor |")
     print("|---|---|---|---|---|---|---|")
     notes = []
@@ -423,15 +424,13 @@ def main() -> None:
         for name in given.models:
             folder = checkpoint(name, Path(scratch))
             name = folder.name if name not in MADE else name
-            classifier = Classifier.load(folder, data.task)
-            libraries = Libraries(folder, classifier)
+            classifier = Classifier.load(folder, data.task, device=given.device, dtype=given.dtype)
+            exact = Classifier.load(folder, data.task, device=given.device)
+            libraries = Libraries(folder, exact, given.device)
             for method in given.methods:
                 for result in compare(name, classifier, libraries, method, examples, given.repeats):
                     print(result, flush=True)
-            notes.append(f"{name}: matrix products at {rate(classifier) / 1e9:.0f} GFLOP/s")
-            if given.bfloat16:
-                half = Classifier.load(folder, data.task, dtype="bfloat16")
-                notes += [f"{name}, {line}" for line in deviation(classifier, half, examples[:2])]
+            notes.append(f"{name}: matrix products at {rate(classifier, given.device) / 1e9:.0f} GFLOP/s")
     print("", *notes, sep="\n")
 
 

@@ -18,7 +18,7 @@ from ranker.commands import options, outputs
 from ranker.errors import RankModelsError, UsageError, look_up
 
 if TYPE_CHECKING:
-    from experiments.published import Exhibit, Published
+    from experiments.published import Exhibit, Published, Tier
     from experiments.recipe import Base
     from experiments.tables import Cell, Run
 
@@ -109,13 +109,26 @@ EXHIBIT = options.together(
     click.option(
         "--suite", "own", multiple=True, metavar="SET=PATH", help="Models for a set; may be given repeatedly."
     ),
+    click.option("--ood", "sets", multiple=True, metavar="SET", help="Only this set; may be given repeatedly."),
+    click.option(
+        "--attribution",
+        "attributions",
+        multiple=True,
+        metavar="NAME",
+        help="Only this attribution; may be given repeatedly. What is left out keeps its published numbers.",
+    ),
     click.option("--data-dir", type=options.PATH, help="Where the official data is; the tier mini needs none."),
     click.option("--probe", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Rows a draw."),
     click.option("--draws", default="exact", show_default=True, metavar="B|exact", help="How many; exact: all."),
     click.option("--population", type=click.IntRange(1), metavar="N", help="Rows a set that are explained."),
     options.SEED,
     options.DEVICE,
-    options.WORKERS,
+    click.option(
+        "--workers",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Processes that run models side by side.  [default: 1; with the small models of mini one a core]",
+    ),
     options.STORE,
     click.option("--format", "form", type=click.Choice(["markdown", "csv"]), default="markdown", show_default=True),
     options.OUTPUT,
@@ -165,7 +178,8 @@ def rebuilt(name: str, exhibit: Exhibit, known: Published, given: Mapping[str, A
     outputs.check(given)
     ending = "" if given["output"] is None else given["output"].suffix.removeprefix(".")
     draw = drawing(name, exhibit) if ending in PICTURES else None
-    found = tables.rankings(exhibit, look_up("tier", given["tier"], known.tiers), run_of(exhibit, given))
+    tier = look_up("tier", given["tier"], known.tiers)
+    found = tables.rankings(exhibit, tier, run_of(exhibit, tier, given))
     cells = tables.cells(exhibit, found)
     if draw is not None:
         return draw(cells, ending)
@@ -187,7 +201,7 @@ def drawing(name: str, exhibit: Exhibit) -> Callable[[Sequence[Cell], str], byte
     return partial(figures.draw, exhibit)
 
 
-def run_of(exhibit: Exhibit, given: Mapping[str, Any]) -> Run:
+def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
     """How rankings are made, as the command line says.
 
     Raises:
@@ -196,20 +210,25 @@ def run_of(exhibit: Exhibit, given: Mapping[str, Any]) -> Run:
     from experiments.tables import Run
     from ranker.commands import arguments
     from ranker.measure import ModelOptions
+    from ranker.workers import cores
 
+    sets = {name: name for name in exhibit.sets}
+    attributions = {name: name for name in exhibit.attributions}
     own: dict[str, list[str]] = {}
     for option in given["own"]:
         name, path = named("--suite", "SET=PATH", option)
-        own.setdefault(look_up("set of this exhibit", name, {one: one for one in exhibit.sets}), []).append(path)
+        own.setdefault(look_up("set of this exhibit", name, sets), []).append(path)
     return Run(
         folder=given["suites"],
         own=own,
+        sets=[look_up("set of this exhibit", name, sets) for name in given["sets"]],
+        attributions=[look_up("attribution of this exhibit", name, attributions) for name in given["attributions"]],
         data_dir=given["data_dir"],
         probe=given["probe"],
         draws=arguments.draws(given["draws"]),
         population=given["population"],
         seed=given["seed"],
-        options=ModelOptions(device=given["device"], workers=given["workers"]),
+        options=ModelOptions(device=given["device"], workers=given["workers"] or (cores() if tier.embedded else 1)),
         store=arguments.store(given),
     )
 

@@ -60,6 +60,8 @@ class Run:
     Attributes:
         folder: where suites that do not come with the product lie, each in a folder of its name.
         own: OOD set -> references to suites that are to be taken instead.
+        sets, attributions: what is done of an exhibit, where it is not to be all of it; the rest keeps its published
+            numbers.
         data_dir: where the official data is; not needed for embedded suites.
         population: how many rows of a set are explained; None for as many as its card says.
         progress: opens a stage of the work on one model.
@@ -67,6 +69,8 @@ class Run:
 
     folder: Path = Path("suites")
     own: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    sets: Sequence[str] = ()
+    attributions: Sequence[str] = ()
     data_dir: Path | None = None
     probe: int = 10
     draws: int | Literal["exact"] = "exact"
@@ -88,7 +92,8 @@ def rankings(exhibit: Exhibit, tier: Tier, run: Run) -> dict[tuple[str, str], Ra
         ModelError, StoreError: as in `ranker.rank`.
     """
     named = {**tier.of(exhibit.models), **dict.fromkeys(run.own, "")}
-    chosen = {name: find(name, named[name], run) for name in exhibit.sets if name in named}
+    wanted = [name for name in exhibit.sets if name in (run.sets or named)]
+    chosen = {name: find(name, named[name], run) for name in wanted if name in named}
     if not chosen:
         raise UsageError(f"no suite for {', '.join(exhibit.sets)}: name one with `--suite SET=PATH`")
     subjects = {name: select(suite, exhibit.models) for name, suite in chosen.items()}
@@ -98,6 +103,7 @@ def rankings(exhibit: Exhibit, tier: Tier, run: Run) -> dict[tuple[str, str], Ra
         (name, attribution): one_ranking(suite, name, attribution, None if tier.embedded else run.data_dir, run)
         for name, suite in subjects.items()
         for attribution in exhibit.attributions
+        if attribution in (run.attributions or exhibit.attributions)
     }
 
 

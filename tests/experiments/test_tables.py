@@ -267,7 +267,7 @@ def run(capsys, *arguments):
 def test_the_command_prints_a_table(capsys, two_suites, tmp_path):
     """The table goes to stdout; a second time everything comes out of the store."""
     store = tmp_path / "store"
-    arguments = ["table", "2", "--population", "12", "--store", store, *two_suites]
+    arguments = ["table", "2", "--population", "12", "--workers", "1", "--store", store, *two_suites]
     status, out, _ = run(capsys, *arguments)
     assert status == 0
     assert out.startswith("## Table 2. ")
@@ -280,11 +280,26 @@ def test_the_command_prints_a_table(capsys, two_suites, tmp_path):
     assert "there is no set of this exhibit 'paws'" in err
 
 
+def test_a_part_of_a_table(capsys, tmp_path, two_suites):
+    """The rest keeps its published numbers, and nothing is run for it."""
+    given = ["table", "2", "--ood", "paws", "--population", "12", "--workers", "1", "--store", tmp_path / "store"]
+    status, out, _ = run(capsys, *given, *two_suites, "--format", "csv")
+    assert status == 0
+    here = {row["column"] for row in csv.DictReader(io.StringIO(out)) if row["here"]}
+    assert here == {"paws"}
+    assert "ACC,hans-sub,,,,90.6," in out
+    status, out, _ = run(capsys, "table", "1", "--attribution", "ig", *given[4:], "--format", "csv")
+    rows = {row["row"] for row in csv.DictReader(io.StringIO(out)) if row["here"]}
+    assert rows == {"designed, ig"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["table", "9"], "there is no table '9'"),
         (["figure", "5", "--tier", "minilmm"], "there is no tier 'minilmm'; did you mean minilm?"),
+        (["table", "2", "--ood", "msgs-verb"], "there is no set of this exhibit 'msgs-verb'"),
+        (["table", "2", "--attribution", "lime"], "there is no attribution of this exhibit 'lime'; known: shap"),
         (["table", "2", "--suite", "paws"], "`--suite` must be SET=PATH (got 'paws')"),
         (["table", "2", "-o", "x.png"], "`--output`: Table 2 is no picture; write to a .md or a .csv file"),
         (["table", "2", "--draws", "many"], "`--draws` must be a number of at least 1, or `exact` (got many)"),
