@@ -219,6 +219,18 @@ def test_a_head_is_read_by_its_names(tiny, tmp_path):
     assert train.outputs({0: "entailment", 1: "neutral", 2: "contradiction"}, TASK, "it") == ((1, 2), (0,))
 
 
+def test_labels_of_a_base_without_names_are_given_by_the_recipe(tiny, tmp_path):
+    """`labels` of a base says what LABEL_0 and LABEL_1 mean; names that are not the task's are refused as ever."""
+    model, tokenizer = tiny
+    model.config.update(train.names_of(("LABEL_0", "LABEL_1")))
+    train.save(model, tokenizer, tmp_path / "unnamed")
+    named, _ = train.load(str(tmp_path / "unnamed"), TASK, seed=0, labels=("entailment", "not_entailment"))
+    assert named.config.id2label == {0: "entailment", 1: "not_entailment"}
+    assert torch.equal(weights(named), weights(model))
+    with pytest.raises(ModelError, match=r"classifier of 2 labels \(cat, dog\)"):
+        train.load(str(tmp_path / "unnamed"), TASK, seed=0, labels=("cat", "dog"))
+
+
 def test_a_base_that_is_missing_is_said_so(tmp_path):
     """A folder without a model is one line, and names the folder."""
     with pytest.raises(ModelError, match=r"nothing cannot be trained from: ") as caught:
