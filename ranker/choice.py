@@ -24,6 +24,8 @@ from ranker.pool import Pool
 Rule = Callable[[Pool, int, Sequence[int], np.random.Generator], Ints]
 """(pool, how many, rows that are labelled already, randomness) -> the rows to label, the most useful first."""
 
+DEFAULT = "variance-reduction"
+
 LANDMARKS = 1_000
 """Facility location lets so many rows, spread evenly over the pool, stand for all of it: no N x N matrix is made."""
 
@@ -31,7 +33,7 @@ WIDTH = 0.3
 """The width of its kernel, as a share of the mean squared distance of two rows."""
 
 
-def choose(pool: Pool, count: int, done: Sequence[int] = (), rule: str = "variance-reduction", seed: int = 0) -> Ints:
+def choose(pool: Pool, count: int, done: Sequence[int] = (), rule: str = DEFAULT, seed: int = 0) -> Ints:
     """Choose rows to label.
 
     Args:
@@ -121,12 +123,12 @@ def at_random(pool: Pool, count: int, done: Sequence[int], rng: np.random.Genera
 
 
 RULES: dict[str, Rule] = {
-    "variance-reduction": variance_reduction,
+    DEFAULT: variance_reduction,
     "facility": facility,
     "disagreement": disagreement,
     "random": at_random,
 }
-"""The rules, the default first."""
+"""The rules by name."""
 
 
 def _disagreement(pool: Pool) -> Floats:

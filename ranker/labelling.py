@@ -39,7 +39,7 @@ def choose(
     count: int,
     *,
     labelled: Sequence[Example] = (),
-    rule: str = "variance-reduction",
+    rule: str = choice.DEFAULT,
     seed: int = 0,
     options: ModelOptions = ModelOptions(),
     store: Store | None = None,

@@ -1,9 +1,10 @@
 """How often the methods that see a whole pool, and not K random labels, put two models in their true order.
 
-The label-free ones see no label, so that no draw changes them; SURROGATE+CHOICE sees the labels of the K rows that
-`ranker.choice` picks, and these are always the same. What varies is the pool: halves of the population are drawn,
-without replacement, and each is a pool. The spread over halves is also how sure the result is, since leaving out half
-of the rows shakes an estimate about as much as drawing all of them anew (the delete-half jackknife).
+The label-free ones see no label, so that no draw changes them; SURROGATE+CHOICE, +FACILITY and +DISAGREE see the labels
+of the K rows that a rule of `ranker.choice` picks, and these are always the same. What varies is the pool: halves of
+the population are drawn, without replacement, and each is a pool. The spread over halves is also how sure the result
+is, since leaving out half of the rows shakes an estimate about as much as drawing all of them anew (the delete-half
+jackknife).
 
 Source of that: Shao and Wu 1989, "A general theory for jackknife variance estimation". Axis letters as in
 `ranker.engine`.
@@ -23,6 +24,12 @@ from ranker.ranking import Kind
 from ranker.unlabelled import possible
 
 CHOSEN = f"{surrogate.NAME}+CHOICE"
+RULES = {
+    CHOSEN: choice.DEFAULT,
+    f"{surrogate.NAME}+FACILITY": "facility",
+    f"{surrogate.NAME}+DISAGREE": "disagreement",
+}
+"""Method -> the rule of `ranker.choice` by which its rows are picked; SURROGATE itself has random ones."""
 
 HALVES = 50
 """Halves of the population that are drawn."""
@@ -52,7 +59,7 @@ def measure(
     if probe > half:
         return found, dict.fromkeys(sizes, always)
     first, picked = chosen(pool, labels, probe, [size for size in sizes if size <= half], decided, rng)
-    return first.joined(found), {size: always | ({CHOSEN: picked[size]} if size in picked else {}) for size in sizes}
+    return first.joined(found), {size: always | picked.get(size, {}) for size in sizes}
 
 
 def label_free(pool: Pool, decided: Bools, rng: np.random.Generator) -> tuple[Agreement, dict[str, float]]:
@@ -78,8 +85,8 @@ def label_free(pool: Pool, decided: Bools, rng: np.random.Generator) -> tuple[Ag
 
 def chosen(
     pool: Pool, labels: Ints, probe: int, sizes: Sequence[int], decided: Bools, rng: np.random.Generator
-) -> tuple[Agreement, dict[int, float]]:
-    """Rank by SURROGATE, shown the labels of the rows that are best to label.
+) -> tuple[Agreement, dict[int, dict[str, float]]]:
+    """Rank by SURROGATE, shown the labels of the rows that are best to label, by each of `RULES`.
 
     Args:
         pool: what the models make of the population; the models in their true order.
@@ -90,18 +97,20 @@ def chosen(
         rng: the only source of randomness.
 
     Returns:
-        What was found with K labels, and K -> few-shot accuracy.
+        What was found with K labels, and K -> method -> few-shot accuracy.
     """
     wanted = list(dict.fromkeys([probe, *sizes]))
     scores = []
     for rows in _halves(pool, rng):
         part, own = pool.part(rows), labels[rows]
-        best = choice.choose(part, max(wanted))  # the best k of them come first
-        scores.append([surrogate.estimates(part, own, best[None, :size])[:, 0] for size in wanted])
-    points = engine.outcomes(np.array(scores).transpose(2, 1, 0)) / 2  # (P, sizes, halves)
+        best = [choice.choose(part, max(wanted), rule=rule) for rule in RULES.values()]  # the best k of them come first
+        scores.append([surrogate.estimates(part, own, one[None, :size])[:, 0] for size in wanted for one in best])
+    points = engine.outcomes(np.array(scores).transpose(2, 1, 0)) / 2  # (P, sizes x rules, halves)
     success = points[decided].mean(axis=0)
-    found = _agreement([CHOSEN], "pool", points[:, :1].mean(axis=2), success[:1].var(axis=1), pool)
-    return found, dict(zip(wanted, success.mean(axis=1).tolist(), strict=True))
+    first = slice(len(RULES))  # K labels
+    found = _agreement(list(RULES), "pool", points[:, first].mean(axis=2), success[first].var(axis=1), pool)
+    reached = success.mean(axis=1).reshape(len(wanted), len(RULES))
+    return found, {size: dict(zip(RULES, row, strict=True)) for size, row in zip(wanted, reached.tolist(), strict=True)}
 
 
 def _halves(pool: Pool, rng: np.random.Generator) -> list[Ints]:

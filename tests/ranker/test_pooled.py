@@ -37,11 +37,12 @@ def test_a_pool_adds_its_methods_to_the_table():
     table, pool = world()
     found = evaluate(table, probe=5, pool=replace(pool, factor=-table.values[:, 1]))
     kinds = {method.name: method.kind for method in found.methods}
-    assert kinds["SURROGATE"] == kinds["SURROGATE+CHOICE"] == "pool"
+    assert {kinds[name] for name in ("SURROGATE", *pooled.RULES)} == {"pool"}
     free = [one.name for one in BASELINES if one.needs != "home"]
     assert [name for name, kind in kinds.items() if kind == "label-free"] == free
     assert set(found.method("SURROGATE").curve) == {1, 2, 3, 5, 10, 20, 50}
-    assert set(found.method("SURROGATE+CHOICE").curve) == {1, 2, 3, 5, 10, 20}  # no more than half of the rows
+    for name in pooled.RULES:
+        assert set(found.method(name).curve) == {1, 2, 3, 5, 10, 20}  # no more than half of the rows
     assert len(set(found.method("MAJORITY").curve.values())) == 1
 
 
@@ -99,10 +100,22 @@ def test_chosen_rows_are_those_that_choose_gives():
     decided = np.ones(6, dtype=bool)
     order = np.argsort(-table.ood_accuracy)
     found, curve = pooled.chosen(twice.ordered(order), labels, 5, [10], decided, np.random.default_rng(0))
-    assert found.names == ("SURROGATE+CHOICE",)
+    assert found.names == ("SURROGATE+CHOICE", "SURROGATE+FACILITY", "SURROGATE+DISAGREE")
     assert set(curve) == {5, 10}
-    assert found.beats.mean() == pytest.approx(curve[5])
-    assert 0 < found.noise[0] < 0.1
+    assert found.beats.mean(axis=0) == pytest.approx(list(curve[5].values()))
+    assert (found.noise > 0).all()
+    assert (found.noise < 0.1).all()
+
+
+def test_each_rule_is_that_of_its_name(monkeypatch):
+    """What a method is shown are the rows of its own rule, and of no other."""
+    table, pool = world(rows=30)
+    asked = []
+    choose = pooled.choice.choose
+    monkeypatch.setattr(pooled.choice, "choose", lambda *given, rule: asked.append(rule) or choose(*given, rule=rule))
+    pooled.chosen(pool, np.array(table.labels), 5, [], np.ones(6, dtype=bool), np.random.default_rng(0))
+    assert set(asked) == {"variance-reduction", "facility", "disagreement"}
+    assert list(pooled.RULES.values()) == asked[:3]
 
 
 def test_undefined_scores_leave_the_mean_over_the_pool():
