@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
 from experiments.published import PAPER, Exhibit
@@ -55,30 +55,42 @@ def comma_separated(cells: Sequence[Cell]) -> str:
 
 
 def _lines(exhibit: Exhibit, cells: Sequence[Cell]) -> Iterator[str]:
-    """A column is three where published numbers stand beside our own."""
-    columns = list(dict.fromkeys(cell.column for cell in cells))
-    beside = {column: any(c.difference is not None for c in cells if c.column == column) for column in columns}
-    at = {(cell.row, cell.column): cell for cell in cells}
+    """A column of the exhibit is up to three: ours, the published numbers, and the difference.
+
+    It is one in a table of pairs, whose rows say which of them are the published ones.
+    """
     first = {"accuracies": "model", "pairs": "pair"}.get(exhibit.kind, "method")
-    head = [first]
-    for column in columns:
-        head += [column, "published", "difference"] if beside[column] else [column]
-    yield _line(head)
-    yield f"| {' | '.join([':---', *['---:'] * (len(head) - 1)])} |"
+    at = {(cell.row, cell.column): cell for cell in cells}
+    shown = [
+        (head, column, show)
+        for column in dict.fromkeys(cell.column for cell in cells)
+        for head, show in _parts(exhibit, column, [cell for cell in cells if cell.column == column])
+    ]
+    yield _line([first, *(head for head, _, _ in shown)])
+    yield f"| {' | '.join([':---', *['---:'] * len(shown)])} |"
     for row in dict.fromkeys(cell.row for cell in cells):
-        line = [row]
-        for column in columns:
-            cell = at.get((row, column), Cell(row, column))
-            here, published = _shown(cell), _number(cell.published)
-            line += [here, published, _number(cell.difference, "+")] if beside[column] else [here or published]
-        yield _line(line)
+        yield _line([row, *(show(at.get((row, column), Cell(row, column))) for _, column, show in shown)])
+
+
+def _parts(exhibit: Exhibit, column: str, cells: Sequence[Cell]) -> Iterator[tuple[str, Callable[[Cell], str]]]:
+    """What stands of a column in a table: each part's head, and its text in a row."""
+    if exhibit.kind == "pairs":
+        yield column, lambda cell: _here(cell) or _number(cell.published)
+        return
+    ours = any(cell.here is not None for cell in cells)
+    if ours:
+        yield column, _here
+    if any(cell.published is not None for cell in cells):
+        yield ("published" if ours else f"{column}, published"), lambda cell: _number(cell.published)
+    if any(cell.difference is not None for cell in cells):
+        yield "difference", lambda cell: _number(cell.difference, "+")
 
 
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(map(escape, cells))} |"
 
 
-def _shown(cell: Cell) -> str:
+def _here(cell: Cell) -> str:
     interval = "" if cell.low is None else f" ({_number(cell.low)} to {_number(cell.high)})"
     return _number(cell.here) + interval
 

@@ -203,18 +203,19 @@ def test_a_tier_without_a_suite_for_any_set_is_told_so():
 
 
 def test_markdown_puts_published_numbers_beside_ours():
-    """Three columns where there is a difference, one where there is none; what it was made of stands below."""
+    """A column is as many as it has kinds of numbers, and says whose they are; what it was made of stands below."""
     cells = [
         Cell("ACC", "hans-sub", 88.31, 87.4, 89.2, 90.6),
         Cell("ACC", "hans-con", 50.0),
         Cell("CONST", "hans-con", published=87.1),
+        Cell("CONST", "paws", published=70.0),
     ]
     text = render.markdown("Table 0", exhibit("methods", Row("ACC")), FOUND, cells)
     assert text.splitlines()[2:6] == [
-        "| method | hans-sub | published | difference | hans-con |",
-        "| :--- | ---: | ---: | ---: | ---: |",
-        "| ACC | 88.3 (87.4 to 89.2) | 90.6 | -2.3 | 50.0 |",
-        "| CONST |  |  |  | 87.1 |",
+        "| method | hans-sub | published | difference | hans-con | published | paws, published |",
+        "| :--- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| ACC | 88.3 (87.4 to 89.2) | 90.6 | -2.3 | 50.0 |  |  |",
+        "| CONST |  |  |  |  | 87.1 | 70.0 |",
     ]
     assert "- toy on hans-con: 4 models, 30 rows, shap" in text
     assert "K = 10, all draws (exact)" in text
