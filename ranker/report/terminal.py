@@ -136,8 +136,8 @@ def decision_notes(decision: Decision) -> Iterator[str]:
             yield f"{two}: about {more:,} more labels would tell, if they go on to disagree as here."
         unsettled += more is None
     if unsettled:
-        pairs = "1 neighbouring pair disagrees" if unsettled == 1 else f"{unsettled} neighbouring pairs disagree"
-        yield f"{pairs} as often either way: how many labels would tell is not known."
+        pairs = "1 neighbouring pair" if unsettled == 1 else f"{unsettled} neighbouring pairs"
+        yield f"As things stand, no number of further labels would tell {pairs} apart."
 
 
 def models(ranking: Ranking) -> Table:
