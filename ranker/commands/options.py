@@ -52,7 +52,7 @@ WORKERS = click.option(
     default=1,
     show_default=True,
     metavar="N",
-    help="Processes that run models side by side, each with its share of the cores; changes no number.",
+    help="Processes that run models side by side, each with its share of the cores.",
 )
 
 DEVICE = click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps ...")
