@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
 
 from ranker.commands import options, outputs
-from ranker.errors import look_up
+from ranker.errors import UsageError, look_up
+
+ENDINGS = {
+    "table": "txt",
+    "pairs": "txt",
+    "json": "json",
+    "markdown": "md",
+    "csv": "csv",
+    "latex": "tex",
+    "html": "html",
+}
+"""How the name of a file ends, where that is not the format's name."""
 
 
 @click.command()
-@click.argument("file", metavar="RUN", type=options.PATH)
+@click.argument("files", metavar="RUN ...", type=options.PATH, nargs=-1, required=True)
 @click.option("--format", "format_name", metavar="NAME", help="See `rank-models ls formats`.  [default: table]")
 @click.option("--pairs", is_flag=True, help="Short for `--format pairs`: every pair of models.")
 @click.option("--compare", "other", metavar="RUN2", type=options.PATH, help="Say what changed from RUN to RUN2.")
-@options.OUTPUT
+@click.option(
+    "--output",
+    "-o",
+    type=options.PATH,
+    help="A file for the answer; of several runs a folder, for a file each.  [default: stdout]",
+)
 @options.PLOTS
 @options.FORCE
 def report(**given: Any) -> None:
-    """Report a run that was kept with `--save`, in any format; no model is loaded.
+    """Report runs that were kept with `--save`, in any format; no model is loaded.
 
     \b
     rank-models --ood hans-sub --save run.json
     rank-models report run.json --pairs
     rank-models report run.json --format html -o report.html
+    rank-models report shap.json ig.json lime.json --format html -o pages     pages/shap.html, ...
     rank-models report run.json --compare later.json       as a table, json, markdown or csv
     """
     from ranker import report as reports
@@ -33,8 +54,11 @@ def report(**given: Any) -> None:
 
     name = arguments.format_name(given)
     look_up("format", name, reports.FORMATS)
+    if len(given["files"]) > 1:
+        each(given, name)
+        return
     outputs.check(given)
-    ranking = Ranking.load(given["file"])
+    ranking = Ranking.load(given["files"][0])
     outputs.plot(ranking, given["plots"])
     if given["other"] is None:
         outputs.write(reports.render(ranking, name), given["output"])
@@ -43,3 +67,34 @@ def report(**given: Any) -> None:
     from ranker.report.comparison import render
 
     outputs.write(render(compare(ranking, Ranking.load(given["other"])), name), given["output"])
+
+
+def each(given: Mapping[str, Any], name: str) -> None:
+    """Report several runs, a file each; nothing is written unless every run can be read.
+
+    Args:
+        given: what click read.
+        name: of the format.
+
+    Raises:
+        UsageError: no folder is named for the files, two of them would have one name, or an option takes one run.
+        RankModelsError: a run cannot be read, or a file cannot be written.
+    """
+    from ranker import report as reports
+    from ranker.ranking import Ranking
+
+    folder: Path | None = given["output"]
+    if given["other"] is not None or given["plots"] is not None:
+        raise UsageError(f"`--compare` and `--plots` take one run (got {len(given['files'])})")
+    if folder is None:
+        raise UsageError(f"`--output FOLDER` is needed for {len(given['files'])} runs, a file each")
+    outputs.check_path(folder, "`--output`", force=given["force"], folder=True)
+    targets = [folder / f"{file.stem}.{ENDINGS.get(name, name)}" for file in given["files"]]
+    twice = [target.name for target, count in Counter(targets).items() if count > 1]
+    if twice:
+        raise UsageError(f"two of the runs would be written to {twice[0]}; report them one by one")
+    rankings = [Ranking.load(file) for file in given["files"]]
+    with suppress(OSError):  # the first file says why there can be no folder
+        folder.mkdir(exist_ok=True)
+    for ranking, target in zip(rankings, targets, strict=True):
+        outputs.write(reports.render(ranking, name), target)

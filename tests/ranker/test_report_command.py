@@ -9,6 +9,7 @@ from test_report_formats import toy, toy_decision
 
 from ranker import report
 from ranker.cli import main
+from ranker.commands.report import ENDINGS
 from ranker.comparison import compare
 from ranker.ranking import Ranking
 from ranker.report import comparison as compared
@@ -44,6 +45,41 @@ def test_pairs_are_short_for_their_format(run):
     status, out, err = run("report", "run.json", "--pairs", "--format", "csv")
     assert (status, out) == (2, "")
     assert err == "rank-models: `--pairs` is a format of its own (got `--format csv` beside it)\n"
+
+
+@pytest.mark.parametrize("name", report.FORMATS)
+def test_several_runs_are_a_file_each(run, tmp_path, name):
+    """What each would be alone, in a folder, under the run's own name."""
+    assert run("report", "run.json", "decision.json", "--format", name, "-o", "all") == (0, "", "")
+    ending = ENDINGS.get(name, name)
+    written = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "all").iterdir()}
+    assert written == {
+        f"run.{ending}": report.render(toy(), name),
+        f"decision.{ending}": report.render(toy_decision(), name),
+    }
+    status, _, err = run("report", "run.json", "decision.json", "-o", "all")
+    assert status == 2
+    assert "all is there already; `--force` writes over it" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("run.json decision.json", "`--output FOLDER` is needed for 2 runs, a file each"),
+        ("run.json ./run.json -o all", "two of the runs would be written to run.txt; report them one by one"),
+        ("run.json decision.json -o all --compare run.json", "`--compare` and `--plots` take one run (got 2)"),
+        ("run.json decision.json -o all --plots p", "`--compare` and `--plots` take one run (got 2)"),
+        ("run.json decision.json -o run.json", "`--output`: run.json must be a folder, and is a file"),
+        ("run.json none.json -o all", "none.json cannot be read as a ranking: No such file or directory"),
+    ],
+)
+def test_wrong_reports_of_several_runs_get_one_line(run, tmp_path, arguments, message):
+    """And nothing is written, also where the first run could be."""
+    status, out, err = run("report", *arguments.split())
+    assert (status, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "all").exists()
 
 
 @pytest.mark.parametrize("name", compared.FORMATS)
