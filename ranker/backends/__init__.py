@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Advance = Callable[[int], object]
 """Told how many more examples are done."""
 
-FIRST = ((0.0, 0.2), (0.2, 0.5), (0.5, 1.0))
+FIRST = ((0.0, 0.23), (0.23, 0.52), (0.52, 1.0))
 """The stretches that IG cuts a path into at first: shorter near the baseline, where most models bend most."""
 
 
@@ -70,9 +70,11 @@ class IGSettings(Settings):
         baseline: what the path starts from, at every position: the embedding of the mask or padding token, or zero.
         rule: the quadrature, in captum's names.
         steps: points on each stretch of the path: three stretches at first, or one where `max_steps` has no room for
-            three; a stretch is cut in halves while its completeness gap is over a fifth of the tolerance.
+            three; a stretch is cut in halves while its completeness gap is over its share of the tolerance, and the
+            roughest one while that of the whole path is over the tolerance.
         max_steps: points an example at most, those of stretches that were cut included.
         tolerance: the completeness gap that is small enough, as a fraction of the sum of absolute scores.
+        share: of the tolerance, what one stretch may be off by.
     """
 
     function: ClassVar[str] = "ranker.backends.ig:attribute"
@@ -86,6 +88,7 @@ class IGSettings(Settings):
     steps: int = 5
     max_steps: int = 320
     tolerance: float = 0.01
+    share: float = 0.3
 
     def error(self, row: Attributions) -> float:
         """The completeness gap, as a fraction of the sum of absolute scores; where that is 0, the gap itself."""

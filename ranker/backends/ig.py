@@ -31,9 +31,6 @@ from ranker.errors import ModelError, UsageError
 if TYPE_CHECKING:
     from ranker.classifiers import Classifier
 
-SHARE = 0.2
-"""A stretch's share of the tolerance."""
-
 
 class Stretch(NamedTuple):
     """A part of one example's path.
@@ -117,6 +114,8 @@ def _attribute(
         return explained(classifier.from_embeddings(embeddings, type_ids), settings.target, settings.output)
 
     gradients = IntegratedGradients(output)
+    starts: dict[tuple[int, bytes], int] = {}  # paths of one shape start alike
+    first = [starts.setdefault(_shape(classifier, encoding), i) for i, encoding in enumerate(encodings)]
     values: dict[tuple[int, float], float] = {}  # f at ends of stretches
     probs: dict[int, Floats] = {}
     parts: list[dict[Stretch, Floats]] = [{} for _ in encodings]  # of each example, what its stretches give its tokens
@@ -154,8 +153,9 @@ def _attribute(
     efforts, budget = [0] * len(encodings), classifier.token_budget
     pending = [Stretch(i, *ends) for i in range(len(encodings)) for ends in settings.stretches]
     while pending:
-        unknown = sorted({(s.example, place) for s in pending for place in s[1:]} - values.keys())
+        unknown = sorted({(i if place else first[i], place) for i, *ends in pending for place in ends} - values.keys())
         budget = in_batches([len(encodings[i]) for i, _ in unknown], budget, evaluate)
+        values.update({(i, 0.0): values[first[i], 0.0] for i, place, _ in pending if not place})
         budget = in_batches([len(encodings[s.example]) for s in pending], budget, integrate, cost=settings.steps)
         for s in pending:
             efforts[s.example] += settings.steps
@@ -174,10 +174,19 @@ def _attribute(
         )  # fmt: skip
 
 
+def _shape(classifier: Classifier, encoding: Encoding) -> tuple[int, bytes]:
+    """What the network sees of an example besides its words: how long it is, and where its segments are."""
+    types = classifier.row(encoding).type_ids
+    return len(encoding), b"" if types is None else types.tobytes()
+
+
 def too_rough(
     parts: Mapping[Stretch, Floats], values: Mapping[tuple[int, float], float], settings: IGSettings, left: int
 ) -> list[Stretch]:
     """The stretches of one example whose gap is too large, the widest first, as many as there are points for.
+
+    That is over the stretch's share of the tolerance, or, where many small gaps add up to more than the tolerance, the
+    widest of them.
 
     Args:
         parts: what each stretch gives the tokens.
@@ -185,9 +194,12 @@ def too_rough(
         settings: see there.
         left: how many points there may still be.
     """
-    allowed = SHARE * settings.tolerance * abs(sum(parts.values(), np.zeros(1))).sum()
-    gaps = {s: abs(row.sum() - (values[s.example, s.end] - values[s.example, s.start])) for s, row in parts.items()}
-    rough = sorted((s for s in parts if gaps[s] > allowed), key=gaps.__getitem__, reverse=True)
+    allowed = settings.tolerance * abs(sum(parts.values(), np.zeros(1))).sum()
+    gaps = {s: float(row.sum() - (values[s.example, s.end] - values[s.example, s.start])) for s, row in parts.items()}
+    widest = sorted(gaps, key=lambda stretch: abs(gaps[stretch]), reverse=True)
+    rough = [stretch for stretch in widest if abs(gaps[stretch]) > settings.share * allowed]
+    if not rough and abs(sum(gaps.values())) > allowed:
+        rough = widest[:1]
     return rough[: left // (2 * settings.steps)]
 
 
@@ -196,5 +208,7 @@ def _validate(settings: IGSettings, classes: int) -> None:
         raise UsageError(f"IG's steps must be between 1 and its max_steps, {settings.max_steps} (got {settings.steps})")
     if not settings.tolerance > 0:
         raise UsageError(f"IG's tolerance must be above 0 (got {settings.tolerance})")
+    if not 0 < settings.share <= 1:
+        raise UsageError(f"IG's share must be above 0 and at most 1 (got {settings.share})")
     if not 0 <= settings.target < classes:
         raise UsageError(f"IG's target must be one of {classes} classes, from 0 (got {settings.target})")

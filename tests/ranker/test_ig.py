@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ from conftest import ENCODERS, make_tokenizer
 
 from factors.types import Example
 from ranker.backends import FIRST, IGSettings, attribute
+from ranker.backends.ig import Stretch, too_rough
 from ranker.classifiers import Classifier, explained
 from ranker.errors import ModelError, UsageError
 
@@ -126,10 +128,10 @@ def test_two_segments_are_told_apart(classifier):
 
 
 def test_only_rough_stretches_are_cut(monkeypatch):
-    """Of each path, the stretches with a gap of a fifth of the tolerance or less are done once and left alone."""
+    """Of each path, the stretches with a gap of their share of the tolerance or less are done once and left alone."""
     classifier = bag(bend=2.0)
     start = classifier.embed(torch.tensor([[classifier.tokenizer.mask_token_id]]))[0, 0]
-    settings = IGSettings(steps=2, tolerance=0.02)
+    settings = IGSettings(steps=2, tolerance=0.02, share=0.25)
 
     def by_recursion(x):
         """Breadth first, captum alone: (T,) scores and the points used."""
@@ -140,7 +142,7 @@ def test_only_rough_stretches_are_cut(monkeypatch):
                 near, far = start + a * (x - start), start + b * (x - start)
                 row, gap = own.attribute(far, near, n_steps=2, return_convergence_delta=True)
                 done[a, b], effort = (row.sum(-1)[0].double(), abs(gap.item())), effort + 2
-            allowed = 0.02 / 5 * abs(sum(row for row, _ in done.values())).sum()
+            allowed = 0.02 / 4 * abs(sum(row for row, _ in done.values())).sum()
             rough = [ends for ends, (_, gap) in done.items() if gap > allowed]
             stretches = [half for ends in rough for half in ((ends[0], sum(ends) / 2), (sum(ends) / 2, ends[1]))]
             done = {ends: part for ends, part in done.items() if ends not in rough}
@@ -152,6 +154,32 @@ def test_only_rough_stretches_are_cut(monkeypatch):
         scores, effort = by_recursion(classifier.embed(torch.tensor(e.ids)[None]))
         np.testing.assert_allclose(row.scores, scores, atol=1e-5)
         assert row.effort == effort
+
+
+def test_paths_of_one_shape_start_from_one_evaluation():
+    """The start of a path has no words in it: it is run once for each length, and the gaps stay what they are."""
+    classifier = bag(bend=1.5)
+    examples = [Example(text, (text,), 0) for text in ("the old actor", "an old judge", "the actor", "saw the actor")]
+    together = rows_of(classifier, ROUGH, examples)
+    with_gradient = 4 * len(examples)
+    assert sum(classifier.model.rows) - with_gradient == len(examples) + 2
+    for row, example in zip(together, examples, strict=True):
+        assert row.residual == pytest.approx(rows_of(bag(bend=1.5), ROUGH, [example])[0].residual, abs=1e-6)
+
+
+def test_small_gaps_that_add_up_are_cut_at_the_widest():
+    """Four stretches within their shares, together over the tolerance: one of them is cut; where they cancel, none."""
+    settings = IGSettings(tolerance=0.1, share=0.3)
+    places = [0.0, 0.25, 0.5, 0.75, 1.0]
+    stretches = [Stretch(0, a, b) for a, b in pairwise(places)]
+    parts = {stretch: np.array([0.25]) for stretch in stretches}
+
+    def cut(gaps):
+        ends = np.concatenate([[0], np.cumsum([0.25 - gap for gap in gaps])])
+        return too_rough(parts, {(0, place): end for place, end in zip(places, ends, strict=True)}, settings, 320)
+
+    assert cut([0.026, 0.028, 0.027, 0.026]) == [stretches[1]]
+    assert cut([0.026, -0.028, 0.027, -0.026]) == []
 
 
 def test_steps_never_pass_their_limit():
