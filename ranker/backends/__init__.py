@@ -88,7 +88,7 @@ class IGSettings(Settings):
     steps: int = 5
     max_steps: int = 320
     tolerance: float = 0.01
-    share: float = 0.3
+    share: float = 0.2
 
     def error(self, row: Attributions) -> float:
         """The completeness gap, as a fraction of the sum of absolute scores; where that is 0, the gap itself."""
