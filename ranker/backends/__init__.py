@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from factors.types import Attributions, Example, Ints
-from ranker.backends.trees import Tree, evaluations, flat_tree, words_tree
+from ranker.backends.trees import Tree, across_tree, evaluations, flat_tree, segments_tree
 from ranker.errors import UsageError, look_up
 from ranker.records import record
 
@@ -116,14 +116,15 @@ class IGSettings(Settings):
 
 @dataclass(frozen=True)
 class SHAPSettings(Settings):
-    """SHAP: Owen values over a tree of segments, words and their pieces.
+    """SHAP: Owen values over a tree of words and their pieces.
 
     Attributes:
         target: the class that positive scores speak for.
         output: what is attributed: the margin (log-odds of the class), its logit, or its probability.
         baseline: the token that unseen ones are replaced by.
-        tree: "words": the segments, then words in halves, then the pieces of a word in halves; "flat": no tree, the
-            Shapley values of the tokens, at 2^T evaluations.
+        tree: "across": words in halves that have their share of every segment, then the pieces of a word in halves;
+            "segments": the segments first, as if one could be read without the other; "flat": no tree, the Shapley
+            values of the tokens, at 2^T evaluations.
         max_evaluations: the most evaluations an example; a tree that needs more is not walked to its leaves.
         tolerance: the additivity gap that is small enough, as a fraction of the sum of absolute scores.
     """
@@ -137,13 +138,15 @@ class SHAPSettings(Settings):
     target: int = 1
     output: Literal["margin", "logit", "probability"] = "margin"
     baseline: Literal["mask", "pad"] = "mask"
-    tree: Literal["words", "flat"] = "words"
+    tree: Literal["across", "segments", "flat"] = "across"
     max_evaluations: int = 1000
     tolerance: float = 1e-6
 
     def tree_of(self, segment: Ints, word: Ints) -> Tree:
         """The tree over an example's tokens, special ones left out, given the (T,) segment and word of each."""
-        return words_tree(segment, word) if self.tree == "words" else flat_tree(segment)
+        if self.tree == "flat":
+            return flat_tree(segment)
+        return (across_tree if self.tree == "across" else segments_tree)(segment, word)
 
     def truncated(self, row: Attributions) -> bool:
         """Say whether the budget was too small for the whole tree: some tokens share the value of their group."""

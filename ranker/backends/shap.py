@@ -1,4 +1,4 @@
-"""SHAP: Owen values down a tree of segments, words and their pieces, from token ids with some of them masked.
+"""SHAP: Owen values down a tree of words and their pieces, from token ids with some of them masked.
 
     phi_t = sum_e weights_te f(row_e),    sum_t phi_t = f(x) - f(everything masked)
 
