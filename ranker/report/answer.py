@@ -57,7 +57,7 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
         f"{ranking.probe} rows; it is the most accurate in the domain with a probability of "
         f"{percent(found.p_best[0])} %."
     ]
-    likeliest = max(range(len(names)), key=lambda i: found.p_best[i])
+    likeliest = _likeliest(found)
     if found.p_best[likeliest] > found.p_best[0] + 1e-12:
         said.append(f"By accuracy alone {names[likeliest]} is likelier to be, {percent(found.p_best[likeliest])} %.")
     alike = [", ".join(group) for group in found.groups if len(group) > 1]
@@ -70,8 +70,11 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
 
 
 def next_step(found: Decision) -> str:
-    """What to do with a decision: take the first model, or label more rows before."""
+    """What to do with a decision: take the first model, or label more rows before; or believe the labels instead."""
     first, *others = found.models
+    likeliest = _likeliest(found)
+    if likeliest and found.p_best[likeliest] >= found.level:
+        return f"Next: take {found.models[likeliest]}; the labels tell it from {first}, whatever {found.method} says."
     more = found.more_labels[0][1] if others else 0
     if more == 0:
         return f"Next: take {first}."
@@ -81,6 +84,11 @@ def next_step(found: Decision) -> str:
         f"Next: take {first}, or label about {more:,} more rows, which would tell it from {others[0]} if the two go on "
         "to disagree as here."
     )
+
+
+def _likeliest(found: Decision) -> int:
+    """The place of the model that is most probably the best, going by the labels."""
+    return max(range(len(found.models)), key=lambda i: found.p_best[i])
 
 
 def _interval(low: float, high: float) -> str:

@@ -511,6 +511,17 @@ def test_the_next_step_of_a_decision(more, says):
     assert words.next_step(found).endswith(says)
 
 
+def test_the_next_step_is_never_a_model_that_the_labels_speak_against():
+    """Where a method puts one model first and the labels tell another to be better, that one is to be taken."""
+    found = toy_decision().decision
+    against = dataclasses.replace(found, p_best=(0.01, 0.98, 0.01))
+    assert words.next_step(against) == (
+        f"Next: take {found.models[1]}; the labels tell it from {found.models[0]}, whatever {found.method} says."
+    )
+    unsure = dataclasses.replace(found, p_best=(0.4, 0.6, 0.0))
+    assert words.next_step(unsure) == words.next_step(found)
+
+
 def test_a_decision_that_accuracy_does_not_share():
     """Where another model is likelier to be the most accurate than the one put first, the answer names it."""
     found = dataclasses.replace(toy_decision().decision, p_best=(0.3, 0.6, 0.1), groups=tuple((m,) for m in MODELS))
