@@ -104,7 +104,7 @@ class IGSettings(Settings):
 
         Example:
             >>> IGSettings().stretches, IGSettings(steps=50, max_steps=50).stretches
-            (((0.0, 0.2), (0.2, 0.5), (0.5, 1.0)), ((0.0, 1.0),))
+            (((0.0, 0.23), (0.23, 0.52), (0.52, 1.0)), ((0.0, 1.0),))
         """
         return FIRST if len(FIRST) * self.steps <= self.max_steps else ((0.0, 1.0),)
 
