@@ -260,6 +260,8 @@ def test_a_tokenizer_without_the_baselines_token_is_refused(baseline):
         ({"steps": 0}, "IG's steps must be between 1 and its max_steps, 320 (got 0)"),
         ({"steps": 40, "max_steps": 20}, "IG's steps must be between 1 and its max_steps, 20 (got 40)"),
         ({"tolerance": 0.0}, "IG's tolerance must be above 0 (got 0.0)"),
+        ({"share": 0.0}, "IG's share must be above 0 and at most 1 (got 0.0)"),
+        ({"share": 1.5}, "IG's share must be above 0 and at most 1 (got 1.5)"),
         ({"target": 2}, "IG's target must be one of 2 classes, from 0 (got 2)"),
     ],
 )
