@@ -28,10 +28,10 @@ T = TypeVar("T")
 MAX_CHARACTERS = 1 << 28
 """Of a file that is read whole; a saved run of 50 models, 20 methods and 10,000 examples has less than that."""
 
-MAX_TOML = 1 << 17
+MAX_TOML = 1 << 16
 """Characters of a TOML file."""
 
-MAX_DOTS = 50
+MAX_DOTS = 25
 """Of a line of it: a key of n parts, with a dot between each, costs the parser n² steps."""
 
 LONGEST = 100

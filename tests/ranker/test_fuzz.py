@@ -24,7 +24,7 @@ from test_evaluation import suite
 from test_store import EXAMPLES, KEY, row_of
 
 from experiments import recipe
-from ranker import cards, checkpoints, embedded, labels, ood, readers, report, suites
+from ranker import cards, checkpoints, embedded, labels, ood, readers, records, report, suites
 from ranker import ranking as ranking_module
 from ranker import store as store_module
 from ranker.commands import arguments
@@ -319,13 +319,21 @@ READERS = {
 }
 
 
+def as_long_as_is_read(taken, line):
+    """Numbered lines, as many as the longest TOML file that is read has room for."""
+    return b"".join(line % number for number in range((records.MAX_TOML - taken) // len(line % 0)))
+
+
+DEEP_HEADER = b"[" + b"a." * records.MAX_DOTS + b"a]\n"
+"""Of as many parts as a line may have: each key below it costs the parser all of them."""
+
 FOUND = [
     ("card", b"a = " + b"[" * 5000),
     ("card", b"a = " + b"9" * 5000),
     ("card", b"a." * 9000 + b"a = 1\n"),
     ("recipe", b"a." * 1500 + b"a = 1\n"),
-    ("recipe", b"[" + b"a." * 50 + b"a]\n" + b"".join(b"b." * 49 + b"c%d=1\n" % i for i in range(1200))),
-    ("config", b"".join(b"[" + b"a." * 50 + b"c%d]\n" % i for i in range(1200))),
+    ("recipe", DEEP_HEADER + as_long_as_is_read(len(DEEP_HEADER), b"b." * records.MAX_DOTS + b"c%04d=1\n")),
+    ("config", as_long_as_is_read(0, b"[" + b"a." * records.MAX_DOTS + b"c%04d]\n")),
     ("config", b"probe = 1e999\n"),
     ("config", b"seed = [5]\n"),
     ("config", b"output = 5\nmodels = 1979-05-27\n"),

@@ -114,8 +114,8 @@ def test_a_table_is_a_table():
         (b"a = \n", "line 1"),
         (b'a = "\xff"\n', "can't decode byte 0xff"),
         (None, "No such file"),
-        (b"a = 1\n" + b"b." * 51 + b"c = 1\n", "line 2 has more than 50 dots; write it on several lines"),
-        (b"#" * ((1 << 17) + 1), "it has more than 131,072 characters, the most that are read"),
+        (b"a = 1\n" + b"b." * 26 + b"c = 1\n", "line 2 has more than 25 dots; write it on several lines"),
+        (b"#" * ((1 << 16) + 1), "it has more than 65,536 characters, the most that are read"),
     ],
 )
 def test_a_file_that_is_no_toml_is_said_so(tmp_path, content, message):
