@@ -33,6 +33,7 @@ def evaluate(
     suite: str = "",
     attribution: str = "none",
     families: Sequence[str] | None = None,
+    misled: Mapping[str, float] | None = None,
     designed: str | None = None,
     near: float = 0.1,
     curve: Sequence[int] = CURVE,
@@ -49,6 +50,7 @@ def evaluate(
         seed: of the draws, and of what has to be drawn even where the rest is exact.
         ood, suite, attribution: names, kept in the result.
         families: (M,) each model's architecture, in the order of the table; splits the pairs.
+        misled: model -> how often the shortcut misleads it, a fraction; splits them, too.
         designed: the factor designed for the set.
         near: OOD accuracies less than this apart make a near pair.
         curve: probe sizes of the learning curve; those above N are left out.
@@ -61,7 +63,7 @@ def evaluate(
         ValueError: the table holds no OOD accuracies.
     """
     check(table, probe, ood)
-    truth = Truth.of(table, families, near)
+    truth = Truth.of(table, families, near, misled)
     values = turned(table)[truth.order]
     labels = np.array(table.labels)
     plan = Plan.of(table.methods, designed, None if pool is None else pool.ordered(truth.order), labels)

@@ -96,12 +96,13 @@ def rank(
         suite=suite.name,
         attribution=attribution,
         families=scored.families,
+        misled=scored.misled,
         designed=ood.designed,
         pool=scored.pool,
         failures=scored.failures,
         provenance=scored.provenance,
     )
-    return scored.at_home(ranking)
+    return scored.completed(ranking)
 
 
 def decide(
@@ -169,7 +170,7 @@ def decide(
         failures=scored.failures,
         provenance=scored.provenance,
     )
-    return scored.at_home(ranking)
+    return scored.completed(ranking)
 
 
 def with_labelled(pool: Sequence[Example], labelled: Sequence[Example]) -> tuple[list[Example], Ints]:

@@ -44,7 +44,8 @@ class MethodResult:
         vs_acc_low, vs_acc_high: 95 % of that difference, paired, over populations of examples.
         dropped: reason -> how many examples the method could not be computed on.
         curve: K -> few-shot accuracy with a probe of K examples.
-        splits: a part of the pairs ("near", "far", "within-family", "across-family") -> few-shot accuracy on it.
+        splits: a part of the pairs -> few-shot accuracy on it. Parts: "near" and "far"; "within-family" and
+            "across-family"; "misled", one of the two models follows the shortcut, and "not-misled", neither does.
     """
 
     name: str
@@ -75,6 +76,8 @@ class ModelResult:
         scores: method -> mean score over the population, in the method's own unit.
         expected_rank: method -> the rank it gives the model, averaged over draws.
         in_domain_accuracy: on rows of the domain that it was trained for, a fraction; None where it is not known.
+        misled: share of the rows on which the shortcut is wrong where the model gives the shortcut's label; None where
+            the set has no shortcut, or no such row.
     """
 
     name: str
@@ -84,6 +87,7 @@ class ModelResult:
     scores: Mapping[str, float | None] = field(default_factory=dict)
     expected_rank: Mapping[str, float] = field(default_factory=dict)
     in_domain_accuracy: float | None = None
+    misled: float | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy as np
 from factors import Attributions, Example, Factor
 from factors.types import Floats, Norm
 from ranker.backends import SETTINGS, Settings
+from ranker.cards import Task
 from ranker.errors import ModelError, look_up
 from ranker.estimate import estimate
 from ranker.explain import Explanation, telling
@@ -22,6 +23,7 @@ from ranker.ood import OODSet
 from ranker.pool import Home, Pool
 from ranker.score import ModelScores, ScoreTable, Target, about_one_label, applicable, assemble, score_model
 from ranker.suites import Model, Suite
+from ranker.truth import FOLLOWS
 from ranker.unlabelled import BASELINES
 from ranker.workers import ahead
 
@@ -52,6 +54,8 @@ class Scored:
         table: the scores of the models that could be measured.
         pool: what these make of all rows, labelled or not.
         families: their families, in the order of the table; None where no family is known.
+        misled: model -> how often the shortcut misleads it, a fraction; empty where the set has no shortcut, or the
+            population no row on which it is wrong.
         in_domain: model -> accuracy in the domain that it was trained for, a fraction, where it is known.
         warnings: what is wrong with a model that could be measured, a sentence each.
         failures: model -> why it could not be measured.
@@ -62,16 +66,22 @@ class Scored:
     table: ScoreTable
     pool: Pool
     families: tuple[str, ...] | None
+    misled: Mapping[str, float]
     in_domain: Mapping[str, float]
     warnings: tuple[str, ...]
     failures: Mapping[str, str]
     examples: tuple[Explanation, ...]
     provenance: Mapping[str, Any]
 
-    def at_home(self, ranking: Ranking) -> Ranking:
-        """The ranking with what is known of its models at home, in the domain that they were trained for."""
-        models = tuple(replace(model, in_domain_accuracy=self.in_domain.get(model.name)) for model in ranking.models)
-        return replace(ranking, models=models, notes=(*self.warnings, *ranking.notes), examples=self.examples)
+    def completed(self, ranking: Ranking) -> Ranking:
+        """The ranking with what no table of scores tells of its models: see the attributes."""
+        models = tuple(
+            replace(model, in_domain_accuracy=self.in_domain.get(model.name), misled=self.misled.get(model.name))
+            for model in ranking.models
+        )
+        of_factors = any(method.kind == "factor" for method in self.table.methods)
+        notes = (*self.warnings, *(shortcut_avoided(self.misled) if of_factors else ()), *ranking.notes)
+        return replace(ranking, models=models, notes=notes, examples=self.examples)
 
 
 @dataclass(frozen=True)
@@ -121,6 +131,7 @@ class Study:
         free = [f for f in factors if f.name == ood.designed and about_one_label(f, self.target)]
         pooled_factor: list[Floats] = []
         accuracy: dict[str, float] = {}
+        misled: dict[str, float] = {}
         in_domain: dict[str, float] = {}
         scores: dict[str, ModelScores] = {}
         quality: dict[str, dict[str, int | float | None]] = {}
@@ -158,6 +169,9 @@ class Study:
             at_home = accuracy_of(rows_at_home, self.home) if rows_at_home else model.in_domain_accuracy
             if at_home is not None:
                 in_domain[model.name] = at_home
+            share = misled_share(rows, population, ood.task)
+            if share is not None:
+                misled[model.name] = share
             scores[model.name] = score_model(rows, population, factors, ood.task, self.target, self.norm)
             quality[model.name] = quality_of(rows, population, settings)
             measured[model.name] = rows
@@ -180,6 +194,7 @@ class Study:
                 np.array(pooled_factor) if pooled_factor else None,
             ),
             families=tuple(families[name] for name in scores) if any(families.values()) else None,
+            misled=misled,
             in_domain=in_domain,
             warnings=warnings,
             failures=failures,
@@ -273,6 +288,15 @@ def accuracy_of(rows: Sequence[Attributions], examples: Sequence[Example]) -> fl
     return sum(row.predicted == example.label for row, example in zip(rows, examples, strict=True)) / len(rows)
 
 
+def misled_share(rows: Sequence[Attributions], examples: Sequence[Example], task: Task) -> float | None:
+    """The share of the examples on which the shortcut is wrong where a model gives the shortcut's label, a fraction.
+
+    None where the task has no such label, or every example that one.
+    """
+    given = [row.predicted for row, example in zip(rows, examples, strict=True) if example.label != task.heuristic]
+    return given.count(task.heuristic) / len(given) if given and task.heuristic is not None else None
+
+
 def home_of(probs: Sequence[Sequence[Floats]], in_domain: OODSet | None) -> Home | None:
     """The in-domain rows as the models see them; None where there are none."""
     if in_domain is None:
@@ -295,3 +319,24 @@ def below_chance(in_domain: Mapping[str, float], classes: int) -> Iterator[str]:
         if accuracy < 1 / classes:
             right = f"{name} is right on only {100 * accuracy:.1f} % of the in-domain rows"
             yield f"{right}, chance is {100 / classes:.1f} %: are its labels wrong (`--label-map`)?"
+
+
+def shortcut_avoided(misled: Mapping[str, float]) -> Iterator[str]:
+    """Say so where no model follows the shortcut: what measures agreement with it has little to go by.
+
+    Args:
+        misled: model -> how often the shortcut misleads it, a fraction; empty where that is not known.
+
+    Example:
+        >>> print(*shortcut_avoided({"a": 0.64, "b": 0.2}))  # doctest: +ELLIPSIS
+        No model follows the shortcut: where it is wrong, a gives its label most often, on 64 % of the rows...
+        >>> list(shortcut_avoided({"a": 0.96, "b": 0.2}))
+        []
+    """
+    most = max(misled, key=lambda name: misled[name], default=None)
+    if most is not None and misled[most] < FOLLOWS:
+        yield (
+            f"No model follows the shortcut: where it is wrong, {most} gives its label most often, on "
+            f"{100 * misled[most]:.0f} % of the rows. Factors measure agreement with a shortcut; see first whether one "
+            "helps here."
+        )

@@ -18,6 +18,9 @@ from ranker.score import ScoreTable
 EQUAL = 1e-12
 """OOD accuracies this close are equal."""
 
+FOLLOWS = 0.8
+"""A model follows the shortcut that gives its label on this share of the rows on which that is wrong, or on more."""
+
 
 @dataclass(frozen=True)
 class Truth:
@@ -40,13 +43,20 @@ class Truth:
     splits: Mapping[str, Bools]
 
     @classmethod
-    def of(cls, table: ScoreTable, families: Sequence[str] | None, near: float) -> Truth:
+    def of(
+        cls,
+        table: ScoreTable,
+        families: Sequence[str] | None,
+        near: float,
+        misled: Mapping[str, float] | None = None,
+    ) -> Truth:
         """Order the models of a table.
 
         Args:
             table: the scores, with OOD accuracies.
             families: (M,) each model's architecture, in the order of the table; None where not known.
             near: OOD accuracies less than this apart make a near pair.
+            misled: model -> how often the shortcut misleads it, a fraction; None or empty where that is not known.
 
         Raises:
             UsageError: no two models differ in OOD accuracy.
@@ -66,6 +76,10 @@ class Truth:
             same = np.array(families, dtype=object)[order]
             alike = np.array(same[first] == same[second], dtype=np.bool_)
             splits |= {"within-family": alike, "across-family": ~alike}
+        if misled:
+            follows = np.array([misled[table.models[row]] >= FOLLOWS for row in order])
+            one = np.array(follows[first] | follows[second], dtype=np.bool_)
+            splits |= {"misled": one, "not-misled": ~one}
         return cls(
             order=order,
             accuracy=accuracy,

@@ -21,7 +21,6 @@ from ranker.report.answer import answer
 from ranker.report.content import Grid, grid, remarks, title
 from ranker.report.explain import sheet
 from ranker.report.figures import Drawing
-from ranker.report.numbers import percent
 from ranker.report.pages import page
 
 FIGURES = (figures.learning_curve, figures.distribution, figures.against_acc, figures.intervals)
@@ -89,7 +88,8 @@ def _evaluation_tables(ranking: Ranking) -> Iterator[Shown]:
     )
     yield Shown(
         grid("Models", terminal.models(ranking)),
-        help="Percent right, where the models were trained (in-domain) and on the whole of the new domain (OOD).",
+        help="Percent right, where the models were trained (in-domain) and on the whole of the new domain (OOD). "
+        "misled: percent of the examples on which the shortcut is wrong where a model gives its label.",
     )
     yield Shown(
         grid("Every pair of models with every method", pairs.accuracies(ranking)),
@@ -100,7 +100,7 @@ def _evaluation_tables(ranking: Ranking) -> Iterator[Shown]:
     if any(method.splits for method in ranking.methods):
         yield Shown(
             grid("By kind of pair", pairs.splits(ranking)),
-            help=f"near: OOD accuracies less than {percent(ranking.near)} points apart.",
+            help=f"{pairs.kinds(ranking)}.",
         )
     if any(method.curve for method in ranking.methods):
         yield Shown(grid("Learning curve in numbers", pairs.curves(ranking)), help="A column a K.", folded=True)

@@ -11,6 +11,7 @@ from rich.text import Text
 from ranker.ranking import Decision, Ranking
 from ranker.report.numbers import percent
 from ranker.report.terminal import table, written
+from ranker.truth import FOLLOWS
 
 
 def render(ranking: Ranking) -> str:
@@ -27,9 +28,7 @@ def parts(ranking: Ranking) -> Iterator[RenderableType]:
     yield accuracies(ranking)
     yield Text("\nFew-shot accuracy with a probe of K examples\n")
     yield curves(ranking)
-    yield Text(
-        f"\nFew-shot accuracy by kind of pair; near: OOD accuracies less than {percent(ranking.near)} points apart\n"
-    )
+    yield Text(f"\nFew-shot accuracy by kind of pair; {kinds(ranking)}\n")
     yield splits(ranking)
 
 
@@ -56,12 +55,20 @@ def curves(ranking: Ranking) -> Table:
     return shown
 
 
+def kinds(ranking: Ranking) -> str:
+    """What makes a pair near, or misled."""
+    said = [f"near: OOD accuracies less than {percent(ranking.near)} points apart"]
+    if any(model.misled is not None for model in ranking.models):
+        said.append(f"misled: one of the two at least is, on {100 * FOLLOWS:.0f} % of the examples or more")
+    return "; ".join(said)
+
+
 def splits(ranking: Ranking) -> Table:
     """Few-shot accuracy over parts of the pairs."""
-    kinds = list(dict.fromkeys(kind for method in ranking.methods for kind in method.splits))
-    shown = table("method", "all", *kinds)
+    named = list(dict.fromkeys(kind for method in ranking.methods for kind in method.splits))
+    shown = table("method", "all", *named)
     for method in ranking.methods:
-        row = [method.few_shot_accuracy, *(method.splits.get(kind) for kind in kinds)]
+        row = [method.few_shot_accuracy, *(method.splits.get(kind) for kind in named)]
         shown.add_row(Text(method.name), *map(percent, row))
     return shown
 

@@ -142,10 +142,11 @@ def decision_notes(decision: Decision) -> Iterator[str]:
 
 def models(ranking: Ranking) -> Table:
     """The models by their true rank."""
-    shown = table("rank", "model", "family", "in-domain accuracy", "OOD accuracy")
+    known = any(model.misled is not None for model in ranking.models)
+    shown = table("rank", "model", "family", "in-domain accuracy", "OOD accuracy", *(["misled"] if known else []))
     for model in ranking.models:
-        accuracies = percent(model.in_domain_accuracy), percent(model.ood_accuracy)
-        shown.add_row(str(model.rank), Text(model.name), Text(model.family), *accuracies)
+        shares = [model.in_domain_accuracy, model.ood_accuracy, *([model.misled] if known else [])]
+        shown.add_row(str(model.rank), Text(model.name), Text(model.family), *map(percent, shares))
     return shown
 
 
@@ -177,6 +178,8 @@ def notes(ranking: Ranking) -> Iterator[str]:
     )
     if ranking.tied_pairs:
         yield f"{ranking.tied_pairs} pairs of equal OOD accuracy are left out."
+    if any(model.misled is not None for model in ranking.models):
+        yield "misled: of the examples on which the shortcut is wrong, those on which a model gives its label."
     if any(method.designed for method in ranking.methods):
         yield f"* the factor designed for {ranking.ood}."
     yield f"Attributions: {ranking.attribution}. Intervals: over other samples of examples; minus ACC: paired."

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 
 import ranker
@@ -47,6 +48,41 @@ def test_stated_accuracies_are_those_that_are_measured():
     assert [(m.name, m.ood_accuracy) for m in measured.models] == [
         (m.name, pytest.approx(m.ood_accuracy, abs=1e-6)) for m in told.models
     ]
+
+
+def test_how_often_the_shortcut_misleads_is_told_of_each_model(ranking):
+    """In a binary task that is how often it is wrong where the shortcut is; pairs are parted by it."""
+    table, methods = ranking.table, [method.name for method in ranking.table.methods]
+    deceptive = np.array(table.labels) != ood.load("hans-sub").task.heuristic
+    wrong = 1 - table.values[:, methods.index("ACC"), deceptive].mean(axis=1)
+    shares = dict(zip(table.models, wrong, strict=True))
+    assert {model.name: model.misled for model in ranking.models} == pytest.approx(shares)
+    found = [p for p in ranking.pair_results if p.method == "NLL" and max(shares[p.a], shares[p.b]) >= 0.8]
+    assert 0 < len(found) < 28
+    assert ranking.method("NLL").splits["misled"] == pytest.approx(np.mean([pair.accuracy for pair in found]))
+
+
+def test_where_no_model_follows_the_shortcut_factors_are_doubted(ranking):
+    """A note says so, if there are factors at all; not where one model does, nor where nobody can know."""
+    data = dataclasses.replace(ood.load("hans-sub"), population=40)
+    right = [row for row in data.examples if row.label == data.task.heuristic]
+    folder = suites.embedded()["hans-sub-mini"]
+
+    def notes(*names, attribution="lime", data=data):
+        models, settings = [f"{folder}/{name}" for name in names], LIMESettings(samples=8)
+        found = rank(models, data, attribution=attribution, settings=settings, draws=1)
+        return [note for note in found.notes if "follows the shortcut" in note]
+
+    (doubt,) = notes("inoc-400", "inoc-4000")
+    assert doubt.startswith(
+        "No model follows the shortcut: where it is wrong, inoc-400 gives its label most often, on "
+    )
+    assert not notes("inoc-400", "untouched")
+    assert not notes("inoc-400", "inoc-4000", attribution="none")
+    assert not notes("inoc-400", "inoc-4000", data=dataclasses.replace(data, examples=tuple(right)))
+    assert not notes(
+        "inoc-400", "inoc-4000", data=dataclasses.replace(data, task=dataclasses.replace(data.task, heuristic=None))
+    )
 
 
 def test_a_logit_is_read_by_factors_of_its_label_only():

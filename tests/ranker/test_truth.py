@@ -6,9 +6,10 @@ from ranker.errors import UsageError
 from ranker.truth import Truth, guess_range
 
 
-def truth(accuracy, families=None, near=0.1):
+def truth(accuracy, families=None, near=0.1, misled=None):
     """What is known of models of these accuracies."""
-    return Truth.of(table(np.zeros((len(accuracy), 1, 2)), ["ACC"], accuracy), families, near)
+    scores = table(np.zeros((len(accuracy), 1, 2)), ["ACC"], accuracy)
+    return Truth.of(scores, families, near, misled and dict(zip(scores.models, misled, strict=True)))
 
 
 def test_models_are_ordered_and_pairs_follow():
@@ -31,6 +32,16 @@ def test_parts_hold_decided_pairs_only():
     }
     assert found.families == ("a", "b", "a", "b")
     assert set(truth([0.9, 0.5]).splits) == {"far"}
+
+
+def test_a_pair_is_misled_where_one_of_the_two_follows_the_shortcut():
+    """At 80 % or more, whichever it is; where nobody knows how often, the pairs are not parted by it."""
+    found = truth([0.6, 0.9, 0.8], misled=[0.8, 0.1, 0.79])
+    assert found.order.tolist() == [1, 2, 0]
+    assert found.splits["misled"].tolist() == [False, True, True]
+    assert found.splits["not-misled"].tolist() == [True, False, False]
+    assert "misled" not in truth([0.6, 0.9], misled=[0.5, 0.5]).splits
+    assert truth([0.6, 0.9]).splits.keys() == truth([0.6, 0.9], misled=[]).splits.keys() == {"far"}
 
 
 def test_models_that_are_all_equal_have_no_order():
