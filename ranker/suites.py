@@ -73,7 +73,8 @@ def load(references: Sequence[str]) -> Suite:
 
     Args:
         references: each a model directory, a hub id ``org/name@revision``, a suite.json, a directory that holds one,
-            or the name of an embedded suite; several are taken together.
+            or the name of an embedded suite; several are taken together. Of a member's directory in the folder of its
+            suite is known what the suite says of it.
 
     Raises:
         UsageError: a path that does not exist, a suite.json that cannot be read, fewer than two models, a name twice.
@@ -115,7 +116,7 @@ def _resolve(reference: str) -> _Part:
     if os.path.isfile(path / FILE):
         return _read(path / FILE)
     if os.path.isdir(path):
-        return _Part(path.name, (Model(path.resolve().name, str(path)),))
+        return _Part(path.name, (_member(path) or Model(path.resolve().name, str(path)),))
     suites = embedded()
     if reference in suites:
         return _read(suites[reference] / FILE)
@@ -123,6 +124,13 @@ def _resolve(reference: str) -> _Part:
         return _Part(reference, (Model(reference.rpartition("/")[2], reference),))
     known = str(UnknownName("suite", reference, suites))
     raise UsageError(f"`--models`: no directory, suite.json or hub id `org/name` is called {reference!r}; {known}")
+
+
+def _member(path: Path) -> Model | None:
+    """The model that the suite in the folder around a model directory says it is; None where none says so."""
+    file = path.resolve().parent / FILE
+    listed = _read(file).models if os.path.isfile(file) else ()
+    return next((model for model in listed if Path(model.path).resolve() == path.resolve()), None)
 
 
 def _is_hub_id(reference: str) -> bool:

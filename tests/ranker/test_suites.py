@@ -4,6 +4,7 @@ import pytest
 
 from ranker import suites
 from ranker.errors import UsageError
+from ranker.suites import Model
 
 
 def write_suite(folder, names=("a", "b"), **extra):
@@ -33,6 +34,18 @@ def test_a_suite_is_read_from_its_file_or_folder(tmp_path, as_file):
     assert [model.name for model in suite.models] == ["a", "b"]
     assert suite.models[0].path == str(tmp_path / "a")
     assert suite.models[0].ood_accuracy == {"f" * 8: 0.5}
+
+
+def test_a_member_named_by_its_directory_is_what_its_suite_says_it_is(tmp_path, monkeypatch):
+    """Its name, family, labels and accuracies, however the path is written; a directory beside it is a model alone."""
+    write_suite(tmp_path, names=("a", "b", "c"))
+    (tmp_path / "other").mkdir()
+    found = suites.load([str(tmp_path / "a"), f"{tmp_path}/b/", str(tmp_path / "other")])
+    assert found.models[:2] == suites.load([str(tmp_path)]).models[:2]
+    assert found.models[2] == Model("other", str(tmp_path / "other"))
+    assert found.name == "models"
+    monkeypatch.chdir(tmp_path / "a")
+    assert suites.models(["."])[0].ood_accuracy == suites.models(["../b"])[0].ood_accuracy == {"f" * 8: 0.5}
 
 
 def test_directories_and_hub_ids_stand_side_by_side(tmp_path):
