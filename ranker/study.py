@@ -337,6 +337,6 @@ def shortcut_avoided(misled: Mapping[str, float]) -> Iterator[str]:
     if most is not None and misled[most] < FOLLOWS:
         yield (
             f"No model follows the shortcut: where it is wrong, {most} gives its label most often, on "
-            f"{100 * misled[most]:.0f} % of the rows. Factors measure agreement with a shortcut; see first whether one "
-            "helps here."
+            f"{100 * misled[most]:.0f} % of the rows. Factors measure agreement with a shortcut, and may tell little "
+            "here."
         )
