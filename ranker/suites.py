@@ -128,9 +128,10 @@ def _resolve(reference: str) -> _Part:
 
 def _member(path: Path) -> Model | None:
     """The model that the suite in the folder around a model directory says it is; None where none says so."""
-    file = path.resolve().parent / FILE
+    place = os.path.abspath(path)  # as it is written: a link in the folder is a member, too
+    file = Path(place).parent / FILE
     listed = _read(file).models if os.path.isfile(file) else ()
-    return next((model for model in listed if Path(model.path).resolve() == path.resolve()), None)
+    return next((model for model in listed if os.path.abspath(model.path) == place), None)
 
 
 def _is_hub_id(reference: str) -> bool:

@@ -48,6 +48,19 @@ def test_a_member_named_by_its_directory_is_what_its_suite_says_it_is(tmp_path, 
     assert suites.models(["."])[0].ood_accuracy == suites.models(["../b"])[0].ood_accuracy == {"f" * 8: 0.5}
 
 
+@pytest.mark.parametrize("path", ["a\x00b", "\ud800", "a" * 5000])
+def test_a_path_that_cannot_be_is_not_where_a_model_lies(tmp_path, path):
+    """What a suite says of another member is no obstacle to the one that was named; a link is a member, too."""
+    file = write_suite(tmp_path)
+    content = json.loads(file.read_text())
+    content["models"][0]["path"] = path
+    file.write_text(json.dumps(content))
+    (tmp_path / "b").rmdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "b").symlink_to(tmp_path / "elsewhere")
+    assert suites.models([str(tmp_path / "b")])[0].family == "mini"
+
+
 def test_directories_and_hub_ids_stand_side_by_side(tmp_path):
     """A name is the last part of what was given."""
     (tmp_path / "mine").mkdir()
