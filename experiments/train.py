@@ -132,9 +132,20 @@ def build(base: Base, labels: Sequence[str], texts: Sequence[str], seed: int) ->
         config.vocab_size = len(tokenizer)
         with seeded(seed):
             model = AutoModelForSequenceClassification.from_config(config, attn_implementation="eager")  # type: ignore[no-untyped-call]
+            say_nothing(model, tokenizer.mask_token_id)
     except (ValueError, TypeError) as error:
         raise ModelError(f"{base.architecture} cannot be built: {str(error).splitlines()[0]}") from error
     return model, tokenizer
+
+
+def say_nothing(model: PreTrainedModel, token: int) -> None:
+    """Set the embedding of a token that no text has to zero, as transformers does with the padding token's.
+
+    Attribution hides words behind [MASK]. Where a model is not pretrained with it training never changes its embedding,
+    which would stay as it was drawn: as long as a word's, and a word that the model does not know is no neutral one.
+    """
+    with torch.no_grad():
+        model.get_input_embeddings().weight[token] = 0.0  # type: ignore[operator]
 
 
 def names_of(labels: Sequence[str]) -> dict[str, dict[Any, Any]]:

@@ -219,7 +219,8 @@ def _notes(labels: tuple[int, ...], score: Floats, found: Decision, pool: Pool |
     ]
     if against:
         b, a = against[0]
-        more = f", and {len(against) - 1} more pairs like this" if len(against) > 1 else ""
+        others = len(against) - 1
+        more = f", and {others} more {'pair' if others == 1 else 'pairs'} like this" if others else ""
         notes.append(f"{found.method} puts {a} above {b}, though {b} was right where {a} was not more often{more}.")
     if len(set(labels)) == 1:
         notes.append("All rows have the same label; a model that always says it looks perfect.")

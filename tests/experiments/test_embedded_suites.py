@@ -107,7 +107,7 @@ def test_a_suite_holds_what_its_users_need_and_no_more(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_models_load_and_answer(name):
-    """Each model's labels are the task's, its tokenizer knows every letter, and what it answers are probabilities."""
+    """Labels are the task's, every letter is known, answers are probabilities, and [MASK] says nothing."""
     rows = ood.load(recipe.load(name).ood[0])
     for model in suites.load([name]).models:
         classifier = Classifier.load(model.path, rows.task)
@@ -116,6 +116,7 @@ def test_models_load_and_answer(name):
         assert probabilities.shape == (4, len(rows.task.labels))
         encoded = [classifier.tokenizer(*example.segments).input_ids for example in rows.examples[:100]]
         assert not any(classifier.tokenizer.unk_token_id in ids for ids in encoded)
+        assert not classifier.model.get_input_embeddings().weight[classifier.tokenizer.mask_token_id].any()
 
 
 @pytest.mark.parametrize("member", ["untouched", "inoc-800"])

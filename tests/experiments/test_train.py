@@ -183,6 +183,9 @@ def test_architectures_that_can_be_trained_from_scratch(architecture, config, ex
     long = Example("long", ("actor " * 30, "judge"), 0)
     train.train(model, tokenizer, [*examples[:3], long], Stage(steps=1, max_length=tokenizer.model_max_length), seed=0)
     assert model.config.id2label == dict(enumerate(LABELS))
+    embeddings = model.get_input_embeddings().weight
+    assert not embeddings[tokenizer.mask_token_id].any(), "attribution hides words behind a word of some meaning"
+    assert embeddings[tokenizer.sep_token_id].any()
 
 
 def test_what_is_saved_can_be_loaded(tiny, tmp_path):

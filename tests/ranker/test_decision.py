@@ -60,15 +60,19 @@ def test_ties_are_broken_by_the_declared_factor_or_by_the_loss():
     assert decide(made).decision.p_beats[0][1] == 0.5
 
 
-def test_a_method_against_the_labels_is_said_so():
-    """Ordering by a method that contradicts who was right leaves a note."""
-    hits, factor = np.array([[1.0, 1.0], [0.0, 0.0]]), np.array([[2.0, 2.0], [1.0, 1.0]])
+@pytest.mark.parametrize(
+    ("models", "more"), [(2, "often."), (3, "often, and 1 more pair like this."), (4, "and 2 more pairs like this.")]
+)
+def test_a_method_against_the_labels_is_said_so(models, more):
+    """Ordering by a method that contradicts who was right leaves a note: the first is right, and comes last."""
+    hits = np.repeat(np.arange(models)[:, None] == 0, 2, axis=1).astype(float)
+    factor = np.repeat(np.arange(models, 0.0, -1.0)[:, None], 2, axis=1)
     made = dataclasses.replace(
-        table(np.stack([hits, factor], axis=1), ["ACC", "SUM-DIFF"], np.zeros(2)), ood_accuracy=None
+        table(np.stack([hits, factor], axis=1), ["ACC", "SUM-DIFF"], np.zeros(models)), ood_accuracy=None
     )
     found = decide(made, method="SUM-DIFF")
-    assert found.decision.models == ("m1", "m0")
-    assert any("SUM-DIFF puts m1 above m0" in note for note in found.notes)
+    assert found.decision.models == tuple(f"m{i}" for i in reversed(range(models)))
+    assert any(f"SUM-DIFF puts m{models - 1} above m0" in note and note.endswith(more) for note in found.notes)
 
 
 def test_close_models_are_honestly_not_separable():
