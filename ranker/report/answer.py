@@ -43,8 +43,8 @@ def evaluated(ranking: Ranking) -> tuple[str, list[str]]:
         f"({percent(first[0].ood_accuracy)} % right on {ranking.ood})."
     )
     said.append(
-        "Next: `rank-models explain` shows what these models look at; `rank-models --data ROWS --models A B ...` "
-        "chooses between models of your own."
+        "Next: `rank-models --data ROWS --models A B ...` chooses between models of your own; `rank-models explain` "
+        "shows what these look at."
     )
     return f"Best method: {best.name}", said
 
