@@ -472,7 +472,7 @@ def test_the_answer_of_an_evaluation():
     assert "87.5 % of the time (95 % interval 82.5 to 92.5)" in answer[0]
     assert "that is +12.5 points (95 % interval +7.5 to +17.5)" in answer[1]
     assert answer[-2] == "Truly best: bert_large (90.0 % right on hans-sub)."
-    assert answer[-1].startswith("Next: `rank-models explain`")
+    assert answer[-1].startswith("Next: `rank-models --data ROWS --models A B ...`")
     equal = dataclasses.replace(toy(), methods=(method("ACC", "baseline", 0.75), method("NLL", "baseline", 0.75, 0.0)))
     assert words.evaluated(equal)[1][1:3] == [
         "Equally good: NLL.",
