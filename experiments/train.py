@@ -132,9 +132,9 @@ def build(base: Base, labels: Sequence[str], texts: Sequence[str], seed: int) ->
         config.vocab_size = len(tokenizer)
         with seeded(seed):
             model = AutoModelForSequenceClassification.from_config(config, attn_implementation="eager")  # type: ignore[no-untyped-call]
-            say_nothing(model, tokenizer.mask_token_id)
     except (ValueError, TypeError) as error:
         raise ModelError(f"{base.architecture} cannot be built: {str(error).splitlines()[0]}") from error
+    say_nothing(model, tokenizer.mask_token_id)
     return model, tokenizer
 
 
