@@ -285,7 +285,7 @@ def seconds(work: Callable[[], object], device: str) -> float:
 
 def rate(classifier: Classifier, device: str) -> float:
     """Floating-point operations a second of a matrix product of the model's size and format; the best of several."""
-    width, dtype = classifier.model.config.hidden_size, classifier.model.dtype
+    width, dtype = classifier.model.config.hidden_size, classifier.dtype
     a = torch.randn(1024, width, device=device, dtype=dtype)
     b = torch.randn(width, 4 * width, device=device, dtype=dtype)
     best = min(seconds(lambda: [a @ b for _ in range(20)], device) / 20 for _ in range(5))

@@ -156,6 +156,7 @@ class Subject:
             "own_code": code,
             "method": method,
             "settings": asdict(settings),
+            "revision": settings.revision,
             "dtype": self.dtype,
             "versions": {name: metadata.version(name) for name in ("torch", "transformers", *settings.libraries)},
         }

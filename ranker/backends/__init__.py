@@ -1,7 +1,7 @@
 """Attribution backends: one file, one function each; this is their table.
 
-A backend's settings are a frozen dataclass. Every field can change a number, and nothing else can: the fields are part
-of the store's key. Heavy libraries are imported when a backend is called.
+A backend's settings are a frozen dataclass. Every field can change a number, and nothing else can but the code, which
+has a revision: both are part of the store's key. Heavy libraries are imported when a backend is called.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class Settings:
     function: ClassVar[str] = "ranker.backends.bare:attribute"
     libraries: ClassVar[tuple[str, ...]] = ()
     measure: ClassVar[str] = ""  # what `error` is
+    revision: ClassVar[int] = 2  # raised when the same settings come to give other numbers; part of the store's key
 
     @property
     def only_label(self) -> int | None:
@@ -71,7 +72,7 @@ class IGSettings(Settings):
         rule: the quadrature, in captum's names.
         steps: points on each stretch of the path: three stretches at first, or one where `max_steps` has no room for
             three; a stretch is cut in halves while its completeness gap is over its share of the tolerance, and the
-            roughest one while that of the whole path is over the tolerance.
+            roughest one while that of the whole path is over the tolerance, unless the last cut was of no help.
         max_steps: points an example at most, those of stretches that were cut included.
         tolerance: the completeness gap that is small enough, as a fraction of the sum of absolute scores.
         share: of the tolerance, what one stretch may be off by.

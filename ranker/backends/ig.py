@@ -7,19 +7,22 @@ add up to f(x) - f(b); by how much they do not is the gap, which is stored.
 
 The integral is the sum of those over stretches of the path, and each of them is an integrated gradient too: from the
 stretch's start as the baseline to its end as the input. So each stretch has a gap of its own, which says where on the
-path more points are needed. That is near the baseline mostly, so the first stretches are shorter there.
+path more points are needed. That is near the baseline mostly, so the first stretches are shorter there. A small gap
+that does not shrink with more points is no bend of the path but the rounding of the network's numbers, and is left.
 
 Source: Sundararajan, Taly, Yan 2017, "Axiomatic Attribution for Deep Networks"; Kokhlikyan et al. 2020, "Captum".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 from captum.attr import IntegratedGradients
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from factors.types import Attributions, Example, Floats
 from ranker.align import Encoding
@@ -30,6 +33,10 @@ from ranker.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from ranker.classifiers import Classifier
+
+
+ROUNDINGS = 4
+"""A gap of at most so many roundings of the whole may be due to them; in bfloat16 gaps of two were seen."""
 
 
 class Stretch(NamedTuple):
@@ -139,18 +146,22 @@ def _attribute(
         numbers, starts, ends = zip(*stretches, strict=True)
         x, type_ids = points(numbers, ends)
         at_once = max(len(stretches), budget // x.shape[1])
-        scores = gradients.attribute(
-            x,
-            baselines=points(numbers, starts)[0],
-            additional_forward_args=(type_ids,),
-            n_steps=settings.steps,
-            method=settings.rule,
-            internal_batch_size=at_once if at_once < settings.steps * len(stretches) else None,
-        )
+        with _kernels(classifier):
+            scores = gradients.attribute(
+                x,
+                baselines=points(numbers, starts)[0],
+                additional_forward_args=(type_ids,),
+                n_steps=settings.steps,
+                method=settings.rule,
+                internal_batch_size=at_once if at_once < settings.steps * len(stretches) else None,
+            )
         for stretch, row in zip(stretches, scores.detach().double().sum(dim=-1).cpu().numpy(), strict=True):
             parts[stretch.example][stretch] = row
 
     efforts, budget = [0] * len(encodings), classifier.token_budget
+    rounding = torch.finfo(classifier.dtype).eps  # of a number, the step to the next
+    cut: list[dict[Stretch, float]] = [{} for _ in encodings]  # of each example, what was cut last, and its gap
+    settled: list[set[Stretch]] = [set() for _ in encodings]
     pending = [Stretch(i, *ends) for i in range(len(encodings)) for ends in settings.stretches]
     while pending:
         unknown = sorted({(i if place else first[i], place) for i, *ends in pending for place in ends} - values.keys())
@@ -161,11 +172,16 @@ def _attribute(
             efforts[s.example] += settings.steps
         examples, pending = sorted({s.example for s in pending}), []
         for i in examples:
-            cut = too_rough(parts[i], values, settings, settings.max_steps - efforts[i])
-            for stretch in cut:
+            gaps = {s: float(row.sum() - (values[i, s.end] - values[i, s.start])) for s, row in parts[i].items()}
+            total = float(abs(sum(parts[i].values(), np.zeros(1))).sum())
+            settled[i].update(unmended(gaps, cut[i], ROUNDINGS * rounding * total))
+            rough = too_rough(gaps, total, settings, rounding, settled[i])
+            affordable = (settings.max_steps - efforts[i]) // (2 * settings.steps)
+            cut[i] = {stretch: gaps[stretch] for stretch in rough[:affordable]}
+            for stretch in cut[i]:
                 del parts[i][stretch]
                 pending += stretch.halves()
-            progress(int(not cut))
+            progress(int(not cut[i]))
     for i, e in enumerate(encodings):
         scores = sum(parts[i].values(), np.zeros(len(e)))
         gap = float(scores.sum() - (values[i, 1.0] - values[i, 0.0]))
@@ -181,26 +197,63 @@ def _shape(classifier: Classifier, encoding: Encoding) -> tuple[int, bytes]:
 
 
 def too_rough(
-    parts: Mapping[Stretch, Floats], values: Mapping[tuple[int, float], float], settings: IGSettings, left: int
+    gaps: Mapping[Stretch, float],
+    total: float,
+    settings: IGSettings,
+    rounding: float = 0.0,
+    settled: Collection[Stretch] = (),
 ) -> list[Stretch]:
-    """The stretches of one example whose gap is too large, the widest first, as many as there are points for.
+    """The stretches of one example whose gap is too large, the widest first.
 
     That is over the stretch's share of the tolerance, or, where many small gaps add up to more than the tolerance, the
     widest of them.
 
     Args:
-        parts: what each stretch gives the tokens.
-        values: the explained output, by the example and the place on its path.
+        gaps: the completeness gap of each stretch.
+        total: the sum of absolute scores, which the tolerance is a part of.
         settings: see there.
-        left: how many points there may still be.
+        rounding: the part of the total under which the gap of a stretch says nothing.
+        settled: stretches that are left as they are.
     """
-    allowed = settings.tolerance * abs(sum(parts.values(), np.zeros(1))).sum()
-    gaps = {s: float(row.sum() - (values[s.example, s.end] - values[s.example, s.start])) for s, row in parts.items()}
-    widest = sorted(gaps, key=lambda stretch: abs(gaps[stretch]), reverse=True)
-    rough = [stretch for stretch in widest if abs(gaps[stretch]) > settings.share * allowed]
-    if not rough and abs(sum(gaps.values())) > allowed:
+    widest = sorted((stretch for stretch in gaps if stretch not in settled), key=lambda stretch: -abs(gaps[stretch]))
+    rough = [s for s in widest if abs(gaps[s]) > max(settings.share * settings.tolerance, rounding) * total]
+    if not rough and abs(sum(gaps.values())) > settings.tolerance * total:
         rough = widest[:1]
-    return rough[: left // (2 * settings.steps)]
+    return rough
+
+
+def unmended(gaps: Mapping[Stretch, float], cut: Mapping[Stretch, float], rounded: float) -> list[Stretch]:
+    """The halves of stretches that a cut did not help: together they are off by more than half of what the whole was.
+
+    Twice the points make the error of a rule several times smaller where a path bends; what stays, and is small, is
+    the rounding of the network's numbers, which no cut mends.
+
+    Args:
+        gaps: the completeness gap of each stretch.
+        cut: what was cut, with the gap that it had; its halves are among `gaps`.
+        rounded: the largest gap that rounding may leave.
+
+    Example:
+        >>> whole = Stretch(0, 0.0, 1.0)
+        >>> first, second = whole.halves()
+        >>> unmended({first: 0.1, second: -0.2}, {whole: 0.5}, rounded=1.0)
+        []
+        >>> unmended({first: 0.1, second: 0.2}, {whole: 0.5}, rounded=1.0) == [first, second]
+        True
+    """
+    stuck: list[Stretch] = []
+    for whole, gap in cut.items():
+        halves = whole.halves()
+        left = abs(sum(gaps[half] for half in halves))
+        if abs(gap) / 2 < left <= rounded:
+            stuck += halves
+    return stuck
+
+
+def _kernels(classifier: Classifier) -> AbstractContextManager[None]:
+    """Attention without torch's fused kernel in bfloat16 on CPU: its way back takes twelve times as long there."""
+    fused_is_slow = classifier.device.type == "cpu" and classifier.dtype == torch.bfloat16
+    return sdpa_kernel(SDPBackend.MATH) if fused_is_slow else nullcontext()
 
 
 def _validate(settings: IGSettings, classes: int) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from conftest import LIMIT, TASK, make_checkpoint, make_tokenizer
+from conftest import ENCODERS, LIMIT, TASK, make_checkpoint, make_tokenizer
 from safetensors.torch import load_file, save_file
 
 from factors.types import Example
@@ -190,13 +190,23 @@ def test_auto_is_bfloat16_where_there_are_units_for_it(checkpoint, monkeypatch, 
     assert resolve("auto") == ("bfloat16" if units else "float32")
     assert (resolve("float32"), resolve("bfloat16")) == ("float32", "bfloat16")
     loaded = Classifier.load(checkpoint("bert"), TASK, dtype="auto")
-    assert loaded.model.dtype == classifiers.DTYPES[resolve("auto")]
+    assert loaded.dtype == classifiers.DTYPES[resolve("auto")]
 
 
-def test_bfloat16_is_near_float32(checkpoint, classifier):
-    """Probabilities in bfloat16 are those of float32 but for its rounding."""
-    half = Classifier.load(checkpoint("bert"), TASK, dtype="bfloat16").probabilities(PAIRS)
-    np.testing.assert_allclose(half, classifier("bert").probabilities(PAIRS), atol=0.03)
+@pytest.mark.parametrize("name", ENCODERS)
+def test_bfloat16_is_near_float32(checkpoint, classifier, name):
+    """Probabilities in bfloat16 are those of float32 but for its rounding, and are not the same."""
+    half = Classifier.load(checkpoint(name), TASK, dtype="bfloat16").probabilities(PAIRS)
+    exact = classifier(name).probabilities(PAIRS)
+    np.testing.assert_allclose(half, exact, atol=0.01)
+    assert (half != exact).any()
+
+
+def test_only_matrix_products_are_in_bfloat16(checkpoint):
+    """Weights that are multiplied are rounded; norms and embeddings are not."""
+    model = Classifier.load(checkpoint("bert"), TASK, dtype="bfloat16").model
+    kinds = {type(module).__name__: module.weight.dtype for module in model.modules() if hasattr(module, "weight")}
+    assert kinds == {"Embedding": torch.float32, "LayerNorm": torch.float32, "Linear": torch.bfloat16}
 
 
 def test_what_is_explained():

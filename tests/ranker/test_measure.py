@@ -65,7 +65,17 @@ def test_every_setting_is_in_the_key(subject, method):
 def test_the_key_is_of_content(subject, checkpoint):
     """It holds the weights' hash, the task's labels with their aliases, and versions; no path and no name."""
     found = key(subject, "ig")
-    assert set(found) == {"model", "labels", "label_map", "own_code", "method", "settings", "dtype", "versions"}
+    assert set(found) == {
+        "model",
+        "labels",
+        "label_map",
+        "own_code",
+        "method",
+        "settings",
+        "revision",
+        "dtype",
+        "versions",
+    }
     assert found["labels"] == [["non-entailment", ["contradiction", "neutral"]], ["entailment", []]]
     assert found["versions"].keys() == {"torch", "transformers", "captum"}
     assert str(checkpoint("bert")) not in str(found)

@@ -130,6 +130,13 @@ def test_every_setting_of_a_backend_changes_the_key(subject, method, name):
     assert key(subject, method, replace(default, **{name: value})) != key(subject, method, default)
 
 
+def test_the_revision_of_a_backend_changes_its_key(subject, monkeypatch):
+    """Rows that another revision of the code computed are not taken for this one's."""
+    before = {method: key(subject, method) for method in SETTINGS}
+    monkeypatch.setattr(SETTINGS["ig"], "revision", 1000)
+    assert [method for method in SETTINGS if key(subject, method) != before[method]] == ["ig"]
+
+
 def test_the_method_changes_the_key(subject):
     """Four backends, four keys."""
     assert len({key(subject, method) for method in SETTINGS}) == len(SETTINGS)
