@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -62,6 +63,50 @@ class Stretch(NamedTuple):
         return self._replace(end=middle), self._replace(start=middle)
 
 
+@dataclass
+class Path:
+    """What is known of one example's path.
+
+    Attributes:
+        parts: what each stretch gives the tokens, (T,).
+        effort: points used so far.
+        cut: the stretches that were cut last, with the gaps that they had; their halves are among the parts.
+        settled: stretches that are left as they are.
+    """
+
+    parts: dict[Stretch, Floats] = field(default_factory=dict)
+    effort: int = 0
+    cut: dict[Stretch, float] = field(default_factory=dict)
+    settled: set[Stretch] = field(default_factory=set)
+
+    @property
+    def scores(self) -> Floats:
+        """(T,) what all stretches together give the tokens."""
+        return np.sum(list(self.parts.values()), axis=0)  # type: ignore[no-any-return]
+
+    def refine(self, values: Mapping[tuple[int, float], float], settings: IGSettings, rounding: float) -> list[Stretch]:
+        """Cut the stretches that need more points, as many as there are points for.
+
+        Args:
+            values: the explained output, by the example and the place on its path.
+            settings: see there.
+            rounding: the step from a number of the network to the next, as a part of it.
+
+        Returns:
+            Their halves, which are to be integrated.
+        """
+        gaps = {s: float(row.sum() - (values[s.example, s.end] - values[s.example, s.start]))
+                for s, row in self.parts.items()}  # fmt: skip
+        total = float(abs(self.scores).sum())
+        self.settled.update(unmended(gaps, self.cut, ROUNDINGS * rounding * total))
+        rough = too_rough(gaps, total, settings, rounding, self.settled)
+        affordable = (settings.max_steps - self.effort) // (2 * settings.steps)
+        self.cut = {stretch: gaps[stretch] for stretch in rough[:affordable]}
+        for stretch in self.cut:
+            del self.parts[stretch]
+        return [half for stretch in self.cut for half in stretch.halves()]
+
+
 def attribute(
     classifier: Classifier,
     examples: Sequence[Example],
@@ -94,18 +139,18 @@ def attribute(
 
 
 def baseline(classifier: Classifier, settings: IGSettings) -> torch.Tensor:
-    """(D,) the float32 embedding that every path starts from.
+    """(D,) the embedding that every path starts from.
 
     Raises:
         ModelError: the tokenizer has no such token.
     """
     if settings.baseline == "zero":
-        return torch.zeros_like(classifier.embed(torch.tensor([[0]], device=classifier.device))[0, 0]).float()
+        return torch.zeros_like(classifier.embed(torch.tensor([[0]], device=classifier.device))[0, 0])
     token = getattr(classifier.tokenizer, f"{settings.baseline}_token_id")
     if token is None:
         name = f"{classifier.name} has no {settings.baseline} token"
         raise ModelError(f"{name} for IG to start from; set another baseline")
-    return classifier.embed(torch.tensor([[token]], device=classifier.device))[0, 0].float()
+    return classifier.embed(torch.tensor([[token]], device=classifier.device))[0, 0]
 
 
 def _attribute(
@@ -125,12 +170,12 @@ def _attribute(
     first = [starts.setdefault(_shape(classifier, encoding), i) for i, encoding in enumerate(encodings)]
     values: dict[tuple[int, float], float] = {}  # f at ends of stretches
     probs: dict[int, Floats] = {}
-    parts: list[dict[Stretch, Floats]] = [{} for _ in encodings]  # of each example, what its stretches give its tokens
+    paths = [Path() for _ in encodings]
 
     def points(numbers: Sequence[int], places: Sequence[float]) -> tuple[torch.Tensor, torch.Tensor | None]:
         batch = stack([classifier.row(encodings[i]) for i in numbers], classifier.device)
         weights = torch.tensor(places, device=classifier.device)[:, None, None]
-        return torch.lerp(start, classifier.embed(batch.ids).float(), weights), batch.type_ids  # (R, T, D)
+        return torch.lerp(start, classifier.embed(batch.ids), weights), batch.type_ids  # (R, T, D)
 
     def evaluate(chosen: Sequence[int], budget: int) -> None:
         ends = [unknown[i] for i in chosen]
@@ -156,37 +201,27 @@ def _attribute(
                 internal_batch_size=at_once if at_once < settings.steps * len(stretches) else None,
             )
         for stretch, row in zip(stretches, scores.detach().double().sum(dim=-1).cpu().numpy(), strict=True):
-            parts[stretch.example][stretch] = row
+            paths[stretch.example].parts[stretch] = row
+            paths[stretch.example].effort += settings.steps
 
-    efforts, budget = [0] * len(encodings), classifier.token_budget
+    budget = classifier.token_budget
     rounding = torch.finfo(classifier.dtype).eps  # of a number, the step to the next
-    cut: list[dict[Stretch, float]] = [{} for _ in encodings]  # of each example, what was cut last, and its gap
-    settled: list[set[Stretch]] = [set() for _ in encodings]
     pending = [Stretch(i, *ends) for i in range(len(encodings)) for ends in settings.stretches]
     while pending:
         unknown = sorted({(i if place else first[i], place) for i, *ends in pending for place in ends} - values.keys())
         budget = in_batches([len(encodings[i]) for i, _ in unknown], budget, evaluate)
         values.update({(i, 0.0): values[first[i], 0.0] for i, place, _ in pending if not place})
         budget = in_batches([len(encodings[s.example]) for s in pending], budget, integrate, cost=settings.steps)
-        for s in pending:
-            efforts[s.example] += settings.steps
-        examples, pending = sorted({s.example for s in pending}), []
-        for i in examples:
-            gaps = {s: float(row.sum() - (values[i, s.end] - values[i, s.start])) for s, row in parts[i].items()}
-            total = float(abs(sum(parts[i].values(), np.zeros(1))).sum())
-            settled[i].update(unmended(gaps, cut[i], ROUNDINGS * rounding * total))
-            rough = too_rough(gaps, total, settings, rounding, settled[i])
-            affordable = (settings.max_steps - efforts[i]) // (2 * settings.steps)
-            cut[i] = {stretch: gaps[stretch] for stretch in rough[:affordable]}
-            for stretch in cut[i]:
-                del parts[i][stretch]
-                pending += stretch.halves()
-            progress(int(not cut[i]))
-    for i, e in enumerate(encodings):
-        scores = sum(parts[i].values(), np.zeros(len(e)))
+        unfinished, pending = sorted({stretch.example for stretch in pending}), []
+        for i in unfinished:
+            halves = paths[i].refine(values, settings, rounding)
+            pending += halves
+            progress(int(not halves))
+    for i, (e, path) in enumerate(zip(encodings, paths, strict=True)):
+        scores = path.scores
         gap = float(scores.sum() - (values[i, 1.0] - values[i, 0.0]))
         yield Attributions(
-            probs[i], settings.target, e.tokens, e.segment, e.word, e.offsets, scores, "ig", gap, efforts[i]
+            probs[i], settings.target, e.tokens, e.segment, e.word, e.offsets, scores, "ig", gap, path.effort
         )  # fmt: skip
 
 
