@@ -123,6 +123,7 @@ EXHIBIT = options.together(
     click.option("--population", type=click.IntRange(1), metavar="N", help="Rows a set that are explained."),
     options.SEED,
     options.DEVICE,
+    options.DTYPE,
     click.option(
         "--workers",
         type=click.IntRange(1),
@@ -228,7 +229,11 @@ def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
         draws=arguments.draws(given["draws"]),
         population=given["population"],
         seed=given["seed"],
-        options=ModelOptions(device=given["device"], workers=given["workers"] or (cores() if tier.embedded else 1)),
+        options=ModelOptions(
+            device=given["device"],
+            dtype=given["dtype"],
+            workers=given["workers"] or (cores() if tier.embedded else 1),
+        ),
         store=arguments.store(given),
     )
 

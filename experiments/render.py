@@ -11,6 +11,7 @@ from experiments.published import PAPER, Exhibit
 from experiments.tables import Cell, Rankings
 from ranker.report.csv import cell as csv_cell
 from ranker.report.markdown import escape
+from ranker.report.terminal import attributed
 
 FIELDS = ("row", "column", "here", "low", "high", "published", "difference")
 """The columns of the CSV."""
@@ -34,7 +35,7 @@ def markdown(name: str, exhibit: Exhibit, found: Rankings, cells: Sequence[Cell]
         + (
             f"measured on all {one.provenance['data']['rows']} rows"
             if exhibit.kind == "accuracies"
-            else f"{one.provenance['population']} rows, {one.attribution}"
+            else f"{one.provenance['population']} rows, {attributed(one)}"
         )
         for one in found.values()
     ]

@@ -57,15 +57,17 @@ WORKERS = click.option(
 
 DEVICE = click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps ...")
 
+DTYPE = click.option(
+    "--dtype",
+    type=click.Choice(["float32", "bfloat16", "auto"]),
+    default="float32",
+    show_default=True,
+    help="Of matrix products. bfloat16 is faster and less exact; auto: where the device has units for it.",
+)
+
 MACHINE = together(
     DEVICE,
-    click.option(
-        "--dtype",
-        type=click.Choice(["float32", "bfloat16", "auto"]),
-        default="float32",
-        show_default=True,
-        help="auto: bfloat16 where the device has units for it.",
-    ),
+    DTYPE,
     click.option("--batch-size", type=click.IntRange(1), metavar="TOKENS", help="Tokens a batch; changes no number."),
 )
 

@@ -182,7 +182,13 @@ def notes(ranking: Ranking) -> Iterator[str]:
         yield "misled: of the examples on which the shortcut is wrong, those on which a model gives its label."
     if any(method.designed for method in ranking.methods):
         yield f"* the factor designed for {ranking.ood}."
-    yield f"Attributions: {ranking.attribution}. Intervals: over other samples of examples; minus ACC: paired."
+    yield f"Attributions: {attributed(ranking)}. Intervals: over other samples of examples; minus ACC: paired."
+
+
+def attributed(ranking: Ranking) -> str:
+    """What words were scored by: the backend, and the number format where that is not float32."""
+    dtype = ranking.provenance.get("dtype", "float32")
+    return ranking.attribution if dtype == "float32" else f"{ranking.attribution} in {dtype}"
 
 
 def losses(ranking: Ranking) -> Iterator[str]:

@@ -294,6 +294,14 @@ def test_a_part_of_a_table(capsys, tmp_path, two_suites):
     assert rows == {"designed, ig"}
 
 
+def test_a_table_says_what_its_numbers_were_computed_in(capsys, tmp_path, two_suites):
+    """A run in bfloat16 says so; float32 goes without saying."""
+    store = tmp_path / "store"
+    given = ["table", "2", "--ood", "paws", "--population", "12", "--workers", "1", "--store", store, *two_suites]
+    assert "12 rows, shap in bfloat16\n" in run(capsys, *given, "--dtype", "bfloat16")[1]
+    assert "12 rows, shap\n" in run(capsys, *given)[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
