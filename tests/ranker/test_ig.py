@@ -10,7 +10,7 @@ from conftest import ENCODERS, TASK, make_tokenizer
 
 from factors.types import Example
 from ranker.backends import FIRST, IGSettings, attribute
-from ranker.backends.ig import Stretch, too_rough
+from ranker.backends.ig import Path, Stretch, too_rough
 from ranker.classifiers import Classifier, explained
 from ranker.errors import ModelError, UsageError
 
@@ -175,6 +175,23 @@ def test_small_gaps_that_add_up_are_cut_at_the_widest():
 
     assert cut([0.026, 0.028, 0.027, 0.026]) == [stretches[1]]
     assert cut([0.026, -0.028, 0.027, -0.026]) == []
+
+
+@pytest.mark.parametrize(
+    ("was", "rounding", "cut"),
+    [
+        (0.02, 1e-7, True),  # too large for rounding: the path bends
+        (0.02, 0.008, False),  # no better than before the cut, and no larger than rounding may make it
+        (0.1, 0.008, True),  # the cut helped
+    ],
+)
+def test_a_gap_that_a_cut_did_not_mend_is_left(was, rounding, cut):
+    """The halves of a stretch, off by .01 of the scores each, are cut again unless that is their rounding."""
+    whole = Stretch(0, 0.0, 1.0)
+    first, second = halves = whole.halves()
+    path = Path({half: np.array([0.5]) for half in halves}, effort=15, cut={whole: was})
+    found = path.refine({(0, 0.0): 0.0, (0, 0.5): 0.49, (0, 1.0): 0.98}, IGSettings(), rounding)
+    assert found == ([*first.halves(), *second.halves()] if cut else [])
 
 
 def test_steps_never_pass_their_limit():
