@@ -121,7 +121,7 @@ def _logits(
     """(R, C) logits of R rows, and the budget that was in force at the end."""
     logits: dict[int, Floats] = {}
 
-    def run(batch: Sequence[int], budget: int) -> None:
+    def run(batch: Sequence[int]) -> None:
         with torch.inference_mode():
             values = network(stack([rows[i] for i in batch], device))
         logits.update(zip(batch, values.double().cpu().numpy(), strict=True))
@@ -149,7 +149,7 @@ def windows(items: Iterable[T], cost: Callable[[T], int], limit: int) -> Iterato
         yield window
 
 
-def pack(lengths: Sequence[int], budget: int, cost: int = 1) -> Iterator[list[int]]:
+def pack(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
     """Indices of rows, in batches of one length each within the budget, the longest first.
 
     A row that is longer than the budget is a batch of its own.
@@ -157,7 +157,6 @@ def pack(lengths: Sequence[int], budget: int, cost: int = 1) -> Iterator[list[in
     Args:
         lengths: of the rows, in tokens.
         budget: the most tokens a batch.
-        cost: how often each token counts.
 
     Example:
         >>> list(pack([3, 9, 3, 3], 6))
@@ -168,18 +167,17 @@ def pack(lengths: Sequence[int], budget: int, cost: int = 1) -> Iterator[list[in
         of_length[length].append(i)
     # the longest come first, so that memory runs out at the start or not at all
     for length in sorted(of_length, reverse=True):
-        alike, size = of_length[length], max(1, budget // (length * cost))
+        alike, size = of_length[length], max(1, budget // length)
         yield from (alike[start : start + size] for start in range(0, len(alike), size))
 
 
-def in_batches(lengths: Sequence[int], budget: int, run: Callable[[list[int], int], None], cost: int = 1) -> int:
+def in_batches(lengths: Sequence[int], budget: int, run: Callable[[list[int]], None]) -> int:
     """Run all rows, packed; when memory runs out the budget is halved, and the rest goes on.
 
     Args:
         lengths: of the rows, in tokens.
         budget: the most tokens a batch.
-        run: does a batch of indices, given the budget in force.
-        cost: how often each token counts.
+        run: does a batch of indices.
 
     Returns:
         The budget that was in force at the end.
@@ -189,11 +187,11 @@ def in_batches(lengths: Sequence[int], budget: int, run: Callable[[list[int], in
     """
     left = list(range(len(lengths)))
     while left:
-        batches = [[left[i] for i in batch] for batch in pack([lengths[i] for i in left], budget, cost)]
+        batches = [[left[i] for i in batch] for batch in pack([lengths[i] for i in left], budget)]
         left = []
         for done, batch in enumerate(batches):
             try:
-                run(batch, budget)
+                run(batch)
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
@@ -201,7 +199,7 @@ def in_batches(lengths: Sequence[int], budget: int, run: Callable[[list[int], in
                 if budget < size:
                     raise ModelError(f"memory is too small for one row of {size} tokens") from error
                 # what failed may have been smaller than the budget; half of that is tried, not half of the budget
-                budget = min(budget, len(batch) * size * cost) // 2
+                budget = min(budget, len(batch) * size) // 2
                 log.warning("out of memory: going on with at most %d tokens a batch", budget)
                 left = [i for rest in batches[done:] for i in rest]
                 break

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Advance = Callable[[int], object]
 """Told how many more examples are done."""
 
-FIRST = ((0.0, 0.23), (0.23, 0.52), (0.52, 1.0))
+FIRST = ((0.0, 0.23), (0.23, 0.45), (0.45, 1.0))
 """The stretches that IG cuts a path into at first: shorter near the baseline, where most models bend most."""
 
 
@@ -71,8 +71,9 @@ class IGSettings(Settings):
         baseline: what the path starts from, at every position: the embedding of the mask or padding token, or zero.
         rule: the quadrature, in captum's names.
         steps: points on each stretch of the path: three stretches at first, or one where `max_steps` has no room for
-            three; a stretch is cut in halves while its completeness gap is over its share of the tolerance, and the
-            roughest one while that of the whole path is over the tolerance, unless the last cut was of no help.
+            three. While the completeness gap of a stretch is over its share of the tolerance, it is given the points
+            between those that it has, then cut in halves; so is the roughest one while the gap of the whole path is
+            over the tolerance; unless that was of no help the last time.
         max_steps: points an example at most, those of stretches that were cut included.
         tolerance: the completeness gap that is small enough, as a fraction of the sum of absolute scores.
         share: of the tolerance, what one stretch may be off by.
@@ -81,6 +82,7 @@ class IGSettings(Settings):
     function: ClassVar[str] = "ranker.backends.ig:attribute"
     libraries: ClassVar[tuple[str, ...]] = ("captum",)
     measure: ClassVar[str] = "the completeness gap, as a fraction of the sum of absolute scores"
+    revision: ClassVar[int] = 3
 
     target: int = 1
     output: Literal["margin", "logit", "probability"] = "margin"
@@ -105,13 +107,13 @@ class IGSettings(Settings):
 
         Example:
             >>> IGSettings().stretches, IGSettings(steps=50, max_steps=50).stretches
-            (((0.0, 0.23), (0.23, 0.52), (0.52, 1.0)), ((0.0, 1.0),))
+            (((0.0, 0.23), (0.23, 0.45), (0.45, 1.0)), ((0.0, 1.0),))
         """
         return FIRST if len(FIRST) * self.steps <= self.max_steps else ((0.0, 1.0),)
 
     def passes(self, segment: Ints, word: Ints) -> int:
-        """One for each point and one back, for five stretches on average as measured, and one for each end."""
-        stretches = 5 if self.stretches == FIRST else 1
+        """One for each point and one back, as for four stretches, which is what was measured, and one for each end."""
+        stretches = 4 if self.stretches == FIRST else 1
         return stretches * (2 * self.steps + 1) + 1
 
 

@@ -1,14 +1,15 @@
 """Integrated gradients, by captum, over word embeddings; many examples at once, and points where they are needed.
 
-    score_t = sum_d (x_td - b_td) * integral_0^1 df(b + a (x - b)) / dx_td da
+    score_t = integral_0^1 slope_t(a) da,    slope_t(a) = sum_d (x_td - b_td) * df(b + a (x - b)) / dx_td
 
 x (T, D) are the example's word embeddings, b (T, D) the baseline's, f the explained output. Completeness: the scores
 add up to f(x) - f(b); by how much they do not is the gap, which is stored.
 
 The integral is the sum of those over stretches of the path, and each of them is an integrated gradient too: from the
 stretch's start as the baseline to its end as the input. So each stretch has a gap of its own, which says where on the
-path more points are needed. That is near the baseline mostly, so the first stretches are shorter there. A small gap
-that does not shrink with more points is no bend of the path but the rounding of the network's numbers, and is left.
+path more points are needed. That is near the baseline mostly, so the first stretches are shorter there. A stretch that
+is not good enough gets the points between those that it has; one that has them is cut in halves. A small gap that does
+not shrink with more points is no bend of the path but the rounding of the network's numbers, and is left.
 
 Source: Sundararajan, Taly, Yan 2017, "Axiomatic Attribution for Deep Networks"; Kokhlikyan et al. 2020, "Captum".
 """
@@ -28,6 +29,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from factors.types import Attributions, Example, Floats
 from ranker.align import Encoding
 from ranker.backends import IGSettings
+from ranker.backends.quadrature import Rule, nested
 from ranker.batching import WINDOW, in_batches, stack, windows
 from ranker.classifiers import explained, softmax
 from ranker.errors import ModelError, UsageError
@@ -41,26 +43,41 @@ ROUNDINGS = 4
 
 
 class Stretch(NamedTuple):
-    """A part of one example's path.
+    """A part of one example's path, and how densely it is sampled.
 
     Attributes:
         example: its number.
         start, end: between 0, the baseline, and 1, the input.
+        dense: whether it has the points of the larger rule.
     """
 
     example: int
     start: float
     end: float
+    dense: bool = False
 
-    def halves(self) -> tuple[Stretch, Stretch]:
-        """Both halves.
+    def finer(self) -> tuple[Stretch, ...]:
+        """What takes its place where it is not good enough: itself with more points, or both halves.
 
         Example:
-            >>> Stretch(7, 0.5, 1.0).halves()
-            (Stretch(example=7, start=0.5, end=0.75), Stretch(example=7, start=0.75, end=1.0))
+            >>> Stretch(7, 0.5, 1.0, dense=True).finer()
+            (Stretch(example=7, start=0.5, end=0.75, dense=False), Stretch(example=7, start=0.75, end=1.0, dense=False))
         """
+        if not self.dense:
+            return (self._replace(dense=True),)
         middle = (self.start + self.end) / 2
-        return self._replace(end=middle), self._replace(start=middle)
+        return Stretch(self.example, self.start, middle), Stretch(self.example, middle, self.end)
+
+    def rule(self, settings: IGSettings) -> Rule:
+        """The places of its points on the path, and their weights."""
+        places, weights = nested(settings.rule, settings.steps)[self.dense]
+        length = self.end - self.start
+        return Rule(self.start + length * places, length * weights)
+
+    def price(self, settings: IGSettings) -> int:
+        """The points that what takes its place has, and it has not."""
+        small, large = nested(settings.rule, settings.steps)
+        return 2 * small.size if self.dense else large.size - small.size
 
 
 @dataclass
@@ -70,13 +87,13 @@ class Path:
     Attributes:
         parts: what each stretch gives the tokens, (T,).
         effort: points used so far.
-        cut: the stretches that were cut last, with the gaps that they had; their halves are among the parts.
-        settled: stretches that are left as they are.
+        left: the stretches that were refined last, with the gaps that they had; what took their place is in the parts.
+        settled: stretches that are good enough as they are.
     """
 
     parts: dict[Stretch, Floats] = field(default_factory=dict)
     effort: int = 0
-    cut: dict[Stretch, float] = field(default_factory=dict)
+    left: dict[Stretch, float] = field(default_factory=dict)
     settled: set[Stretch] = field(default_factory=set)
 
     @property
@@ -85,7 +102,7 @@ class Path:
         return np.sum(list(self.parts.values()), axis=0)  # type: ignore[no-any-return]
 
     def refine(self, values: Mapping[tuple[int, float], float], settings: IGSettings, rounding: float) -> list[Stretch]:
-        """Cut the stretches that need more points, as many as there are points for.
+        """Replace the stretches that need more points, as many as there are points for, by finer ones.
 
         Args:
             values: the explained output, by the example and the place on its path.
@@ -93,18 +110,19 @@ class Path:
             rounding: the step from a number of the network to the next, as a part of it.
 
         Returns:
-            Their halves, which are to be integrated.
+            The finer ones, which are to be integrated.
         """
         gaps = {s: float(row.sum() - (values[s.example, s.end] - values[s.example, s.start]))
                 for s, row in self.parts.items()}  # fmt: skip
         total = float(abs(self.scores).sum())
-        self.settled.update(unmended(gaps, self.cut, ROUNDINGS * rounding * total))
-        rough = too_rough(gaps, total, settings, rounding, self.settled)
-        affordable = (settings.max_steps - self.effort) // (2 * settings.steps)
-        self.cut = {stretch: gaps[stretch] for stretch in rough[:affordable]}
-        for stretch in self.cut:
-            del self.parts[stretch]
-        return [half for stretch in self.cut for half in stretch.halves()]
+        self.settled.update(unmended(gaps, self.left, ROUNDINGS * rounding * total))
+        self.left = {}
+        for stretch in too_rough(gaps, total, settings, rounding, self.settled):
+            if self.effort + stretch.price(settings) <= settings.max_steps:
+                self.effort += stretch.price(settings)
+                self.left[stretch] = gaps[stretch]
+                del self.parts[stretch]
+        return [finer for stretch in self.left for finer in stretch.finer()]
 
 
 def attribute(
@@ -160,69 +178,78 @@ def _attribute(
     settings: IGSettings,
     progress: Callable[[int], object],
 ) -> Iterator[Attributions]:
-    """Rows of some examples: every path in its first stretches, then the halves of those whose gap is too large."""
-
-    def output(embeddings: torch.Tensor, type_ids: torch.Tensor | None) -> torch.Tensor:
-        return explained(classifier.from_embeddings(embeddings, type_ids), settings.target, settings.output)
-
-    gradients = IntegratedGradients(output)
-    starts: dict[tuple[int, bytes], int] = {}  # paths of one shape start alike
-    first = [starts.setdefault(_shape(classifier, encoding), i) for i, encoding in enumerate(encodings)]
-    values: dict[tuple[int, float], float] = {}  # f at ends of stretches
+    """Rows of some examples: every path in its first stretches, then finer ones where the gap is too large."""
+    shapes: dict[tuple[int, bytes], int] = {}  # paths of one shape start alike
+    first = [shapes.setdefault(_shape(classifier, encoding), i) for i, encoding in enumerate(encodings)]
+    values: dict[tuple[int, float], float] = {}  # f at ends of stretches, by example and place
+    slopes: dict[tuple[int, float], Floats] = {}  # (T,) at points of the path
     probs: dict[int, Floats] = {}
-    paths = [Path() for _ in encodings]
 
-    def points(numbers: Sequence[int], places: Sequence[float]) -> tuple[torch.Tensor, torch.Tensor | None]:
-        batch = stack([classifier.row(encodings[i]) for i in numbers], classifier.device)
-        weights = torch.tensor(places, device=classifier.device)[:, None, None]
-        return torch.lerp(start, classifier.embed(batch.ids), weights), batch.type_ids  # (R, T, D)
+    def embedded(numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """(R, T, D) embeddings of examples of one length, and their (R, T) segment ids; one may be there often."""
+        chosen, rows = np.unique(numbers, return_inverse=True)
+        batch = stack([classifier.row(encodings[i]) for i in chosen], classifier.device)
+        where = torch.from_numpy(rows).to(classifier.device)
+        return classifier.embed(batch.ids)[where], None if batch.type_ids is None else batch.type_ids[where]
 
-    def evaluate(chosen: Sequence[int], budget: int) -> None:
-        ends = [unknown[i] for i in chosen]
+    def output(x: torch.Tensor, shares: torch.Tensor, type_ids: torch.Tensor | None) -> torch.Tensor:
+        """(R, C) logits where there is a share (R, T) of each token, between 0, the baseline, and 1."""
+        return classifier.from_embeddings(torch.lerp(start, x, shares[..., None]), type_ids)
+
+    def evaluate(chosen: Sequence[int]) -> None:
+        numbers, places = zip(*(ends[i] for i in chosen), strict=True)
+        x, type_ids = embedded(numbers)
         with torch.inference_mode():
-            logits = classifier.from_embeddings(*points(*zip(*ends, strict=True)))
-            values.update(zip(ends, explained(logits, settings.target, settings.output).tolist(), strict=True))
-        for (i, place), row in zip(ends, softmax(logits.double().cpu().numpy()), strict=True):
-            if place == 1:
-                probs[i] = row
+            logits = output(x, _each_token(places, x), type_ids)
+            found = explained(logits, settings.target, settings.output).tolist()
+        values.update(zip(zip(numbers, places, strict=True), found, strict=True))
+        rows = softmax(logits.double().cpu().numpy())
+        probs.update((i, row) for i, place, row in zip(numbers, places, rows, strict=True) if place == 1)
 
-    def integrate(chosen: Sequence[int], budget: int) -> None:
-        stretches = [pending[i] for i in chosen]
-        numbers, starts, ends = zip(*stretches, strict=True)
-        x, type_ids = points(numbers, ends)
-        at_once = max(len(stretches), budget // x.shape[1])
+    def differentiate(chosen: Sequence[int]) -> None:
+        numbers, places = zip(*(points[i] for i in chosen), strict=True)
+        x, type_ids = embedded(numbers)
+
+        def along(shares: torch.Tensor) -> torch.Tensor:
+            return explained(output(x, shares, type_ids), settings.target, settings.output)
+
+        # Gauss's rule of one point, the middle, on a path of length 1 about a point is the slope there
+        shares = _each_token(places, x)
         with _kernels(classifier):
-            scores = gradients.attribute(
-                x,
-                baselines=points(numbers, starts)[0],
-                additional_forward_args=(type_ids,),
-                n_steps=settings.steps,
-                method=settings.rule,
-                internal_batch_size=at_once if at_once < settings.steps * len(stretches) else None,
+            found = IntegratedGradients(along).attribute(
+                shares + 0.5, baselines=shares - 0.5, n_steps=1, method="gausslegendre"
             )
-        for stretch, row in zip(stretches, scores.detach().double().sum(dim=-1).cpu().numpy(), strict=True):
-            paths[stretch.example].parts[stretch] = row
-            paths[stretch.example].effort += settings.steps
+        slopes.update(zip(zip(numbers, places, strict=True), found.detach().double().cpu().numpy(), strict=True))
 
     budget = classifier.token_budget
     rounding = torch.finfo(classifier.dtype).eps  # of a number, the step to the next
     pending = [Stretch(i, *ends) for i in range(len(encodings)) for ends in settings.stretches]
+    paths = [Path(effort=len(settings.stretches) * settings.steps) for _ in encodings]
     while pending:
-        unknown = sorted({(i if place else first[i], place) for i, *ends in pending for place in ends} - values.keys())
-        budget = in_batches([len(encodings[i]) for i, _ in unknown], budget, evaluate)
-        values.update({(i, 0.0): values[first[i], 0.0] for i, place, _ in pending if not place})
-        budget = in_batches([len(encodings[s.example]) for s in pending], budget, integrate, cost=settings.steps)
+        ends = sorted({(i if place else first[i], place) for i, *ends, _ in pending for place in ends} - values.keys())
+        budget = in_batches([len(encodings[i]) for i, _ in ends], budget, evaluate)
+        values.update({(s.example, 0.0): values[first[s.example], 0.0] for s in pending if not s.start})
+        rules = {stretch: stretch.rule(settings) for stretch in pending}
+        points = sorted({(s.example, place) for s, rule in rules.items() for place in rule.places} - slopes.keys())
+        budget = in_batches([len(encodings[i]) for i, _ in points], budget, differentiate)
+        for s, rule in rules.items():
+            paths[s.example].parts[s] = rule.weights @ np.stack([slopes[s.example, place] for place in rule.places])
         unfinished, pending = sorted({stretch.example for stretch in pending}), []
         for i in unfinished:
-            halves = paths[i].refine(values, settings, rounding)
-            pending += halves
-            progress(int(not halves))
+            finer = paths[i].refine(values, settings, rounding)
+            pending += finer
+            progress(int(not finer))
     for i, (e, path) in enumerate(zip(encodings, paths, strict=True)):
         scores = path.scores
         gap = float(scores.sum() - (values[i, 1.0] - values[i, 0.0]))
         yield Attributions(
             probs[i], settings.target, e.tokens, e.segment, e.word, e.offsets, scores, "ig", gap, path.effort
         )  # fmt: skip
+
+
+def _each_token(places: Sequence[float], x: torch.Tensor) -> torch.Tensor:
+    """(R, T) the same share of each of the T tokens of R rows (R, T, D)."""
+    return torch.tensor(places, dtype=x.dtype, device=x.device)[:, None].expand(x.shape[:2])
 
 
 def _shape(classifier: Classifier, encoding: Encoding) -> tuple[int, bytes]:
@@ -257,31 +284,30 @@ def too_rough(
     return rough
 
 
-def unmended(gaps: Mapping[Stretch, float], cut: Mapping[Stretch, float], rounded: float) -> list[Stretch]:
-    """The halves of stretches that a cut did not help: together they are off by more than half of what the whole was.
+def unmended(gaps: Mapping[Stretch, float], left: Mapping[Stretch, float], rounded: float) -> list[Stretch]:
+    """What took the place of stretches and is no better: off by more than half of what they were.
 
     Twice the points make the error of a rule several times smaller where a path bends; what stays, and is small, is
-    the rounding of the network's numbers, which no cut mends.
+    the rounding of the network's numbers, which no point mends.
 
     Args:
         gaps: the completeness gap of each stretch.
-        cut: what was cut, with the gap that it had; its halves are among `gaps`.
+        left: what was refined, with the gap that it had; what took its place is among `gaps`.
         rounded: the largest gap that rounding may leave.
 
     Example:
-        >>> whole = Stretch(0, 0.0, 1.0)
-        >>> first, second = whole.halves()
+        >>> whole = Stretch(0, 0.0, 1.0, dense=True)
+        >>> first, second = whole.finer()
         >>> unmended({first: 0.1, second: -0.2}, {whole: 0.5}, rounded=1.0)
         []
         >>> unmended({first: 0.1, second: 0.2}, {whole: 0.5}, rounded=1.0) == [first, second]
         True
     """
     stuck: list[Stretch] = []
-    for whole, gap in cut.items():
-        halves = whole.halves()
-        left = abs(sum(gaps[half] for half in halves))
-        if abs(gap) / 2 < left <= rounded:
-            stuck += halves
+    for stretch, gap in left.items():
+        finer = stretch.finer()
+        if abs(gap) / 2 < abs(sum(gaps[part] for part in finer)) <= rounded:
+            stuck += finer
     return stuck
 
 

@@ -125,29 +125,35 @@ def test_two_segments_are_told_apart(classifier):
     assert abs(a.probs - b.probs).max() > 1e-3
 
 
-def test_only_rough_stretches_are_cut(monkeypatch):
-    """Of each path, the stretches with a gap of their share of the tolerance or less are done once and left alone."""
-    classifier = bag(bend=2.0)
+def test_only_rough_stretches_are_refined():
+    """Stretches with a gap over their share get more points, then are cut; the others are done once and left alone."""
+    classifier = bag(bend=6.0)
     start = classifier.embed(torch.tensor([[classifier.tokenizer.mask_token_id]]))[0, 0]
-    settings = IGSettings(steps=2, tolerance=0.02, share=0.25)
+    settings = IGSettings(rule="riemann_middle", steps=2, tolerance=0.02, share=0.25)
 
     def by_recursion(x):
-        """Breadth first, captum alone: (T,) scores and the points used."""
+        """Breadth first, captum alone, three middles for one before a cut: (T,) scores and the points used."""
         own = IntegratedGradients(lambda x: explained(classifier.from_embeddings(x, None), 1))
-        stretches, done, effort = list(FIRST), {}, 0
+        stretches, done, effort = [(*ends, 2) for ends in FIRST], {}, 0
         while stretches:
-            for a, b in stretches:
+            for a, b, steps in stretches:
                 near, far = start + a * (x - start), start + b * (x - start)
-                row, gap = own.attribute(far, near, n_steps=2, return_convergence_delta=True)
-                done[a, b], effort = (row.sum(-1)[0].double(), abs(gap.item())), effort + 2
+                row, gap = own.attribute(
+                    far, near, n_steps=steps, method="riemann_middle", return_convergence_delta=True
+                )
+                done[a, b, steps] = (row.sum(-1)[0].double(), abs(gap.item()))
+                effort += {2: 2, 6: 4}[steps]  # of six middles two are known
             allowed = 0.02 / 4 * abs(sum(row for row, _ in done.values())).sum()
-            rough = [ends for ends, (_, gap) in done.items() if gap > allowed]
-            stretches = [half for ends in rough for half in ((ends[0], sum(ends) / 2), (sum(ends) / 2, ends[1]))]
-            done = {ends: part for ends, part in done.items() if ends not in rough}
+            rough = [stretch for stretch, (_, gap) in done.items() if gap > allowed]
+            stretches = [(a, b, 6) for a, b, steps in rough if steps == 2]
+            stretches += [(*half, 2) for a, b, steps in rough if steps == 6
+                          for half in ((a, (a + b) / 2), ((a + b) / 2, b))]  # fmt: skip
+            done = {stretch: part for stretch, part in done.items() if stretch not in rough}
         return sum(row for row, _ in done.values()).numpy(), effort
 
     rows = rows_of(classifier, settings)
     assert len({row.effort for row in rows}) > 1  # else nothing is shown
+    assert max(row.effort for row in rows) > 18  # three times six middles: some stretch was cut
     for row, e in zip(rows, classifier.encode(EXAMPLES), strict=True):
         scores, effort = by_recursion(classifier.embed(torch.tensor(e.ids)[None]))
         np.testing.assert_allclose(row.scores, scores, atol=1e-5)
@@ -177,28 +183,38 @@ def test_small_gaps_that_add_up_are_cut_at_the_widest():
     assert cut([0.026, -0.028, 0.027, -0.026]) == []
 
 
+@pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize(
-    ("was", "rounding", "cut"),
+    ("was", "rounding", "goes_on"),
     [
         (0.02, 1e-7, True),  # too large for rounding: the path bends
-        (0.02, 0.008, False),  # no better than before the cut, and no larger than rounding may make it
-        (0.1, 0.008, True),  # the cut helped
+        (0.02, 0.008, False),  # no better than before, and no larger than rounding may make it
+        (0.1, 0.008, True),  # more points helped
     ],
 )
-def test_a_gap_that_a_cut_did_not_mend_is_left(was, rounding, cut):
-    """The halves of a stretch, off by .01 of the scores each, are cut again unless that is their rounding."""
-    whole = Stretch(0, 0.0, 1.0)
-    first, second = halves = whole.halves()
-    path = Path({half: np.array([0.5]) for half in halves}, effort=15, cut={whole: was})
+def test_a_gap_that_more_points_did_not_mend_is_left(dense, was, rounding, goes_on):
+    """What took a stretch's place, off by .02 of the scores in all, is refined again unless that is its rounding."""
+    whole = Stretch(0, 0.0, 1.0, dense)
+    finer = whole.finer()
+    path = Path({part: np.array([1 / len(finer)]) for part in finer}, effort=15, left={whole: was})
     found = path.refine({(0, 0.0): 0.0, (0, 0.5): 0.49, (0, 1.0): 0.98}, IGSettings(), rounding)
-    assert found == ([*first.halves(), *second.halves()] if cut else [])
+    assert found == ([again for part in finer for again in part.finer()] if goes_on else [])
+
+
+def test_the_widest_gaps_come_first():
+    """With points for one stretch of two, the one with the wider gap gets them."""
+    near, far = Stretch(0, 0.0, 0.5), Stretch(0, 0.5, 1.0)
+    settings = IGSettings(steps=2, max_steps=8)
+    path = Path({near: np.array([0.5]), far: np.array([0.5])}, effort=4)
+    assert path.refine({(0, 0.0): 0.0, (0, 0.5): 0.4, (0, 1.0): 0.7}, settings, 0.0) == list(far.finer())
+    assert (path.effort, list(path.parts)) == (7, [near])
 
 
 def test_steps_never_pass_their_limit():
-    """Where the points left do not suffice for all rough stretches, those with the widest gaps are cut."""
+    """The points that are left are used as far as they go."""
     for limit in (6, 11, 30):
         rows = rows_of(bag(bend=20.0), IGSettings(steps=2, max_steps=limit, tolerance=1e-9))
-        assert {row.effort for row in rows} == {6 + (limit - 6) // 4 * 4}
+        assert all(limit - 4 < row.effort <= limit for row in rows)
 
 
 @pytest.mark.parametrize("budget", [1, 30, 200, 10_000])

@@ -120,7 +120,7 @@ def test_a_models_own_label_map_goes_before_the_runs(subject):
 
 
 @pytest.mark.parametrize(
-    ("settings", "at_first"), [(IGSettings(), 56), (IGSettings(steps=50, max_steps=50), 102), (LIMESettings(), 500)]
+    ("settings", "at_first"), [(IGSettings(), 45), (IGSettings(steps=50, max_steps=50), 102), (LIMESettings(), 500)]
 )
 def test_passes_are_counted_before_the_work(settings, at_first):
     """The estimate knows what an example costs: points on the path and back, or samples."""
