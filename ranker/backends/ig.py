@@ -16,7 +16,7 @@ Source: Sundararajan, Taly, Yan 2017, "Axiomatic Attribution for Deep Networks";
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 ROUNDINGS = 4
-"""A gap of at most so many roundings of the whole may be due to them; in bfloat16 gaps of two were seen."""
+"""A gap of at most so many roundings may be due to them; in bfloat16 gaps of two were seen."""
 
 
 class Stretch(NamedTuple):
@@ -88,7 +88,7 @@ class Path:
         parts: what each stretch gives the tokens, (T,).
         effort: points used so far.
         left: the stretches that were refined last, with the gaps that they had; what took their place is in the parts.
-        settled: stretches that are good enough as they are.
+        settled: stretches that more points did not mend.
     """
 
     parts: dict[Stretch, Floats] = field(default_factory=dict)
@@ -112,12 +112,15 @@ class Path:
         Returns:
             The finer ones, which are to be integrated.
         """
-        gaps = {s: float(row.sum() - (values[s.example, s.end] - values[s.example, s.start]))
-                for s, row in self.parts.items()}  # fmt: skip
+        ends = {stretch: (values[stretch.example, stretch.start], values[stretch.example, stretch.end])
+                for stretch in self.parts}  # fmt: skip
+        gaps = {stretch: float(self.parts[stretch].sum() - (end - start)) for stretch, (start, end) in ends.items()}
         total = float(abs(self.scores).sum())
-        self.settled.update(unmended(gaps, self.left, ROUNDINGS * rounding * total))
+        step = rounding * max(total, *(abs(value) for pair in ends.values() for value in pair))
+        self.settled.update(unmended(gaps, self.left, ROUNDINGS * step))
         self.left = {}
-        for stretch in too_rough(gaps, total, settings, rounding, self.settled):
+        unsettled = {stretch: gap for stretch, gap in gaps.items() if stretch not in self.settled}
+        for stretch in too_rough(unsettled, total, settings, step):
             if self.effort + stretch.price(settings) <= settings.max_steps:
                 self.effort += stretch.price(settings)
                 self.left[stretch] = gaps[stretch]
@@ -258,28 +261,22 @@ def _shape(classifier: Classifier, encoding: Encoding) -> tuple[int, bytes]:
     return len(encoding), b"" if types is None else types.tobytes()
 
 
-def too_rough(
-    gaps: Mapping[Stretch, float],
-    total: float,
-    settings: IGSettings,
-    rounding: float = 0.0,
-    settled: Collection[Stretch] = (),
-) -> list[Stretch]:
+def too_rough(gaps: Mapping[Stretch, float], total: float, settings: IGSettings, step: float = 0.0) -> list[Stretch]:
     """The stretches of one example whose gap is too large, the widest first.
 
     That is over the stretch's share of the tolerance, or, where many small gaps add up to more than the tolerance, the
     widest of them.
 
     Args:
-        gaps: the completeness gap of each stretch.
+        gaps: the completeness gap of each stretch that is not settled.
         total: the sum of absolute scores, which the tolerance is a part of.
         settings: see there.
-        rounding: the part of the total under which the gap of a stretch says nothing.
-        settled: stretches that are left as they are.
+        step: the rounding of the output and of the scores; a gap under it says nothing.
     """
-    widest = sorted((stretch for stretch in gaps if stretch not in settled), key=lambda stretch: -abs(gaps[stretch]))
-    rough = [s for s in widest if abs(gaps[s]) > max(settings.share * settings.tolerance, rounding) * total]
-    if not rough and abs(sum(gaps.values())) > settings.tolerance * total:
+    widest = sorted(gaps, key=lambda stretch: -abs(gaps[stretch]))
+    allowed = settings.tolerance * total
+    rough = [stretch for stretch in widest if abs(gaps[stretch]) > max(settings.share * allowed, step)]
+    if not rough and abs(sum(gaps.values())) > max(allowed, step):
         rough = widest[:1]
     return rough
 

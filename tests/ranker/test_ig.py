@@ -201,6 +201,14 @@ def test_a_gap_that_more_points_did_not_mend_is_left(dense, was, rounding, goes_
     assert found == ([again for part in finer for again in part.finer()] if goes_on else [])
 
 
+@pytest.mark.parametrize(("rounding", "goes_on"), [(1e-7, True), (0.008, False)])
+def test_a_large_output_is_rounded_by_more_than_its_small_change(rounding, goes_on):
+    """From 7.7 to 7.8 a gap of .05 is half of the scores, and less than one rounding of the output."""
+    whole = Stretch(0, 0.0, 1.0)
+    found = Path({whole: np.array([0.15])}, effort=5).refine({(0, 0.0): 7.7, (0, 1.0): 7.8}, IGSettings(), rounding)
+    assert found == (list(whole.finer()) if goes_on else [])
+
+
 def test_the_widest_gaps_come_first():
     """With points for one stretch of two, the one with the wider gap gets them."""
     near, far = Stretch(0, 0.0, 0.5), Stretch(0, 0.5, 1.0)
