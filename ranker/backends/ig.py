@@ -237,11 +237,11 @@ def _attribute(
         budget = in_batches([len(encodings[i]) for i, _ in points], budget, differentiate)
         for s, rule in rules.items():
             paths[s.example].parts[s] = rule.weights @ np.stack([slopes[s.example, place] for place in rule.places])
-        unfinished, pending = sorted({stretch.example for stretch in pending}), []
-        for i in unfinished:
-            finer = paths[i].refine(values, settings, rounding)
-            pending += finer
-            progress(int(not finer))
+        refined = [
+            paths[i].refine(values, settings, rounding) for i in sorted({stretch.example for stretch in pending})
+        ]
+        progress(refined.count([]))  # what is refined no more is done
+        pending = [stretch for finer in refined for stretch in finer]
     for i, (e, path) in enumerate(zip(encodings, paths, strict=True)):
         scores = path.scores
         gap = float(scores.sum() - (values[i, 1.0] - values[i, 0.0]))

@@ -260,11 +260,11 @@ def test_out_of_memory_on_the_way_changes_no_score(monkeypatch, needs_gradient):
 
 
 def test_progress_counts_every_example_once():
-    """Examples that need more steps are told when they are done."""
+    """Examples that need more steps are told when they are done, those of one round together."""
     told = []
     settings = IGSettings(steps=1, tolerance=0.02)
     assert len(list(attribute(bag(bend=2.0), EXAMPLES, "ig", settings, told.append))) == len(EXAMPLES)
-    assert sum(told) == len(EXAMPLES)
+    assert sum(told) == len(EXAMPLES) > len(told)
 
 
 @pytest.mark.parametrize("name", ENCODERS)
