@@ -175,10 +175,9 @@ class Subject:
             from ranker.backends import attribute
 
             advance(len(examples) - len(missing))
-            for row in attribute(self.classifier, missing, method, settings):
+            for row in attribute(self.classifier, missing, method, settings, advance):
                 if not (np.isfinite(row.probs).all() and np.isfinite(row.scores).all()):
                     raise ModelError(f"{self.model.name}: the model gives numbers that are not finite")
-                advance(1)
                 yield row
 
         if self.store is None:

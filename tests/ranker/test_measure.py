@@ -102,6 +102,16 @@ def test_a_model_is_loaded_only_where_rows_are_missing(subject, monkeypatch):
         np.testing.assert_array_equal(row.probs, known.probs)
 
 
+def test_work_is_told_of_when_it_is_done(subject):
+    """IG finishes many examples in a round, long before it gives the first row; what was known is told first."""
+    told = []
+    subject.rows(EXAMPLES[:1], "ig", IGSettings(steps=4, max_steps=4))
+    more = [replace(example, id=str(i), segments=(example.segments[0], f"{i} judges danced."))
+            for i in range(5) for example in EXAMPLES[:1]]  # fmt: skip
+    subject.rows([*EXAMPLES[:1], *more], "ig", IGSettings(steps=4, max_steps=4), told.append)
+    assert told == [1, 5]
+
+
 def test_numbers_that_are_none_are_refused_and_not_kept(subject, monkeypatch):
     """A model that answers nan is an error of that model, and nothing of it is stored."""
     network = Classifier.network
