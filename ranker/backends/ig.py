@@ -229,7 +229,8 @@ def _attribute(
     pending = [Stretch(i, *ends) for i in range(len(encodings)) for ends in settings.stretches]
     paths = [Path(effort=len(settings.stretches) * settings.steps) for _ in encodings]
     while pending:
-        ends = sorted({(i if place else first[i], place) for i, *ends, _ in pending for place in ends} - values.keys())
+        places = {(s.example, place) for s in pending for place in (s.start, s.end)}
+        ends = sorted({(i if place else first[i], place) for i, place in places} - values.keys())
         budget = in_batches([len(encodings[i]) for i, _ in ends], budget, evaluate)
         values.update({(s.example, 0.0): values[first[s.example], 0.0] for s in pending if not s.start})
         rules = {stretch: stretch.rule(settings) for stretch in pending}
