@@ -188,7 +188,7 @@ class Classifier:
 
 
 def resolve(dtype: str, device: str = "cpu") -> str:
-    """The number format of a run: "auto" is bfloat16 where the device has units for it, else float32.
+    """A number format by its name: "auto" is bfloat16 where the device has units for it, else float32.
 
     In bfloat16 are the matrix products, which take most of the time; norms, sums and embeddings stay in float32, as
     they do in training with mixed precision. Scores move by about one part in a hundred, so it is never taken unasked.

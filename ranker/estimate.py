@@ -70,9 +70,10 @@ def estimate(
     if not predict and not explain:
         return Estimate(0, 0, 0, float("nan"))
     every = max(len(population) // SAMPLE, 1)
-    encodings = sorted(subject.classifier.encode(population[::every][:SAMPLE]), key=len)
+    classifier = subject.classifier(settings)
+    encodings = sorted(classifier.encode(population[::every][:SAMPLE]), key=len)
     passes = float(np.mean([settings.passes(encoding.segment, encoding.word) for encoding in encodings]))
-    rate = speed(subject.classifier, encodings[len(encodings) // 2])
+    rate = speed(classifier, encodings[len(encodings) // 2])
     return Estimate(predict, explain, predict + round(explain * passes), rate)
 
 

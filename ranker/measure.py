@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +33,8 @@ class ModelOptions:
 
     Attributes:
         device: a torch device ("cpu", "cuda", "cuda:1", "mps").
-        dtype: "float32", "bfloat16", or "auto": bfloat16 where the device has units for it.
+        dtype: "float32", "bfloat16", or "auto": bfloat16 where the device has units for it and the backend's measure of
+            error holds in it, which IG's does not.
         token_budget: tokens a batch; None takes what is fast on the device. It changes no number.
         trust_remote_code: the names of the models whose checkpoints may run code that they bring.
         allow_pickle: load weights that are not safetensors.
@@ -91,27 +91,30 @@ class Subject:
         self, model: Model, task: Task, options: ModelOptions, store: Store | None = None, bases: Bases | None = None
     ) -> None:
         self.model, self.task, self.options, self.store, self.bases = model, task, options, store, bases
+        self._loaded: dict[str, Classifier] = {}
 
-    @cached_property
-    def classifier(self) -> Classifier:
-        """The loaded checkpoint.
+    def classifier(self, settings: Settings) -> Classifier:
+        """The loaded checkpoint, in the number format of a backend's rows; it is loaded once in each format.
 
         Raises:
             ModelError: it cannot be loaded; LabelError: its labels are not the task's.
         """
         from ranker.classifiers import Classifier
 
-        return Classifier.load(
-            self.model.path,
-            self.task,
-            device=self.options.device,
-            dtype=self.dtype,
-            label_map=self.label_map,
-            trust_remote_code=self.trusted,
-            allow_pickle=self.options.allow_pickle,
-            token_budget=self.options.token_budget,
-            bases=self.bases,
-        )
+        dtype = self.dtype(settings)
+        if dtype not in self._loaded:
+            self._loaded[dtype] = Classifier.load(
+                self.model.path,
+                self.task,
+                device=self.options.device,
+                dtype=dtype,
+                label_map=self.label_map,
+                trust_remote_code=self.trusted,
+                allow_pickle=self.options.allow_pickle,
+                token_budget=self.options.token_budget,
+                bases=self.bases,
+            )
+        return self._loaded[dtype]
 
     @property
     def trusted(self) -> bool:
@@ -123,14 +126,13 @@ class Subject:
         """The checkpoint's own map from its labels to the task's, or the run's."""
         return dict(self.model.label_map) if self.model.label_map else self.options.label_map
 
-    @property
-    def dtype(self) -> str:
-        """The number format that the model is run in; "auto" is settled by the device."""
+    def dtype(self, settings: Settings) -> str:
+        """The number format of a backend's rows; "auto" is settled by the device and the backend."""
         if self.options.dtype != "auto":
             return self.options.dtype
         from ranker.classifiers import resolve
 
-        return resolve("auto", self.options.device)
+        return resolve("auto", self.options.device) if settings.bfloat16 else "float32"
 
     @property
     def content(self) -> str:
@@ -157,7 +159,7 @@ class Subject:
             "method": method,
             "settings": asdict(settings),
             "revision": settings.revision,
-            "dtype": self.dtype,
+            "dtype": self.dtype(settings),
             "versions": {name: metadata.version(name) for name in ("torch", "transformers", *settings.libraries)},
         }
 
@@ -175,7 +177,7 @@ class Subject:
             from ranker.backends import attribute
 
             advance(len(examples) - len(missing))
-            for row in attribute(self.classifier, missing, method, settings, advance):
+            for row in attribute(self.classifier(settings), missing, method, settings, advance):
                 if not (np.isfinite(row.probs).all() and np.isfinite(row.scores).all()):
                     raise ModelError(f"{self.model.name}: the model gives numbers that are not finite")
                 yield row

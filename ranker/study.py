@@ -214,7 +214,7 @@ class Study:
                 "settings": asdict(settings),
                 "target": self.target,
                 "norm": self.norm,
-                "dtype": subject.dtype,
+                "dtype": subject.dtype(settings),
                 "left_out": left_out,
                 "quality": quality,
                 "versions": {name: metadata.version(name) for name in (*VERSIONED, *settings.libraries)},

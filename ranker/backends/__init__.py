@@ -34,6 +34,7 @@ class Settings:
     libraries: ClassVar[tuple[str, ...]] = ()
     measure: ClassVar[str] = ""  # what `error` is
     revision: ClassVar[int] = 2  # raised when the same settings come to give other numbers; part of the store's key
+    bfloat16: ClassVar[bool] = True  # whether what is within the tolerance in float32 stays so in bfloat16
 
     @property
     def only_label(self) -> int | None:
@@ -83,6 +84,7 @@ class IGSettings(Settings):
     libraries: ClassVar[tuple[str, ...]] = ("captum",)
     measure: ClassVar[str] = "the completeness gap, as a fraction of the sum of absolute scores"
     revision: ClassVar[int] = 3
+    bfloat16: ClassVar[bool] = False  # one step of it is .8 % of a score, and the tolerance is 1 %
 
     target: int = 1
     output: Literal["margin", "logit", "probability"] = "margin"

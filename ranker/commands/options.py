@@ -62,7 +62,8 @@ DTYPE = click.option(
     type=click.Choice(["float32", "bfloat16", "auto"]),
     default="float32",
     show_default=True,
-    help="Of matrix products. bfloat16 is faster and less exact; auto: where the device has units for it.",
+    help="Of matrix products. bfloat16 is faster and less exact; auto: where the device has units for it, "
+    "but for IG, whose completeness its rounding spoils.",
 )
 
 MACHINE = together(

@@ -83,11 +83,33 @@ def test_the_key_is_of_content(subject, checkpoint):
     assert renamed.key("ig", IGSettings()) == found
 
 
-def test_auto_is_settled_before_it_is_a_key(subject, monkeypatch):
-    """Rows computed under "auto" are those of the format that was used."""
-    for units, dtype in ((True, "bfloat16"), (False, "float32")):
+@pytest.mark.parametrize(("method", "bfloat16"), [("none", True), ("shap", True), ("lime", True), ("ig", False)])
+def test_auto_is_settled_before_it_is_a_key(subject, monkeypatch, method, bfloat16):
+    """Rows computed under "auto" are those of the format that was used: bfloat16 where its rounding is no gap."""
+    for units, dtype in ((True, "bfloat16" if bfloat16 else "float32"), (False, "float32")):
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda units=units: {"amx_bf16": units})
-        assert key(subject, dtype="auto") == key(subject, dtype=dtype)
+        assert key(subject, method, dtype="auto") == key(subject, method, dtype=dtype)
+
+
+def test_under_auto_each_backend_gets_the_network_in_its_own_format(subject, monkeypatch):
+    """One subject answers in both: the bare probabilities in bfloat16, IG in float32, each network loaded once."""
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": True})
+    loaded = []
+    load = Classifier.load
+    monkeypatch.setattr(
+        Classifier, "load", lambda *args, **named: loaded.append(named["dtype"]) or load(*args, **named)
+    )
+    settings = IGSettings(steps=4, max_steps=4)
+    auto, exact = (Subject(subject.model, TASK, ModelOptions(dtype=dtype)) for dtype in ("auto", "float32"))
+    rows = [
+        auto.rows(EXAMPLES, *question)[0] for question in (("ig", settings), ("none", Settings()), ("ig", settings))
+    ]
+    assert loaded == ["float32", "bfloat16"]
+    expected = exact.rows(EXAMPLES, "ig", settings)[0]
+    np.testing.assert_array_equal(rows[0].scores, expected.scores)
+    np.testing.assert_array_equal(rows[2].scores, expected.scores)
+    assert not np.array_equal(rows[1].probs, expected.probs)
+    np.testing.assert_allclose(rows[1].probs, expected.probs, atol=0.01)
 
 
 def test_a_model_is_loaded_only_where_rows_are_missing(subject, monkeypatch):
@@ -141,6 +163,6 @@ def test_passes_of_shap_are_its_rows(subject):
     """An example's tree says exactly how many rows SHAP will ask for."""
     settings = SHAPSettings()
     for encoding, row in zip(
-        subject.classifier.encode(EXAMPLES), subject.rows(EXAMPLES, "shap", settings), strict=True
+        subject.classifier(settings).encode(EXAMPLES), subject.rows(EXAMPLES, "shap", settings), strict=True
     ):
         assert settings.passes(encoding.segment, encoding.word) == row.effort
