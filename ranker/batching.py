@@ -69,6 +69,7 @@ def forward(
     requests: Iterable[tuple[S, Sequence[Row]]],
     token_budget: int,
     device: torch.device | str = "cpu",
+    progress: Callable[[int], object] = lambda done: None,
 ) -> Iterator[tuple[S, Floats]]:
     """Answer requests in order, each with the logits of its rows.
 
@@ -78,6 +79,7 @@ def forward(
             ahead.
         token_budget: the most tokens a batch. It changes speed and memory, no value.
         device: where the network is.
+        progress: told after each batch how many more requests have all of their rows.
 
     Yields:
         What came with the request, and (R, C) float64 logits of its R rows.
@@ -87,7 +89,7 @@ def forward(
     """
     for window in windows(requests, lambda request: sum(len(row.ids) for row in request[1]), WINDOW * token_budget):
         rows, places = distinct([wanted for _, wanted in window])
-        logits, token_budget = _logits(network, rows, token_budget, device)
+        logits, token_budget = _logits(network, rows, token_budget, device, telling(progress, places))
         for (state, _), place in zip(window, places, strict=True):
             yield state, logits[place]
 
@@ -115,8 +117,42 @@ def distinct(requests: Iterable[Sequence[Row]]) -> tuple[list[Row], list[list[in
     return rows, places
 
 
+def telling(progress: Callable[[int], object], places: Sequence[Sequence[int]]) -> Callable[[Sequence[int]], None]:
+    """Gives the function to call with rows that are done; it tells how many more requests have all of theirs.
+
+    Args:
+        progress: is told.
+        places: the rows that each request wants.
+
+    Example:
+        >>> done = telling(print, [[0, 1], [1, 1], [0]])
+        >>> done([1])
+        1
+        >>> done([0])
+        2
+    """
+    wanted_by: dict[int, list[int]] = defaultdict(list)
+    for request, place in enumerate(places):
+        for row in set(place):
+            wanted_by[row].append(request)
+    lacks = [len(set(place)) for place in places]
+
+    def done(rows: Sequence[int]) -> None:
+        completed = 0
+        for request in (request for row in rows for request in wanted_by[row]):
+            lacks[request] -= 1
+            completed += not lacks[request]
+        progress(completed)
+
+    return done
+
+
 def _logits(
-    network: Callable[[Batch], torch.Tensor], rows: Sequence[Row], budget: int, device: torch.device | str
+    network: Callable[[Batch], torch.Tensor],
+    rows: Sequence[Row],
+    budget: int,
+    device: torch.device | str,
+    done: Callable[[Sequence[int]], object],
 ) -> tuple[Floats, int]:
     """(R, C) logits of R rows, and the budget that was in force at the end."""
     logits: dict[int, Floats] = {}
@@ -125,6 +161,7 @@ def _logits(
         with torch.inference_mode():
             values = network(stack([rows[i] for i in batch], device))
         logits.update(zip(batch, values.double().cpu().numpy(), strict=True))
+        done(batch)
 
     budget = in_batches([len(row.ids) for row in rows], budget, run)
     return np.stack([logits[i] for i in range(len(rows))]), budget

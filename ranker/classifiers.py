@@ -154,17 +154,18 @@ class Classifier:
         """
         requests = ((None, [self.row(encoding)]) for encoding in self.encodings(examples))
         rows = np.empty((len(examples), len(self.groups)))
-        for i, (_, logits) in enumerate(self.logits(requests)):
+        for i, (_, logits) in enumerate(self.logits(requests, advance)):
             rows[i] = softmax(logits)[0]
-            advance(1)
         return rows
 
-    def logits(self, requests: Iterable[tuple[S, Sequence[Row]]]) -> Iterator[tuple[S, Floats]]:
+    def logits(
+        self, requests: Iterable[tuple[S, Sequence[Row]]], advance: Advance = lambda done: None
+    ) -> Iterator[tuple[S, Floats]]:
         """Answer requests for rows of token ids, in order, each with its rows' (R, C) logits of the task's classes.
 
         See `ranker.batching.forward`: requests are read ahead, and duplicates among their rows are computed once.
         """
-        return batching.forward(self.network, requests, self.token_budget, self.device)
+        return batching.forward(self.network, requests, self.token_budget, self.device, advance)
 
     def network(self, batch: Batch) -> torch.Tensor:
         """A batch of R rows -> (R, C) float32 logits of the task's classes."""

@@ -19,6 +19,5 @@ def attribute(
     from ranker.classifiers import softmax
 
     requests = ((None, [classifier.row(encoding)]) for encoding in classifier.encodings(examples))
-    for _, logits in classifier.logits(requests):
-        progress(1)
+    for _, logits in classifier.logits(requests, progress):
         yield Attributions(softmax(logits)[0], target=len(classifier.groups) - 1)

@@ -70,10 +70,9 @@ def attribute(
         return (encoding, shown), perturb.removed(row, seen) if token is None else perturb.replaced(row, seen, token)
 
     requests = map(request, examples, classifier.encodings(examples))
-    for (e, shown), logits in classifier.logits(requests):
+    for (e, shown), logits in classifier.logits(requests, progress):
         values = perturb.values(logits, settings.target, settings.output)
         coefficients, r2 = fit(shown, values, settings.kernel_width, settings.ridge)
-        progress(1)
         yield Attributions(
             softmax(logits[:1])[0], settings.target, e.tokens, e.segment, e.word, e.offsets,
             spread(coefficients, e), "lime", 1 - r2, len(values),

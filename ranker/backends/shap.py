@@ -61,12 +61,11 @@ def attribute(
         seen[:, encoding.segment != SPECIAL] = steps.masks
         return (encoding, steps), perturb.replaced(classifier.row(encoding), seen, token)
 
-    for (e, steps), logits in classifier.logits(map(request, classifier.encodings(examples))):
+    for (e, steps), logits in classifier.logits(map(request, classifier.encodings(examples)), progress):
         values = perturb.values(logits, settings.target, settings.output)
         scores = np.zeros(len(e))
         scores[e.segment != SPECIAL] = steps.weights @ values
         gap = float(scores.sum() - (values[0] - values[1])) if len(values) > 1 else 0.0
-        progress(1)
         yield Attributions(
             softmax(logits[:1])[0], settings.target, e.tokens, e.segment, e.word, e.offsets,
             scores, "shap", gap, len(values),

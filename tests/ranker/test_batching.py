@@ -50,6 +50,27 @@ def test_answers_are_those_of_each_row_alone(requests, budget, memory):
         assert logits.tolist() == [[row.ids.sum(), 0] for row in wanted]
 
 
+@given(requests=requests_of, budget=st.integers(1, 40), memory=st.integers(6, 50))
+def test_work_is_told_of_as_it_is_done(requests, budget, memory):
+    """A request is told of once, after the batch that has the last of its rows, which is before it is answered."""
+    network, told = Network(memory), []
+    answers = forward(
+        network, enumerate(requests), budget, progress=lambda done: told.append((done, len(network.batches)))
+    )
+    for answered, _ in enumerate(answers, start=1):
+        assert sum(done for done, _ in told) >= answered
+    assert sum(done for done, _ in told) == len(requests)
+
+
+def test_work_is_told_of_batch_by_batch():
+    """Long before a window of requests is answered: the rows of nine tokens come first, then both of three."""
+    network, told = Network(), []
+    requests = [[row(3)], [row(9), row(3)], [row(9, 1)], [row(3)]]
+    list(forward(network, enumerate(requests), 9, progress=lambda done: told.append((len(network.batches), done))))
+    assert network.batches == [(1, 9), (1, 9), (1, 3)]
+    assert [one for one in told if one[1]] == [(2, 1), (3, 3)]
+
+
 @given(lengths=st.lists(st.integers(1, 9), max_size=30), budget=st.integers(1, 40))
 def test_batches_are_of_one_length_and_within_the_budget(lengths, budget):
     """Each row is in one batch; a batch over the budget is of one row."""
