@@ -57,6 +57,11 @@ class Encoding:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    @property
+    def words(self) -> int:
+        """How many words have tokens; of one that was cut there may be none left."""
+        return len(np.unique(self.word[self.word != SPECIAL]))
+
 
 def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], max_length: int) -> list[Encoding]:
     """Encode examples, in order; one too long loses tokens from the end of its longer segment first.

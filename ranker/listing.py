@@ -38,10 +38,10 @@ def factors() -> Iterator[str]:
 def backends() -> Iterator[str]:
     """The attribution backends: name, what they are, and their settings with the defaults."""
     for name, settings in SETTINGS.items():
-        yield f"{name:<6}  {(settings.__doc__ or '').strip().partition(chr(10))[0]}"
+        yield f"{name:<9}  {(settings.__doc__ or '').strip().partition(chr(10))[0]}"
         defaults = ",".join(f"{field.name}={field.default}" for field in fields(settings))
         if defaults:
-            yield f"        {name}:{defaults}"
+            yield f"           {name}:{defaults}"
 
 
 def formats() -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from factors import Attributions, Example, Factor
 from factors.types import Floats, Norm
+from ranker import hiding
 from ranker.backends import SETTINGS, Settings
 from ranker.cards import Task
 from ranker.errors import ModelError, look_up
@@ -57,7 +58,7 @@ class Scored:
         misled: model -> how often the shortcut misleads it, a fraction; empty where the set has no shortcut, or the
             population no row on which it is wrong.
         in_domain: model -> accuracy in the domain that it was trained for, a fraction, where it is known.
-        warnings: what is wrong with a model that could be measured, a sentence each.
+        notes: what is to be known of the models before the factors are trusted, a sentence each.
         failures: model -> why it could not be measured.
         examples: what the models see in the most telling examples.
         provenance: what the numbers were made from.
@@ -68,7 +69,7 @@ class Scored:
     families: tuple[str, ...] | None
     misled: Mapping[str, float]
     in_domain: Mapping[str, float]
-    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
     failures: Mapping[str, str]
     examples: tuple[Explanation, ...]
     provenance: Mapping[str, Any]
@@ -80,7 +81,7 @@ class Scored:
             for model in ranking.models
         )
         of_factors = any(method.kind == "factor" for method in self.table.methods)
-        notes = (*self.warnings, *(shortcut_avoided(self.misled) if of_factors else ()), *ranking.notes)
+        notes = (*self.notes, *(shortcut_avoided(self.misled) if of_factors else ()), *ranking.notes)
         return replace(ranking, models=models, notes=notes, examples=self.examples)
 
 
@@ -141,11 +142,13 @@ class Study:
         probs_at_home: list[list[Floats]] = []
         failures: dict[str, str] = {}
         bases: Bases = {}
+        hidden = hiding.questions(settings, population)
+        effects: dict[str, tuple[float, float]] = {}
         asked = [
             (model, self.questions(model, ood, population, settings, truth, pool, explain_pool))
             for model in suite.models
         ]
-        jobs = [(model, list(questions.values())) for model, questions in asked]
+        jobs = [(model, [*questions.values(), *hidden]) for model, questions in asked]
         ahead(jobs, ood.task, self.options, self.store, self.progress)
         for model, questions in asked:
             subject = Subject(model, ood.task, self.options, self.store, bases)
@@ -160,6 +163,10 @@ class Study:
                 failures[model.name] = str(error)
                 log.error("%s is left out: %s", model.name, error)
                 continue
+            if hidden:
+                with suppress(ModelError):  # its tokenizer has no such token
+                    behind_mask, behind_pad = (subject.answer(question, self.progress) for question in hidden)
+                    effects[model.name] = hiding.effect(behind_mask), hiding.effect(behind_pad)
             rows = found["population"]
             pool_rows = found.get("pool", rows)
             rows_at_home = found.get("home", [])
@@ -196,7 +203,7 @@ class Study:
             families=tuple(families[name] for name in scores) if any(families.values()) else None,
             misled=misled,
             in_domain=in_domain,
-            warnings=warnings,
+            notes=(*warnings, *hiding.speaks(effects, self.attribution, settings)),
             failures=failures,
             examples=tuple(
                 telling(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from factors.types import Attributions, Example, Ints
+from factors.types import SPECIAL, Attributions, Example, Ints
 from ranker.backends.trees import Tree, across_tree, evaluations, flat_tree, segments_tree
 from ranker.errors import UsageError, look_up
 from ranker.records import record
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 Advance = Callable[[int], object]
 """Told how many more examples are done."""
+
+Hide = Literal["mask", "pad", "remove"]
+"""What becomes of the tokens of a word that is not to be seen: replaced by the mask or padding token, or removed."""
 
 FIRST = ((0.0, 0.23), (0.23, 0.45), (0.45, 1.0))
 """The stretches that IG cuts a path into at first: shorter near the baseline, where most models bend most."""
@@ -191,7 +194,7 @@ class LIMESettings(Settings):
 
     target: int = 1
     output: Literal["margin", "logit", "probability"] = "margin"
-    hide: Literal["mask", "pad", "remove"] = "mask"
+    hide: Hide = "mask"
     samples: int = 500
     kernel_width: float = 25.0
     ridge: float = 1.0
@@ -211,7 +214,35 @@ class LIMESettings(Settings):
         return self.samples
 
 
-SETTINGS: dict[str, type[Settings]] = {"none": Settings, "ig": IGSettings, "shap": SHAPSettings, "lime": LIMESettings}
+@dataclass(frozen=True)
+class OcclusionSettings(Settings):
+    """Occlusion: what the output loses when one word is hidden.
+
+    Attributes:
+        target: the class that positive scores speak for.
+        output: what is attributed: the margin (log-odds of the class), its logit, or its probability.
+        hide: what becomes of the tokens of the hidden word: replaced by the mask or padding token, or removed.
+    """
+
+    function: ClassVar[str] = "ranker.backends.occlusion:attribute"
+    libraries: ClassVar[tuple[str, ...]] = ()
+
+    target: int = 1
+    output: Literal["margin", "logit", "probability"] = "margin"
+    hide: Hide = "mask"
+
+    def passes(self, segment: Ints, word: Ints) -> int:
+        """One for each word, and one for the example."""
+        return len(set(word.tolist()) - {SPECIAL}) + 1
+
+
+SETTINGS: dict[str, type[Settings]] = {
+    "none": Settings,
+    "ig": IGSettings,
+    "shap": SHAPSettings,
+    "lime": LIMESettings,
+    "occlusion": OcclusionSettings,
+}
 """Every backend's settings, by its name; they name the function that does the work."""
 
 

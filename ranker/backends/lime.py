@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from factors.types import SPECIAL, Attributions, Example, Floats
+from factors.types import Attributions, Example, Floats
 from ranker.align import Encoding
 from ranker.backends import LIMESettings, perturb
 from ranker.backends.perturb import Mask
@@ -57,17 +57,13 @@ def attribute(
         ModelError: the model has no such token to mask with, or cannot be run.
     """
     _validate(settings, len(classifier.groups))
-    token = None if settings.hide == "remove" else perturb.token_id(classifier, settings.hide)
+    hidden = perturb.hiding(classifier, settings.hide)
     model = fingerprint(classifier)
 
     def request(example: Example, encoding: Encoding) -> tuple[tuple[Encoding, Mask], list[Row]]:
-        words, place = np.unique(encoding.word[encoding.word != SPECIAL], return_inverse=True)
         rng = np.random.default_rng(seed_of(settings.seed, model, example))
-        shown = samples(len(words), settings.samples, rng)
-        seen = np.ones((len(shown), len(encoding)), bool)
-        seen[:, encoding.word != SPECIAL] = shown[:, place]
-        row = classifier.row(encoding)
-        return (encoding, shown), perturb.removed(row, seen) if token is None else perturb.replaced(row, seen, token)
+        shown = samples(encoding.words, settings.samples, rng)
+        return (encoding, shown), hidden(classifier.row(encoding), perturb.of_tokens(shown, encoding))
 
     requests = map(request, examples, classifier.encodings(examples))
     for (e, shown), logits in classifier.logits(requests, progress):
@@ -75,7 +71,7 @@ def attribute(
         coefficients, r2 = fit(shown, values, settings.kernel_width, settings.ridge)
         yield Attributions(
             softmax(logits[:1])[0], settings.target, e.tokens, e.segment, e.word, e.offsets,
-            spread(coefficients, e), "lime", 1 - r2, len(values),
+            perturb.spread(coefficients, e), "lime", 1 - r2, len(values),
         )  # fmt: skip
 
 
@@ -133,15 +129,6 @@ def fit(shown: Mask, values: Floats, kernel_width: float, ridge: float) -> tuple
     coefficients = np.linalg.solve(x.T @ (kernel[:, None] * x) + ridge * np.eye(words), x.T @ (kernel * y))
     left, total = share @ (y - x @ coefficients) ** 2, share @ y**2
     return coefficients, float(1 - left / total) if total > 0 else 1.0
-
-
-def spread(coefficients: Floats, encoding: Encoding) -> Floats:
-    """(W',) scores of the words that have tokens, in order -> (T,) of the tokens; those of a word add up to its own."""
-    inside = encoding.word != SPECIAL
-    _, place, pieces = np.unique(encoding.word[inside], return_inverse=True, return_counts=True)
-    scores = np.zeros(len(encoding))
-    scores[inside] = (coefficients / pieces)[place]
-    return scores
 
 
 def _validate(settings: LIMESettings, classes: int) -> None:

@@ -1,4 +1,4 @@
-"""What SHAP and LIME share: rows of token ids with some of the tokens hidden, and the value explained of each row.
+"""What SHAP, LIME and occlusion share: rows of token ids, some of them hidden, and the value explained of each row.
 
 Ids are hidden, never text: no tokenizer reads a perturbed text, so nothing but what was hidden can change.
 """
@@ -6,13 +6,16 @@ Ids are hidden, never text: no tokenizer reads a perturbed text, so nothing but 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from factors.types import Floats
+from factors.types import SPECIAL, Floats
+from ranker.align import Encoding
+from ranker.backends import Hide
 from ranker.batching import Row
 from ranker.classifiers import Output, explained
 from ranker.errors import ModelError, UsageError
@@ -34,6 +37,15 @@ def token_id(classifier: Classifier, name: str) -> int:
     if token is None:
         raise ModelError(f"{classifier.name} has no {name} token to hide tokens behind; set another one")
     return int(token)
+
+
+def hiding(classifier: Classifier, hide: Hide) -> Callable[[Row, Mask], list[Row]]:
+    """Gives the function that makes rows of one in which the unseen tokens are replaced, or removed.
+
+    Raises:
+        ModelError: the tokenizer has no such token.
+    """
+    return removed if hide == "remove" else partial(replaced, token=token_id(classifier, hide))
 
 
 def replaced(row: Row, seen: Mask, token: int) -> list[Row]:
@@ -60,6 +72,23 @@ def removed(row: Row, seen: Mask) -> list[Row]:
     """
     types = row.type_ids
     return [Row(row.ids[left], None if types is None else types[left]) for left in seen]
+
+
+def of_tokens(shown: Mask, encoding: Encoding) -> Mask:
+    """(R, W) words that are seen -> (R, T) tokens that are; special ones always are."""
+    inside = encoding.word != SPECIAL
+    seen = np.ones((len(shown), len(encoding)), bool)
+    seen[:, inside] = shown[:, np.unique(encoding.word[inside], return_inverse=True)[1]]
+    return seen
+
+
+def spread(scores: Floats, encoding: Encoding) -> Floats:
+    """(W,) scores of the words that have tokens, in order -> (T,) of the tokens; those of a word add up to its own."""
+    inside = encoding.word != SPECIAL
+    _, place, pieces = np.unique(encoding.word[inside], return_inverse=True, return_counts=True)
+    of_tokens = np.zeros(len(encoding))
+    of_tokens[inside] = (scores / pieces)[place]
+    return of_tokens
 
 
 def values(logits: Floats, target: int, output: Output) -> Floats:

@@ -7,7 +7,7 @@ from conftest import ENCODERS
 from transformers import AutoModelForSequenceClassification
 
 from factors.types import Example
-from ranker.backends import LIMESettings, SHAPSettings, attribute
+from ranker.backends import LIMESettings, OcclusionSettings, SHAPSettings, attribute
 
 EXAMPLES = [
     Example("plain", ("The doctor saw the actor.", "An old judge danced."), 1),
@@ -16,7 +16,11 @@ EXAMPLES = [
     Example("others", ("A naïve café 👍 near 走路", "naïve 👍"), 1),
     Example("one", ("the old actor",), 0),
 ]
-QUICK = {"shap": SHAPSettings(max_evaluations=60), "lime": LIMESettings(samples=20)}
+QUICK = {
+    "shap": SHAPSettings(max_evaluations=60),
+    "lime": LIMESettings(samples=20),
+    "occlusion": OcclusionSettings(),
+}
 
 
 @pytest.mark.parametrize("name", ENCODERS)

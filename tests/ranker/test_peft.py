@@ -83,7 +83,7 @@ def test_adapters_of_one_base_share_its_weights_in_memory(adapters):
         np.testing.assert_allclose(together.probabilities(EXAMPLES), alone, atol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["ig", "shap", "lime"])
+@pytest.mark.parametrize("method", ["ig", "shap", "lime", "occlusion"])
 def test_adapters_are_attributed(adapters, method):
     """Every backend explains an adapter, and its scores are the adapter's own."""
     first, second = (next(attribute(Classifier.load(f, TASK), EXAMPLES, method)) for f in adapters[0])

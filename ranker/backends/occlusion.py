@@ -1,0 +1,64 @@
+"""Occlusion: what the explained output loses when one word is hidden, and all others are seen.
+
+    score_w = f(x) - f(x without w)
+
+One forward pass a word, and one for the example: a twentieth of SHAP's. What two words do only together (either alone
+is enough, or both are needed) is not shared out between them, so the scores add up to nothing.
+
+Source: Zeiler and Fergus 2014, "Visualizing and Understanding Convolutional Networks", section 4.2; Li, Monroe and
+Jurafsky 2016, "Understanding Neural Networks through Representation Erasure".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from factors.types import Attributions, Example
+from ranker.align import Encoding
+from ranker.backends import OcclusionSettings, perturb
+from ranker.batching import Row
+from ranker.classifiers import softmax
+
+if TYPE_CHECKING:
+    from ranker.classifiers import Classifier
+
+
+def attribute(
+    classifier: Classifier,
+    examples: Sequence[Example],
+    settings: OcclusionSettings,
+    progress: Callable[[int], object] = lambda done: None,
+) -> Iterator[Attributions]:
+    """What hiding each word does to the output; the tokens of a word share its score equally.
+
+    Special tokens are always seen, and score 0.
+
+    Args:
+        classifier: the model.
+        examples: any number of them.
+        settings: see there.
+        progress: told how many more examples are done.
+
+    Yields:
+        One row for each example, in order; ``effort`` is the number of passes.
+
+    Raises:
+        UsageError: a target that is no class.
+        ModelError: the model has no such token to hide words behind, or cannot be run.
+    """
+    perturb.check_target(settings.target, len(classifier.groups), "occlusion")
+    hidden = perturb.hiding(classifier, settings.hide)
+
+    def request(encoding: Encoding) -> tuple[Encoding, list[Row]]:
+        shown = np.concatenate([np.ones((1, encoding.words), bool), ~np.eye(encoding.words, dtype=bool)])
+        return encoding, hidden(classifier.row(encoding), perturb.of_tokens(shown, encoding))
+
+    for e, logits in classifier.logits(map(request, classifier.encodings(examples)), progress):
+        values = perturb.values(logits, settings.target, settings.output)
+        yield Attributions(
+            softmax(logits[:1])[0], settings.target, e.tokens, e.segment, e.word, e.offsets,
+            perturb.spread(values[0] - values[1:], e), "occlusion", 0.0, len(values),
+        )  # fmt: skip
