@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from conftest import ENCODERS
+from conftest import ENCODERS, TASK
 from transformers import AutoModelForSequenceClassification
 
 from factors.types import Example
 from ranker.backends import LIMESettings, OcclusionSettings, SHAPSettings, attribute
+from ranker.batching import Row, stack
+from ranker.classifiers import Classifier
 
 EXAMPLES = [
     Example("plain", ("The doctor saw the actor.", "An old judge danced."), 1),
@@ -50,3 +52,20 @@ def test_scores_do_not_depend_on_company(classifier, name, method):
         np.testing.assert_allclose(row.probs, alone.probs, atol=1e-5)
         assert (row.scores[row.word >= 0] != 0).any()
         assert len(row.word_scores) == len(example.words)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_padding_that_hides_a_token_is_a_token_like_any_other(checkpoint, name):
+    """RoBERTa's kind counts positions from padding ids; hidden behind [PAD], a token must move no other's position."""
+    ours = Classifier.load(checkpoint(name), TASK)
+    (encoding,) = ours.encode(EXAMPLES[:1])
+    row = ours.row(encoding)
+    middle = len(encoding) // 2
+    pad, other = ours.tokenizer.pad_token_id, int(encoding.ids[middle])
+    words = ours.model.get_input_embeddings().weight
+    words[pad] = words[other]  # so that whatever still differs is not what the token says
+    hidden = np.where(np.arange(len(encoding)) == middle, pad, encoding.ids)
+    logits = ours.network(stack([row, Row(hidden, row.type_ids)])).detach()
+    np.testing.assert_allclose(logits[1], logits[0], atol=1e-6)
+    words[pad] = 0
+    assert not np.allclose(ours.network(stack([Row(hidden, row.type_ids)])).detach()[0], logits[0], atol=1e-4)
