@@ -14,7 +14,8 @@ import numpy as np
 
 from factors.types import Attributions, Example
 from ranker.backends import OcclusionSettings, Settings
-from ranker.measure import Question
+from ranker.errors import ModelError
+from ranker.measure import Progress, Question, Subject
 
 ROWS = 16
 """Examples that are enough to tell."""
@@ -35,6 +36,18 @@ def questions(settings: Settings, population: Sequence[Example]) -> list[Questio
         Question("words behind [MASK]", some, "occlusion", OcclusionSettings(hide="mask")),
         Question("words behind [PAD]", some, "occlusion", OcclusionSettings(hide="pad")),
     ]
+
+
+def effects(subject: Subject, asked: Sequence[Question], progress: Progress) -> tuple[float, float] | None:
+    """The effects of a word hidden behind [MASK], and behind [PAD]; None where that was not asked.
+
+    None, too, where the model's tokenizer has no such token.
+    """
+    try:
+        behind = [effect(subject.answer(question, progress)) for question in asked]
+    except ModelError:
+        return None
+    return (behind[0], behind[1]) if behind else None
 
 
 def effect(rows: Sequence[Attributions]) -> float:

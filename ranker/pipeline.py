@@ -18,7 +18,7 @@ from ranker.estimate import estimate, minutes
 from ranker.measure import ModelOptions, Progress, Subject
 from ranker.ood import OODSet, load, sample
 from ranker.score import Target
-from ranker.study import Study, silent, unknown
+from ranker.study import Rows, Study, silent, unknown
 from ranker.suites import Suite
 from ranker.unlabelled import POOL_FACTOR
 
@@ -86,7 +86,7 @@ def rank(
     if not 1 <= probe <= len(population):
         raise UsageError(f"`--probe` must be between 1 and {len(population)}, the size of {ood.name} (got {probe})")
     study = Study(attribution, settings, tuple(factors), target, norm, in_domain, options, store, progress)
-    scored = study.of(suite, ood, population)
+    scored = study.of(suite, Rows(ood, population))
     ranking = evaluate(
         scored.table,
         probe=probe,
@@ -149,12 +149,13 @@ def decide(
     everything, places = with_labelled(pool, examples.examples)
     if pool and len(everything) > len(pool):
         log.warning("%d of the labelled rows are not in the pool; they are added to it", len(everything) - len(pool))
-    scored = study.of(
-        *(suite, examples, examples.examples),
+    rows = Rows(
+        *(examples, examples.examples),
         truth=False,
         pool=everything if pool else (),
         explain_pool=method == POOL_FACTOR,
     )
+    scored = study.of(suite, rows)
     ranking = decision.decide(
         scored.table,
         pool=scored.pool if pool else None,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from ranker.store import Store
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 VERSIONED = ("rank-models", "torch", "transformers", "numpy")
 """The packages whose versions stand in a ranking's provenance."""
@@ -86,6 +88,56 @@ class Scored:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """The rows that every model of a suite is asked about.
+
+    Attributes:
+        ood: the set.
+        population: those of its examples that are attributed.
+        truth: the models' accuracies on the whole set are wanted, too.
+        pool: rows, labelled or not, that the models are only to predict; the population where there are none.
+        explain_pool: these are attributed, too, for the factor designed for the set.
+    """
+
+    ood: OODSet
+    population: Sequence[Example]
+    truth: bool = True
+    pool: Sequence[Example] = ()
+    explain_pool: bool = False
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was found out about one model.
+
+    Attributes:
+        content: what identifies the checkpoint.
+        rows: its attributions of the population.
+        scores: what the factors make of them.
+        quality: how good they are, see `quality_of`.
+        accuracy: on the whole set, a fraction; None where the truth is not wanted.
+        in_domain: its accuracy at home, a fraction; None where that is not known.
+        misled: how often the shortcut misleads it, a fraction; None where that is not known.
+        probs: (N, C) its probabilities of the pool.
+        home_probs: (N, C) those of the in-domain rows.
+        pool_factor: (N,) the designed factor of the pool, the higher the better; None where it needs labels.
+        hiding: the effect of a word hidden behind [MASK], and behind [PAD]; None where that was not asked.
+    """
+
+    content: str
+    rows: Sequence[Attributions]
+    scores: ModelScores
+    quality: Mapping[str, int | float | None]
+    accuracy: float | None
+    in_domain: float | None
+    misled: float | None
+    probs: Sequence[Floats]
+    home_probs: Sequence[Floats]
+    pool_factor: Floats | None
+    hiding: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
 class Study:
     """What is asked of every model: see `rank` for the fields."""
 
@@ -99,115 +151,60 @@ class Study:
     store: Store | None
     progress: Progress
 
-    def of(
-        self,
-        suite: Suite,
-        ood: OODSet,
-        population: Sequence[Example],
-        truth: bool = True,
-        pool: Sequence[Example] = (),
-        explain_pool: bool = False,
-    ) -> Scored:
-        """Score every model of a suite on the population.
-
-        Args:
-            suite: the models.
-            ood: the set.
-            population: those of its examples that are attributed.
-            truth: the models' accuracies on the whole set go into the table, too.
-            pool: rows, labelled or not, that the models are only to predict; the population where there are none.
-            explain_pool: these are attributed, too, for the factor designed for the set.
+    def of(self, suite: Suite, rows: Rows) -> Scored:
+        """Score every model of a suite.
 
         Raises:
             UsageError: an unknown backend.
             ModelError: fewer than two models could be measured.
             StoreError: the store cannot be read or written.
         """
-        settings = self.settings or look_up("attribution backend", self.attribution, SETTINGS)()
-        baselines = [factor for factor in self.factors if factor.kind == "baseline"]
-        wanted = baselines if self.attribution == "none" else self.factors
-        factors, left_out = applicable(wanted, population, ood.task, ood.designed, self.target, settings.only_label)
-        if truth and self.in_domain is None:
-            left_out |= {one.name: "needs labelled rows: `--in-domain`" for one in BASELINES if one.needs == "home"}
-        free = [f for f in factors if f.name == ood.designed and about_one_label(f, self.target)]
-        pooled_factor: list[Floats] = []
-        accuracy: dict[str, float] = {}
-        misled: dict[str, float] = {}
-        in_domain: dict[str, float] = {}
-        scores: dict[str, ModelScores] = {}
-        quality: dict[str, dict[str, int | float | None]] = {}
-        measured: dict[str, Sequence[Attributions]] = {}
-        content: dict[str, str] = {}
-        probs: list[list[Floats]] = []
-        probs_at_home: list[list[Floats]] = []
-        failures: dict[str, str] = {}
-        bases: Bases = {}
-        hidden = hiding.questions(settings, population)
-        effects: dict[str, tuple[float, float]] = {}
-        asked = [
-            (model, self.questions(model, ood, population, settings, truth, pool, explain_pool))
-            for model in suite.models
-        ]
+        ood, settings = rows.ood, self.backend
+        factors, left_out = self.factors_for(rows)
+        hidden = hiding.questions(settings, rows.population)
+        asked = [(model, self.questions(model, rows)) for model in suite.models]
         jobs = [(model, [*questions.values(), *hidden]) for model, questions in asked]
         ahead(jobs, ood.task, self.options, self.store, self.progress)
+        measured: dict[str, Measured] = {}
+        failures: dict[str, str] = {}
+        bases: Bases = {}
         for model, questions in asked:
             subject = Subject(model, ood.task, self.options, self.store, bases)
             try:
-                if log.isEnabledFor(logging.INFO):
-                    wanted_rows = unknown(model, ood) if truth else ()
-                    todo = estimate(subject, wanted_rows, population, self.attribution, settings)
-                    log.log(logging.INFO if todo.seconds >= WORTH_SAYING else logging.DEBUG, "%s: %s", model.name, todo)
-                found = {name: subject.answer(question, self.progress) for name, question in questions.items()}
-                content[model.name] = subject.content
+                self.announce(subject, rows)
+                answers = {name: subject.answer(question, self.progress) for name, question in questions.items()}
+                measured[model.name] = self.measure(subject, rows, factors, answers, hidden)
             except ModelError as error:
                 failures[model.name] = str(error)
                 log.error("%s is left out: %s", model.name, error)
-                continue
-            if hidden:
-                with suppress(ModelError):  # its tokenizer has no such token
-                    behind_mask, behind_pad = (subject.answer(question, self.progress) for question in hidden)
-                    effects[model.name] = hiding.effect(behind_mask), hiding.effect(behind_pad)
-            rows = found["population"]
-            pool_rows = found.get("pool", rows)
-            rows_at_home = found.get("home", [])
-            if truth:
-                stated = model.ood_accuracy.get(ood.fingerprint)
-                accuracy[model.name] = accuracy_of(found["set"], ood.examples) if stated is None else stated
-            at_home = accuracy_of(rows_at_home, self.home) if rows_at_home else model.in_domain_accuracy
-            if at_home is not None:
-                in_domain[model.name] = at_home
-            share = misled_share(rows, population, ood.task)
-            if share is not None:
-                misled[model.name] = share
-            scores[model.name] = score_model(rows, population, factors, ood.task, self.target, self.norm)
-            quality[model.name] = quality_of(rows, population, settings)
-            measured[model.name] = rows
-            probs.append([row.probs for row in pool_rows])
-            if free and (explain_pool or not pool):
-                of_pool = score_model(pool_rows, pool or population, free, ood.task, self.target, self.norm).values[0]
-                pooled_factor.append(of_pool if free[0].higher_is_better else -of_pool)
-            probs_at_home.append([row.probs for row in rows_at_home])
+        in_domain = known({name: one.in_domain for name, one in measured.items()})
         warnings = tuple(below_chance(in_domain, len(ood.task.labels)))
         for warning in warnings:
             log.warning(warning)
-        if len(scores) < 2:
+        if len(measured) < 2:
             raise ModelError(f"nothing to rank: {len(failures)} of {len(suite.models)} models failed")
         families = {model.name: model.family for model in suite.models}
+        accuracy = known({name: one.accuracy for name, one in measured.items()})
+        pool_factor = known({name: one.pool_factor for name, one in measured.items()})
+        effects = known({name: one.hiding for name, one in measured.items()})
         return Scored(
-            table=assemble(scores, population, factors, accuracy if truth else None),
-            pool=Pool(
-                np.array(probs),
-                home_of(probs_at_home, self.in_domain),
-                np.array(pooled_factor) if pooled_factor else None,
+            table=assemble(
+                {name: one.scores for name, one in measured.items()}, rows.population, factors, accuracy or None
             ),
-            families=tuple(families[name] for name in scores) if any(families.values()) else None,
-            misled=misled,
+            pool=Pool(
+                np.array([one.probs for one in measured.values()]),
+                home_of([one.home_probs for one in measured.values()], self.in_domain),
+                np.array(list(pool_factor.values())) if pool_factor else None,
+            ),
+            families=tuple(families[name] for name in measured) if any(families.values()) else None,
+            misled=known({name: one.misled for name, one in measured.items()}),
             in_domain=in_domain,
             notes=(*warnings, *hiding.speaks(effects, self.attribution, settings)),
             failures=failures,
             examples=tuple(
                 telling(
-                    *(measured, population, factors, ood.task, settings),
+                    {name: one.rows for name, one in measured.items()},
+                    *(rows.population, factors, ood.task, settings),
                     attribution=self.attribution,
                     designed=ood.designed,
                     target=self.target,
@@ -216,34 +213,93 @@ class Study:
             ),
             provenance={
                 "data": {"origin": ood.origin, "rows": len(ood.examples), "fingerprint": ood.fingerprint},
-                "models": content,
-                "population": len(population),
+                "models": {name: one.content for name, one in measured.items()},
+                "population": len(rows.population),
                 "settings": asdict(settings),
                 "target": self.target,
                 "norm": self.norm,
                 "dtype": subject.dtype(settings),
                 "left_out": left_out,
-                "quality": quality,
+                "quality": {name: one.quality for name, one in measured.items()},
                 "versions": {name: metadata.version(name) for name in (*VERSIONED, *settings.libraries)},
             },
         )
+
+    @property
+    def backend(self) -> Settings:
+        """The settings of the backend; its defaults where none were given.
+
+        Raises:
+            UsageError: there is no such backend.
+        """
+        return self.settings or look_up("attribution backend", self.attribution, SETTINGS)()
 
     @property
     def home(self) -> Sequence[Example]:
         """The labelled rows of the domain that the models were trained for; none where there are none."""
         return () if self.in_domain is None else self.in_domain.examples
 
-    def questions(
+    def factors_for(self, rows: Rows) -> tuple[Sequence[Factor], dict[str, str]]:
+        """The factors that these rows have what they need for, and why the others are left out."""
+        wanted = [factor for factor in self.factors if factor.kind == "baseline" or self.attribution != "none"]
+        factors, left_out = applicable(
+            *(wanted, rows.population, rows.ood.task, rows.ood.designed, self.target), self.backend.only_label
+        )
+        if rows.truth and self.in_domain is None:
+            left_out |= {one.name: "needs labelled rows: `--in-domain`" for one in BASELINES if one.needs == "home"}
+        return factors, left_out
+
+    def announce(self, subject: Subject, rows: Rows) -> None:
+        """Log how long a model will take."""
+        if log.isEnabledFor(logging.INFO):
+            wanted = unknown(subject.model, rows.ood) if rows.truth else ()
+            todo = estimate(subject, wanted, rows.population, self.attribution, self.backend)
+            level = logging.INFO if todo.seconds >= WORTH_SAYING else logging.DEBUG
+            log.log(level, "%s: %s", subject.model.name, todo)
+
+    def measure(
         self,
-        model: Model,
-        ood: OODSet,
-        population: Sequence[Example],
-        settings: Settings,
-        truth: bool,
-        pool: Sequence[Example],
-        explain_pool: bool,
-    ) -> dict[str, Question]:
-        """What a model is asked; see `of` for the arguments.
+        subject: Subject,
+        rows: Rows,
+        factors: Sequence[Factor],
+        answers: Mapping[str, Sequence[Attributions]],
+        hidden: Sequence[Question],
+    ) -> Measured:
+        """What a model's answers say of it.
+
+        Args:
+            subject: the model.
+            rows: what it was asked about.
+            factors: what to measure.
+            answers: to its `questions`, by their names.
+            hidden: what else it is asked, about hidden words.
+        """
+        ood, model, own = rows.ood, subject.model, answers["population"]
+        of_pool, at_home = answers.get("pool", own), answers.get("home", [])
+        accuracy = model.ood_accuracy.get(ood.fingerprint) if rows.truth else None
+        if rows.truth and accuracy is None:
+            accuracy = accuracy_of(answers["set"], ood.examples)
+        pool_factor = None
+        free = [factor for factor in factors if factor.name == ood.designed and about_one_label(factor, self.target)]
+        if free and (rows.explain_pool or not rows.pool):
+            scored = score_model(of_pool, rows.pool or rows.population, free, ood.task, self.target, self.norm)
+            pool_factor = scored.values[0] if free[0].higher_is_better else -scored.values[0]
+        return Measured(
+            content=subject.content,
+            rows=own,
+            scores=score_model(own, rows.population, factors, ood.task, self.target, self.norm),
+            quality=quality_of(own, rows.population, self.backend),
+            accuracy=accuracy,
+            in_domain=accuracy_of(at_home, self.home) if at_home else model.in_domain_accuracy,
+            misled=misled_share(own, rows.population, ood.task),
+            probs=[row.probs for row in of_pool],
+            home_probs=[row.probs for row in at_home],
+            pool_factor=pool_factor,
+            hiding=hiding.effects(subject, hidden, self.progress),
+        )
+
+    def questions(self, model: Model, rows: Rows) -> dict[str, Question]:
+        """What a model is asked.
 
         Returns:
             home: the in-domain rows, if there are any.
@@ -252,14 +308,26 @@ class Study:
             pool: the rows of the pool, if there are any.
         """
         bare = Settings()
-        method, of_pool = (self.attribution, settings) if explain_pool else ("none", bare)
+        method, of_pool = (self.attribution, self.backend) if rows.explain_pool else ("none", bare)
         every = {
             "home": Question("in-domain rows", self.home, "none", bare),
-            "set": Question(f"accuracy on {ood.name}", unknown(model, ood) if truth else (), "none", bare),
-            "population": Question(self.attribution, population, self.attribution, settings),
-            "pool": Question(f"{method} of the pool" if explain_pool else "the pool", pool, method, of_pool),
+            "set": Question(
+                f"accuracy on {rows.ood.name}", unknown(model, rows.ood) if rows.truth else (), "none", bare
+            ),
+            "population": Question(self.attribution, rows.population, self.attribution, self.backend),
+            "pool": Question(f"{method} of the pool" if rows.explain_pool else "the pool", rows.pool, method, of_pool),
         }
         return {name: question for name, question in every.items() if question.examples}
+
+
+def known(values: Mapping[str, T | None]) -> dict[str, T]:
+    """Those of the models' values that are known.
+
+    Example:
+        >>> known({"a": 0.9, "b": None})
+        {'a': 0.9}
+    """
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def quality_of(
