@@ -2,8 +2,8 @@
 
     score_w = f(x) - f(x without w)
 
-One forward pass a word, and one for the example: a twentieth of SHAP's. What two words do only together (either alone
-is enough, or both are needed) is not shared out between them, so the scores add up to nothing.
+One forward pass a word, and one for the example: a tenth of SHAP's, or less. What two words do only together (either
+alone is enough, or both are needed) is not shared out between them, so the scores add up to nothing.
 
 Source: Zeiler and Fergus 2014, "Visualizing and Understanding Convolutional Networks", section 4.2; Li, Monroe and
 Jurafsky 2016, "Understanding Neural Networks through Representation Erasure".
