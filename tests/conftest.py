@@ -177,3 +177,22 @@ def classifier(checkpoint: Callable[[str], Path]):
         return made[name]
 
     return get
+
+
+@pytest.fixture(scope="session")
+def hans():
+    """The embedded HANS sample."""
+    from ranker import ood
+
+    return ood.load("hans-sub")
+
+
+@pytest.fixture(scope="session")
+def trained(hans):
+    """A small BERT that was trained, in float64: what remains of a difference is the method's."""
+    from ranker import suites
+    from ranker.classifiers import Classifier
+
+    loaded = Classifier.load(suites.load(["hans-sub-mini"]).models[2].path, hans.task)
+    loaded.model.double()
+    return loaded

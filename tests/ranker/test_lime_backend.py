@@ -10,27 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factors import Example
-from ranker import ood, suites
+from ranker import suites
 from ranker.backends import SETTINGS, LIMESettings, attribute
 from ranker.backends.lime import fingerprint, fit, samples, seed_of
 from ranker.classifiers import Classifier
 from ranker.errors import ModelError, UsageError
 
 QUICK = LIMESettings(samples=60)
-
-
-@pytest.fixture(scope="module")
-def data():
-    """The embedded HANS sample."""
-    return ood.load("hans-sub")
-
-
-@pytest.fixture(scope="module")
-def classifier(data):
-    """A small BERT that was trained, in float64: what remains of a difference is the method's."""
-    loaded = Classifier.load(suites.load(["hans-sub-mini"]).models[2].path, data.task)
-    loaded.model.double()
-    return loaded
 
 
 def lime_base(width):
@@ -97,10 +83,10 @@ def test_samples_hide_as_many_words_as_limes():
 
 
 @pytest.mark.parametrize("hide", ["mask", "remove"])
-def test_scores_are_limes_on_the_rows_that_the_model_saw(classifier, data, hide, monkeypatch):
+def test_scores_are_limes_on_the_rows_that_the_model_saw(trained, hans, hide, monkeypatch):
     """Ids are hidden as said, and lime's regression on the answers to those very rows gives each word's score."""
-    example = data.examples[0]
-    encoding = classifier.encode([example])[0]
+    example = hans.examples[0]
+    encoding = trained.encode([example])[0]
     answered = {}
     network = Classifier.network
 
@@ -110,14 +96,14 @@ def test_scores_are_limes_on_the_rows_that_the_model_saw(classifier, data, hide,
         return logits
 
     monkeypatch.setattr(Classifier, "network", spy)
-    (row,) = attribute(classifier, [example], "lime", replace(QUICK, hide=hide))
+    (row,) = attribute(trained, [example], "lime", replace(QUICK, hide=hide))
 
-    shown = samples(len(example.words), 60, np.random.default_rng(seed_of(0, fingerprint(classifier), example)))
+    shown = samples(len(example.words), 60, np.random.default_rng(seed_of(0, fingerprint(trained), example)))
     values = []
     for mask in shown:
         unseen = {word for word, seen in enumerate(mask) if not seen}
         ids = [
-            classifier.tokenizer.mask_token_id if word in unseen else token
+            trained.tokenizer.mask_token_id if word in unseen else token
             for token, word in zip(encoding.ids.tolist(), encoding.word.tolist(), strict=True)
             if not (hide == "remove" and word in unseen)
         ]
@@ -127,10 +113,10 @@ def test_scores_are_limes_on_the_rows_that_the_model_saw(classifier, data, hide,
     assert row.residual == pytest.approx(1 - r2, abs=1e-5)
 
 
-def test_the_pieces_of_a_word_add_up_to_it(classifier):
+def test_the_pieces_of_a_word_add_up_to_it(trained):
     """A word's coefficient is shared equally by its tokens; special tokens have none."""
     example = Example("a", ("The blimpization of doctors ran.", "Doctors ran."), 0)
-    (row,) = attribute(classifier, [example], "lime", QUICK)
+    (row,) = attribute(trained, [example], "lime", QUICK)
     pieces = [row.scores[row.word == word] for word in range(len(example.words))]
     assert max(map(len, pieces)) > 2
     assert all(np.ptp(scores) == 0 for scores in pieces)
@@ -138,43 +124,43 @@ def test_the_pieces_of_a_word_add_up_to_it(classifier):
     assert (row.scores[row.word < 0] == 0).all()
 
 
-def test_a_repeated_word_has_a_score_at_each_place(classifier):
+def test_a_repeated_word_has_a_score_at_each_place(trained):
     """Words are told apart by where they stand, also across the segments."""
-    (row,) = attribute(classifier, [Example("a", ("The poets ran.", "The poets ran."), 0)], "lime", QUICK)
+    (row,) = attribute(trained, [Example("a", ("The poets ran.", "The poets ran."), 0)], "lime", QUICK)
     assert len(np.unique(row.word_scores)) == 8
 
 
-def test_scores_do_not_depend_on_what_is_computed_beside_them(classifier, data):
+def test_scores_do_not_depend_on_what_is_computed_beside_them(trained, hans):
     """One example alone, or at another place with another batch size, has the same samples and the same scores."""
-    examples = list(data.examples[:4])
-    together = list(attribute(classifier, examples, "lime", QUICK))
+    examples = list(hans.examples[:4])
+    together = list(attribute(trained, examples, "lime", QUICK))
     for example, row in list(zip(examples, together, strict=True))[::-1]:
-        (alone,) = attribute(replace(classifier, token_budget=50), [example], "lime", QUICK)
+        (alone,) = attribute(replace(trained, token_budget=50), [example], "lime", QUICK)
         assert alone.scores == pytest.approx(row.scores, abs=1e-6)
 
 
-def test_samples_are_drawn_anew_for_every_seed_model_and_text(classifier, data):
+def test_samples_are_drawn_anew_for_every_seed_model_and_text(trained, hans):
     """The seed of an example's samples is another for another run's seed, model or text, and for nothing else."""
-    first, second = data.examples[:2]
+    first, second = hans.examples[:2]
     seeds = {seed_of(0, "a", first), seed_of(1, "a", first), seed_of(0, "b", first), seed_of(0, "a", second)}
     assert len(seeds) == 4
     assert seed_of(0, "a", first) == seed_of(0, "a", replace(first, id="renamed", label=1 - first.label))
-    rows = [next(attribute(classifier, [first], "lime", replace(QUICK, seed=seed))) for seed in (0, 0, 1)]
+    rows = [next(attribute(trained, [first], "lime", replace(QUICK, seed=seed))) for seed in (0, 0, 1)]
     assert (rows[0].scores == rows[1].scores).all()
     assert not np.allclose(rows[0].scores, rows[2].scores)
 
 
-def test_a_model_is_known_by_its_weights(data):
+def test_a_model_is_known_by_its_weights(hans):
     """The fingerprint is the same in both dtypes, and another one for other weights."""
     paths = [model.path for model in suites.load(["hans-sub-mini"]).models[:2]]
-    prints = [fingerprint(Classifier.load(path, data.task)) for path in paths]
+    prints = [fingerprint(Classifier.load(path, hans.task)) for path in paths]
     assert prints[0] != prints[1]
-    assert fingerprint(Classifier.load(paths[0], data.task, dtype="bfloat16")) == prints[0]
+    assert fingerprint(Classifier.load(paths[0], hans.task, dtype="bfloat16")) == prints[0]
 
 
-def test_the_gate_is_the_share_of_variance(classifier, data):
+def test_the_gate_is_the_share_of_variance(trained, hans):
     """The residual is 1 - R2, between 0 and 1, and an example passes where it is within the tolerance."""
-    (row,) = attribute(classifier, data.examples[:1], "lime", QUICK)
+    (row,) = attribute(trained, hans.examples[:1], "lime", QUICK)
     assert 0 < row.residual < 1
     assert row.effort == 60
     assert LIMESettings(tolerance=row.residual).accepts(row)
@@ -182,20 +168,20 @@ def test_the_gate_is_the_share_of_variance(classifier, data):
 
 
 @pytest.mark.parametrize("segments", [("", ""), ("Ran", ""), ("", "Ran"), ("Ran",)])
-def test_empty_segments_have_scores_too(classifier, segments):
+def test_empty_segments_have_scores_too(trained, segments):
     """A pair may have an empty half, or be empty, which lime itself refuses."""
-    (row,) = attribute(classifier, [Example("a", segments, 0)], "lime", replace(QUICK, hide="remove"))
+    (row,) = attribute(trained, [Example("a", segments, 0)], "lime", replace(QUICK, hide="remove"))
     assert len(row.scores) == len(row.tokens)
     assert (row.scores != 0).any() == any(segments)
 
 
-def test_settings_that_cannot_be_are_refused(classifier, data):
+def test_settings_that_cannot_be_are_refused(trained, hans):
     """Each setting that cannot be is named in one line, as is a model without the token to mask with."""
     for wrong in ({"target": 2}, {"samples": 1}, {"kernel_width": 0.0}, {"ridge": 0.0}):
         with pytest.raises(UsageError, match=next(iter(wrong))):
-            list(attribute(classifier, data.examples[:1], "lime", LIMESettings(**wrong)))
+            list(attribute(trained, hans.examples[:1], "lime", LIMESettings(**wrong)))
     with pytest.raises(ModelError, match="no mask token"):
-        list(attribute(replace(classifier, tokenizer=SimpleNamespace(mask_token_id=None)), [], "lime"))
+        list(attribute(replace(trained, tokenizer=SimpleNamespace(mask_token_id=None)), [], "lime"))
 
 
 def test_lime_is_in_the_table():

@@ -13,28 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factors import Example
-from ranker import ood, suites
 from ranker.backends import SETTINGS, SHAPSettings, attribute
 from ranker.backends.trees import across_tree, evaluations, flat_tree, halves, leaves, segments_tree, walk
 from ranker.batching import Row
-from ranker.classifiers import Classifier
 from ranker.errors import ModelError, UsageError
 
 EVERYTHING = 10**6
-
-
-@pytest.fixture(scope="module")
-def data():
-    """The embedded HANS sample."""
-    return ood.load("hans-sub")
-
-
-@pytest.fixture(scope="module")
-def classifier(data):
-    """A small BERT that was trained, in float64: what remains of a difference is the method's."""
-    loaded = Classifier.load(suites.load(["hans-sub-mini"]).models[2].path, data.task)
-    loaded.model.double()
-    return loaded
 
 
 def answers(masks, seed=0):
@@ -131,17 +115,17 @@ def shap():
         return shap
 
 
-def by_shap(shap, classifier, encoding, tree, depth=100):
+def by_shap(shap, trained, encoding, tree, depth=100):
     """Partition SHAP's values of one example, of a tree that is walked ``depth`` levels down."""
     types = torch.from_numpy(encoding.type_ids.copy())
 
     def margins(ids):
         with torch.inference_mode():
-            embedded = classifier.embed(torch.from_numpy(np.array(ids)))
-            logits = classifier.from_embeddings(embedded, types.expand(len(ids), -1))
+            embedded = trained.embed(torch.from_numpy(np.array(ids)))
+            logits = trained.from_embeddings(embedded, types.expand(len(ids), -1))
         return (logits[:, 1] - logits[:, 0]).double().numpy()
 
-    masker = Tokens(encoding, classifier.tokenizer.mask_token_id, clustering(tree, depth))
+    masker = Tokens(encoding, trained.tokenizer.mask_token_id, clustering(tree, depth))
     explainer = shap.explainers.Partition(margins, masker)
     values = explainer(np.zeros((1, len(leaves(tree)))), max_evals=EVERYTHING, batch_size=100, silent=True)
     return values.values[0], explainer.last_eval_count
@@ -206,10 +190,10 @@ def groups(node):
 
 
 @pytest.mark.parametrize("grow", [across_tree, segments_tree])
-def test_a_tree_keeps_words_together(classifier, grow):
+def test_a_tree_keeps_words_together(trained, grow):
     """Every token is in it once, special ones are out, and the pieces of a word part last."""
     example = Example("a", ("The doctors' blimpization ran.", "Doctors ran."), 0)
-    encoding = classifier.encode([example])[0]
+    encoding = trained.encode([example])[0]
     words = encoding.word[encoding.segment >= 0]
     tree = grow(encoding.segment, encoding.word)
     assert sorted(leaves(tree)) == list(range(len(words)))
@@ -218,10 +202,10 @@ def test_a_tree_keeps_words_together(classifier, grow):
         assert set(np.flatnonzero(words == word)) in together
 
 
-def test_one_tree_parts_the_segments_first_and_the_other_gives_each_half_its_share(classifier):
+def test_one_tree_parts_the_segments_first_and_the_other_gives_each_half_its_share(trained):
     """At the root: a segment a side, or half of the words of each segment; a text alone has one tree."""
     example = Example("a", ("the doctors saw the actor near a judge", "the actor saw the judge near doctors ran"), 0)
-    encoding = classifier.encode([example])[0]
+    encoding = trained.encode([example])[0]
     inside = encoding.segment >= 0
     segments, words = encoding.segment[inside], encoding.word[inside]
     first, second = map(leaves, segments_tree(encoding.segment, encoding.word))
@@ -233,27 +217,27 @@ def test_one_tree_parts_the_segments_first_and_the_other_gives_each_half_its_sha
     assert across_tree(*alone) == segments_tree(*alone)
 
 
-def test_segments_first_says_of_two_texts_only_what_each_is_alone(classifier, data):
+def test_segments_first_says_of_two_texts_only_what_each_is_alone(trained, hans):
     """Why that tree is not the default: the difference of the segments' sums is f(first alone) - f(second alone).
 
     The Shapley values, here by 50 random orders of words and their reverses, say otherwise, and the default comes
     nearer to them.
     """
-    examples, random = data.examples[::100], np.random.default_rng(0)
+    examples, random = hans.examples[::100], np.random.default_rng(0)
     found = {}
     for tree in ("across", "segments"):
-        rows = attribute(classifier, examples, "shap", SHAPSettings(tree=tree))
+        rows = attribute(trained, examples, "shap", SHAPSettings(tree=tree))
         found[tree] = np.array([row.scores @ ((row.segment == 0) * 1.0 - (row.segment == 1)) for row in rows])
     alone, exact = [], []
-    for encoding in classifier.encode(examples):
+    for encoding in trained.encode(examples):
         words, first = np.unique(encoding.word[encoding.segment >= 0], return_index=True)
         sign = np.where(encoding.segment[encoding.segment >= 0][first] == 0, 1, -1)
         orders = [random.permutation(len(words)) for _ in range(50)]
         orders += [order[::-1] for order in orders]
         sets = [words[sign > 0], words[sign < 0]] + [order[:k] for order in orders for k in range(len(words) + 1)]
         seen = np.array([np.isin(encoding.word, [-1, *known]) for known in sets])
-        rows = [Row(ids, encoding.type_ids) for ids in np.where(seen, encoding.ids, classifier.tokenizer.mask_token_id)]
-        ((_, logits),) = classifier.logits([(None, rows)])
+        rows = [Row(ids, encoding.type_ids) for ids in np.where(seen, encoding.ids, trained.tokenizer.mask_token_id)]
+        ((_, logits),) = trained.logits([(None, rows)])
         margins = logits[:, 1] - logits[:, 0]
         alone.append(margins[0] - margins[1])
         exact.append((np.diff(margins[2:].reshape(len(orders), -1)) * sign[orders]).sum() / len(orders))
@@ -263,100 +247,100 @@ def test_segments_first_says_of_two_texts_only_what_each_is_alone(classifier, da
 
 
 @pytest.mark.parametrize(("tree", "number"), [("across", 0), ("across", 7), ("segments", 7)])
-def test_values_are_those_of_shap(shap, classifier, data, tree, number):
+def test_values_are_those_of_shap(shap, trained, hans, tree, number):
     """Its own Partition explainer with the same tree, an equivalent masker and no limit finds the same values."""
-    example = data.examples[number]
-    encoding = classifier.encode([example])[0]
+    example = hans.examples[number]
+    encoding = trained.encode([example])[0]
     settings = SHAPSettings(tree=tree)
-    (row,) = attribute(classifier, [example], "shap", settings)
-    values, evaluated = by_shap(shap, classifier, encoding, settings.tree_of(encoding.segment, encoding.word))
+    (row,) = attribute(trained, [example], "shap", settings)
+    values, evaluated = by_shap(shap, trained, encoding, settings.tree_of(encoding.segment, encoding.word))
     assert row.scores[encoding.segment >= 0] == pytest.approx(values, abs=1e-6)
     assert row.effort == evaluated + 2
     assert (row.scores[encoding.segment < 0] == 0).all()
 
 
-def test_a_truncated_tree_is_that_of_shap_with_clusters_that_stay_whole(shap, classifier, data):
+def test_a_truncated_tree_is_that_of_shap_with_clusters_that_stay_whole(shap, trained, hans):
     """Where the budget ends, shap with the deeper clusters marked as not to be split finds the same values."""
-    example = data.examples[0]
-    encoding = classifier.encode([example])[0]
-    (row,) = attribute(classifier, [example], "shap", SHAPSettings(max_evaluations=60))
-    values, evaluated = by_shap(shap, classifier, encoding, across_tree(encoding.segment, encoding.word), depth=3)
+    example = hans.examples[0]
+    encoding = trained.encode([example])[0]
+    (row,) = attribute(trained, [example], "shap", SHAPSettings(max_evaluations=60))
+    values, evaluated = by_shap(shap, trained, encoding, across_tree(encoding.segment, encoding.word), depth=3)
     assert row.effort == evaluated + 2 == 44
     assert row.scores[encoding.segment >= 0] == pytest.approx(values, abs=1e-6)
 
 
-def test_values_are_shapleys_where_there_are_no_groups(classifier):
+def test_values_are_shapleys_where_there_are_no_groups(trained):
     """A short pair with the flat tree: the backend's values are brute force over the model itself."""
     example = Example("a", ("The poets", "poets ran"), 0)
-    encoding = classifier.encode([example])[0]
+    encoding = trained.encode([example])[0]
     inside = np.flatnonzero(encoding.segment >= 0)
     assert 4 <= len(inside) <= 8
 
     masks = list(product([False, True], repeat=len(inside)))
     ids = np.tile(encoding.ids, (len(masks), 1))
-    ids[:, inside] = np.where(masks, encoding.ids[inside], classifier.tokenizer.mask_token_id)
-    ((_, logits),) = classifier.logits([(None, [Row(row, encoding.type_ids) for row in ids])])
+    ids[:, inside] = np.where(masks, encoding.ids[inside], trained.tokenizer.mask_token_id)
+    ((_, logits),) = trained.logits([(None, [Row(row, encoding.type_ids) for row in ids])])
     game = dict(zip(masks, logits[:, 1] - logits[:, 0], strict=True))
     expected = shapley(len(inside), lambda seen: [game[tuple(mask)] for mask in seen.tolist()])
-    (row,) = attribute(classifier, [example], "shap", SHAPSettings(tree="flat"))
+    (row,) = attribute(trained, [example], "shap", SHAPSettings(tree="flat"))
     assert row.scores[inside] == pytest.approx(expected, abs=1e-6)
 
 
-def test_values_do_not_depend_on_what_is_computed_beside_them(classifier, data):
+def test_values_do_not_depend_on_what_is_computed_beside_them(trained, hans):
     """One example alone, and among others with another budget of tokens a batch, has the same values."""
-    examples = data.examples[:4]
-    together = list(attribute(classifier, examples, "shap"))
+    examples = hans.examples[:4]
+    together = list(attribute(trained, examples, "shap"))
     for example, row in zip(examples, together, strict=True):
-        (alone,) = attribute(replace(classifier, token_budget=300), [example], "shap")
+        (alone,) = attribute(replace(trained, token_budget=300), [example], "shap")
         assert alone.scores == pytest.approx(row.scores, abs=1e-6)
         assert alone.probs == pytest.approx(row.probs, abs=1e-6)
 
 
-def test_values_add_up_and_truncation_is_told(classifier, data):
+def test_values_add_up_and_truncation_is_told(trained, hans):
     """The gate lets whole trees pass whose values add up, and no truncated one, though its values add up too."""
     whole, cut = SHAPSettings(), SHAPSettings(max_evaluations=100)
-    for example in data.examples[:3]:
-        (row,) = attribute(classifier, [example], "shap", whole)
-        (rough,) = attribute(classifier, [example], "shap", cut)
+    for example in hans.examples[:3]:
+        (row,) = attribute(trained, [example], "shap", whole)
+        (rough,) = attribute(trained, [example], "shap", cut)
         assert abs(row.residual) < 1e-9 > abs(rough.residual)
         assert (whole.accepts(row), whole.truncated(row)) == (True, False)
         assert (cut.accepts(rough), cut.truncated(rough)) == (False, True)
         assert rough.effort <= 100 < row.effort
 
 
-def test_a_wide_gap_is_not_accepted(classifier, data):
+def test_a_wide_gap_is_not_accepted(trained, hans):
     """An additivity gap over the tolerance does not pass the gate."""
-    (row,) = attribute(classifier, data.examples[:1], "shap")
+    (row,) = attribute(trained, hans.examples[:1], "shap")
     assert not SHAPSettings().accepts(replace(row, residual=0.1))
 
 
 @pytest.mark.parametrize("segments", [("", ""), ("Ran", ""), ("", "Ran"), ("Ran",)])
-def test_empty_segments_have_values_too(classifier, segments):
+def test_empty_segments_have_values_too(trained, segments):
     """A pair may have an empty half, or be empty: what is there has a value, and the rest has none."""
-    (row,) = attribute(classifier, [Example("a", segments, 0)], "shap")
+    (row,) = attribute(trained, [Example("a", segments, 0)], "shap")
     assert len(row.scores) == len(row.tokens)
     assert (row.scores[row.segment < 0] == 0).all()
     assert SHAPSettings().accepts(row)
     assert (row.scores != 0).any() == any(segments)
 
 
-def test_an_output_can_be_chosen(classifier, data):
+def test_an_output_can_be_chosen(trained, hans):
     """The margin is the difference of the logits' values: both outputs are Owen values of one linear walk."""
     by_name = {}
     for target, output in ((1, "margin"), (0, "logit"), (1, "logit")):
-        (row,) = attribute(classifier, data.examples[:1], "shap", SHAPSettings(target=target, output=output))
+        (row,) = attribute(trained, hans.examples[:1], "shap", SHAPSettings(target=target, output=output))
         by_name[target, output] = row.scores
     assert by_name[1, "margin"] == pytest.approx(by_name[1, "logit"] - by_name[0, "logit"], abs=1e-6)
 
 
-def test_settings_that_cannot_be_are_refused(classifier, data):
+def test_settings_that_cannot_be_are_refused(trained, hans):
     """A class that is none, a budget below two, and a model without the token to mask with, in one line each."""
     for wrong, message in (({"target": 2}, "target"), ({"max_evaluations": 1}, "max_evaluations")):
         with pytest.raises(UsageError, match=message):
-            list(attribute(classifier, data.examples[:1], "shap", SHAPSettings(**wrong)))
-    maskless = replace(classifier, tokenizer=SimpleNamespace(mask_token_id=None))
+            list(attribute(trained, hans.examples[:1], "shap", SHAPSettings(**wrong)))
+    maskless = replace(trained, tokenizer=SimpleNamespace(mask_token_id=None))
     with pytest.raises(ModelError, match="no mask token"):
-        list(attribute(maskless, data.examples[:1], "shap"))
+        list(attribute(maskless, hans.examples[:1], "shap"))
 
 
 def test_shap_is_in_the_table():
