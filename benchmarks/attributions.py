@@ -170,7 +170,7 @@ class Libraries:
                 rows = torch.from_numpy(np.array(ids))
                 return self.margins(rows, None if types is None else types.expand(len(rows), -1)).double().cpu().numpy()
 
-        masker = _Tokens(row.ids, inside, self.tokenizer.mask_token_id,
+        masker = _Tokens(row.ids, inside, self.tokenizer.pad_token_id,
                          _clustering(SHAPSettings().tree_of(encoding.segment, encoding.word)))  # fmt: skip
         explain = shap.explainers.Partition(margins, masker)
         explained = explain(np.zeros((1, inside.sum())), max_evals=10**6, batch_size=10, silent=True)
@@ -201,7 +201,7 @@ class Libraries:
         for mask in shown:
             seen = np.array([word == SPECIAL or mask[word] for word in encoding.word])
             kept = seen if settings.hide == "remove" else np.ones(len(seen), bool)
-            ids = np.where(seen, row.ids, self.tokenizer.mask_token_id)[kept]
+            ids = np.where(seen, row.ids, self.tokenizer.pad_token_id)[kept]
             types = None if row.type_ids is None else torch.tensor(row.type_ids[kept][None])
             with torch.inference_mode():
                 answers.append(self.margins(torch.tensor(ids[None]), types).double().cpu().numpy())

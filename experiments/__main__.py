@@ -114,8 +114,9 @@ EXHIBIT = options.together(
         "--attribution",
         "attributions",
         multiple=True,
-        metavar="NAME",
-        help="Only this attribution; may be given repeatedly. What is left out keeps its published numbers.",
+        metavar="NAME[:SETTINGS]",
+        help="Only this attribution; may be given repeatedly. What is left out keeps its published numbers. Settings "
+        "as in `rank-models`: ig:baseline=pad.",
     ),
     click.option("--data-dir", type=options.PATH, help="Where the official data is; the tier mini needs none."),
     click.option("--probe", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Rows a draw."),
@@ -209,12 +210,15 @@ def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
         UsageError: an option cannot be right.
     """
     from experiments.tables import Run
+    from ranker.backends import named as backend
     from ranker.commands import arguments
     from ranker.measure import ModelOptions
     from ranker.workers import cores
 
     sets = {name: name for name in exhibit.sets}
-    attributions = {name: name for name in exhibit.attributions}
+    attributions = dict(map(backend, given["attributions"]))
+    for name in attributions:
+        look_up("attribution of this exhibit", name, dict.fromkeys(exhibit.attributions))
     own: dict[str, list[str]] = {}
     for option in given["own"]:
         name, path = named("--suite", "SET=PATH", option)
@@ -223,7 +227,7 @@ def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
         folder=given["suites"],
         own=own,
         sets=[look_up("set of this exhibit", name, sets) for name in given["sets"]],
-        attributions=[look_up("attribution of this exhibit", name, attributions) for name in given["attributions"]],
+        attributions=attributions,
         data_dir=given["data_dir"],
         probe=given["probe"],
         draws=arguments.draws(given["draws"]),

@@ -16,6 +16,7 @@ from typing import Literal
 from experiments import recipe as recipes
 from experiments.published import Exhibit, Models, Tier
 from ranker import Ranking, ood, progress, rank, suites
+from ranker.backends import Settings
 from ranker.errors import UsageError
 from ranker.measure import ModelOptions, Progress
 from ranker.ranking import MethodResult, across_families
@@ -60,8 +61,8 @@ class Run:
     Attributes:
         folder: where suites that do not come with the product lie, each in a folder of its name.
         own: OOD set -> references to suites that are to be taken instead.
-        sets, attributions: what is done of an exhibit, where it is not to be all of it; the rest keeps its published
-            numbers.
+        sets: of an exhibit, where it is not to be all of it; the rest keeps its published numbers.
+        attributions: of an exhibit, likewise, each with its settings.
         data_dir: where the official data is; not needed for embedded suites.
         population: how many rows of a set are explained; None for as many as its card says.
         progress: opens a stage of the work on one model.
@@ -70,7 +71,7 @@ class Run:
     folder: Path = Path("suites")
     own: Mapping[str, Sequence[str]] = field(default_factory=dict)
     sets: Sequence[str] = ()
-    attributions: Sequence[str] = ()
+    attributions: Mapping[str, Settings] = field(default_factory=dict)
     data_dir: Path | None = None
     probe: int = 10
     draws: int | Literal["exact"] = "exact"
@@ -117,6 +118,7 @@ def one_ranking(suite: Suite, name: str, attribution: str, data_dir: Path | None
         draws=run.draws,
         seed=run.seed,
         attribution=attribution,
+        settings=run.attributions.get(attribution),
         options=run.options,
         store=run.store,
         progress=run.progress,

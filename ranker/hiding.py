@@ -1,9 +1,9 @@
 """Whether the token that hides words says something itself.
 
 Attributions ask what a model makes of an example without some of its words, and put a token in their place. The less
-that token says the better, and [MASK], which nothing in fine-tuning ever reads, may say a lot: to encoders of sentence
-pairs it can be a word that the other sentence lacks, more so than any real word. So the effect of single words hidden
-behind [MASK] is set beside their effect behind [PAD].
+that token says the better. To encoders of sentence pairs [MASK], which nothing in fine-tuning ever reads, can be a
+word that the other sentence lacks, more so than any real word; of another encoder [PAD] may be as odd. So the effect
+of single words hidden behind the one is set beside their effect behind the other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from factors.types import Attributions, Example
-from ranker.backends import OcclusionSettings, Settings
+from ranker.backends import Hide, OcclusionSettings, Settings
 from ranker.errors import ModelError
 from ranker.measure import Progress, Question, Subject
 
@@ -21,25 +21,29 @@ ROWS = 16
 """Examples that are enough to tell."""
 
 LOUD = 1.25
-"""[MASK] speaks for itself where hiding a word behind it does so many times as much as behind [PAD]."""
+"""A token speaks for itself where hiding a word behind it does so many times as much as behind the other."""
+
+OTHER: dict[Hide, Hide] = {"mask": "pad", "pad": "mask"}
+"""The tokens that words are hidden behind, each with the one that it is set beside."""
 
 
 def questions(settings: Settings, population: Sequence[Example]) -> list[Question]:
-    """What a model is asked: what single words do, hidden behind [MASK] and behind [PAD], in some of the examples.
+    """What a model is asked: what single words do, hidden behind the token and behind the other, in some examples.
 
-    Nothing where a backend hides no words behind [MASK].
+    Nothing where a backend hides words in another way.
     """
-    if _parameter(settings) is None:
+    token: Hide | None = getattr(settings, _parameter(settings), None)
+    if token not in OTHER:
         return []
     some = population[:: max(len(population) // ROWS, 1)][:ROWS]
     return [
-        Question("words behind [MASK]", some, "occlusion", OcclusionSettings(hide="mask")),
-        Question("words behind [PAD]", some, "occlusion", OcclusionSettings(hide="pad")),
+        Question(f"words behind [{hide.upper()}]", some, "occlusion", OcclusionSettings(hide=hide))
+        for hide in (token, OTHER[token])
     ]
 
 
 def effects(subject: Subject, asked: Sequence[Question], progress: Progress) -> tuple[float, float] | None:
-    """The effects of a word hidden behind [MASK], and behind [PAD]; None where that was not asked.
+    """The effects of a word hidden behind the token, and behind the other; None where that was not asked.
 
     None, too, where the model's tokenizer has no such token.
     """
@@ -57,28 +61,32 @@ def effect(rows: Sequence[Attributions]) -> float:
 
 
 def speaks(effects: Mapping[str, tuple[float, float]], attribution: str, settings: Settings) -> Iterator[str]:
-    """Say so where [MASK] speaks for itself.
+    """Say so where the token speaks for itself.
 
     Args:
-        effects: model -> the effect of a word hidden behind [MASK], and behind [PAD].
-        attribution: the backend that hides words behind [MASK].
+        effects: model -> the effect of a word hidden behind the token, and behind the other.
+        attribution: the backend that hides words behind the token.
         settings: its own.
 
     Example:
-        >>> from ranker.backends import SHAPSettings
-        >>> print(*speaks({"a": (3.3, 1.3), "b": (2.0, 1.0)}, "shap", SHAPSettings()))  # doctest: +ELLIPSIS
+        >>> from ranker.backends import IGSettings
+        >>> print(*speaks({"a": (3.3, 1.3), "b": (2.0, 1.0)}, "ig", IGSettings()))  # doctest: +ELLIPSIS
         [MASK] speaks for itself: to hide a word behind it moves these models 2.3 times as far as behind [PAD]...
-        >>> list(speaks({"a": (1.2, 1.3)}, "shap", SHAPSettings()))
+        >>> list(speaks({"a": (1.2, 1.3)}, "ig", IGSettings()))
         []
     """
-    times = float(np.median([mask / pad for mask, pad in effects.values() if pad > 0] or [0.0]))
+    times = float(np.median([own / others for own, others in effects.values() if others > 0] or [0.0]))
     if times >= LOUD:
+        name = _parameter(settings)
+        token: Hide = getattr(settings, name)
+        other = OTHER[token]
         yield (
-            f"[MASK] speaks for itself: to hide a word behind it moves these models {times:.1f} times as far as behind "
-            f"[PAD] (median). Factors may be worth more with `--attribution {attribution}:{_parameter(settings)}=pad`."
+            f"[{token.upper()}] speaks for itself: to hide a word behind it moves these models {times:.1f} times as "
+            f"far as behind [{other.upper()}] (median). Factors may be worth more with "
+            f"`--attribution {attribution}:{name}={other}`."
         )
 
 
-def _parameter(settings: Settings) -> str | None:
-    """The parameter by which a backend hides words behind [MASK]."""
-    return next((name for name in ("baseline", "hide") if getattr(settings, name, None) == "mask"), None)
+def _parameter(settings: Settings) -> str:
+    """The parameter that says what a backend hides words behind."""
+    return "baseline" if hasattr(settings, "baseline") else "hide"

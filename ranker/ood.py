@@ -74,7 +74,7 @@ class OODSet:
         return fingerprint(self.examples, self.task)
 
 
-def load(name: str, data_dir: Path | None = None, include: Iterable[Path] = ()) -> OODSet:
+def load(name: str, data_dir: str | Path | None = None, include: Iterable[str | Path] = ()) -> OODSet:
     """Read an OOD set.
 
     Args:
@@ -89,12 +89,12 @@ def load(name: str, data_dir: Path | None = None, include: Iterable[Path] = ()) 
         DataError: the card or the file cannot be read, with the line.
     """
     card = look_up("OOD set", name, cards(include))
-    file = _find(card, data_dir)
+    file = _find(card, None if data_dir is None else Path(data_dir))
     origin = EMBEDDED if file.parent == card.folder else str(file)
     return _built(card, readers.read_rows(file), origin, lambda layout: layout)
 
 
-def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[Path] = ()) -> OODSet:
+def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[str | Path] = ()) -> OODSet:
     """An OOD set from its rows in memory, such as its copy on the Hugging Face hub.
 
     ``from_rows("hans-sub", datasets.load_dataset("jhu-cogsci/hans", split="validation"))``
@@ -127,11 +127,11 @@ def _built(card: Card, rows: Iterable[readers.Row], origin: str, adapt: Callable
 
 
 def labelled(
-    data: Path | Collection[Mapping[str, Any]],
+    data: str | Path | Collection[Mapping[str, Any]],
     task: str | None = None,
     columns: Mapping[str, Sequence[str]] | None = None,
     like: str | None = None,
-    include: Iterable[Path] = (),
+    include: Iterable[str | Path] = (),
 ) -> OODSet:
     """Read a user's own labelled rows; all of them are the population.
 
@@ -147,16 +147,17 @@ def labelled(
         UsageError: no such set or task, or no task whose labels fit, or several.
         DataError: the file cannot be read, with the line.
     """
-    name, origin = (data.stem, str(data)) if isinstance(data, Path) else ("rows", "rows in memory")
+    source = Path(data) if isinstance(data, str) else data
+    name, origin = (source.stem, str(source)) if isinstance(source, Path) else ("rows", "rows in memory")
     known = cards(include)
     card = None if like is None else look_up("OOD set", like, known)
     marks = readers.no_marks if card is None else marker(card.marks)
 
     def read(chosen: Task) -> OODSet:
-        if isinstance(data, Path):
-            rows = readers.read_examples(data, chosen, columns, marks)
+        if isinstance(source, Path):
+            rows = readers.read_examples(source, chosen, columns, marks)
         else:
-            rows = readers.from_rows(data, chosen, columns, marks)
+            rows = readers.from_rows(source, chosen, columns, marks)
         return OODSet(name, chosen, rows, len(rows), None if card is None else card.designed, origin)
 
     if card is not None:
@@ -178,11 +179,11 @@ def labelled(
 
 
 def unlabelled(
-    path: Path,
+    path: str | Path,
     task: Task,
     columns: Mapping[str, Sequence[str]] | None = None,
     like: str | None = None,
-    include: Iterable[Path] = (),
+    include: Iterable[str | Path] = (),
 ) -> tuple[Example, ...]:
     """Read rows of a domain that nobody has labelled; a column of labels, if there is one, is not looked at.
 
@@ -198,13 +199,13 @@ def unlabelled(
         DataError: the file cannot be read, with the line, or holds no row.
     """
     marks = readers.no_marks if like is None else marker(look_up("OOD set", like, cards(include)).marks)
-    rows = readers.read_unlabelled(path, task, columns, marks)
+    rows = readers.read_unlabelled(Path(path), task, columns, marks)
     if not rows:
         raise DataError(f"{path} holds no row")
     return rows
 
 
-def cards(include: Iterable[Path] = ()) -> dict[str, Card]:
+def cards(include: Iterable[str | Path] = ()) -> dict[str, Card]:
     """The sets that can be loaded: name -> card. A user's set hides a built-in one of the same name.
 
     Raises:
@@ -212,7 +213,7 @@ def cards(include: Iterable[Path] = ()) -> dict[str, Card]:
         DataError: a card cannot be read.
     """
     found = sorted(embedded.folder().glob(f"*/{cards_of.FILE}"))
-    for folder in include:
+    for folder in map(Path, include):
         below = sorted(folder.glob(f"*/{cards_of.FILE}")) if os.path.isdir(folder) else ()
         own = [path for path in (folder / cards_of.FILE, *below) if os.path.isfile(path)]
         if not own:
@@ -223,12 +224,12 @@ def cards(include: Iterable[Path] = ()) -> dict[str, Card]:
     return {card.name: card for card in map(cards_of.read_card, found)}
 
 
-def names(include: Iterable[Path] = ()) -> tuple[str, ...]:
+def names(include: Iterable[str | Path] = ()) -> tuple[str, ...]:
     """The names of the sets, in order."""
     return tuple(cards(include))
 
 
-def tasks(include: Iterable[Path] = ()) -> dict[str, Task]:
+def tasks(include: Iterable[str | Path] = ()) -> dict[str, Task]:
     """The tasks of the known sets, by name."""
     return {card.task.name: card.task for card in cards(include).values()}
 

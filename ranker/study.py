@@ -121,7 +121,7 @@ class Measured:
         probs: (N, C) its probabilities of the pool.
         home_probs: (N, C) those of the in-domain rows.
         pool_factor: (N,) the designed factor of the pool, the higher the better; None where it needs labels.
-        hiding: the effect of a word hidden behind [MASK], and behind [PAD]; None where that was not asked.
+        hiding: the effect of a word hidden as the backend does, and in the other way; None where that was not asked.
     """
 
     content: str

@@ -6,8 +6,8 @@ has a revision: both are part of the store's key. Heavy libraries are imported w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Advance = Callable[[int], object]
 """Told how many more examples are done."""
 
-Hide = Literal["mask", "pad", "remove"]
-"""What becomes of the tokens of a word that is not to be seen: replaced by the mask or padding token, or removed."""
+Hide = Literal["pad", "mask", "remove"]
+"""What becomes of the tokens of a word that is not to be seen: replaced by the padding or mask token, or removed."""
 
 FIRST = ((0.0, 0.23), (0.23, 0.45), (0.45, 1.0))
 """The stretches that IG cuts a path into at first: shorter near the baseline, where most models bend most."""
@@ -129,7 +129,7 @@ class SHAPSettings(Settings):
     Attributes:
         target: the class that positive scores speak for.
         output: what is attributed: the margin (log-odds of the class), its logit, or its probability.
-        baseline: the token that unseen ones are replaced by.
+        baseline: the token that unseen ones are replaced by, the padding or mask token.
         tree: "across": words in halves that have their share of every segment, then the pieces of a word in halves;
             "segments": the segments first, as if one could be read without the other; "flat": no tree, the Shapley
             values of the tokens, at 2^T evaluations.
@@ -145,7 +145,7 @@ class SHAPSettings(Settings):
 
     target: int = 1
     output: Literal["margin", "logit", "probability"] = "margin"
-    baseline: Literal["mask", "pad"] = "mask"
+    baseline: Literal["pad", "mask"] = "pad"
     tree: Literal["across", "segments", "flat"] = "across"
     max_evaluations: int = 1000
     tolerance: float = 1e-6
@@ -180,7 +180,7 @@ class LIMESettings(Settings):
     Attributes:
         target: the class that positive scores speak for.
         output: what is attributed: the margin (log-odds of the class), its logit, or its probability.
-        hide: what becomes of the tokens of an unseen word: replaced by the mask or padding token, or removed.
+        hide: what becomes of the tokens of an unseen word: replaced by the padding or mask token, or removed.
         samples: rows an example, the example itself included.
         kernel_width: of the exponential kernel, in hundredths of cosine distance.
         ridge: the penalty on squared coefficients.
@@ -194,7 +194,7 @@ class LIMESettings(Settings):
 
     target: int = 1
     output: Literal["margin", "logit", "probability"] = "margin"
-    hide: Hide = "mask"
+    hide: Hide = "pad"
     samples: int = 500
     kernel_width: float = 25.0
     ridge: float = 1.0
@@ -221,7 +221,7 @@ class OcclusionSettings(Settings):
     Attributes:
         target: the class that positive scores speak for.
         output: what is attributed: the margin (log-odds of the class), its logit, or its probability.
-        hide: what becomes of the tokens of the hidden word: replaced by the mask or padding token, or removed.
+        hide: what becomes of the tokens of the hidden word: replaced by the padding or mask token, or removed.
     """
 
     function: ClassVar[str] = "ranker.backends.occlusion:attribute"
@@ -229,7 +229,7 @@ class OcclusionSettings(Settings):
 
     target: int = 1
     output: Literal["margin", "logit", "probability"] = "margin"
-    hide: Hide = "mask"
+    hide: Hide = "pad"
 
     def passes(self, segment: Ints, word: Ints) -> int:
         """One for each word, and one for the example."""
@@ -268,6 +268,22 @@ def named(text: str) -> tuple[str, Settings]:
         return name, record(kind, {key.strip(): _value(value.strip()) for key, _, value in pairs}, whole=f"`{name}`")
     except ValueError as error:
         raise UsageError(f"`--attribution {text}`: {error}") from error
+
+
+def spelled(method: str, settings: Mapping[str, object]) -> str:
+    """A backend with those of its settings that are not its defaults, as `named` reads it.
+
+    Args:
+        method: a backend's name.
+        settings: the values of its fields.
+
+    Example:
+        >>> spelled("lime", asdict(LIMESettings(hide="mask", samples=100))), spelled("shap", asdict(SHAPSettings()))
+        ('lime:hide=mask,samples=100', 'shap')
+    """
+    defaults = asdict(SETTINGS.get(method, Settings)())
+    given = [f"{name}={value}" for name, value in settings.items() if value != defaults.get(name)]
+    return f"{method}:{','.join(given)}" if given else method
 
 
 def _value(text: str) -> str | int | float:

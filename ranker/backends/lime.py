@@ -54,7 +54,7 @@ def attribute(
 
     Raises:
         UsageError: settings that cannot be.
-        ModelError: the model has no such token to mask with, or cannot be run.
+        ModelError: the model has no such token to hide others behind, or cannot be run.
     """
     _validate(settings, len(classifier.groups))
     hidden = perturb.hiding(classifier, settings.hide)

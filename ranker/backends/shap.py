@@ -1,8 +1,8 @@
-"""SHAP: Owen values down a tree of words and their pieces, from token ids with some of them masked.
+"""SHAP: Owen values down a tree of words and their pieces, from token ids with some of them hidden.
 
-    phi_t = sum_e weights_te f(row_e),    sum_t phi_t = f(x) - f(everything masked)
+    phi_t = sum_e weights_te f(row_e),    sum_t phi_t = f(x) - f(everything hidden)
 
-f is the explained output, row_e the example with the tokens masked that the walk's mask e does not see. Which rows
+f is the explained output, row_e the example with the tokens hidden that the walk's mask e does not see. Which rows
 are needed is known before the first answer (`ranker.backends.trees`), so those of many examples go to the model
 together; each is asked for once.
 
@@ -48,7 +48,7 @@ def attribute(
 
     Raises:
         UsageError: settings that cannot be.
-        ModelError: the model has no such token to mask with, or cannot be run.
+        ModelError: the model has no such token to hide others behind, or cannot be run.
     """
     perturb.check_target(settings.target, len(classifier.groups), "SHAP")
     if settings.max_evaluations < 2:

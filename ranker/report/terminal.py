@@ -11,6 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from ranker.backends import spelled
 from ranker.ranking import Decision, Ranking
 from ranker.report.answer import answer
 from ranker.report.numbers import percent, points
@@ -186,9 +187,10 @@ def notes(ranking: Ranking) -> Iterator[str]:
 
 
 def attributed(ranking: Ranking) -> str:
-    """What words were scored by: the backend, and the number format where that is not float32."""
+    """What words were scored by: the backend, with settings and number format where they are not the defaults."""
+    backend = spelled(ranking.attribution, ranking.provenance.get("settings", {}))
     dtype = ranking.provenance.get("dtype", "float32")
-    return ranking.attribution if dtype == "float32" else f"{ranking.attribution} in {dtype}"
+    return backend if dtype == "float32" else f"{backend} in {dtype}"
 
 
 def losses(ranking: Ranking) -> Iterator[str]:

@@ -292,6 +292,8 @@ def test_a_part_of_a_table(capsys, tmp_path, two_suites):
     status, out, _ = run(capsys, "table", "1", "--attribution", "ig", *given[4:], "--format", "csv")
     rows = {row["row"] for row in csv.DictReader(io.StringIO(out)) if row["here"]}
     assert rows == {"designed, ig"}
+    status, out, _ = run(capsys, "table", "1", "--attribution", "ig:baseline=zero,steps=4", *given[4:])
+    assert (status, "12 rows, ig:baseline=zero,steps=4\n" in out) == (0, True)
 
 
 def test_a_table_says_what_its_numbers_were_computed_in(capsys, tmp_path, two_suites):
@@ -309,6 +311,7 @@ def test_a_table_says_what_its_numbers_were_computed_in(capsys, tmp_path, two_su
         (["figure", "5", "--tier", "minilmm"], "there is no tier 'minilmm'; did you mean minilm?"),
         (["table", "2", "--ood", "msgs-verb"], "there is no set of this exhibit 'msgs-verb'"),
         (["table", "2", "--attribution", "lime"], "there is no attribution of this exhibit 'lime'; known: shap"),
+        (["table", "2", "--attribution", "shap:samples=5"], "there is no key of `shap` 'samples'; known: target"),
         (["table", "2", "--suite", "paws"], "`--suite` must be SET=PATH (got 'paws')"),
         (["table", "2", "-o", "x.png"], "`--output`: Table 2 is no picture; write to a .md or a .csv file"),
         (["table", "2", "--draws", "many"], "`--draws` must be a number of at least 1, or `exact` (got many)"),

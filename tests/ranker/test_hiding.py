@@ -14,6 +14,7 @@ from ranker.backends import SETTINGS, IGSettings, LIMESettings, Settings, SHAPSe
 from ranker.store import Store
 
 QUICK = LIMESettings(samples=8)
+MASK = LIMESettings(samples=8, hide="mask")
 
 
 @pytest.fixture(scope="module")
@@ -32,63 +33,72 @@ def models():
 
 @pytest.fixture
 def loud(models, tmp_path):
-    """The same two with a [MASK] that says more than any word."""
-    for model in models:
-        copy = shutil.copytree(model, tmp_path / model.name)
-        vocabulary = json.loads((copy / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
-        weights = load_file(copy / "model.safetensors")
-        (name,) = (name for name in weights if name.endswith("word_embeddings.weight"))
-        words = weights[name].astype(np.float32)
-        words[vocabulary["[MASK]"]] = 3 * words[vocabulary["not"]]
-        save_file({**weights, name: words.astype(weights[name].dtype)}, copy / "model.safetensors", {"format": "pt"})
-    return [tmp_path / model.name for model in models]
+    """Gives the function that copies the two, with a token that says more than any word."""
+
+    def copies(token):
+        for model in models:
+            copy = shutil.copytree(model, tmp_path / token / model.name)
+            vocabulary = json.loads((copy / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+            weights = load_file(copy / "model.safetensors")
+            (name,) = (name for name in weights if name.endswith("word_embeddings.weight"))
+            words = weights[name].astype(np.float32)
+            words[vocabulary[token]] = 3 * words[vocabulary["not"]]
+            weights[name] = words.astype(weights[name].dtype)
+            save_file(weights, copy / "model.safetensors", {"format": "pt"})
+        return [tmp_path / token / model.name for model in models]
+
+    return copies
 
 
-def notes(models, data, settings=QUICK, **named):
-    """What a ranking says of its [MASK]."""
+def notes(models, data, settings, **named):
+    """What a ranking says of the token that it hides words behind."""
     found = rank(models, data, attribution="lime", settings=settings, draws=1, **named)
-    return [note for note in found.notes if "[MASK]" in note]
+    return [note for note in found.notes if "speaks for itself" in note]
 
 
-def test_a_mask_that_speaks_is_told_of(loud, models, data):
-    """With the way out; a [MASK] that is as quiet as [PAD] is not, and neither is one that is not used."""
-    (note,) = notes(loud, data)
-    assert note.startswith("[MASK] speaks for itself: ")
-    assert note.endswith("`--attribution lime:hide=pad`.")
-    assert notes(models, data) == []
-    assert notes(loud, data, dataclasses.replace(QUICK, hide="pad")) == []
+@pytest.mark.parametrize(("token", "settings", "other"), [("[MASK]", MASK, QUICK), ("[PAD]", QUICK, MASK)])
+def test_a_token_that_speaks_is_told_of(loud, models, data, token, settings, other):
+    """With the way out; one that is as quiet as the other is not, and neither is one that is not used."""
+    speaking = loud(token)
+    (note,) = notes(speaking, data, settings)
+    assert note.startswith(f"{token} speaks for itself: ")
+    assert note.endswith(f"`--attribution lime:hide={other.hide}`.")
+    assert notes(models, data, settings) == []
+    assert notes(speaking, data, other) == []
 
 
 def test_what_is_known_of_it_needs_no_model(loud, data, tmp_path, monkeypatch):
     """The rows are in the store like all others."""
-    store = Store(tmp_path / "store")
-    first = notes(loud, data, store=store)
+    store, models = Store(tmp_path / "store"), loud("[MASK]")
+    first = notes(models, data, MASK, store=store)
     monkeypatch.setattr("ranker.classifiers.Classifier.load", None)
-    assert notes(loud, data, store=store) == first != []
+    assert notes(models, data, MASK, store=store) == first != []
 
 
-def test_a_tokenizer_without_padding_is_not_asked(loud, data, caplog):
-    """Such a model is ranked like any other; nothing is said of its [MASK]."""
-    for model in loud:
+@pytest.mark.parametrize(("settings", "lacks"), [(MASK, "pad_token"), (QUICK, "mask_token")])
+def test_a_tokenizer_without_the_other_token_is_not_asked(loud, data, caplog, settings, lacks):
+    """Such a model is ranked like any other; nothing is said of what its words are hidden behind."""
+    models = loud(f"[{settings.hide.upper()}]")
+    for model in models:
         path = model / "tokenizer_config.json"
-        path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "pad_token": None}))
-    assert notes(loud, data) == []
+        path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), lacks: None}))
+    assert notes(models, data, settings) == []
     assert not caplog.records
 
 
 @pytest.mark.parametrize(
     ("settings", "asked"),
-    [(SHAPSettings(), 2), (IGSettings(), 2), (QUICK, 2), (SHAPSettings(baseline="pad"), 0),
-     (IGSettings(baseline="zero"), 0), (LIMESettings(hide="remove"), 0), (Settings(), 0)],
+    [(IGSettings(), ["mask", "pad"]), (SHAPSettings(), ["pad", "mask"]), (QUICK, ["pad", "mask"]),
+     (SHAPSettings(baseline="mask"), ["mask", "pad"]), (IGSettings(baseline="zero"), []),
+     (LIMESettings(hide="remove"), []), (Settings(), [])],
 )  # fmt: skip
 def test_who_is_asked(settings, asked):
-    """Backends that hide words behind [MASK], and no others; of a population some sixteen, from all of it."""
+    """Backends that hide words behind a token, of it and then of the other; of a population some sixteen rows."""
     population = [Example(str(n), ("The judge ran.",), 0) for n in range(100)]
     questions = hiding.questions(settings, population)
-    assert len(questions) == asked
+    assert [question.settings for question in questions] == [SETTINGS["occlusion"](hide=hide) for hide in asked]
     for question in questions:
         assert [row.id for row in question.examples] == [str(n) for n in range(0, 96, 6)]
-        assert question.settings == SETTINGS["occlusion"](hide=question.settings.hide)
 
 
 def test_an_effect_is_a_mean_over_words():
@@ -106,6 +116,6 @@ def test_an_effect_is_a_mean_over_words():
 
 
 def test_models_that_nothing_moves_say_nothing():
-    """Where [PAD] has no effect at all there is no ratio."""
+    """Where words behind the other token have no effect at all there is no ratio."""
     assert list(hiding.speaks({"a": (1.0, 0.0)}, "shap", SHAPSettings())) == []
     assert list(hiding.speaks({}, "shap", SHAPSettings())) == []

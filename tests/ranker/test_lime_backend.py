@@ -82,7 +82,7 @@ def test_samples_hide_as_many_words_as_limes():
     assert (~shown[1:]).mean(axis=0) == pytest.approx(np.full(5, 0.6), abs=0.015)
 
 
-@pytest.mark.parametrize("hide", ["mask", "remove"])
+@pytest.mark.parametrize("hide", ["pad", "remove"])
 def test_scores_are_limes_on_the_rows_that_the_model_saw(trained, hans, hide, monkeypatch):
     """Ids are hidden as said, and lime's regression on the answers to those very rows gives each word's score."""
     example = hans.examples[0]
@@ -103,7 +103,7 @@ def test_scores_are_limes_on_the_rows_that_the_model_saw(trained, hans, hide, mo
     for mask in shown:
         unseen = {word for word, seen in enumerate(mask) if not seen}
         ids = [
-            trained.tokenizer.mask_token_id if word in unseen else token
+            trained.tokenizer.pad_token_id if word in unseen else token
             for token, word in zip(encoding.ids.tolist(), encoding.word.tolist(), strict=True)
             if not (hide == "remove" and word in unseen)
         ]
@@ -176,12 +176,12 @@ def test_empty_segments_have_scores_too(trained, segments):
 
 
 def test_settings_that_cannot_be_are_refused(trained, hans):
-    """Each setting that cannot be is named in one line, as is a model without the token to mask with."""
+    """Each setting that cannot be is named in one line, as is a model without the token to hide words behind."""
     for wrong in ({"target": 2}, {"samples": 1}, {"kernel_width": 0.0}, {"ridge": 0.0}):
         with pytest.raises(UsageError, match=next(iter(wrong))):
             list(attribute(trained, hans.examples[:1], "lime", LIMESettings(**wrong)))
-    with pytest.raises(ModelError, match="no mask token"):
-        list(attribute(replace(trained, tokenizer=SimpleNamespace(mask_token_id=None)), [], "lime"))
+    with pytest.raises(ModelError, match="no pad token"):
+        list(attribute(replace(trained, tokenizer=SimpleNamespace(pad_token_id=None)), [], "lime"))
 
 
 def test_lime_is_in_the_table():

@@ -88,5 +88,5 @@ def test_settings_that_cannot_be_are_refused(trained, hans):
     """A class that is none, and a model without the token to hide words behind."""
     with pytest.raises(UsageError, match="target"):
         list(attribute(trained, hans.examples[:1], "occlusion", OcclusionSettings(target=2)))
-    with pytest.raises(ModelError, match="no mask token"):
-        list(attribute(replace(trained, tokenizer=SimpleNamespace(mask_token_id=None)), [], "occlusion"))
+    with pytest.raises(ModelError, match="no pad token"):
+        list(attribute(replace(trained, tokenizer=SimpleNamespace(pad_token_id=None)), [], "occlusion"))

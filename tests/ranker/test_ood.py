@@ -99,6 +99,17 @@ def test_a_set_is_read_from_its_official_file(toy, data):
     assert found.examples[0].marks == {"cue": (Span(0, 2, 6),)}
 
 
+def test_a_path_may_be_text(toy, data, tmp_path):
+    """As one types it in a notebook; text is never taken for rows."""
+    assert ood.load("toy", str(data), [str(toy)]) == ood.load("toy", data, [toy])
+    rows = tmp_path / "ten.jsonl"
+    rows.write_text('{"text": "A tree.", "label": "red"}\n', encoding="utf-8")
+    own = ood.labelled(rows, like="toy", include=[toy])
+    assert ood.labelled(str(rows), like="toy", include=[toy]) == own
+    assert (own.name, own.origin) == ("ten", str(rows))
+    assert ood.unlabelled(str(rows), own.task) == ood.unlabelled(rows, own.task)
+
+
 def test_another_layout_is_as_good(toy, data):
     """Here one of single texts, without ids: the rows' numbers serve."""
     (data / "toy.tsv").write_text("colour\tfirst\nblue\tA hut.\n", encoding="utf-8")

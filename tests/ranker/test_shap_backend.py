@@ -125,7 +125,7 @@ def by_shap(shap, trained, encoding, tree, depth=100):
             logits = trained.from_embeddings(embedded, types.expand(len(ids), -1))
         return (logits[:, 1] - logits[:, 0]).double().numpy()
 
-    masker = Tokens(encoding, trained.tokenizer.mask_token_id, clustering(tree, depth))
+    masker = Tokens(encoding, trained.tokenizer.pad_token_id, clustering(tree, depth))
     explainer = shap.explainers.Partition(margins, masker)
     values = explainer(np.zeros((1, len(leaves(tree)))), max_evals=EVERYTHING, batch_size=100, silent=True)
     return values.values[0], explainer.last_eval_count
@@ -236,7 +236,7 @@ def test_segments_first_says_of_two_texts_only_what_each_is_alone(trained, hans)
         orders += [order[::-1] for order in orders]
         sets = [words[sign > 0], words[sign < 0]] + [order[:k] for order in orders for k in range(len(words) + 1)]
         seen = np.array([np.isin(encoding.word, [-1, *known]) for known in sets])
-        rows = [Row(ids, encoding.type_ids) for ids in np.where(seen, encoding.ids, trained.tokenizer.mask_token_id)]
+        rows = [Row(ids, encoding.type_ids) for ids in np.where(seen, encoding.ids, trained.tokenizer.pad_token_id)]
         ((_, logits),) = trained.logits([(None, rows)])
         margins = logits[:, 1] - logits[:, 0]
         alone.append(margins[0] - margins[1])
@@ -278,7 +278,7 @@ def test_values_are_shapleys_where_there_are_no_groups(trained):
 
     masks = list(product([False, True], repeat=len(inside)))
     ids = np.tile(encoding.ids, (len(masks), 1))
-    ids[:, inside] = np.where(masks, encoding.ids[inside], trained.tokenizer.mask_token_id)
+    ids[:, inside] = np.where(masks, encoding.ids[inside], trained.tokenizer.pad_token_id)
     ((_, logits),) = trained.logits([(None, [Row(row, encoding.type_ids) for row in ids])])
     game = dict(zip(masks, logits[:, 1] - logits[:, 0], strict=True))
     expected = shapley(len(inside), lambda seen: [game[tuple(mask)] for mask in seen.tolist()])
@@ -334,13 +334,13 @@ def test_an_output_can_be_chosen(trained, hans):
 
 
 def test_settings_that_cannot_be_are_refused(trained, hans):
-    """A class that is none, a budget below two, and a model without the token to mask with, in one line each."""
+    """A class that is none, a budget below two, a model without a token to hide others behind, in one line each."""
     for wrong, message in (({"target": 2}, "target"), ({"max_evaluations": 1}, "max_evaluations")):
         with pytest.raises(UsageError, match=message):
             list(attribute(trained, hans.examples[:1], "shap", SHAPSettings(**wrong)))
-    maskless = replace(trained, tokenizer=SimpleNamespace(mask_token_id=None))
-    with pytest.raises(ModelError, match="no mask token"):
-        list(attribute(maskless, hans.examples[:1], "shap"))
+    padless = replace(trained, tokenizer=SimpleNamespace(pad_token_id=None))
+    with pytest.raises(ModelError, match="no pad token"):
+        list(attribute(padless, hans.examples[:1], "shap"))
 
 
 def test_shap_is_in_the_table():

@@ -90,7 +90,7 @@ def test_the_numbers_are_those_of_one_process(suite, rows, tmp_path, loads, capl
         "4 models, 2 at a time",
         4 * 24,
         3 * 24,
-    )  # 12 rows of the set, 4 explained, twice 4 for [MASK]
+    )  # 12 rows of the set, 4 explained, twice 4 for [PAD] and [MASK]
     alone = rank(suite, rows, probe=2, store=Store(tmp_path / "alone"))
     assert [model.name for model in beside.models] == [model.name for model in alone.models]
     for one, other in zip(numbers(beside), numbers(alone), strict=True):
