@@ -92,12 +92,16 @@ def rebuild(names: Sequence[str], output: Path, within: float) -> None:
 @click.option("--rows", type=click.IntRange(1), default=600, show_default=True, help="How many.")
 @options.SEED
 @click.option("--output", "-o", type=options.PATH, required=True, help="A .jsonl.gz file.")
-def sample(name: str, rows: int, seed: int, output: Path) -> None:
+@options.FORCE
+def sample(name: str, rows: int, seed: int, output: Path, force: bool) -> None:
     """Generate the embedded sample of the OOD set NAME: rows of our own, in the set's manner."""
     from experiments import generate
     from ranker import ood
 
     card = look_up("OOD set", name, ood.cards())
+    if not output.name.endswith(".jsonl.gz"):
+        raise UsageError(f"`--output` must be a .jsonl.gz file (got {output})")
+    outputs.check({"output": output, "force": force})
     output.write_bytes(generate.sample(name, rows, card.task.labels, seed))
 
 
@@ -179,13 +183,16 @@ def rebuilt(name: str, exhibit: Exhibit, known: Published, given: Mapping[str, A
 
     outputs.check(given)
     ending = "" if given["output"] is None else given["output"].suffix.removeprefix(".")
+    if ending not in ("", "md", "csv", *PICTURES):
+        kinds = ".md or .csv, a figure as .png, .svg or .pdf"
+        raise UsageError(f"`--output`: {name} is written as {kinds} (got .{ending})")
     draw = drawing(name, exhibit) if ending in PICTURES else None
     tier = look_up("tier", given["tier"], known.tiers)
     found = tables.rankings(exhibit, tier, run_of(exhibit, tier, given))
     cells = tables.cells(exhibit, found)
     if draw is not None:
         return draw(cells, ending)
-    if given["form"] == "csv":
+    if "csv" in (given["form"], ending):
         return render.comma_separated(cells)
     return render.markdown(name, exhibit, found, cells)
 
@@ -289,6 +296,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     quieten()
     try:
         sys.exit(cli.main(arguments, prog_name="rank-experiments", standalone_mode=False))
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
     except click.ClickException as error:
         click.echo(f"rank-experiments: {error.format_message()}", err=True)
         sys.exit(2)

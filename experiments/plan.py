@@ -119,8 +119,11 @@ def draw(stage: Stage, pools: Mapping[str, Sequence[Example]], seed: int, who: s
         UsageError: a source has too few rows.
     """
     total = len(pools[IN_DOMAIN]) if stage.rows is None else stage.rows
-    counts = {name: round(share * total) for name, share in stage.mix.items()}
-    counts[IN_DOMAIN] = total - sum(counts.values())
+    left, counts = total, {}
+    for name, share in stage.mix.items():
+        counts[name] = min(round(share * total), left)  # halves that are rounded up may add up to a row too many
+        left -= counts[name]
+    counts[IN_DOMAIN] = left
     rng = np.random.default_rng(seed)
     drawn: list[Example] = []
     for name, count in counts.items():
@@ -159,7 +162,8 @@ def few(rows: Sequence[Example], shots: int, rng: np.random.Generator, who: str)
 
 def _trainings(recipe: Recipe, pools: Mapping[str, Sequence[Example]]) -> tuple[Training, ...]:
     """The members' trainings; those of one base go on from the same shared one, where there is a shared stage."""
-    trained_on = [IN_DOMAIN, *sorted({name for member in recipe.members for name in member.stage.mix})]
+    stages = [member.stage for member in recipe.members] + ([recipe.shared] if recipe.shared else [])
+    trained_on = [IN_DOMAIN, *sorted({name for stage in stages for name in stage.mix})]
     corpus = tuple(text for name in trained_on for row in pools[name] for text in row.segments)
     shared: dict[str, Training] = {}
     if recipe.shared:

@@ -141,8 +141,9 @@ def build(base: Base, labels: Sequence[str], texts: Sequence[str], seed: int) ->
 def say_nothing(model: PreTrainedModel, token: int) -> None:
     """Set the embedding of a token that no text has to zero, as transformers does with the padding token's.
 
-    Attributions may hide words behind [MASK]. Where a model is not pretrained with it training never changes its embedding,
-    which would stay as it was drawn: as long as a word's, and a word that the model does not know is no neutral one.
+    Attributions may hide words behind [MASK]. Where a model is not pretrained with it training never changes its
+    embedding, which would stay as it was drawn: as long as a word's, and a word that the model does not know is no
+    neutral one.
     """
     with torch.no_grad():
         model.get_input_embeddings().weight[token] = 0.0  # type: ignore[operator]

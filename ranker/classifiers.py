@@ -180,11 +180,19 @@ class Classifier:
 
         Everything goes in by this door, token ids too: RoBERTa's kind counts positions from the padding ids that it
         sees, so a row that a backend has masked with padding would shift; from embeddings positions only count up.
+
+        Raises:
+            ModelError: the network refuses them, as BART's kind does.
         """
         inputs = {} if type_ids is None else {"token_type_ids": type_ids}
         mask = torch.ones(embeddings.shape[:2], dtype=torch.long, device=embeddings.device)
         with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
-            outputs = self.model(inputs_embeds=embeddings, attention_mask=mask, **inputs)
+            try:
+                outputs = self.model(inputs_embeds=embeddings, attention_mask=mask, **inputs)
+            except Exception as error:  # a network may be anybody's code
+                if batching.is_out_of_memory(error):
+                    raise
+                raise ModelError(f"{self.name} cannot be run: {_first_line(error)}") from error
         return collapse(outputs.logits.float(), self.groups)
 
 
@@ -421,4 +429,6 @@ def _one_line(folder: Path) -> Iterator[None]:
 
 
 def _first_line(error: BaseException) -> str:
+    if "ignore_mismatched_sizes" in str(error):  # transformers logs which, and says here that it did
+        return "its weights are not of the shapes that its config.json says"
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

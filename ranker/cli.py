@@ -54,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(cli.main(arguments, prog_name="rank-models", standalone_mode=False))
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
     except click.ClickException as error:
         click.echo(f"rank-models: {error.format_message()}", err=True)
         sys.exit(2)

@@ -78,18 +78,24 @@ def estimate(
 
 
 def speed(classifier: Classifier, encoding: Encoding) -> float:
-    """Rows like this one that the network takes a second, in a full batch."""
+    """Rows like this one that the network takes a second, in a full batch or the largest that memory has room for."""
     import torch
 
-    from ranker.batching import stack
+    from ranker.batching import in_batches, stack
 
     count = max(classifier.token_budget // len(encoding), 1)
-    batch = stack([classifier.row(encoding)] * count, classifier.device)
-    with torch.inference_mode():
-        classifier.network(batch).cpu()  # the first pass sets things up
-        began = time.perf_counter()
-        classifier.network(batch).cpu()
-    return count / (time.perf_counter() - began)
+    seconds = []
+
+    def run(rows: list[int]) -> None:
+        batch = stack([classifier.row(encoding)] * len(rows), classifier.device)
+        with torch.inference_mode():
+            classifier.network(batch).cpu()  # the first pass sets things up
+            began = time.perf_counter()
+            classifier.network(batch).cpu()
+        seconds.append(time.perf_counter() - began)
+
+    in_batches([len(encoding)] * count, classifier.token_budget, run)
+    return count / sum(seconds)
 
 
 def minutes(seconds: float) -> str:

@@ -14,9 +14,9 @@ import numpy as np
 from factors import BUILTIN, Factor
 from factors.types import SPECIAL, Attributions, Example, Norm, Span
 from ranker import records
-from ranker.backends import SETTINGS, Settings
-from ranker.errors import ModelError, UsageError, look_up
-from ranker.score import Target, applicable, score_model, target_label
+from ranker.backends import Settings, settings_of
+from ranker.errors import ModelError, UsageError
+from ranker.score import Target, about_one_label, applicable, label_rule, score_model, target_label
 
 if TYPE_CHECKING:
     from ranker.measure import Subject
@@ -236,7 +236,7 @@ def explain(
         settings: of that backend; its defaults where None.
         factors: what to measure.
         toward: the label that positive scores speak for; None takes the one that the heuristic predicts, where the
-            task names none the last one.
+            task names none the last one, and where the scores speak for one alone that.
         labelled: the example's label is its true one; otherwise it is not looked at, and factors that need it have no
             value.
         designed: the factor that was designed for the example's set, if any.
@@ -247,12 +247,19 @@ def explain(
         StoreError: the store cannot be read or written.
     """
     task = subjects[0].task
-    settings = settings or look_up("attribution backend", attribution, SETTINGS)()
+    settings = settings_of(attribution, settings)
+    only = settings.only_label(len(task.labels))
     if toward is None:
-        toward = len(task.labels) - 1 if task.heuristic is None else task.heuristic
+        toward = shown_label(task, only)
+    elif only not in (None, toward):
+        raise UsageError(
+            f"`--toward` {task.labels[toward]}: the scores speak for {task.labels[only]} alone; see `target` of "
+            f"`--attribution {attribution}`"
+        )
     if attribution == "none":
         factors = [factor for factor in factors if factor.kind == "baseline"]
-    kept, left_out = applicable(factors, [example], task, designed, only_label=settings.only_label)
+    kept, left_out = applicable(factors, [example], task, designed, only_label=only)
+    reads = _designed(kept, designed)
     readings, failures = [], {}
     for subject in subjects:
         try:
@@ -260,13 +267,9 @@ def explain(
         except ModelError as error:
             failures[subject.model.name] = str(error)
             continue
-        try:
-            turned = row.toward(toward)
-        except ValueError as error:
-            raise UsageError(f"`--toward` {task.labels[toward]}: {error}") from error
         values, undefined = measure(row, example, kept, task, labelled)
-        read = read_by(_designed(kept, designed), row, example, task) if labelled else ()
-        words = tuple(words_of(turned, example, read))
+        read = read_by(reads, row, example, task) if labelled or (reads and about_one_label(reads, "declared")) else ()
+        words = tuple(words_of(row.toward(toward), example, read))
         probs = tuple(row.probs.tolist())
         readings.append(Reading(subject.model.name, probs, words, values, undefined, settings.accepts(row)))
     if not readings:
@@ -274,8 +277,15 @@ def explain(
     label = example.label if labelled else None
     return Explanation(
         *(example, task.labels, label, toward, attribution, tuple(kept), tuple(readings), left_out, failures),
-        designed=None if _designed(kept, designed) is None else designed,
+        designed=None if reads is None else designed,
     )
+
+
+def shown_label(task: Task, only: int | None) -> int:
+    """The label that scores are shown toward: the only one that they speak for, else the heuristic's, else the last."""
+    if only is not None:
+        return only
+    return len(task.labels) - 1 if task.heuristic is None else task.heuristic
 
 
 def telling(
@@ -310,12 +320,10 @@ def telling(
     votes = np.stack([np.sum(predicted == label, axis=0) for label in range(len(task.labels))])  # (C, N)
     alike = np.sum(votes**2, axis=0)  # (N,) pairs of models of one mind
     mark = None if factor is None else factor.mark
+    toward = shown_label(task, settings.only_label(len(task.labels)))
     usable = [n for n, example in enumerate(examples) if mark is None or mark in example.marks]
     for n in sorted(usable, key=lambda n: alike[n])[:count]:
         example, readings = examples[n], []
-        toward = len(task.labels) - 1 if task.heuristic is None else task.heuristic
-        if settings.only_label is not None or len(task.labels) != 2:
-            toward = next(iter(rows.values()))[n].target
         for name, model in rows.items():
             row = model[n].normalised(norm)
             values, undefined = measure(row, example, factors, task, target=target)
@@ -341,7 +349,7 @@ def read_by(
     if factor is None or not len(row.tokens):
         return ()
     try:
-        row = row.toward(target_label(factor.explains if target == "declared" else target, row, example, task))
+        row = row.toward(target_label(label_rule(factor, target), row, example, task))
         value = factor.score(row, example)
         far = 2 * abs(row.scores).max() + 1  # beyond every other score, so that a maximum sees it
         steps = far * np.eye(len(row.tokens))

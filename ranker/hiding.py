@@ -55,9 +55,10 @@ def effects(subject: Subject, asked: Sequence[Question], progress: Progress) -> 
 
 
 def effect(rows: Sequence[Attributions]) -> float:
-    """How far hiding one word moves the margin, either way, on average over all words; in log-odds."""
+    """How far hiding one word moves the margin, either way, on average over the words that were seen; in log-odds."""
     changes = np.abs(np.concatenate([row.word_scores for row in rows]))
-    return float(changes.mean()) if changes.size else 0.0
+    seen = changes[~np.isnan(changes)]
+    return float(seen.mean()) if seen.size else 0.0
 
 
 def speaks(effects: Mapping[str, tuple[float, float]], attribution: str, settings: Settings) -> Iterator[str]:

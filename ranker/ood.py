@@ -145,7 +145,7 @@ def labelled(
 
     Raises:
         UsageError: no such set or task, or no task whose labels fit, or several.
-        DataError: the file cannot be read, with the line.
+        DataError: the file cannot be read, with the line, or holds no row.
     """
     source = Path(data) if isinstance(data, str) else data
     name, origin = (source.stem, str(source)) if isinstance(source, Path) else ("rows", "rows in memory")
@@ -158,9 +158,13 @@ def labelled(
             rows = readers.read_examples(source, chosen, columns, marks)
         else:
             rows = readers.from_rows(source, chosen, columns, marks)
+        if not rows:
+            raise DataError(f"{origin} holds no row")
         return OODSet(name, chosen, rows, len(rows), None if card is None else card.designed, origin)
 
     if card is not None:
+        if task not in (None, card.task.name):
+            raise UsageError(f"`--task` {task} is not that of {card.name}, which is {card.task.name}")
         return read(card.task)
     if task is not None:
         return read(look_up("task", task, tasks(include)))

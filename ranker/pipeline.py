@@ -16,7 +16,7 @@ from ranker.backends import Settings
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import estimate, minutes
 from ranker.measure import ModelOptions, Progress, Subject
-from ranker.ood import OODSet, load, sample
+from ranker.ood import OODSet, labelled, load, sample
 from ranker.score import Target
 from ranker.study import Rows, Study, silent, unknown
 from ranker.suites import Suite
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 def rank(
-    models: Suite | Sequence[str | Path],
+    models: Suite | str | Path | Sequence[str | Path],
     examples: OODSet | str,
     *,
     probe: int = 10,
@@ -80,11 +80,12 @@ def rank(
     """
     from ranker.evaluation import evaluate
 
-    suite = models if isinstance(models, Suite) else suites.load([str(model) for model in models])
+    suite = suite_of(models)
     ood = examples if isinstance(examples, OODSet) else load(examples)
     population = sample(ood, ood.population)
     if not 1 <= probe <= len(population):
-        raise UsageError(f"`--probe` must be between 1 and {len(population)}, the size of {ood.name} (got {probe})")
+        rows = f"the rows of {ood.name} that are explained"
+        raise UsageError(f"`--probe` must be between 1 and {len(population)}, {rows} (got {probe})")
     study = Study(attribution, settings, tuple(factors), target, norm, in_domain, options, store, progress)
     scored = study.of(suite, Rows(ood, population))
     ranking = evaluate(
@@ -106,8 +107,8 @@ def rank(
 
 
 def decide(
-    models: Suite | Sequence[str | Path],
-    examples: OODSet,
+    models: Suite | str | Path | Sequence[str | Path],
+    examples: OODSet | str | Path,
     *,
     pool: Sequence[Example] = (),
     probe: int | None = None,
@@ -127,7 +128,7 @@ def decide(
 
     Args:
         models, attribution, settings, factors, target, norm, in_domain, options, store, progress: as in `rank`.
-        examples: the labelled rows (see `ranker.ood.labelled`).
+        examples: the labelled rows (see `ranker.ood.labelled`), or their file.
         pool: rows of the same domain without labels (see `ranker.ood.unlabelled`); labelled rows may be among them.
         probe: K, how many of the labelled ones to use; None for all.
         method: what to order by; None for SURROGATE with a pool, and without one for ACC, its ties broken by the factor
@@ -144,7 +145,8 @@ def decide(
     """
     from ranker import decision
 
-    suite = models if isinstance(models, Suite) else suites.load([str(model) for model in models])
+    suite = suite_of(models)
+    examples = examples if isinstance(examples, OODSet) else labelled(examples)
     study = Study(attribution, settings, tuple(factors), target, norm, in_domain, options, store, progress)
     everything, places = with_labelled(pool, examples.examples)
     if pool and len(everything) > len(pool):
@@ -174,7 +176,14 @@ def decide(
     return scored.completed(ranking)
 
 
-def with_labelled(pool: Sequence[Example], labelled: Sequence[Example]) -> tuple[list[Example], Ints]:
+def suite_of(models: Suite | str | Path | Sequence[str | Path]) -> Suite:
+    """A suite, or what `ranker.suites.load` makes of one reference or several."""
+    if isinstance(models, Suite):
+        return models
+    return suites.load([str(model) for model in ([models] if isinstance(models, (str, Path)) else models)])
+
+
+def with_labelled(pool: Sequence[Example], own: Sequence[Example]) -> tuple[list[Example], Ints]:
     """The rows of a pool, those labelled rows that are not in it behind them, and the places of the labelled ones.
 
     Rows are the same where their texts are; whatever their labels and ids.
@@ -187,28 +196,37 @@ def with_labelled(pool: Sequence[Example], labelled: Sequence[Example]) -> tuple
     """
     rows = list(pool)
     place = {row.segments: n for n, row in reversed(list(enumerate(rows)))}
-    for row in labelled:
+    for row in own:
         if row.segments not in place:
             place[row.segments] = len(rows)
             rows.append(row)
-    return rows, np.array([place[row.segments] for row in labelled], dtype=np.int64)
+    return rows, np.array([place[row.segments] for row in own], dtype=np.int64)
 
 
 def plan(
-    suite: Suite, ood: OODSet, attribution: str, settings: Settings, options: ModelOptions, store: Store
+    suite: Suite,
+    ood: OODSet,
+    attribution: str,
+    settings: Settings,
+    options: ModelOptions,
+    store: Store,
+    pool: Sequence[Example] | None = None,
 ) -> Iterator[str]:
     """Say what a run would do, a line for each model: how much is not known yet, and how long it would take.
 
-    A model of which anything is missing is loaded, and its speed is measured on a few rows.
+    A model of which anything is missing is loaded, and its speed is measured on a few rows. With a pool, which may be
+    empty, it is a decision, which asks nobody for the truth.
     """
     population = sample(ood, ood.population)
-    size = f"{len(suite.models)} models, {len(ood.examples)} rows, {len(population)} to explain with {attribution}"
+    rows = len(ood.examples) + len(pool or ())
+    size = f"{len(suite.models)} models, {rows} rows, {len(population)} to explain with {attribution}"
     yield f"{suite.name} on {ood.name}: {size}"
     seconds = 0.0
     for model in suite.models:
         subject = Subject(model, ood.task, options, store)
         try:
-            todo = estimate(subject, unknown(model, ood), population, attribution, settings)
+            wanted = unknown(model, ood) if pool is None else pool
+            todo = estimate(subject, wanted, population, attribution, settings)
         except ModelError as error:
             yield f"{model.name}: cannot be run: {error}"
             continue

@@ -170,11 +170,16 @@ def layout_of(found: Sequence[str], columns: Mapping[str, Sequence[str]]) -> Lay
 
     Args:
         found: the file's columns.
-        columns: "text", "label" and "id" -> columns; no column for the label leaves the rows unlabelled.
+        columns: "text", "label" and "id" -> columns; no column for the label leaves the rows unlabelled. A file that
+            has none of them, and other, usual names for its texts, is read by those: a run may read several files.
 
     Raises:
         ValueError: a column is not there, or none has a usual name.
     """
+    named = [name for names in columns.values() for name in names]
+    usual_texts = any(set(names) <= set(found) for names in USUAL["text"])
+    if columns.get("text") and usual_texts and not set(named) & set(found):
+        columns = {part: names for part, names in columns.items() if not names}  # another file, with usual names
     parts: dict[str, tuple[str, ...]] = {}
     for part, usual in USUAL.items():
         if part in columns:
@@ -206,7 +211,7 @@ def label_of(value: Any, task: Task, numbers: Sequence[str] = ()) -> int:
     order = numbers or task.labels
     label = task.index(str(value))
     if label is None and (isinstance(value, (int, float)) or str(value).strip() in _DIGITS):
-        number = float(value)
+        number = float(value) if isinstance(value, str) else value
         label = task.index(order[int(number)]) if number in range(len(order)) else None
     if label is None:
         counted = ", ".join(f"{name} ({i})" for i, name in enumerate(order))

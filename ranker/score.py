@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Literal
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Target = Literal["declared", "heuristic", "evidence", "true", "predicted"]
 """Which label a factor's attributions speak for: as the factor declares it, or one rule for all factors."""
+
+FIXED = ("heuristic", "evidence")
+"""The rules by which a factor is about one label on all rows: that which the task declares."""
 
 
 @dataclass(frozen=True)
@@ -98,13 +101,16 @@ def score_model(
     values = np.full((len(factors), len(examples)), np.nan)
     undefined: dict[str, dict[str, set[int]]] = {}
     for n, (given, example) in enumerate(zip(rows, examples, strict=True)):
-        row = given.normalised(norm)
-        toward = cache(row.toward)  # factors of one label share its word scores
+        bare = Attributions(given.probs, given.target)  # what a baseline reads, of any label of any number of classes
+        toward: dict[str, Callable[[int], Attributions]] = {
+            "baseline": bare.toward,
+            "factor": cache(given.normalised(norm).toward),  # factors of one label share its word scores
+        }
         for f, factor in enumerate(factors):
-            explains = factor.explains if target == "declared" or factor.kind == "baseline" else target
             reason = "undefined"
             try:
-                values[f, n] = factor.score(toward(target_label(explains, row, example, task)), example)
+                label = target_label(label_rule(factor, target), given, example, task)
+                values[f, n] = factor.score(toward[factor.kind](label), example)
             except Exception as error:  # a user's own factor may raise anything
                 reason = f"{type(error).__name__}: {error}"
             if not np.isfinite(values[f, n]):
@@ -187,10 +193,10 @@ def applicable(
             left_out[factor.name] = "these examples have one segment, it compares two"
         elif factor.mark is not None and factor.mark not in marks:
             left_out[factor.name] = f"no example has the mark {factor.mark!r}"
-        elif factor.explains in ("heuristic", "evidence") and getattr(task, factor.explains) is None:
-            left_out[factor.name] = f"is about the {factor.explains}'s label; this task declares none"
+        elif (rule := label_rule(factor, target)) in FIXED and getattr(task, rule) is None:
+            left_out[factor.name] = f"is about the {rule}'s label; this task declares none"
         elif factor.kind == "factor" and only_label not in (None, _fixed_label(factor, task, target)):
-            left_out[factor.name] = "is about another label than the one whose logit is attributed"
+            left_out[factor.name] = "is about another label than the one that is attributed"
         elif factor.designed_only and factor.name != designed:
             left_out[factor.name] = f"is for sets that it was designed for; this one's is {designed or 'none'}"
         else:
@@ -198,15 +204,19 @@ def applicable(
     return kept, left_out
 
 
+def label_rule(factor: Factor, target: Target) -> str:
+    """Which label a factor is about: as it declares, or by the one rule of the run, which baselines do not follow."""
+    return factor.explains if target == "declared" or factor.kind == "baseline" else target
+
+
 def about_one_label(factor: Factor, target: Target) -> bool:
     """Whether a factor is about the same label on every row, so that it needs no true one."""
-    return (factor.explains if target == "declared" else target) in ("heuristic", "evidence")
+    return label_rule(factor, target) in FIXED
 
 
 def _fixed_label(factor: Factor, task: Task, target: Target) -> int | None:
     """The label that a factor is about on every row; None where it depends on the row."""
-    rule = factor.explains if target == "declared" else target
-    return {"heuristic": task.heuristic, "evidence": task.evidence}.get(rule)
+    return getattr(task, label_rule(factor, target)) if about_one_label(factor, target) else None
 
 
 def check(table: ScoreTable, probe: int, ood: str) -> None:

@@ -14,9 +14,9 @@ import numpy as np
 from factors import Attributions, Example, Factor
 from factors.types import Floats, Norm
 from ranker import hiding
-from ranker.backends import SETTINGS, Settings
+from ranker.backends import Settings, settings_of
 from ranker.cards import Task
-from ranker.errors import ModelError, look_up
+from ranker.errors import ModelError
 from ranker.estimate import estimate
 from ranker.explain import Explanation, telling
 from ranker.measure import Advance, ModelOptions, Progress, Question, Subject
@@ -230,9 +230,9 @@ class Study:
         """The settings of the backend; its defaults where none were given.
 
         Raises:
-            UsageError: there is no such backend.
+            UsageError: there is no such backend, or the settings are another's.
         """
-        return self.settings or look_up("attribution backend", self.attribution, SETTINGS)()
+        return settings_of(self.attribution, self.settings)
 
     @property
     def home(self) -> Sequence[Example]:
@@ -242,9 +242,12 @@ class Study:
     def factors_for(self, rows: Rows) -> tuple[Sequence[Factor], dict[str, str]]:
         """The factors that these rows have what they need for, and why the others are left out."""
         wanted = [factor for factor in self.factors if factor.kind == "baseline" or self.attribution != "none"]
+        unread = {one.name: "reads attributions, and there are none" for one in self.factors if one not in wanted}
         factors, left_out = applicable(
-            *(wanted, rows.population, rows.ood.task, rows.ood.designed, self.target), self.backend.only_label
+            *(wanted, rows.population, rows.ood.task, rows.ood.designed, self.target),
+            self.backend.only_label(len(rows.ood.task.labels)),
         )
+        left_out = unread | left_out
         if rows.truth and self.in_domain is None:
             left_out |= {one.name: "needs labelled rows: `--in-domain`" for one in BASELINES if one.needs == "home"}
         return factors, left_out
@@ -252,7 +255,7 @@ class Study:
     def announce(self, subject: Subject, rows: Rows) -> None:
         """Log how long a model will take."""
         if log.isEnabledFor(logging.INFO):
-            wanted = unknown(subject.model, rows.ood) if rows.truth else ()
+            wanted = unknown(subject.model, rows.ood) if rows.truth else rows.pool
             todo = estimate(subject, wanted, rows.population, self.attribution, self.backend)
             level = logging.INFO if todo.seconds >= WORTH_SAYING else logging.DEBUG
             log.log(level, "%s: %s", subject.model.name, todo)
@@ -346,11 +349,17 @@ def quality_of(
         "error_median": float(np.median(errors)) if len(errors) else None,
         "error_high": float(np.quantile(errors, 0.95)) if len(errors) else None,
         "over_tolerance": sum(not settings.accepts(row) for row in rows),
-        "truncated": sum(
-            len(row.tokens) > 0 and len(row.word_scores) < len(example.words)
-            for row, example in zip(rows, population, strict=True)
-        ),
+        "truncated": sum(cut(row, example) for row, example in zip(rows, population, strict=True)),
     }
+
+
+def cut(row: Attributions, example: Example) -> bool:
+    """Whether a model did not see the end of a segment; not known of bare probabilities, and then not said."""
+    if not len(row.tokens):
+        return False
+    last = {word.segment: n for n, word in enumerate(example.words)}
+    seen = row.word_scores
+    return any(n >= len(seen) or bool(np.isnan(seen[n])) for n in last.values())
 
 
 def unknown(model: Model, ood: OODSet) -> Sequence[Example]:

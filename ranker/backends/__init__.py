@@ -39,18 +39,18 @@ class Settings:
     revision: ClassVar[int] = 2  # raised when the same settings come to give other numbers; part of the store's key
     bfloat16: ClassVar[bool] = True  # whether what is within the tolerance in float32 stays so in bfloat16
 
-    @property
-    def only_label(self) -> int | None:
+    def only_label(self, classes: int) -> int | None:
         """The one label that attributions speak for; None where a change of sign turns them toward the other.
 
-        A margin or, of two classes, a probability speaks against the one label as much as for the other; the logit of
-        one says nothing about that of the other.
+        Of two classes, a margin or a probability speaks against the one as much as for the other. The logit of one says
+        nothing about that of the other, and of three classes what speaks against one may speak for either of two.
 
         Example:
-            >>> IGSettings().only_label, IGSettings(output="logit").only_label
-            (None, 1)
+            >>> IGSettings().only_label(2), IGSettings(output="logit").only_label(2), IGSettings().only_label(3)
+            (None, 1, 1)
         """
-        return getattr(self, "target", None) if getattr(self, "output", "margin") == "logit" else None
+        turns = classes == 2 and getattr(self, "output", "margin") != "logit"
+        return None if turns else getattr(self, "target", None)
 
     def error(self, row: Attributions) -> float:
         """How far a row is from what it should be, in the unit of the tolerance; nan where there is no measure."""
@@ -246,6 +246,23 @@ SETTINGS: dict[str, type[Settings]] = {
 """Every backend's settings, by its name; they name the function that does the work."""
 
 
+def settings_of(method: str, given: Settings | None = None) -> Settings:
+    """The settings of a backend: those given, or its defaults.
+
+    Raises:
+        UnknownName: there is no such backend.
+        UsageError: the settings are another backend's.
+
+    Example:
+        >>> settings_of("ig").measure
+        'the completeness gap, as a fraction of the sum of absolute scores'
+    """
+    kind = look_up("attribution backend", method, SETTINGS)
+    if given is not None and type(given) is not kind:
+        raise UsageError(f"the settings of {method} must be {kind.__name__} (got {type(given).__name__})")
+    return given or kind()
+
+
 def named(text: str) -> tuple[str, Settings]:
     """A backend and its settings, as one writes them in a line.
 
@@ -317,9 +334,10 @@ def attribute(
 
     Raises:
         UnknownName: there is no such backend.
+        UsageError: the settings are another backend's.
         ModelError: the model cannot be run.
     """
-    settings = settings or look_up("attribution backend", method, SETTINGS)()
+    settings = settings_of(method, settings)
     module, _, function = settings.function.partition(":")
     rows: Iterator[Attributions] = getattr(import_module(module), function)(classifier, examples, settings, progress)
     return rows

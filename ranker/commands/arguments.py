@@ -28,6 +28,23 @@ log = logging.getLogger("ranker")
 
 Given = Mapping[str, Any]
 
+ENDINGS = {
+    "table": "txt",
+    "pairs": "txt",
+    "json": "json",
+    "markdown": "md",
+    "csv": "csv",
+    "latex": "tex",
+    "html": "html",
+}
+"""How the name of a file ends, where that is not the format's name."""
+
+FOR_OWN_ROWS = ("pool", "method", "task", "columns")
+"""Options of `run` that mean something with ``--data`` only."""
+
+FOR_A_SET = ("data_dir", "limit", "population")
+"""Options of `run` that mean something without it only."""
+
 
 def store(given: Given) -> Store:
     """Where attributions are kept: see `store_folder`; it is made if it is not there."""
@@ -62,7 +79,7 @@ def examples(given: Given) -> OODSet:
 
 def in_domain(given: Given, task: Task) -> OODSet | None:
     """The rows of ``--in-domain``."""
-    return None if given["in_domain"] is None else ood.labelled(given["in_domain"], task.name, include=given["include"])
+    return None if given["in_domain"] is None else _labelled(given, "in_domain", task)
 
 
 def pool(given: Given, task: Task) -> tuple[Example, ...]:
@@ -75,7 +92,11 @@ def pool(given: Given, task: Task) -> tuple[Example, ...]:
 
 def labelled(given: Given, task: Task) -> tuple[Example, ...]:
     """The rows of ``--labelled``; none where it was left out."""
-    return () if given["labelled"] is None else ood.labelled(given["labelled"], task.name).examples
+    return () if given["labelled"] is None else _labelled(given, "labelled", task).examples
+
+
+def _labelled(given: Given, option: str, task: Task) -> OODSet:
+    return ood.labelled(given[option], task.name, columns(given["columns"]), include=given["include"])
 
 
 def task(given: Given) -> Task:
@@ -105,7 +126,8 @@ def example(given: Given) -> tuple[Card, Example]:
 
 
 def _own_example(card: Card, texts: tuple[str, ...], label_name: str | None) -> Example:
-    wanted = {len(layout.text) for layout in card.layouts} or {1, 2}
+    own = not card.layouts or any(layout.text == ood.OWN.text for layout in card.layouts)  # one text or two
+    wanted = {1, 2} if own else {len(layout.text) for layout in card.layouts}
     if len(texts) not in wanted:
         times = " or ".join(map(str, sorted(wanted)))
         raise UsageError(f"`--text` must be given {times} times for {card.name} (got {len(texts)})")
@@ -139,7 +161,7 @@ def _references(given: Given) -> Sequence[str]:
 
 def _embedded_suite(ood_name: str | None) -> Suite:
     if ood_name is None:
-        raise UsageError("`--models` is needed with `--data`: the models to choose from")
+        raise UsageError("`--models` is needed: the models to choose from")
     default = f"{ood_name}-mini"
     if default not in suites.embedded():
         raise UsageError(f"no suite for {ood_name} comes with the product; name your models with `--models`")
@@ -166,6 +188,18 @@ def factors(given: Given) -> list[Factor]:
     return custom.choose([name.strip() for name in (given["factor_names"] or "").split(",") if name.strip()])
 
 
+def check_mode(given: Given) -> None:
+    """Refuse options that say something of the other mode: a set whose truth is known, or rows of one's own.
+
+    Raises:
+        UsageError: the command line has one.
+    """
+    other, mode = (FOR_A_SET, "`--ood`, without `--data`") if given["data"] else (FOR_OWN_ROWS, "`--data`")
+    for name in other:
+        if given[name] is not None:
+            raise UsageError(f"`--{name.replace('_', '-')}` is for {mode}")
+
+
 def draws(value: str) -> int | Literal["exact"]:
     """``--draws``: a number, or "exact"."""
     if value == "exact":
@@ -176,9 +210,11 @@ def draws(value: str) -> int | Literal["exact"]:
 
 
 def format_name(given: Given) -> str:
-    """``--format``, or what ``--pairs`` is short for."""
-    if not given["pairs"]:
-        return given["format_name"] or "table"
+    """``--format``, or what ``--pairs`` is short for, or the format that the name of ``--output`` ends like."""
+    if not given.get("pairs"):
+        ending = "" if given["output"] is None else given["output"].suffix.removeprefix(".").casefold()
+        meant = {end: name for name, end in ENDINGS.items() if end != "txt"}
+        return given["format_name"] or meant.get(ending, "table")
     if given["format_name"] not in (None, "pairs"):
         raise UsageError(f"`--pairs` is a format of its own (got `--format {given['format_name']}` beside it)")
     return "pairs"

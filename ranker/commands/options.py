@@ -110,6 +110,12 @@ STORE = click.option(
     help="Where attributions are kept; s3://bucket/prefix, with s3fs installed.  [default: the user's cache]",
 )
 
+FORMAT = click.option(
+    "--format",
+    "format_name",
+    metavar="NAME",
+    help="See `rank-models ls formats`.  [default: as --output ends, .html, .json ...; else table]",
+)
 OUTPUT = click.option("--output", "-o", type=PATH, help="A file for the answer.  [default: stdout]")
 PLOTS = click.option("--plots", type=PATH, metavar="DIR", help="A folder for the figures, as PNG, SVG and PDF.")
 FORCE = click.option("--force", is_flag=True, help="Write over files that are there already.")

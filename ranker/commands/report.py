@@ -13,21 +13,10 @@ import click
 from ranker.commands import options, outputs
 from ranker.errors import UsageError, look_up
 
-ENDINGS = {
-    "table": "txt",
-    "pairs": "txt",
-    "json": "json",
-    "markdown": "md",
-    "csv": "csv",
-    "latex": "tex",
-    "html": "html",
-}
-"""How the name of a file ends, where that is not the format's name."""
-
 
 @click.command()
 @click.argument("files", metavar="RUN ...", type=options.PATH, nargs=-1, required=True)
-@click.option("--format", "format_name", metavar="NAME", help="See `rank-models ls formats`.  [default: table]")
+@options.FORMAT
 @click.option("--pairs", is_flag=True, help="Short for `--format pairs`: every pair of models.")
 @click.option("--compare", "other", metavar="RUN2", type=options.PATH, help="Say what changed from RUN to RUN2.")
 @click.option(
@@ -81,6 +70,7 @@ def each(given: Mapping[str, Any], name: str) -> None:
         RankModelsError: a run cannot be read, or a file cannot be written.
     """
     from ranker import report as reports
+    from ranker.commands import arguments
     from ranker.ranking import Ranking
 
     folder: Path | None = given["output"]
@@ -89,7 +79,7 @@ def each(given: Mapping[str, Any], name: str) -> None:
     if folder is None:
         raise UsageError(f"`--output FOLDER` is needed for {len(given['files'])} runs, a file each")
     outputs.check_path(folder, "`--output`", force=given["force"], folder=True)
-    targets = [folder / f"{file.stem}.{ENDINGS.get(name, name)}" for file in given["files"]]
+    targets = [folder / f"{file.stem}.{arguments.ENDINGS.get(name, name)}" for file in given["files"]]
     twice = [target.name for target, count in Counter(targets).items() if count > 1]
     if twice:
         raise UsageError(f"two of the runs would be written to {twice[0]}; report them one by one")

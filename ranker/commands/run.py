@@ -26,7 +26,7 @@ def configure(ctx: click.Context, parameter: click.Parameter, file: Path | None)
 def words(value: Any, several: bool) -> str | list[str]:
     """An option's value in a file as it would be written on the command line, where all are words."""
     if not several:
-        return str(value)
+        return ",".join(map(str, value)) if isinstance(value, list) else str(value)
     return [str(item) for item in (value if isinstance(value, list) else [value])]
 
 
@@ -95,7 +95,7 @@ def words(value: Any, several: bool) -> str | list[str]:
 @options.MACHINE
 @options.WORKERS
 @options.STORE
-@click.option("--format", "format_name", default="table", show_default=True, help="See `rank-models ls formats`.")
+@options.FORMAT
 @options.OUTPUT
 @click.option("--save", type=options.PATH, metavar="FILE", help="Keep the whole run for `rank-models report`.")
 @options.PLOTS
@@ -128,20 +128,25 @@ def run(**given: Any) -> None:
     from ranker.commands import arguments
 
     stderr.log(given)
-    look_up("format", given["format_name"], report.FORMATS)
+    format_name = arguments.format_name(given)
+    look_up("format", format_name, report.FORMATS)
     outputs.check(given)
+    arguments.check_mode(given)
     attribution, settings = named(given["attribution"])
     factors = arguments.factors(given)
     ood = arguments.examples(given)
     suite = arguments.suite(given, None if given["data"] else ood.name)
     model_options = arguments.model_options(given, suite.models)
     store = arguments.store(given)
+    pool = arguments.pool(given, ood.task)
     if given["dry_run"]:
-        for line in pipeline.plan(suite, ood, attribution, settings, model_options, store):
+        for line in pipeline.plan(
+            suite, ood, attribution, settings, model_options, store, pool if given["data"] else None
+        ):
             click.echo(line)
         return
     only_in_one_mode = (
-        partial(pipeline.decide, pool=arguments.pool(given, ood.task), probe=given["probe"], method=given["method"])
+        partial(pipeline.decide, pool=pool, probe=given["probe"], method=given["method"])
         if given["data"]
         else partial(
             pipeline.rank, probe=10 if given["probe"] is None else given["probe"], draws=arguments.draws(given["draws"])
@@ -166,6 +171,6 @@ def run(**given: Any) -> None:
     if given["save"]:
         ranking.save(given["save"])
     outputs.plot(ranking, given["plots"])
-    outputs.write(report.render(ranking, given["format_name"]), given["output"])
+    outputs.write(report.render(ranking, format_name), given["output"])
     if ranking.failures:
         raise SystemExit(1)

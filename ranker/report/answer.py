@@ -73,7 +73,7 @@ def next_step(found: Decision) -> str:
     """What to do with a decision: take the first model, or label more rows before; or believe the labels instead."""
     first, *others = found.models
     likeliest = _likeliest(found)
-    if likeliest and found.p_best[likeliest] >= found.level:
+    if likeliest and any(beats[0] >= found.level for beats in found.p_beats):
         return f"Next: take {found.models[likeliest]}; the labels tell it from {first}, whatever {found.method} says."
     more = found.more_labels[0][1] if others else 0
     if more == 0:

@@ -265,6 +265,15 @@ def test_a_mixture_has_the_shares_that_it_says(changed, data_dir):
     assert len(set(ids)) == len(ids) == 20
 
 
+@pytest.mark.parametrize("rows", [7, 8, 103])
+def test_halves_that_do_not_divide_are_no_more_than_the_rows(rows):
+    """Two halves of 7 rows are 4 and 3."""
+    pools = {name: [Example(f"{name}{n}", (f"{name} {n}",), n % 2) for n in range(60)] for name in ("a", "b")}
+    drawn = plan.draw(recipe.Stage(rows=rows, mix={"a": 0.5, "b": 0.5}), {**pools, plan.IN_DOMAIN: []}, 0, "it")
+    counts = [sum(row.id.startswith(name) for row in drawn) for name in ("a", "b")]
+    assert counts == [round(rows / 2), rows - round(rows / 2)]
+
+
 def test_rows_are_drawn_by_the_members_seed(small, changed, data_dir):
     """The same seed draws the same rows; another draws others."""
     first, same = (plan.make(small, data_dir).trainings[1].rows for _ in range(2))
@@ -348,6 +357,21 @@ def test_a_wrong_argument_is_one_line_and_status_2(capsys, arguments, message):
     assert (status, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("kept.jsonl.gz", "is there already"), ("none/x.jsonl.gz", "there is no folder"), ("x.jsonl", "a .jsonl.gz file")],
+)
+def test_a_sample_is_written_to_no_wrong_place(capsys, tmp_path, name, message):
+    """Nothing is lost, and the error is one line."""
+    (tmp_path / "kept.jsonl.gz").write_text("kept")
+    status, out, err = run(capsys, "sample", "hans-sub", "--rows", 3, "-o", tmp_path / name)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+    assert (tmp_path / "kept.jsonl.gz").read_text() == "kept"
+    assert run(capsys, "sample", "hans-sub", "--rows", 3, "-o", tmp_path / "kept.jsonl.gz", "--force")[0] == 0
+    assert gzip.decompress((tmp_path / "kept.jsonl.gz").read_bytes()).count(b"\n") == 3
 
 
 def test_a_base_that_cannot_be_loaded_is_status_1(capsys, data_dir, tmp_path):

@@ -314,6 +314,10 @@ def test_a_table_says_what_its_numbers_were_computed_in(capsys, tmp_path, two_su
         (["table", "2", "--attribution", "shap:samples=5"], "there is no key of `shap` 'samples'; known: target"),
         (["table", "2", "--suite", "paws"], "`--suite` must be SET=PATH (got 'paws')"),
         (["table", "2", "-o", "x.png"], "`--output`: Table 2 is no picture; write to a .md or a .csv file"),
+        (
+            ["figure", "5", "-o", "x.jpg"],
+            "Figure 5 is written as .md or .csv, a figure as .png, .svg or .pdf (got .jpg)",
+        ),
         (["table", "2", "--draws", "many"], "`--draws` must be a number of at least 1, or `exact` (got many)"),
         (["table", "2", "--tier", "minilm", "--suites", "nowhere"], "make it: `rank-experiments inoculate paws-minilm"),
     ],

@@ -202,6 +202,23 @@ def test_bfloat16_is_near_float32(checkpoint, classifier, name):
     assert (half != exact).any()
 
 
+def test_a_network_that_refuses_its_input_is_told_in_one_line(checkpoint, monkeypatch):
+    """It is left out of a ranking like one that cannot be loaded; memory that ran out is another matter."""
+    loaded = Classifier.load(checkpoint("bert"), TASK)
+
+    def refuse(error):
+        def forward(**inputs):
+            raise error
+
+        monkeypatch.setattr(loaded.model, "forward", forward)
+        loaded.probabilities(PAIRS)
+
+    with pytest.raises(ModelError, match="bert.* cannot be run: input embeddings are not supported$"):
+        refuse(NotImplementedError("input embeddings are not supported\nby this one"))
+    with pytest.raises(ModelError, match="memory is too small"):
+        refuse(torch.OutOfMemoryError("CUDA out of memory"))
+
+
 def test_only_matrix_products_are_in_bfloat16(checkpoint):
     """Weights that are multiplied are rounded; norms and embeddings are not."""
     model = Classifier.load(checkpoint("bert"), TASK, dtype="bfloat16").model

@@ -141,7 +141,7 @@ def test_a_decision_as_json(run, ten):
     ("arguments", "message"),
     [
         ("--models a b", "`--ood NAME` or `--data FILE` is needed"),
-        ("--data {ten}", "`--models` is needed with `--data`"),
+        ("--data {ten}", "`--models` is needed: the models to choose from"),
         ("--data {ten} --models hans-sub-mini --probe 5", "`--probe` must be between 1 and 4"),
         ("--data {ten} --models hans-sub-mini --task nly", "there is no task 'nly'; did you mean nli?"),
         ("--data {ten} --models hans-sub-mini --columns label=gold", "{ten}, line 1: the column 'gold' is missing"),
@@ -168,8 +168,16 @@ def one_line(err: str) -> str:
     ("arguments", "status", "message"),
     [
         ("--ood hans-subb", 2, "there is no OOD set 'hans-subb'; did you mean hans-sub?"),
-        ("--ood hans-sub --probe 0", 2, "`--probe` must be between 1 and 600, the size of hans-sub (got 0)"),
-        ("--ood hans-sub --probe 601", 2, "`--probe` must be between 1 and 600, the size of hans-sub (got 601)"),
+        (
+            "--ood hans-sub --probe 0",
+            2,
+            "`--probe` must be between 1 and 600, the rows of hans-sub that are explained (got 0)",
+        ),
+        (
+            "--ood hans-sub --probe 601",
+            2,
+            "`--probe` must be between 1 and 600, the rows of hans-sub that are explained (got 601)",
+        ),
         ("--ood hans-sub --factors INDEX-DIF", 2, "there is no factor 'INDEX-DIF'; did you mean INDEX-DIFF?"),
         ("--ood hans-sub --attribution igg", 2, "there is no attribution backend 'igg'; did you mean ig?"),
         ("--ood hans-sub --draws many", 2, "`--draws` must be a number of at least 1, or `exact` (got many)"),
@@ -258,6 +266,54 @@ def test_a_dry_run_says_what_is_missing(run):
         assert first[-1].startswith("in all at least ")
     run(*command)
     assert "untouched: all is known" in run(*command, "--dry-run")[1]
+
+
+def test_a_dry_run_of_a_decision_counts_the_pool(run, tmp_path):
+    """And the truth, which nobody knows, is not among what is predicted."""
+    ten, pool = tmp_path / "ten.jsonl", tmp_path / "pool.jsonl"
+    text = '{"premise": "The judge ran %d miles.", "hypothesis": "The judge ran.", "label": "entailment"}\n'
+    ten.write_text("".join(text % n for n in range(4)))
+    pool.write_text("".join(text % n for n in range(50)))
+    command = ("--data", ten, "--models", *few_models(2), "--dry-run", "--attribution", "lime:samples=10")
+    out = run(*command, "--task", "nli", "--pool", pool)[1].splitlines()
+    assert out[0] == "models on ten: 2 models, 54 rows, 4 to explain with lime"
+    assert "untouched: 50 rows to predict, 4 to explain: 90 forward passes at " in out[1]
+    assert "untouched: 0 rows to predict, 4 to explain: 40 forward passes at " in run(*command)[1]
+    status, _, err = run(*command, "--task", "nli", "--pool", tmp_path / "none.jsonl")
+    assert (status, "none.jsonl" in one_line(err)) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("--ood hans-sub --pool none.jsonl", "`--pool` is for `--data`"),
+        ("--ood hans-sub --method ACC", "`--method` is for `--data`"),
+        ("--ood hans-sub --task nli", "`--task` is for `--data`"),
+        ("--data ten.jsonl --models a b --limit 5", "`--limit` is for `--ood`, without `--data`"),
+    ],
+)
+def test_an_option_of_the_other_mode_is_refused(run, given, message):
+    """What would be ignored is not what was meant."""
+    status, out, err = run(*given.split())
+    assert (status, out) == (2, "")
+    assert message in one_line(err)
+
+
+def test_the_format_is_that_of_the_file(run, tmp_path):
+    """As its name ends; a format that was named wins."""
+    models = (few_models(1)[0], few_models(8)[7])
+    command = ("--ood", "hans-sub", "--attribution", "none", "--quiet", "--models", *models)
+    run(*command, "-o", tmp_path / "answer.json")
+    assert json.loads((tmp_path / "answer.json").read_text())["ood"] == "hans-sub"
+    run(*command, "-o", tmp_path / "answer.html", "--format", "csv")
+    assert not (tmp_path / "answer.html").read_text().startswith("<!")
+
+
+def test_no_arguments_show_the_help(run):
+    """As it is, with the status of a wrong call."""
+    status, out, err = run("store")
+    assert (status, out) == (2, "")
+    assert err.startswith("Usage: rank-models store")
 
 
 def test_settings_of_a_backend(run):

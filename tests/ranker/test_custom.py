@@ -81,6 +81,8 @@ def test_two_files_of_one_name_do_not_collide(tmp_path):
         ("import no_such_module_at_all\n", r"line 1: ModuleNotFoundError: .*no_such_module_at_all"),
         ("raise SystemExit(0)\n", r"line 1: SystemExit: 0"),
         (GOOD.replace("MINE", "Random"), r"`--factors`: Random is a method of every report; name the factor otherwise"),
+        (GOOD.replace("MINE", "SURROGATE+CHOICE"), r"SURROGATE\+CHOICE is a method of every report"),
+        (GOOD.replace("MINE", "Majority"), r"Majority is a method of every report"),
         (GOOD.replace('"true"', '"truth"'), r"line 3: ValueError: MINE: `explains` must be one of .* \(got 'truth'\)"),
         (
             GOOD.replace("MINE", "MAX-DIFF"),

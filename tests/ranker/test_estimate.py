@@ -1,8 +1,10 @@
 import pytest
+import torch
 
 from factors import Example
 from ranker import ood, suites
 from ranker.backends import LIMESettings, Settings
+from ranker.classifiers import Classifier
 from ranker.estimate import Estimate, estimate, minutes
 from ranker.measure import ModelOptions, Subject
 from ranker.store import Store
@@ -28,6 +30,19 @@ def test_what_is_known_costs_nothing(tmp_path):
     fresh = Subject(MODEL, NLI, ModelOptions(), store)
     assert estimate(fresh, EXAMPLES, EXAMPLES[:2], "lime", settings).passes == 0
     assert "classifier" not in vars(fresh)
+
+
+def test_a_batch_that_memory_has_no_room_for_is_halved(monkeypatch):
+    """As the work itself halves it: an estimate is no reason to end a run."""
+    subject, whole = Subject(MODEL, NLI, ModelOptions(token_budget=400)), Classifier.from_embeddings
+
+    def small(classifier, embeddings, type_ids):
+        if embeddings.shape[:2].numel() > 100:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return whole(classifier, embeddings, type_ids)
+
+    monkeypatch.setattr(Classifier, "from_embeddings", small)
+    assert estimate(subject, EXAMPLES, EXAMPLES, "lime", LIMESettings(samples=10)).rate > 0
 
 
 def test_an_estimate_reads_as_a_line():

@@ -10,7 +10,7 @@ import pytest
 from factors import BUILTIN, Example, Span, factor
 from factors.check import cases
 from ranker import ood, suites
-from ranker.backends import Settings
+from ranker.backends import Settings, SHAPSettings
 from ranker.cards import Task
 from ranker.cli import main
 from ranker.errors import ModelError, UnknownName, UsageError
@@ -159,10 +159,29 @@ def test_a_model_that_fails_is_listed_and_the_others_are_explained():
 
 
 def test_three_labels_cannot_be_turned():
-    """The margin of one label says nothing about a third: one line, not a traceback."""
-    three = replace(ROW, probs=np.array([0.2, 0.3, 0.5]))
-    with pytest.raises(UsageError, match="`--toward` a: attributions of label 1 cannot be turned"):
-        explained(Canned("x", three, Task("t", ("a", "b", "c"))), toward=0)
+    """The margin of one label says nothing about a third: it is shown toward its own, and any other is refused."""
+    model = Canned("x", replace(ROW, probs=np.array([0.2, 0.3, 0.5])), Task("t", ("a", "b", "c"), heuristic=2))
+    found = explained(model, settings=SHAPSettings())
+    assert found.toward == ROW.target == 1
+    assert found.readings[0].values["ACC"] == 0.0
+    assert found.left_out["SUM-DIFF"] == "is about another label than the one that is attributed"
+    with pytest.raises(UsageError, match="`--toward` a: the scores speak for b alone; see `target`"):
+        explained(model, settings=SHAPSettings(), toward=0)
+
+
+def test_a_logit_is_shown_toward_its_own_label():
+    """What speaks against the one logit does not speak for the other."""
+    settings = SHAPSettings(output="logit", target=0)
+    assert explained(Canned("x", ROW.toward(0)), settings=settings).toward == 0
+    with pytest.raises(UsageError, match="`--toward` entailment: the scores speak for non-entailment alone"):
+        explained(Canned("x", ROW.toward(0)), settings=settings, toward=1)
+
+
+@pytest.mark.parametrize(("designed", "marked"), [("SHARED-AVG", True), ("CONST", False)])
+def test_words_of_a_designed_factor_that_needs_no_label_are_marked_without_one(designed, marked):
+    """SHARED-AVG is about the heuristic's label, which is known; CONST about the true one."""
+    (reading,) = explained(Canned("x"), designed=designed, labelled=False).readings
+    assert any(word.read for word in reading.words) == marked
 
 
 def test_an_unknown_backend_or_format_is_met_with_the_near_one():

@@ -112,6 +112,8 @@ def test_an_effect_is_a_mean_over_words():
         )  # fmt: skip
 
     assert hiding.effect([row(1.0, -3.0), row(2.0)]) == 2.0
+    unseen = dataclasses.replace(row(1.0, 3.0), word=np.array([0, 2]))  # the second of three words has no token
+    assert hiding.effect([unseen]) == 2.0
     assert hiding.effect([row()]) == 0.0
 
 

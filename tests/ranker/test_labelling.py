@@ -176,9 +176,31 @@ def test_what_cannot_be_right_is_one_line(capsys, tmp_path, arguments, says):
     assert len(err.strip().splitlines()) == 1
 
 
+def test_chosen_rows_and_their_pool_are_read_together(capsys, tmp_path):
+    """The file to fill in has usual names, the pool its own: `--columns` is for the files that have them."""
+    pool, chosen = tmp_path / "pool.csv", tmp_path / "chosen.csv"
+    rows = [f"The judge near the actor ran {n} miles.,The actor ran {n} miles.,{n % 2}" for n in range(12)]
+    pool.write_text("\n".join(["before,after,gold", *rows]) + "\n")
+    given = ("--columns", "text=before,text=after,label=gold", "--task", "nli", "--models", "hans-sub-mini", "--quiet")
+    run(capsys, "choose", "--pool", pool, *given, "--labels", "4", "-o", chosen)
+    chosen.write_text(chosen.read_text().replace(",\n", ",0\n", 2).replace(",\n", ",1\n"))
+    code, out, err = run(capsys, "--data", chosen, "--pool", pool, "--attribution", "none", *given)
+    assert (code, err) == (0, "")
+    assert "SURROGATE" in out
+    code, out, err = run(capsys, "choose", "--pool", pool, "--labelled", pool, *given, "--labels", "4")
+    assert (code, out) == (2, "")
+    assert "`--labels` must be between 1 and 0" in err
+
+
 def test_an_empty_pool_is_an_error(tmp_path, task):
     """A file of a header alone holds no row."""
     file = tmp_path / "pool.csv"
     file.write_text("text\n")
     with pytest.raises(DataError, match="holds no row"):
         ood.unlabelled(file, task)
+    file.write_text("text,label\n")
+    for given in ({}, {"task": task.name}, {"like": "hans-sub"}):
+        with pytest.raises(DataError, match="holds no row"):
+            ood.labelled(file, **given)
+    with pytest.raises(DataError, match="rows in memory holds no row"):
+        ood.labelled([])

@@ -108,6 +108,8 @@ def test_a_path_may_be_text(toy, data, tmp_path):
     assert ood.labelled(str(rows), like="toy", include=[toy]) == own
     assert (own.name, own.origin) == ("ten", str(rows))
     assert ood.unlabelled(str(rows), own.task) == ood.unlabelled(rows, own.task)
+    with pytest.raises(UsageError, match="`--task` nli is not that of toy, which is colour"):
+        ood.labelled(rows, "nli", like="toy", include=[toy])
 
 
 def test_another_layout_is_as_good(toy, data):

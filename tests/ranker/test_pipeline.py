@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import ranker
-from ranker import Ranking, ood, pipeline, rank, suites
-from ranker.backends import LIMESettings
+from factors import Example
+from ranker import Ranking, decide, ood, pipeline, rank, suites
+from ranker.backends import SETTINGS, LIMESettings, attribute
 from ranker.checkpoints import content_hash
 from ranker.errors import ModelError, UnknownName, UsageError
+from ranker.study import quality_of
 from ranker.suites import Model, Suite
 
 
@@ -69,7 +71,10 @@ def test_where_no_model_follows_the_shortcut_factors_are_doubted(ranking):
     folder = suites.embedded()["hans-sub-mini"]
 
     def notes(*names, attribution="lime", data=data):
-        models, settings = [f"{folder}/{name}" for name in names], LIMESettings(samples=8)
+        models, settings = (
+            [f"{folder}/{name}" for name in names],
+            LIMESettings(samples=8) if attribution == "lime" else None,
+        )
         found = rank(models, data, attribution=attribution, settings=settings, draws=1)
         return [note for note in found.notes if "follows the shortcut" in note]
 
@@ -83,6 +88,44 @@ def test_where_no_model_follows_the_shortcut_factors_are_doubted(ranking):
     assert not notes(
         "inoc-400", "inoc-4000", data=dataclasses.replace(data, task=dataclasses.replace(data.task, heuristic=None))
     )
+
+
+@pytest.mark.parametrize("long", [0, 1])
+def test_examples_that_were_cut_are_counted(trained, long):
+    """Whichever segment lost its end; rows of bare probabilities do not say."""
+    words = ["The", "judge", "near", "the", "actor", "ran", "."]
+    segments = [" ".join(words), " ".join(words)]
+    segments[long] = " ".join(words * 5)
+    examples = [Example("short", (" ".join(words), "The judge ran ."), 1), Example("long", tuple(segments), 1)]
+    for method, count in (("occlusion", 1), ("none", 0)):
+        rows = list(attribute(dataclasses.replace(trained, max_length=40), examples, method))
+        assert quality_of(rows, examples, SETTINGS[method]())["truncated"] == count
+
+
+def test_settings_of_another_backend_are_refused(tmp_path):
+    """Their numbers would stand under a name that is not theirs."""
+    for attribution in ("occlusion", "none"):
+        with pytest.raises(UsageError, match=f"settings of {attribution} must be .*Settings .got LIMESettings"):
+            rank("hans-sub-mini", "hans-sub", attribution=attribution, settings=LIMESettings())
+
+
+def test_a_decision_takes_a_file(tmp_path):
+    """Of rows, as text or as a path, like the rest of the library."""
+    rows = tmp_path / "ten.jsonl"
+    text = '{"premise": "The judge ran %d miles.", "hypothesis": "The judge ran.", "label": "entailment"}\n'
+    rows.write_text("".join(text % n for n in range(4)))
+    folder = suites.embedded()["hans-sub-mini"]
+    models = [folder / name for name in ("untouched", "inoc-4000")]
+    found = [decide(models, given, attribution="none").decision for given in (str(rows), rows, ood.labelled(rows))]
+    assert found[0] == found[1] == found[2]
+
+
+def test_factors_that_nothing_is_attributed_for_are_named():
+    """`--attribution none` leaves them out, and says so."""
+    folder = suites.embedded()["hans-sub-mini"]
+    data = dataclasses.replace(ood.load("hans-sub"), population=20)
+    found = rank([folder / name for name in ("untouched", "inoc-4000")], data, attribution="none", draws=1)
+    assert found.provenance["left_out"]["INDEX-DIFF"] == "reads attributions, and there are none"
 
 
 def test_a_logit_is_read_by_factors_of_its_label_only():

@@ -71,6 +71,15 @@ def test_a_tab_separated_file_knows_no_quotes(read):
     assert read("a.tsv", 'text\tlabel\n"Go" he said.\t0\n')[0].segments == ('"Go" he said.',)
 
 
+def test_a_file_of_usual_names_needs_no_others(read):
+    """A run may read several files, of which one has columns of its own; a part of them is not enough."""
+    own = {"text": ["vorher", "nachher"], "label": ["gold"]}
+    (example,) = read("a.jsonl", lines(GOOD), columns=own)
+    assert example.segments == (GOOD["premise"], GOOD["hypothesis"])
+    with pytest.raises(DataError, match="the column 'vorher' is missing"):
+        read("b.jsonl", lines({**GOOD, "gold": 1}), columns=own)
+
+
 def test_columns_of_any_name_can_be_named(read):
     """What is named is taken, what is not is found by the usual names."""
     rows = lines({"vorher": "a b", "nachher": "b a", "premise": "x", "hypothesis": "y", "gold": "neutral", "id": 17})

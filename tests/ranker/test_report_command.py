@@ -9,7 +9,7 @@ from test_report_formats import toy, toy_decision
 
 from ranker import report
 from ranker.cli import main
-from ranker.commands.report import ENDINGS
+from ranker.commands.arguments import ENDINGS
 from ranker.comparison import compare
 from ranker.ranking import Ranking
 from ranker.report import comparison as compared

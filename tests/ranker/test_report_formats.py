@@ -514,10 +514,12 @@ def test_the_next_step_of_a_decision(more, says):
 def test_the_next_step_is_never_a_model_that_the_labels_speak_against():
     """Where a method puts one model first and the labels tell another to be better, that one is to be taken."""
     found = toy_decision().decision
-    against = dataclasses.replace(found, p_best=(0.01, 0.98, 0.01))
-    assert words.next_step(against) == (
-        f"Next: take {found.models[1]}; the labels tell it from {found.models[0]}, whatever {found.method} says."
-    )
+    beaten = ((0.5, 0.02, 0.02), (0.98, 0.5, 0.51), (0.98, 0.49, 0.5))
+    for p_best in ((0.01, 0.98, 0.01), (0.0, 0.51, 0.49)):  # the two that are better may well be alike
+        against = dataclasses.replace(found, p_best=p_best, p_beats=beaten, more_labels=((0, 0, 0),) * 3)
+        assert words.next_step(against) == (
+            f"Next: take {found.models[1]}; the labels tell it from {found.models[0]}, whatever {found.method} says."
+        )
     unsure = dataclasses.replace(found, p_best=(0.4, 0.6, 0.0))
     assert words.next_step(unsure) == words.next_step(found)
 

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -35,6 +36,31 @@ def test_each_factor_is_shown_the_label_it_declares():
     """CONF-GT the true one, CONF-H the heuristic's, CONF the predicted one, whatever the attribution explains."""
     values = score_model(rows([0.9, 0.2]), EXAMPLES, pick("ACC", "CONF", "CONF-GT", "CONF-H"), TASK).values
     assert values == pytest.approx(np.array([[0, 0], [0.9, 0.8], [0.1, 0.2], [0.9, 0.2]]))
+
+
+def test_baselines_read_the_probabilities_of_any_number_of_classes():
+    """With tokens as without: of three classes the scores of one cannot be turned, and no baseline looks at them."""
+    three = SimpleNamespace(name="three", labels=("no", "yes", "maybe"), heuristic=2, evidence=None)
+    given = [replace(row, probs=np.array([0.1, 0.2, 0.7])) for row in rows([0.9, 0.2])]
+    factors = pick("ACC", "CONF", "CONF-GT", "CONF-H", "NLL", "SUM-DIFF")
+    values = score_model(given, EXAMPLES, factors, three).values
+    assert values[:4] == pytest.approx(np.array([[0, 0], [0.7, 0.7], [0.1, 0.2], [0.7, 0.7]]))
+    assert values[4] == pytest.approx(-np.log([0.1, 0.2]))
+    assert np.isnan(values[5]).all()
+    kept, left_out = applicable(factors, EXAMPLES, three, only_label=1)
+    assert [factor.name for factor in kept] == ["ACC", "CONF", "CONF-GT", "CONF-H", "NLL"]
+    assert left_out == {"SUM-DIFF": "is about another label than the one that is attributed"}
+
+
+def test_whether_a_label_is_declared_is_asked_of_the_rule_in_use():
+    """A run's own rule may need less than the factors declare, or more."""
+    none = SimpleNamespace(name="plain", labels=("no", "yes"), heuristic=None, evidence=None)
+    factors = pick("ACC", "CONF-H", "SUM-DIFF")
+    for target, names in (("declared", ["ACC"]), ("predicted", ["ACC", "SUM-DIFF"]), ("evidence", ["ACC"])):
+        assert [one.name for one in applicable(factors, EXAMPLES, none, target=target)[0]] == names
+    assert applicable(pick("SUM-DIFF"), EXAMPLES, TASK, target="evidence")[1] == {
+        "SUM-DIFF": "is about the evidence's label; this task declares none"
+    }
 
 
 def test_a_target_overrides_the_attribution_factors_only():
