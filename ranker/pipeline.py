@@ -86,6 +86,8 @@ def rank(
     if not 1 <= probe <= len(population):
         rows = f"the rows of {ood.name} that are explained"
         raise UsageError(f"`--probe` must be between 1 and {len(population)}, {rows} (got {probe})")
+    if draws != "exact" and not (isinstance(draws, int) and draws > 0):
+        raise UsageError(f"`--draws` must be a number of at least 1, or `exact` (got {draws!r})")
     study = Study(attribution, settings, tuple(factors), target, norm, in_domain, options, store, progress)
     scored = study.of(suite, Rows(ood, population))
     ranking = evaluate(

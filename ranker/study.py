@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from factors.types import Floats, Norm
 from ranker import hiding
 from ranker.backends import Settings, settings_of
 from ranker.cards import Task
-from ranker.errors import ModelError
+from ranker.errors import ModelError, UsageError
 from ranker.estimate import estimate
 from ranker.explain import Explanation, telling
 from ranker.measure import Advance, ModelOptions, Progress, Question, Subject
@@ -150,6 +150,11 @@ class Study:
     options: ModelOptions
     store: Store | None
     progress: Progress
+
+    def __post_init__(self) -> None:
+        for option, value, kind in (("--target", self.target, Target), ("--normalise", self.norm, Norm)):
+            if value not in get_args(kind):
+                raise UsageError(f"`{option}` must be one of {', '.join(get_args(kind))} (got {value!r})")
 
     def of(self, suite: Suite, rows: Rows) -> Scored:
         """Score every model of a suite.

@@ -251,16 +251,21 @@ def settings_of(method: str, given: Settings | None = None) -> Settings:
 
     Raises:
         UnknownName: there is no such backend.
-        UsageError: the settings are another backend's.
+        UsageError: the settings are another backend's, or a value cannot be.
 
     Example:
         >>> settings_of("ig").measure
         'the completeness gap, as a fraction of the sum of absolute scores'
     """
     kind = look_up("attribution backend", method, SETTINGS)
-    if given is not None and type(given) is not kind:
+    if given is None:
+        return kind()
+    if type(given) is not kind:
         raise UsageError(f"the settings of {method} must be {kind.__name__} (got {type(given).__name__})")
-    return given or kind()
+    try:
+        return record(kind, asdict(given))
+    except ValueError as error:
+        raise UsageError(f"the settings of {method}: {error}") from error
 
 
 def named(text: str) -> tuple[str, Settings]:

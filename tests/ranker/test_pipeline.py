@@ -9,7 +9,7 @@ import pytest
 import ranker
 from factors import Example
 from ranker import Ranking, decide, ood, pipeline, rank, suites
-from ranker.backends import SETTINGS, LIMESettings, attribute
+from ranker.backends import SETTINGS, IGSettings, LIMESettings, SHAPSettings, attribute
 from ranker.checkpoints import content_hash
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.study import quality_of
@@ -107,6 +107,22 @@ def test_settings_of_another_backend_are_refused(tmp_path):
     for attribution in ("occlusion", "none"):
         with pytest.raises(UsageError, match=f"settings of {attribution} must be .*Settings .got LIMESettings"):
             rank("hans-sub-mini", "hans-sub", attribution=attribution, settings=LIMESettings())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"attribution": "shap", "settings": SHAPSettings(baseline="cls")}, "`baseline` must be one of pad, mask"),
+        ({"attribution": "ig", "settings": IGSettings(steps="5")}, "settings of ig: `steps` must be a whole number"),
+        ({"target": "foo"}, "`--target` must be one of declared, heuristic, evidence, true, predicted .got 'foo'"),
+        ({"norm": "l2"}, "`--normalise` must be one of raw, l1, max .got 'l2'"),
+        ({"draws": -5}, "`--draws` must be a number of at least 1, or `exact` .got -5"),
+    ],
+)
+def test_what_the_command_line_refuses_is_refused_from_python(given, message):
+    """Before any model is loaded."""
+    with pytest.raises(UsageError, match=message):
+        rank("hans-sub-mini", "hans-sub", **given)
 
 
 def test_a_decision_takes_a_file(tmp_path):
