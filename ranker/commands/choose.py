@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ranker.commands import options, outputs, stderr
-from ranker.errors import look_up
+from ranker.errors import UsageError, look_up
 
 
 @click.command()
@@ -55,6 +55,8 @@ def choose(**given: Any) -> None:
     stderr.log(given)
     look_up("rule", given["rule"], choice.RULES)
     outputs.check(given)
+    if given["output"] is not None and given["output"].suffix not in ("", ".csv"):
+        raise UsageError(f"`--output` must be a .csv file (got {given['output']})")
     task = arguments.task(given)
     rows, labelled = arguments.pool(given, task), arguments.labelled(given, task)
     suite = arguments.suite(given, given["ood_name"])

@@ -24,7 +24,12 @@ from ranker.errors import look_up
 @options.INCLUDE
 @options.MACHINE
 @options.STORE
-@click.option("--format", "format_name", default="terminal", show_default=True, help="terminal, html or json.")
+@click.option(
+    "--format",
+    "format_name",
+    metavar="NAME",
+    help="terminal, html or json.  [default: as --output ends, .html or .json; else terminal]",
+)
 @options.OUTPUT
 @options.FORCE
 @options.TALK
@@ -43,7 +48,8 @@ def explain(**given: Any) -> None:
     from ranker.report.explain import FORMATS, render
 
     stderr.log(given)
-    look_up("format of explanations", given["format_name"], FORMATS)
+    format_name = given["format_name"] or outputs.ending(given["output"], FORMATS) or "terminal"
+    look_up("format of explanations", format_name, FORMATS)
     outputs.check(given)
     attribution, settings = named(given["attribution"])
     card, example = arguments.example(given)
@@ -61,6 +67,6 @@ def explain(**given: Any) -> None:
         designed=card.designed,
     )
     colour = given["output"] is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    outputs.write(render(explanation, given["format_name"], colour), given["output"])
+    outputs.write(render(explanation, format_name, colour), given["output"])
     if explanation.failures:
         raise SystemExit(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,6 +67,17 @@ def check_path(path: Path, option: str, *, force: bool = False, folder: bool = F
         raise UsageError(f"{option}: {path} cannot be written: there is no folder {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UsageError(f"{option}: {path} cannot be written: permission denied")
+
+
+def ending(path: Path | None, known: Container[str]) -> str | None:
+    """How the name of a file ends, without the dot, where that is something that is known.
+
+    Example:
+        >>> ending(Path("page.HTML"), {"html", "json"}), ending(Path("answer"), {"html"}), ending(None, {"html"})
+        ('html', None, None)
+    """
+    found = "" if path is None else path.suffix.removeprefix(".").casefold()
+    return found if found in known else None
 
 
 def write(answer: str | bytes, path: Path | None) -> None:

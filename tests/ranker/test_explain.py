@@ -247,8 +247,8 @@ def test_the_label_that_scores_speak_for_can_be_chosen(run):
 
 
 def test_a_page_is_written_to_a_file(run, tmp_path):
-    """`--format html -o` leaves stdout empty; no models named means the embedded suite."""
-    status, out, _ = run(*PAIR, "--format", "html", "-o", tmp_path / "x.html")
+    """`-o x.html` is a page and leaves stdout empty; no models named means the embedded suite."""
+    status, out, _ = run(*PAIR, "-o", tmp_path / "x.html")
     assert (status, out) == (0, "")
     headings = [tag for tag, _ in Page((tmp_path / "x.html").read_text()).tags if tag == "h2"]
     assert len(headings) == len(suites.load(["hans-sub-mini"]).models)

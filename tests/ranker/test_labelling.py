@@ -159,6 +159,7 @@ def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, s
     ("arguments", "says"),
     [
         (("--task", "nli"), "columns: a, b"),
+        (("--task", "nli", "-o", "chosen.tsv"), "`--output` must be a .csv file (got chosen.tsv)"),
         (("--task", "nli", "--columns", "text=c"), "column 'c' is missing"),
         (("--task", "nlu"), "did you mean nli"),
         ((), "`--task NAME` is needed"),
