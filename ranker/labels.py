@@ -26,7 +26,8 @@ def reconcile(
         names: output index -> label, as the checkpoint's configuration has them.
         task: the classes and their aliases.
         label_map: output index or label of the checkpoint -> label of the task. One map serves several models, so an
-            index is for labels without a meaning, and a label overrules the configuration.
+            index is for labels without a meaning, a label overrules the configuration, and LABEL_0 says nothing of a
+            checkpoint whose labels have names.
         model: what messages call it.
 
     Returns:
@@ -42,9 +43,11 @@ def reconcile(
         >>> reconcile({0: "ENTAILMENT", 1: "NEUTRAL", 2: "CONTRADICTION"}, nli)
         ((1, 2), (0,))
     """
-    meant = dict(names)
+    meant, unnamed = dict(names), any(map(_unnamed, names.values()))
     for key, value in (label_map or {}).items():
         output = _output(str(key), names)
+        if output is None and _unnamed(str(key)) and not unnamed:
+            continue
         if output is None:
             raise LabelError(f"`--label-map`: {model} has no label {key!r}; its labels are {_list(names)}")
         if task.index(str(value)) is None:
@@ -57,7 +60,7 @@ def reconcile(
     for output, name in sorted(meant.items()):
         index = task.index(name)
         if index is None:
-            what = "labels without names" if _UNNAMED.fullmatch(name.strip()) else f"the label {name!r}"
+            what = "labels without names" if _unnamed(name) else f"the label {name!r}"
             raise LabelError(f"{model} has {what} ({_list(names)}); say what they mean, {_example(names, task)}")
         groups[index].append(output)
     for label, group in zip(task.labels, groups, strict=True):
@@ -65,6 +68,11 @@ def reconcile(
             lacks = f"{model} has no label that means {label!r} (it has {_list(names)})"
             raise LabelError(f"{lacks}; say what they mean, {_example(names, task)}")
     return tuple(tuple(group) for group in groups)
+
+
+def _unnamed(name: str) -> bool:
+    """A label without a meaning, as transformers calls outputs that nobody has named."""
+    return _UNNAMED.fullmatch(name.strip()) is not None
 
 
 def _output(key: str, names: Mapping[int, str]) -> int | None:

@@ -40,6 +40,15 @@ def test_a_map_names_outputs_by_index_or_label(keys):
     assert reconcile({i: f"LABEL_{i}" for i in range(3)}, TASK, label_map) == ((1, 2), (0,))
 
 
+def test_a_map_of_unnamed_labels_says_nothing_of_named_ones():
+    """One map serves a suite in which some checkpoints have names, and some have none."""
+    label_map = {"LABEL_0": "entailment", "label_1": "non-entailment"}
+    assert reconcile({0: "LABEL_0", 1: "LABEL_1"}, TASK, label_map) == ((1,), (0,))
+    assert reconcile({0: "non-entailment", 1: "entailment"}, TASK, label_map) == ((0,), (1,))
+    with pytest.raises(LabelError, match="m has no label 'LABEL_2'; its labels are LABEL_0, LABEL_1"):
+        reconcile({0: "LABEL_0", 1: "LABEL_1"}, TASK, {**label_map, "LABEL_2": "neutral"}, model="m")
+
+
 def test_a_map_may_leave_out_what_the_configuration_names():
     """A partial map is completed from the configuration, before which it goes."""
     names = {0: "yes", 1: "contradiction", 2: "neutral"}
