@@ -1,5 +1,7 @@
 """Checkpoints, end to end: tiny models of our own making, loaded as a user's would be."""
 
+import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -217,6 +219,16 @@ def test_a_network_that_refuses_its_input_is_told_in_one_line(checkpoint, monkey
         refuse(NotImplementedError("input embeddings are not supported\nby this one"))
     with pytest.raises(ModelError, match="memory is too small"):
         refuse(torch.OutOfMemoryError("CUDA out of memory"))
+
+
+def test_weights_of_another_shape_than_the_configuration_says(checkpoint, tmp_path):
+    """The library's own message points at a report that is not shown."""
+    copy = shutil.copytree(checkpoint("bert"), tmp_path / "copy")
+    config = json.loads((copy / "config.json").read_text(encoding="utf-8"))
+    config |= {"id2label": {"0": "neutral", "1": "entailment"}, "label2id": {"neutral": 0, "entailment": 1}}
+    (copy / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(ModelError, match="cannot be loaded: its weights are not of the shapes that its config.json"):
+        Classifier.load(copy, TASK)
 
 
 def test_only_matrix_products_are_in_bfloat16(checkpoint):

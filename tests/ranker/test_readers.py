@@ -123,6 +123,7 @@ WRONG = [
     ("a.jsonl", lines(GOOD, {**GOOD, "label": None}), "a label must be one of non-entailment (0), entailment (1) or"),
     ("a.jsonl", lines({**GOOD, "label": "LABEL_1"}), "or an alias (got 'LABEL_1')"),
     ("a.jsonl", lines({**GOOD, "label": -1}), "line 1: a label must be one of"),
+    ("a.jsonl", lines({**GOOD, "label": 10**400}), "line 1: a label must be one of"),
     ("a.jsonl", lines({**GOOD, "label": 0.5}), "or an alias (got '0.5')"),
     ("a.jsonl", lines({**GOOD, "label": float("nan")}), "or an alias (got 'nan')"),
     ("a.jsonl", lines({**GOOD, "premise": ""}), "line 1: the column 'premise' must hold a text (got '')"),
