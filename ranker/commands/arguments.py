@@ -40,7 +40,7 @@ ENDINGS = {
 }
 """How the name of a file ends, where that is not the format's name."""
 
-FOR_OWN_ROWS = ("pool", "method", "task", "columns")
+FOR_OWN_ROWS = ("pool", "method", "task")
 """Options of `run` that mean something with ``--data`` only."""
 
 FOR_A_SET = ("data_dir", "limit", "population")

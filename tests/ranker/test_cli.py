@@ -299,6 +299,16 @@ def test_an_option_of_the_other_mode_is_refused(run, given, message):
     assert message in one_line(err)
 
 
+def test_columns_are_of_the_in_domain_rows_too(run, tmp_path):
+    """Which stand beside a set whose columns are known."""
+    home = tmp_path / "home.csv"
+    home.write_text("before,after,gold\nThe judge ran.,The judge ran.,entailment\n")
+    models = (few_models(1)[0], few_models(8)[7])
+    command = ("--ood", "hans-sub", "--attribution", "none", "--quiet", "--models", *models, "--in-domain", home)
+    assert run(*command, "--columns", "text=before,text=after,label=gold")[0] == 0
+    assert "no column has a usual name" in one_line(run(*command)[2])
+
+
 def test_the_format_is_that_of_the_file(run, tmp_path):
     """As its name ends; a format that was named wins."""
     models = (few_models(1)[0], few_models(8)[7])
