@@ -71,22 +71,3 @@ def product_of_experts(logits: torch.Tensor, labels: torch.Tensor, bias: torch.T
         0.1054
     """
     return cross_entropy(logits + bias, labels)
-
-
-def grouped(logits: torch.Tensor, groups: Sequence[Sequence[int]]) -> torch.Tensor:
-    """Logits of the task's classes from those of a model that tells more of them apart.
-
-    The probability of a class is the sum of those of its outputs, so its logit is their log-sum-exp.
-
-    Args:
-        logits: (B, outputs).
-        groups: (C,) the outputs of each class.
-
-    Example:
-        >>> three = torch.log(torch.tensor([[0.2, 0.5, 0.3]]))
-        >>> grouped(three, ((0, 2), (1,))).exp()
-        tensor([[0.5000, 0.5000]])
-    """
-    if [list(group) for group in groups] == [[output] for output in range(logits.shape[-1])]:
-        return logits
-    return torch.stack([logits[:, list(group)].logsumexp(dim=1) for group in groups], dim=1)

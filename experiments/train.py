@@ -16,6 +16,7 @@ from experiments import freelb, losses, tuning
 from experiments.losses import LossOf
 from experiments.recipe import Base, Loss, Perturb, Stage
 from factors import Example
+from ranker.classifiers import collapse
 from ranker.errors import LabelError, ModelError, UsageError
 from ranker.labels import reconcile
 
@@ -277,7 +278,7 @@ def objective(how: Loss | None, examples: Sequence[Example], classes: int) -> Lo
 def _loss(
     loss_of: LossOf, labels: torch.Tensor, rows: Sequence[int], groups: Sequence[Sequence[int]], logits: torch.Tensor
 ) -> torch.Tensor:
-    return loss_of(losses.grouped(logits.float(), groups), labels, rows)
+    return loss_of(collapse(logits.float(), groups), labels, rows)
 
 
 def backward(
