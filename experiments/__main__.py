@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import os
-import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranker.commands import options, outputs
-from ranker.errors import RankModelsError, UsageError, look_up
+from ranker.commands import options, outputs, stderr
+from ranker.commands.program import run_program
+from ranker.errors import UsageError, look_up
 
 if TYPE_CHECKING:
     from experiments.published import Exhibit, Published, Tier
@@ -289,32 +288,14 @@ def named(option: str, form: str, value: str) -> tuple[str, str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program, and turn every error that a user can meet into one line and an exit status.
-
-    Exit status: 0 done; 1 something failed; 2 an argument or a recipe cannot be right.
-    """
+    """Run the program: see `ranker.commands.program`."""
     quieten()
-    try:
-        sys.exit(cli.main(arguments, prog_name="rank-experiments", standalone_mode=False))
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        sys.exit(2)
-    except click.ClickException as error:
-        click.echo(f"rank-experiments: {error.format_message()}", err=True)
-        sys.exit(2)
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("rank-experiments: stopped; the same command goes on from here", err=True)
-        sys.exit(130)
-    except RankModelsError as error:
-        click.echo(f"rank-experiments: {error}", err=True)
-        sys.exit(error.exit_code)
+    run_program(cli, "rank-experiments", arguments, "the same command goes on from here")
 
 
 def quieten() -> None:
     """Keep what the libraries say about a new head or their own progress off the user's stderr."""
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    stderr.quieten_libraries()
     logging.getLogger("transformers").setLevel(logging.ERROR)
     warnings.simplefilter("ignore", FutureWarning)
 

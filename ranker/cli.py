@@ -1,4 +1,4 @@
-"""`rank-models`: its commands together, and every error that a user can meet as one line and an exit status.
+"""`rank-models`: its commands together.
 
 The answer goes to stdout, everything else to stderr.
 """
@@ -6,13 +6,13 @@ The answer goes to stdout, everything else to stderr.
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Sequence
 
 import click
 
 from ranker.commands import choose, explain, fetch, ls, report, run, store
-from ranker.errors import RankModelsError, look_up
+from ranker.commands.program import run_program
+from ranker.errors import look_up
 
 
 class DefaultToRun(click.Group):
@@ -49,20 +49,5 @@ for command in (run.run, choose.choose, explain.explain, report.report, ls.ls, f
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program, and turn every error that a user can meet into one line and an exit status."""
-    try:
-        sys.exit(cli.main(arguments, prog_name="rank-models", standalone_mode=False))
-    except click.exceptions.Exit as error:
-        sys.exit(error.exit_code)
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        sys.exit(2)
-    except click.ClickException as error:
-        click.echo(f"rank-models: {error.format_message()}", err=True)
-        sys.exit(2)
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("rank-models: stopped; what was computed is kept, the same command goes on from there", err=True)
-        sys.exit(130)
-    except RankModelsError as error:
-        click.echo(f"rank-models: {error}", err=True)
-        sys.exit(error.exit_code)
+    """Run the program: see `ranker.commands.program`."""
+    run_program(cli, "rank-models", arguments, "what was computed is kept, the same command goes on from there")

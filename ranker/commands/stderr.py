@@ -15,15 +15,20 @@ if TYPE_CHECKING:
 
 def log(given: Mapping[str, Any]) -> None:
     """Send what the product says to stderr, as much as the options want, and keep the libraries' own talk off it."""
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    quieten_libraries()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
     logger = logging.getLogger("ranker")
     logger.handlers = [handler]
     logger.propagate = False
     logger.setLevel(logging.ERROR if given["quiet"] else logging.DEBUG if given["verbose"] else logging.INFO)
+
+
+def quieten_libraries() -> None:
+    """Keep the libraries' own talk off stderr, unless the environment says otherwise; before they are imported."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 
 def bars(given: Mapping[str, Any]) -> Progress:
