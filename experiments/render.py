@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
 from experiments.published import PAPER, Exhibit
 from experiments.tables import Cell, Rankings
-from ranker.report.csv import cell as csv_cell
-from ranker.report.markdown import escape
+from ranker.report import csv
+from ranker.report.content import Grid
+from ranker.report.markdown import escape, lines
 from ranker.report.terminal import attributed
-
-FIELDS = ("row", "column", "here", "low", "high", "published", "difference")
-"""The columns of the CSV."""
 
 
 def markdown(name: str, exhibit: Exhibit, found: Rankings, cells: Sequence[Cell]) -> str:
@@ -40,22 +36,18 @@ def markdown(name: str, exhibit: Exhibit, found: Rankings, cells: Sequence[Cell]
         for one in found.values()
     ]
     remarks = [f"{PAPER}, section {exhibit.section}. All numbers are percent{about}.", *exhibit.notes, *made_of]
-    parts = [f"## {name}. {escape(exhibit.title)}", "\n".join(_lines(exhibit, cells))]
+    shown = _grid(exhibit, cells)
+    parts = [f"## {name}. {escape(shown.caption)}", "\n".join(lines(shown))]
     return "\n\n".join([*parts, "\n".join(f"- {escape(remark)}" for remark in remarks)]) + "\n"
 
 
 def comma_separated(cells: Sequence[Cell]) -> str:
-    """A line a cell; all numbers in percent."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(FIELDS)
-    for cell in cells:
-        row = {**asdict(cell), "difference": cell.difference}
-        writer.writerow([csv_cell(_rounded(row[name])) for name in FIELDS])
-    return file.getvalue()
+    """A line a cell, its fields and the difference as columns; all numbers in percent."""
+    rows = [{**asdict(cell), "difference": cell.difference} for cell in cells]
+    return csv.written([{name: _rounded(value) for name, value in row.items()} for row in rows])
 
 
-def _lines(exhibit: Exhibit, cells: Sequence[Cell]) -> Iterator[str]:
+def _grid(exhibit: Exhibit, cells: Sequence[Cell]) -> Grid:
     """A column of the exhibit is up to three: ours, the published numbers, and the difference.
 
     It is one in a table of pairs, whose rows say which of them are the published ones.
@@ -67,10 +59,15 @@ def _lines(exhibit: Exhibit, cells: Sequence[Cell]) -> Iterator[str]:
         for column in dict.fromkeys(cell.column for cell in cells)
         for head, show in _parts(exhibit, column, [cell for cell in cells if cell.column == column])
     ]
-    yield _line([first, *(head for head, _, _ in shown)])
-    yield f"| {' | '.join([':---', *['---:'] * len(shown)])} |"
-    for row in dict.fromkeys(cell.row for cell in cells):
-        yield _line([row, *(show(at.get((row, column), Cell(row, column))) for _, column, show in shown)])
+    return Grid(
+        exhibit.title,
+        head=(first, *(head for head, _, _ in shown)),
+        numeric=(False, *(True for _ in shown)),
+        rows=tuple(
+            (row, *(show(at.get((row, column), Cell(row, column))) for _, column, show in shown))
+            for row in dict.fromkeys(cell.row for cell in cells)
+        ),
+    )
 
 
 def _parts(exhibit: Exhibit, column: str, cells: Sequence[Cell]) -> Iterator[tuple[str, Callable[[Cell], str]]]:
@@ -85,10 +82,6 @@ def _parts(exhibit: Exhibit, column: str, cells: Sequence[Cell]) -> Iterator[tup
         yield ("published" if ours else f"{column}, published"), lambda cell: _number(cell.published)
     if any(cell.difference is not None for cell in cells):
         yield "difference", lambda cell: _number(cell.difference, "+")
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(escape, cells))} |"
 
 
 def _here(cell: Cell) -> str:

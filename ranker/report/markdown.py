@@ -20,7 +20,7 @@ def page(heading: str, grids: Iterable[Grid], said: Iterable[str], first: Iterab
     """A whole page: its heading, paragraphs that come first, tables, and remarks."""
     parts = [f"# {escape(heading)}", *map(escape, first)]
     for shown in grids:
-        parts += [f"## {escape(shown.caption)}", "\n".join(_lines(shown))]
+        parts += [f"## {escape(shown.caption)}", "\n".join(lines(shown))]
     parts += ["## Remarks", "\n".join(f"- {escape(remark)}" for remark in said)]
     return "\n\n".join(parts) + "\n"
 
@@ -36,7 +36,8 @@ def escape(text: str) -> str:
     return re.sub(r"^(\d*)([-+.)=])(?!\d)", r"\1\\\2", text)  # no list, no line across
 
 
-def _lines(shown: Grid) -> Iterator[str]:
+def lines(shown: Grid) -> Iterator[str]:
+    """The lines of a table; its caption is none of them."""
     yield _line([escape(name) for name in shown.head])
     yield _line(["---:" if number else ":---" for number in shown.numeric])
     for row in shown.rows:
