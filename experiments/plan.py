@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
@@ -150,14 +151,10 @@ def few(rows: Sequence[Example], shots: int, rng: np.random.Generator, who: str)
         >>> [row.label for row in few(rows, 2, np.random.default_rng(0), "it")]
         [0, 0, 1, 1]
     """
-    labels = np.array([row.label for row in rows])
-    found, counts = np.unique(labels, return_counts=True)
-    if counts.size == 0 or counts.min() < shots:
-        raise UsageError(
-            f"{who} needs {shots} rows of each label, and of one there are {counts.min(initial=len(rows))}"
-        )
-    kept = [rng.choice(np.flatnonzero(labels == label), shots, replace=False) for label in found]
-    return [rows[i] for i in sorted(np.concatenate(kept))]
+    fewest = min(Counter(row.label for row in rows).values(), default=0)
+    if fewest < shots:
+        raise UsageError(f"{who} needs {shots} rows of each label, and of one there are {fewest}")
+    return sources.of_each_label(rows, shots, rng)
 
 
 def _trainings(recipe: Recipe, pools: Mapping[str, Sequence[Example]]) -> tuple[Training, ...]:

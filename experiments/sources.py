@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -57,9 +58,19 @@ def balanced(examples: Sequence[Example], rng: np.random.Generator) -> list[Exam
         >>> [row.label for row in balanced(rows, np.random.default_rng(0))]
         [0, 1]
     """
+    return of_each_label(examples, min(Counter(example.label for example in examples).values()), rng)
+
+
+def of_each_label(examples: Sequence[Example], count: int, rng: np.random.Generator) -> list[Example]:
+    """So many rows of each label, drawn without replacement, in the order they had; no label may have fewer.
+
+    Example:
+        >>> rows = [Example(str(i), ("A dog ran.",), int(i > 1)) for i in range(5)]
+        >>> [row.label for row in of_each_label(rows, 2, np.random.default_rng(0))]
+        [0, 0, 1, 1]
+    """
     labels = np.array([example.label for example in examples])
-    found, counts = np.unique(labels, return_counts=True)
-    kept = [rng.choice(np.flatnonzero(labels == label), counts.min(), replace=False) for label in found]
+    kept = [rng.choice(np.flatnonzero(labels == label), count, replace=False) for label in np.unique(labels)]
     return [examples[i] for i in sorted(np.concatenate(kept))]
 
 
