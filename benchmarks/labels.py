@@ -21,10 +21,11 @@ import click
 import numpy as np
 
 from ranker import choice, engine, ood, suites, surrogate
-from ranker.cards import Task
+from ranker.commands.options import PATH, together
 from ranker.engine import Floats, Ints
 from ranker.labelling import predictions
 from ranker.pool import Pool
+from ranker.report.numbers import percent
 from ranker.store import Store
 from ranker.unlabelled import dawid_skene, possible
 
@@ -126,16 +127,13 @@ def read(name: str, reference: str, rows: str, data_dir: str, store: Store | Non
     labels = np.array([example.label for example in population])
     stated = [model.ood_accuracy.get(data.fingerprint) for model in suite.models]
     if None in stated:
-        whole = probs if len(population) == len(data.examples) else _probs(suite, data.task, data.examples, store)
+        every = len(population) == len(data.examples)
+        whole = probs if every else predictions(suite, data.task, data.examples, store=store).probs
         truth = (whole.argmax(axis=2) == [example.label for example in data.examples]).mean(axis=1)
     else:
         truth = np.array(stated, dtype=np.float64)
     order = np.argsort(-truth, kind="stable")
     return Case(name, probs[order], labels, truth[order])
-
-
-def _probs(suite: suites.Suite, task: Task, examples: Sequence, store: Store | None) -> Floats:  # type: ignore[type-arg]
-    return predictions(suite, task, examples, store=store).probs
 
 
 def success(scores: Floats, truth: Floats) -> float:
@@ -203,28 +201,18 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def percent(value: float) -> str:
-    """A fraction, as tables show it."""
-    return f"{100 * value:.1f}"
-
-
 @click.group()
 def main() -> None:
     """Measure what few labels and a pool tell."""
 
 
-CASES = click.option("--case", "cases", type=(str, str, str, str), multiple=True, required=True)
-REPLICATES = click.option("--replicates", default=200, show_default=True)
-POOL = click.option("--pool", "size", default=300, show_default=True, help="Rows of a pool.")
-MODELS = click.option("--models", type=int, help="Random suites of so many models.  [default: all]")
-STORE = click.option("--store", type=click.Path(path_type=Path))
-
-
-def common(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that both measurements take."""
-    for option in (STORE, MODELS, POOL, REPLICATES, CASES):
-        command = option(command)
-    return command
+COMMON = together(
+    click.option("--case", "cases", type=(str, str, str, str), multiple=True, required=True),
+    click.option("--replicates", default=200, show_default=True),
+    click.option("--pool", "size", default=300, show_default=True, help="Rows of a pool."),
+    click.option("--models", type=int, help="Random suites of so many models.  [default: all]"),
+    click.option("--store", type=PATH),
+)
 
 
 def read_all(cases: Sequence[tuple[str, str, str, str]], store: Path | None) -> list[Case]:
@@ -237,7 +225,7 @@ def read_all(cases: Sequence[tuple[str, str, str, str]], store: Path | None) -> 
 
 
 @main.command()
-@common
+@COMMON
 def accuracies(
     cases: Sequence[tuple[str, str, str, str]], replicates: int, size: int, models: int | None, store: Path | None
 ) -> None:
@@ -256,7 +244,7 @@ def accuracies(
 
 
 @main.command()
-@common
+@COMMON
 def calibration(
     cases: Sequence[tuple[str, str, str, str]], replicates: int, size: int, models: int | None, store: Path | None
 ) -> None:
