@@ -1,9 +1,14 @@
-"""The answer in words: what was found, how sure it is, and what to do next."""
+"""The answer in words: what was ranked, what was found, how sure it is, and what to do next."""
 
 from __future__ import annotations
 
 from ranker.ranking import Decision, Ranking
 from ranker.report.numbers import percent, points
+
+
+def title(ranking: Ranking) -> str:
+    """What was ranked on what, in a line."""
+    return f"{ranking.suite} on {ranking.ood}: {len(ranking.models)} models, K = {ranking.probe}"
 
 
 def answer(ranking: Ranking) -> tuple[str, list[str]]:

@@ -49,11 +49,6 @@ def grid(caption: str, table: Table) -> Grid:
     )
 
 
-def title(ranking: Ranking) -> str:
-    """What was ranked on what, in a line."""
-    return f"{ranking.suite} on {ranking.ood}: {len(ranking.models)} models, K = {ranking.probe}"
-
-
 def tables(ranking: Ranking) -> list[Grid]:
     """Models and methods; in a decision, the order of the models and how sure it is."""
     if ranking.decision is None:

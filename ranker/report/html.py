@@ -17,8 +17,8 @@ from rich.text import Text
 from ranker.backends import SETTINGS
 from ranker.ranking import Decision, Ranking
 from ranker.report import figures, pairs, terminal
-from ranker.report.answer import answer
-from ranker.report.content import Grid, grid, remarks, title
+from ranker.report.answer import answer, title
+from ranker.report.content import Grid, grid, remarks
 from ranker.report.explain import sheet
 from ranker.report.figures import Drawing
 from ranker.report.pages import page

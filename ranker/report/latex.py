@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from ranker.ranking import Ranking
-from ranker.report.content import Grid, remarks, tables, title
+from ranker.report.answer import title
+from ranker.report.content import Grid, remarks, tables
 
 SPECIAL = {
     "\\": r"\textbackslash{}",

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ranker.ranking import Ranking
-from ranker.report.answer import answer
-from ranker.report.content import Grid, remarks, tables, title
+from ranker.report.answer import answer, title
+from ranker.report.content import Grid, remarks, tables
 
 
 def render(ranking: Ranking) -> str:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ranker.ranking import Decision, Ranking
+from ranker.report.answer import title
 from ranker.report.numbers import percent
 from ranker.report.terminal import table, written
 from ranker.truth import FOLLOWS
@@ -21,7 +22,7 @@ def render(ranking: Ranking) -> str:
 
 def parts(ranking: Ranking) -> Iterator[RenderableType]:
     """The report's tables, from top to bottom."""
-    yield Text(f"{ranking.suite} on {ranking.ood}: {len(ranking.models)} models, K = {ranking.probe}\n")
+    yield Text(title(ranking) + "\n")
     if ranking.decision is not None:
         yield decided(ranking.decision)
         return

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ranker.backends import spelled
 from ranker.ranking import Decision, Ranking
-from ranker.report.answer import answer
+from ranker.report.answer import answer, title
 from ranker.report.numbers import percent, points
 
 WIDTH = 80
@@ -76,7 +76,7 @@ def plain(line: str) -> str:
 
 def parts(ranking: Ranking) -> Iterator[RenderableType]:
     """The report's pieces, from top to bottom."""
-    yield Text(f"{ranking.suite} on {ranking.ood}: {len(ranking.models)} models, K = {ranking.probe}\n", style="bold")
+    yield Text(title(ranking) + "\n", style="bold")
     lead, sentences = answer(ranking)
     *found, to_do = sentences or [""]
     yield Text("\n".join([lead, " ".join(found), to_do]) + "\n")
