@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
+from json import dumps
 from typing import Any
 
 from rich.table import Table
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ranker.comparison import MODELS, Comparison, ModelChange
 from ranker.errors import look_up
-from ranker.report import csv, markdown, terminal
+from ranker.report import csv, json, markdown, terminal
 from ranker.report.content import grid
 from ranker.report.numbers import percent, points
 
@@ -116,7 +116,7 @@ def settings(comparison: Comparison) -> Table:
 
 
 def _written(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return "" if value is None else value if isinstance(value, str) else dumps(value, ensure_ascii=False)
 
 
 def _before(model: ModelChange) -> tuple[Any, ...]:
@@ -172,7 +172,7 @@ def _row(part: str, name: str, what: str, before: Any, after: Any) -> dict[str, 
 
 def as_json(comparison: Comparison) -> str:
     """The comparison as one JSON object: see `docs/json-schema.md`."""
-    return json.dumps(comparison.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.written(comparison.to_dict())
 
 
 FORMATS: Mapping[str, Callable[[Comparison], str]] = {

@@ -8,7 +8,6 @@ written out, and in HTML they are the words' titles.
 from __future__ import annotations
 
 import io
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from rich.text import Text
 
 from ranker.errors import look_up
 from ranker.explain import Explanation, Reading, Word
+from ranker.report import json
 from ranker.report.content import Grid
 
 WIDTH = 100
@@ -324,7 +324,7 @@ def _unseen(explanation: Explanation, word: Word) -> bool:
 
 def as_json(explanation: Explanation, colour: bool = False) -> str:
     """The explanation as one JSON object: the stable schema for programs."""
-    return json.dumps(explanation.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.written(explanation.to_dict())
 
 
 FORMATS: Mapping[str, Callable[[Explanation, bool], str]] = {"terminal": terminal, "html": page, "json": as_json}

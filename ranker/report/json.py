@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from ranker.ranking import Ranking
 
 
 def render(ranking: Ranking) -> str:
     """The ranking as one JSON object, keys in a fixed order; the same ranking gives the same bytes."""
-    return json.dumps(ranking.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return written(ranking.to_dict())
+
+
+def written(content: Mapping[str, Any]) -> str:
+    """One JSON object, a key a line; NaN and Infinity, which JSON lacks, are refused.
+
+    Raises:
+        ValueError: there is one.
+    """
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
