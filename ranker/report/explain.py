@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from rich.console import Console, RenderableType
@@ -21,6 +21,7 @@ from ranker.errors import look_up
 from ranker.explain import Explanation, Reading, Word
 from ranker.report import json
 from ranker.report.content import Grid
+from ranker.report.terminal import by_reason
 
 WIDTH = 100
 FOR, AGAINST = (70, 140, 230), (240, 150, 60)
@@ -297,9 +298,9 @@ def _rows(explanation: Explanation) -> Iterator[tuple[str, ...]]:
 def _notes(explanation: Explanation) -> Iterator[str]:
     yield "A factor is about the label in its row, whatever the colours speak for; - means undefined here."
     undefined = {(name, why): None for reading in explanation.readings for name, why in reading.undefined.items()}
-    for reason, names in _by_reason(undefined).items():
+    for reason, names in by_reason(undefined).items():
         yield f"{names}: {reason}."
-    for reason, names in _by_reason(explanation.left_out.items()).items():
+    for reason, names in by_reason(explanation.left_out.items()).items():
         yield f"{names} not in the table: {reason}."
     for reading in explanation.readings:
         if not reading.within_tolerance:
@@ -308,14 +309,6 @@ def _notes(explanation: Explanation) -> Iterator[str]:
             yield f"{reading.model}: words that are past its limit, and were not seen: {unseen}."
     for model, reason in explanation.failures.items():
         yield f"{model} FAILED: {reason}"
-
-
-def _by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Reason -> the names that it holds for."""
-    names: dict[str, list[str]] = {}
-    for name, reason in pairs:
-        names.setdefault(reason, []).append(name)
-    return {reason: ", ".join(held) for reason, held in names.items()}
 
 
 def _unseen(explanation: Explanation, word: Word) -> bool:

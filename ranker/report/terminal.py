@@ -198,11 +198,8 @@ def losses(ranking: Ranking) -> Iterator[str]:
     for method in ranking.methods:
         for reason, count in method.dropped.items():
             yield f"{method.name}: {count} {'example' if count == 1 else 'examples'} dropped for all models ({reason})."
-    reasons: dict[str, list[str]] = {}
-    for name, reason in ranking.provenance.get("left_out", {}).items():
-        reasons.setdefault(reason, []).append(name)
-    for reason, names in reasons.items():
-        yield f"Not in the table: {', '.join(names)} ({reason})."
+    for reason, names in by_reason(ranking.provenance.get("left_out", {}).items()).items():
+        yield f"Not in the table: {names} ({reason})."
     for model, counts in ranking.provenance.get("quality", {}).items():
         if counts["over_tolerance"]:
             yield f"{model}: {counts['over_tolerance']} attributions are over their error tolerance."
@@ -210,6 +207,19 @@ def losses(ranking: Ranking) -> Iterator[str]:
             yield f"{model}: {counts['truncated']} examples are longer than its limit, and were cut."
     for model, reason in ranking.failures.items():
         yield f"{model} FAILED: {reason}"
+
+
+def by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Reason -> the names that it holds for.
+
+    Example:
+        >>> by_reason([("CONF-H", "no label"), ("ARG", "no verb"), ("OVERLAP", "no label")])
+        {'no label': 'CONF-H, OVERLAP', 'no verb': 'ARG'}
+    """
+    names: dict[str, list[str]] = {}
+    for name, reason in pairs:
+        names.setdefault(reason, []).append(name)
+    return {reason: ", ".join(held) for reason, held in names.items()}
 
 
 def table(*columns: str) -> Table:
