@@ -22,23 +22,13 @@ from ranker.measure import ModelOptions
 from ranker.ood import OODSet
 from ranker.places import Remote, place
 from ranker.records import parse_json
+from ranker.report import FORMATS
 from ranker.store import Store
 from ranker.suites import Model, Suite
 
 log = logging.getLogger("ranker")
 
 Given = Mapping[str, Any]
-
-ENDINGS = {
-    "table": "txt",
-    "pairs": "txt",
-    "json": "json",
-    "markdown": "md",
-    "csv": "csv",
-    "latex": "tex",
-    "html": "html",
-}
-"""How the name of a file ends, where that is not the format's name."""
 
 FOR_OWN_ROWS = ("pool", "method", "task")
 """Options of `run` that mean something with ``--data`` only."""
@@ -213,7 +203,7 @@ def draws(value: str) -> int | Literal["exact"]:
 def format_name(given: Given) -> str:
     """``--format``, or what ``--pairs`` is short for, or the format that the name of ``--output`` ends like."""
     if not given.get("pairs"):
-        meant = {end: name for name, end in ENDINGS.items() if end != "txt"}
+        meant = {form.ending: name for name, form in reversed(FORMATS.items())}
         return given["format_name"] or meant.get(ending(given["output"], meant) or "", "table")
     if given["format_name"] not in (None, "pairs"):
         raise UsageError(f"`--pairs` is a format of its own (got `--format {given['format_name']}` beside it)")

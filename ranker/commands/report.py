@@ -70,7 +70,6 @@ def each(given: Mapping[str, Any], name: str) -> None:
         RankModelsError: a run cannot be read, or a file cannot be written.
     """
     from ranker import report as reports
-    from ranker.commands import arguments
     from ranker.ranking import Ranking
 
     folder: Path | None = given["output"]
@@ -79,7 +78,8 @@ def each(given: Mapping[str, Any], name: str) -> None:
     if folder is None:
         raise UsageError(f"`--output FOLDER` is needed for {len(given['files'])} runs, a file each")
     outputs.check_path(folder, "`--output`", force=given["force"], folder=True)
-    targets = [folder / f"{file.stem}.{arguments.ENDINGS.get(name, name)}" for file in given["files"]]
+    ending = look_up("format", name, reports.FORMATS).ending
+    targets = [folder / f"{file.stem}.{ending}" for file in given["files"]]
     twice = [target.name for target, count in Counter(targets).items() if count > 1]
     if twice:
         raise UsageError(f"two of the runs would be written to {twice[0]}; report them one by one")

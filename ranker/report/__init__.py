@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -10,16 +11,30 @@ from ranker.errors import look_up
 if TYPE_CHECKING:
     from ranker.ranking import Ranking
 
+
+@dataclass(frozen=True)
+class Format:
+    """Where a format is made, and how its files are named.
+
+    Attributes:
+        module: renders it.
+        ending: of the names of its files, without the dot. Where two formats have the same, it means the first.
+    """
+
+    module: str
+    ending: str
+
+
 FORMATS = {
-    "table": "ranker.report.terminal",
-    "pairs": "ranker.report.pairs",
-    "json": "ranker.report.json",
-    "markdown": "ranker.report.markdown",
-    "csv": "ranker.report.csv",
-    "latex": "ranker.report.latex",
-    "html": "ranker.report.html",
+    "table": Format("ranker.report.terminal", "txt"),
+    "pairs": Format("ranker.report.pairs", "txt"),
+    "json": Format("ranker.report.json", "json"),
+    "markdown": Format("ranker.report.markdown", "md"),
+    "csv": Format("ranker.report.csv", "csv"),
+    "latex": Format("ranker.report.latex", "tex"),
+    "html": Format("ranker.report.html", "html"),
 }
-"""Format -> the module that renders it."""
+"""The formats by name."""
 
 
 def render(ranking: Ranking, name: str) -> str:
@@ -28,4 +43,4 @@ def render(ranking: Ranking, name: str) -> str:
     Raises:
         UnknownName: there is no such format.
     """
-    return str(import_module(look_up("format", name, FORMATS)).render(ranking))
+    return str(import_module(look_up("format", name, FORMATS).module).render(ranking))

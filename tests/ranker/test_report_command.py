@@ -9,7 +9,6 @@ from test_report_formats import toy, toy_decision
 
 from ranker import report
 from ranker.cli import main
-from ranker.commands.arguments import ENDINGS
 from ranker.comparison import compare
 from ranker.ranking import Ranking
 from ranker.report import comparison as compared
@@ -48,10 +47,18 @@ def test_pairs_are_short_for_their_format(run):
 
 
 @pytest.mark.parametrize("name", report.FORMATS)
+def test_the_ending_of_a_file_means_its_format(run, tmp_path, name):
+    """In capitals, too; that of plain text means the table, which has it before the pairs."""
+    file = f"page.{report.FORMATS[name].ending.upper()}"
+    assert run("report", "run.json", "-o", file) == (0, "", "")
+    assert (tmp_path / file).read_text(encoding="utf-8") == report.render(toy(), "table" if name == "pairs" else name)
+
+
+@pytest.mark.parametrize("name", report.FORMATS)
 def test_several_runs_are_a_file_each(run, tmp_path, name):
     """What each would be alone, in a folder, under the run's own name."""
-    assert run("report", "run.json", "decision.json", "--format", name, "-o", "all") == (0, "", "")
-    ending = ENDINGS.get(name, name)
+    assert run("report", "run.json", "decision.json", "--format", name.upper(), "-o", "all") == (0, "", "")
+    ending = report.FORMATS[name].ending
     written = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "all").iterdir()}
     assert written == {
         f"run.{ending}": report.render(toy(), name),
