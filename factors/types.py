@@ -19,6 +19,9 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+Output = Literal["margin", "logit", "probability"]
+"""What of a network's answer is attributed: the log-odds of a class, its logit, or its probability."""
+
 Norm = Literal["raw", "l1", "max"]
 """What the scores of an example are divided by: nothing, the sum of their magnitudes, or the greatest of these."""
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from pickle import UnpicklingError  # noqa: TID251  # the name of an error; nothing is unpickled
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
 
-from factors.types import Example, Floats
+from factors.types import Example, Floats, Output
 from ranker import align, batching, checkpoints, labels
 from ranker.align import Encoding
 from ranker.batching import Batch, Row
@@ -35,7 +35,6 @@ log = logging.getLogger(__name__)
 S = TypeVar("S")
 Advance = Callable[[int], object]
 Bases = dict[str, "PreTrainedModel"]
-Output = Literal["margin", "logit", "probability"]
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 TOKENS_ON_CPU, TOKENS_ELSEWHERE = 1024, 65_536

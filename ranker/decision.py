@@ -11,14 +11,14 @@ from labels and pool together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ranker import combined, engine, posterior, surrogate
 from ranker.engine import TIE, Bools, Floats, Ints
-from ranker.errors import UnknownName, UsageError
+from ranker.errors import UsageError, look_up
 from ranker.pool import Pool
 from ranker.ranking import Decision, ModelResult, Ranking
 from ranker.score import ScoreTable, averages, check, turned
@@ -35,12 +35,9 @@ def decide(
     level: float = posterior.LEVEL,
     ood: str = "",
     suite: str = "",
-    attribution: str = "none",
     families: Sequence[str] | None = None,
     pool: Pool | None = None,
     places: Ints | None = None,
-    failures: Mapping[str, str] | None = None,
-    provenance: Mapping[str, Any] | None = None,
 ) -> Ranking:
     """Put models whose truth is not known in order, and say what of that order these rows support.
 
@@ -51,11 +48,10 @@ def decide(
         designed: the factor declared for the domain, which then breaks the ties.
         seed: of the draws behind P(best).
         level: the probability at which two models count as told apart, above 1/2.
-        ood, suite, attribution: names, kept in the result.
+        ood, suite: names, kept in the result.
         families: (M,) each model's architecture, in the order of the table.
         pool: what the models make of rows of the domain, the labelled ones among them; None where there are no others.
         places: (N,) where the table's examples stand in the pool.
-        failures, provenance: kept in the result.
 
     Raises:
         UsageError: fewer than two models, K above the number of rows, no ACC, or an unknown method.
@@ -79,7 +75,6 @@ def decide(
         mode="decision",
         ood=ood,
         suite=suite,
-        attribution=attribution,
         probe=size,
         draws="exact",
         seed=seed,
@@ -95,10 +90,27 @@ def decide(
             for m in order
         ),
         decision=decision,
-        failures=dict(failures or {}),
         notes=tuple(_notes(table.labels[:size], score, decision, pool)),
-        provenance=dict(provenance or {}),
     )
+
+
+def named(method: str, names: Sequence[str], designed: str | None, pooled: Sequence[str] = ()) -> str:
+    """The method of a name that somebody wrote; case does not matter.
+
+    Args:
+        method: the name.
+        names: of the factors and baselines that are measured.
+        designed: the factor declared for the domain.
+        pooled: the methods that read a pool, where there is one.
+
+    Raises:
+        UnknownName: it is none of these, and no combination of them.
+
+    Example:
+        >>> named("acc+ties", ["ACC", "NLL"], None)
+        'ACC+TIES'
+    """
+    return look_up("method", method, {name: name for name in (*names, *combined.names(names, designed), *pooled)})
 
 
 def _labels(table: ScoreTable, size: int) -> Ints:
@@ -119,10 +131,8 @@ def _order(
         raise UsageError(f"a decision needs ACC among the methods (got {', '.join(names)})")
     mixed = combined.names(names, designed)
     unlabelled = {} if pool is None else {one.name: one.score for one in possible(pool)}
-    method = method or (surrogate.NAME if known else combined.TIES if combined.TIES in mixed else "ACC")
-    possible_names = [*names, *mixed, *([surrogate.NAME] if known else []), *unlabelled]
-    if method not in possible_names:
-        raise UnknownName("method", method, possible_names)
+    default = surrogate.NAME if known else combined.TIES if combined.TIES in mixed else "ACC"
+    method = named(method or default, names, designed, [surrogate.NAME, *unlabelled] if known else [])
     values = turned(table)[:, :, :size]
     means = engine.means(values, np.arange(size)[None])
     acc = names.index("ACC")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -31,15 +30,12 @@ def evaluate(
     seed: int = 0,
     ood: str = "",
     suite: str = "",
-    attribution: str = "none",
     families: Sequence[str] | None = None,
     misled: Mapping[str, float] | None = None,
     designed: str | None = None,
     near: float = 0.1,
     curve: Sequence[int] = CURVE,
     pool: Pool | None = None,
-    failures: Mapping[str, str] | None = None,
-    provenance: Mapping[str, Any] | None = None,
 ) -> Ranking:
     """Say how often each method, shown K examples, would have put two models in the right order.
 
@@ -48,7 +44,7 @@ def evaluate(
         probe: K.
         draws: B, or "exact": all draws there are, for the methods that are means.
         seed: of the draws, and of what has to be drawn even where the rest is exact.
-        ood, suite, attribution: names, kept in the result.
+        ood, suite: names, kept in the result.
         families: (M,) each model's architecture, in the order of the table; splits the pairs.
         misled: model -> how often the shortcut misleads it, a fraction; splits them, too.
         designed: the factor designed for the set.
@@ -56,7 +52,6 @@ def evaluate(
         curve: probe sizes of the learning curve; those above N are left out.
         pool: what the models make of the examples, for methods that see rows without their labels; None leaves these
             out, and so does a table without ACC.
-        failures, provenance: kept in the result.
 
     Raises:
         UsageError: K does not fit the population, fewer than two models, or no two that differ in OOD accuracy.
@@ -81,7 +76,6 @@ def evaluate(
         mode="evaluation",
         ood=ood,
         suite=suite,
-        attribution=attribution,
         probe=probe,
         draws=draws,
         seed=seed,
@@ -91,9 +85,7 @@ def evaluate(
         pair_results=_pairs(table, truth, measured, near),
         tied_pairs=int((~truth.decided).sum()),
         near=near,
-        failures=dict(failures or {}),
         notes=(*_notes(table, truth, measured, drawn), *_budget(methods, probe), *_traps(methods)),
-        provenance=dict(provenance or {}),
     )
 
 

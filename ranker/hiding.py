@@ -32,7 +32,7 @@ def questions(settings: Settings, population: Sequence[Example]) -> list[Questio
 
     Nothing where a backend hides words in another way.
     """
-    token: Hide | None = getattr(settings, _parameter(settings), None)
+    token: Hide | None = getattr(settings, settings.hides) if settings.hides else None
     if token not in OTHER:
         return []
     some = population[:: max(len(population) // ROWS, 1)][:ROWS]
@@ -78,16 +78,10 @@ def speaks(effects: Mapping[str, tuple[float, float]], attribution: str, setting
     """
     times = float(np.median([own / others for own, others in effects.values() if others > 0] or [0.0]))
     if times >= LOUD:
-        name = _parameter(settings)
-        token: Hide = getattr(settings, name)
+        token: Hide = getattr(settings, settings.hides)
         other = OTHER[token]
         yield (
             f"[{token.upper()}] speaks for itself: to hide a word behind it moves these models {times:.1f} times as "
             f"far as behind [{other.upper()}] (median). Factors may be worth more with "
-            f"`--attribution {attribution}:{name}={other}`."
+            f"`--attribution {attribution}:{settings.hides}={other}`."
         )
-
-
-def _parameter(settings: Settings) -> str:
-    """The parameter that says what a backend hides words behind."""
-    return "baseline" if hasattr(settings, "baseline") else "hide"

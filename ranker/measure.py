@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,14 @@ class ModelOptions:
         if self.workers < 1:
             raise UsageError(f"`--workers` must be at least 1 (got {self.workers})")
 
+    def dtype_of(self, settings: Settings) -> str:
+        """The number format of a backend's rows; "auto" is settled by the device and the backend."""
+        if self.dtype != "auto":
+            return self.dtype
+        from ranker.classifiers import resolve
+
+        return resolve("auto", self.device) if settings.bfloat16 else "float32"
+
 
 @dataclass(frozen=True)
 class Question:
@@ -101,7 +110,7 @@ class Subject:
         """
         from ranker.classifiers import Classifier
 
-        dtype = self.dtype(settings)
+        dtype = self.options.dtype_of(settings)
         if dtype not in self._loaded:
             self._loaded[dtype] = Classifier.load(
                 self.model.path,
@@ -126,17 +135,9 @@ class Subject:
         """The checkpoint's own map from its labels to the task's, or the run's."""
         return dict(self.model.label_map) if self.model.label_map else self.options.label_map
 
-    def dtype(self, settings: Settings) -> str:
-        """The number format of a backend's rows; "auto" is settled by the device and the backend."""
-        if self.options.dtype != "auto":
-            return self.options.dtype
-        from ranker.classifiers import resolve
-
-        return resolve("auto", self.options.device) if settings.bfloat16 else "float32"
-
-    @property
+    @cached_property
     def content(self) -> str:
-        """What identifies the checkpoint, wherever it lies: see `ranker.checkpoints.content_hash`.
+        """What identifies the checkpoint, wherever it lies, as it was first seen: `ranker.checkpoints.content_hash`.
 
         Raises:
             ModelError: the checkpoint is not there, or cannot be read.
@@ -159,7 +160,7 @@ class Subject:
             "method": method,
             "settings": asdict(settings),
             "revision": settings.revision,
-            "dtype": self.dtype(settings),
+            "dtype": self.options.dtype_of(settings),
             "versions": {name: metadata.version(name) for name in ("torch", "transformers", *settings.libraries)},
         }
 

@@ -17,10 +17,10 @@ from ranker.errors import ModelError, UsageError
 from ranker.estimate import estimate, minutes
 from ranker.measure import ModelOptions, Progress, Subject
 from ranker.ood import OODSet, labelled, load, sample
-from ranker.score import Target
+from ranker.score import Target, check_probe
 from ranker.study import Rows, Study, silent, unknown
 from ranker.suites import Suite
-from ranker.unlabelled import POOL_FACTOR
+from ranker.unlabelled import BASELINES, POOL_FACTOR
 
 if TYPE_CHECKING:
     from ranker.engine import Ints
@@ -75,17 +75,16 @@ def rank(
         StoreError: the store cannot be read or written.
 
     Example:
-        >>> ranking = rank(["hans-sub-mini"], "hans-sub", attribution="none")  # doctest: +SKIP
-        >>> ranking.pairs()[0]  # doctest: +SKIP
+        >>> ranking = rank("hans-sub-mini", "hans-sub", attribution="none")
+        >>> ranking.models[0].name, ranking.method("RANDOM").few_shot_accuracy
+        ('inoc-1600', 0.5)
     """
     from ranker.evaluation import evaluate
 
     suite = suite_of(models)
     ood = examples if isinstance(examples, OODSet) else load(examples)
     population = sample(ood, ood.population)
-    if not 1 <= probe <= len(population):
-        rows = f"the rows of {ood.name} that are explained"
-        raise UsageError(f"`--probe` must be between 1 and {len(population)}, {rows} (got {probe})")
+    check_probe(probe, len(population), f"the rows of {ood.name} that are explained")
     if draws != "exact" and not (isinstance(draws, int) and draws > 0):
         raise UsageError(f"`--draws` must be a number of at least 1, or `exact` (got {draws!r})")
     study = Study(attribution, settings, tuple(factors), target, norm, in_domain, options, store, progress)
@@ -97,13 +96,10 @@ def rank(
         seed=seed,
         ood=ood.name,
         suite=suite.name,
-        attribution=attribution,
         families=scored.families,
         misled=scored.misled,
         designed=ood.designed,
         pool=scored.pool,
-        failures=scored.failures,
-        provenance=scored.provenance,
     )
     return scored.completed(ranking)
 
@@ -145,16 +141,22 @@ def decide(
         ModelError: fewer than two models could be measured.
         StoreError: the store cannot be read or written.
     """
-    from ranker import decision
+    from ranker import decision, surrogate
 
     suite = suite_of(models)
     examples = examples if isinstance(examples, OODSet) else labelled(examples)
+    if probe is not None:
+        check_probe(probe, len(examples.examples), "the labelled rows")
+    if method is not None:
+        unlabelled = (surrogate.NAME, *(one.name for one in BASELINES)) if pool else ()
+        method = decision.named(method, [factor.name for factor in factors], examples.designed, unlabelled)
     study = Study(attribution, settings, tuple(factors), target, norm, in_domain, options, store, progress)
     everything, places = with_labelled(pool, examples.examples)
     if pool and len(everything) > len(pool):
         log.warning("%d of the labelled rows are not in the pool; they are added to it", len(everything) - len(pool))
     rows = Rows(
-        *(examples, examples.examples),
+        examples,
+        examples.examples,
         truth=False,
         pool=everything if pool else (),
         explain_pool=method == POOL_FACTOR,
@@ -170,10 +172,7 @@ def decide(
         seed=seed,
         ood=examples.name,
         suite=suite.name,
-        attribution=attribution,
         families=scored.families,
-        failures=scored.failures,
-        provenance=scored.provenance,
     )
     return scored.completed(ranking)
 

@@ -188,12 +188,12 @@ class Ranking:
     mode: Mode
     ood: str
     suite: str
-    attribution: str
     probe: int
     draws: int | Literal["exact"]
     seed: int
     table: ScoreTable
     models: tuple[ModelResult, ...]
+    attribution: str = "none"
     methods: tuple[MethodResult, ...] = ()
     pair_results: tuple[PairResult, ...] = ()
     tied_pairs: int = 0

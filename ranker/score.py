@@ -227,9 +227,22 @@ def check(table: ScoreTable, probe: int, ood: str) -> None:
     """
     if len(table.models) < 2:
         raise UsageError(f"a ranking needs at least two models (got {len(table.models)}); name more with `--models`")
-    if not 1 <= probe <= len(table.examples):
-        size = f"the size of {ood}" if ood else "the number of examples"
-        raise UsageError(f"`--probe` must be between 1 and {len(table.examples)}, {size} (got {probe})")
+    check_probe(probe, len(table.examples), f"the size of {ood}" if ood else "the number of examples")
+
+
+def check_probe(probe: int, most: int, what: str) -> None:
+    """Refuse a K that does not fit the examples.
+
+    Args:
+        probe: K.
+        most: examples there are.
+        what: what these are, for the message.
+
+    Raises:
+        UsageError: so it is.
+    """
+    if not 1 <= probe <= most:
+        raise UsageError(f"`--probe` must be between 1 and {most}, {what} (got {probe})")
 
 
 def turned(table: ScoreTable) -> Floats:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 VERSIONED = ("rank-models", "torch", "transformers", "numpy")
 """The packages whose versions stand in a ranking's provenance."""
 
@@ -62,6 +60,7 @@ class Scored:
         in_domain: model -> accuracy in the domain that it was trained for, a fraction, where it is known.
         notes: what is to be known of the models before the factors are trusted, a sentence each.
         failures: model -> why it could not be measured.
+        attribution: the backend that the factors read.
         examples: what the models see in the most telling examples.
         provenance: what the numbers were made from.
     """
@@ -73,6 +72,7 @@ class Scored:
     in_domain: Mapping[str, float]
     notes: tuple[str, ...]
     failures: Mapping[str, str]
+    attribution: str
     examples: tuple[Explanation, ...]
     provenance: Mapping[str, Any]
 
@@ -84,7 +84,15 @@ class Scored:
         )
         of_factors = any(method.kind == "factor" for method in self.table.methods)
         notes = (*self.notes, *(shortcut_avoided(self.misled) if of_factors else ()), *ranking.notes)
-        return replace(ranking, models=models, notes=notes, examples=self.examples)
+        return replace(
+            ranking,
+            attribution=self.attribution,
+            models=models,
+            failures=self.failures,
+            notes=notes,
+            examples=self.examples,
+            provenance=self.provenance,
+        )
 
 
 @dataclass(frozen=True)
@@ -160,21 +168,31 @@ class Study:
         """Score every model of a suite.
 
         Raises:
-            UsageError: an unknown backend.
+            UsageError: an unknown backend, or a target that is no class.
             ModelError: fewer than two models could be measured.
             StoreError: the store cannot be read or written.
         """
-        ood, settings = rows.ood, self.backend
         factors, left_out = self.factors_for(rows)
+        measured, failures = self.run(suite, rows, factors)
+        return self.scored(suite, rows, factors, measured, failures, left_out)
+
+    def run(self, suite: Suite, rows: Rows, factors: Sequence[Factor]) -> tuple[dict[str, Measured], dict[str, str]]:
+        """Ask every model of a suite, and measure what it answers.
+
+        Returns:
+            What was found out about each model that could be run, and why the others could not.
+        """
+        task, settings = rows.ood.task, self.backend
+        settings.check(len(task.labels))
         hidden = hiding.questions(settings, rows.population)
         asked = [(model, self.questions(model, rows)) for model in suite.models]
         jobs = [(model, [*questions.values(), *hidden]) for model, questions in asked]
-        ahead(jobs, ood.task, self.options, self.store, self.progress)
+        ahead(jobs, task, self.options, self.store, self.progress)
         measured: dict[str, Measured] = {}
         failures: dict[str, str] = {}
         bases: Bases = {}
         for model, questions in asked:
-            subject = Subject(model, ood.task, self.options, self.store, bases)
+            subject = Subject(model, task, self.options, self.store, bases)
             try:
                 self.announce(subject, rows)
                 answers = {name: subject.answer(question, self.progress) for name, question in questions.items()}
@@ -182,33 +200,47 @@ class Study:
             except ModelError as error:
                 failures[model.name] = str(error)
                 log.error("%s is left out: %s", model.name, error)
-        in_domain = known({name: one.in_domain for name, one in measured.items()})
+        return measured, failures
+
+    def scored(
+        self,
+        suite: Suite,
+        rows: Rows,
+        factors: Sequence[Factor],
+        measured: Mapping[str, Measured],
+        failures: Mapping[str, str],
+        left_out: Mapping[str, str],
+    ) -> Scored:
+        """Put together what was found out about the models of a suite.
+
+        Raises:
+            ModelError: that are fewer than two.
+        """
+        ood, settings = rows.ood, self.backend
+        in_domain = known(measured, "in_domain")
         warnings = tuple(below_chance(in_domain, len(ood.task.labels)))
         for warning in warnings:
             log.warning(warning)
         if len(measured) < 2:
             raise ModelError(f"nothing to rank: {len(failures)} of {len(suite.models)} models failed")
         families = {model.name: model.family for model in suite.models}
-        accuracy = known({name: one.accuracy for name, one in measured.items()})
-        pool_factor = known({name: one.pool_factor for name, one in measured.items()})
-        effects = known({name: one.hiding for name, one in measured.items()})
+        pool_factor = known(measured, "pool_factor")
         return Scored(
-            table=assemble(
-                {name: one.scores for name, one in measured.items()}, rows.population, factors, accuracy or None
-            ),
+            table=assemble(known(measured, "scores"), rows.population, factors, known(measured, "accuracy") or None),
             pool=Pool(
                 np.array([one.probs for one in measured.values()]),
                 home_of([one.home_probs for one in measured.values()], self.in_domain),
                 np.array(list(pool_factor.values())) if pool_factor else None,
             ),
             families=tuple(families[name] for name in measured) if any(families.values()) else None,
-            misled=known({name: one.misled for name, one in measured.items()}),
+            misled=known(measured, "misled"),
             in_domain=in_domain,
-            notes=(*warnings, *hiding.speaks(effects, self.attribution, settings)),
+            notes=(*warnings, *hiding.speaks(known(measured, "hiding"), self.attribution, settings)),
             failures=failures,
+            attribution=self.attribution,
             examples=tuple(
                 telling(
-                    {name: one.rows for name, one in measured.items()},
+                    known(measured, "rows"),
                     *(rows.population, factors, ood.task, settings),
                     attribution=self.attribution,
                     designed=ood.designed,
@@ -218,14 +250,14 @@ class Study:
             ),
             provenance={
                 "data": {"origin": ood.origin, "rows": len(ood.examples), "fingerprint": ood.fingerprint},
-                "models": {name: one.content for name, one in measured.items()},
+                "models": known(measured, "content"),
                 "population": len(rows.population),
                 "settings": asdict(settings),
                 "target": self.target,
                 "norm": self.norm,
-                "dtype": subject.dtype(settings),
+                "dtype": self.options.dtype_of(settings),
                 "left_out": left_out,
-                "quality": {name: one.quality for name, one in measured.items()},
+                "quality": known(measured, "quality"),
                 "versions": {name: metadata.version(name) for name in (*VERSIONED, *settings.libraries)},
             },
         )
@@ -328,13 +360,14 @@ class Study:
         return {name: question for name, question in every.items() if question.examples}
 
 
-def known(values: Mapping[str, T | None]) -> dict[str, T]:
-    """Those of the models' values that are known.
+def known(measured: Mapping[str, Measured], field: str) -> dict[str, Any]:
+    """What was found out about each model, by its name, of those of which it is known.
 
-    Example:
-        >>> known({"a": 0.9, "b": None})
-        {'a': 0.9}
+    Args:
+        measured: model -> what was found out.
+        field: which part of that, by the name of an attribute.
     """
+    values = {name: getattr(one, field) for name, one in measured.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 

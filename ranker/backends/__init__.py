@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from factors.types import SPECIAL, Attributions, Example, Ints
+from factors.types import SPECIAL, Attributions, Example, Ints, Output
 from ranker.backends.trees import Tree, across_tree, evaluations, flat_tree, segments_tree
 from ranker.errors import UsageError, look_up
 from ranker.records import record
@@ -38,19 +38,18 @@ class Settings:
     measure: ClassVar[str] = ""  # what `error` is
     revision: ClassVar[int] = 2  # raised when the same settings come to give other numbers; part of the store's key
     bfloat16: ClassVar[bool] = True  # whether what is within the tolerance in float32 stays so in bfloat16
+    hides: ClassVar[str] = ""  # the field that says what words are hidden behind
+
+    def check(self, classes: int) -> None:
+        """Refuse a target that is none of a task's classes.
+
+        Raises:
+            UsageError: so it is.
+        """
 
     def only_label(self, classes: int) -> int | None:
-        """The one label that attributions speak for; None where a change of sign turns them toward the other.
-
-        Of two classes, a margin or a probability speaks against the one as much as for the other. The logit of one says
-        nothing about that of the other, and of three classes what speaks against one may speak for either of two.
-
-        Example:
-            >>> IGSettings().only_label(2), IGSettings(output="logit").only_label(2), IGSettings().only_label(3)
-            (None, 1, 1)
-        """
-        turns = classes == 2 and getattr(self, "output", "margin") != "logit"
-        return None if turns else getattr(self, "target", None)
+        """The one label that attributions speak for; None where a change of sign turns them toward the other."""
+        return None
 
     def error(self, row: Attributions) -> float:
         """How far a row is from what it should be, in the unit of the tolerance; nan where there is no measure."""
@@ -66,12 +65,44 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class IGSettings(Settings):
-    """Integrated gradients.
+class Attributing(Settings):
+    """Settings of what gives scores to tokens.
 
     Attributes:
         target: the class that positive scores speak for.
         output: what is attributed: the margin (log-odds of the class), its logit, or its probability.
+    """
+
+    target: int = 1
+    output: Output = "margin"
+
+    def check(self, classes: int) -> None:
+        """Refuse a target that is none of a task's classes.
+
+        Raises:
+            UsageError: so it is.
+        """
+        if not 0 <= self.target < classes:
+            raise UsageError(f"the target must be one of {classes} classes, from 0 (got {self.target})")
+
+    def only_label(self, classes: int) -> int | None:
+        """The one label that attributions speak for; None where a change of sign turns them toward the other.
+
+        Of two classes, a margin or a probability speaks against the one as much as for the other. The logit of one says
+        nothing about that of the other, and of three classes what speaks against one may speak for either of two.
+
+        Example:
+            >>> IGSettings().only_label(2), IGSettings(output="logit").only_label(2), IGSettings().only_label(3)
+            (None, 1, 1)
+        """
+        return None if classes == 2 and self.output != "logit" else self.target
+
+
+@dataclass(frozen=True)
+class IGSettings(Attributing):
+    """Integrated gradients.
+
+    Attributes:
         baseline: what the path starts from, at every position: the embedding of the mask or padding token, or zero.
         rule: the quadrature, in captum's names.
         steps: points on each stretch of the path: three stretches at first, or one where `max_steps` has no room for
@@ -81,6 +112,9 @@ class IGSettings(Settings):
         max_steps: points an example at most, those of stretches that were cut included.
         tolerance: the completeness gap that is small enough, as a fraction of the sum of absolute scores.
         share: of the tolerance, what one stretch may be off by.
+
+    Raises:
+        ValueError: a number out of range.
     """
 
     function: ClassVar[str] = "ranker.backends.ig:attribute"
@@ -88,15 +122,22 @@ class IGSettings(Settings):
     measure: ClassVar[str] = "the completeness gap, as a fraction of the sum of absolute scores"
     revision: ClassVar[int] = 3
     bfloat16: ClassVar[bool] = False  # one step of it is .8 % of a score, and the tolerance is 1 %
+    hides: ClassVar[str] = "baseline"
 
-    target: int = 1
-    output: Literal["margin", "logit", "probability"] = "margin"
     baseline: Literal["mask", "pad", "zero"] = "mask"
     rule: Literal["gausslegendre", "riemann_middle"] = "gausslegendre"
     steps: int = 5
     max_steps: int = 320
     tolerance: float = 0.01
     share: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.steps <= self.max_steps:
+            raise ValueError(f"`steps` must be between 1 and `max_steps`, {self.max_steps} (got {self.steps})")
+        if not self.tolerance > 0:
+            raise ValueError(f"`tolerance` must be above 0 (got {self.tolerance})")
+        if not 0 < self.share <= 1:
+            raise ValueError(f"`share` must be above 0 and at most 1 (got {self.share})")
 
     def error(self, row: Attributions) -> float:
         """The completeness gap, as a fraction of the sum of absolute scores; where that is 0, the gap itself."""
@@ -123,18 +164,19 @@ class IGSettings(Settings):
 
 
 @dataclass(frozen=True)
-class SHAPSettings(Settings):
+class SHAPSettings(Attributing):
     """SHAP: Owen values over a tree of words and their pieces.
 
     Attributes:
-        target: the class that positive scores speak for.
-        output: what is attributed: the margin (log-odds of the class), its logit, or its probability.
         baseline: the token that unseen ones are replaced by, the padding or mask token.
         tree: "across": words in halves that have their share of every segment, then the pieces of a word in halves;
             "segments": the segments first, as if one could be read without the other; "flat": no tree, the Shapley
             values of the tokens, at 2^T evaluations.
         max_evaluations: the most evaluations an example; a tree that needs more is not walked to its leaves.
         tolerance: the additivity gap that is small enough, as a fraction of the sum of absolute scores.
+
+    Raises:
+        ValueError: a number out of range.
     """
 
     function: ClassVar[str] = "ranker.backends.shap:attribute"
@@ -142,13 +184,16 @@ class SHAPSettings(Settings):
     measure: ClassVar[str] = (
         "the additivity gap, as a fraction of the sum of absolute scores, or of 1 where that is less"
     )
+    hides: ClassVar[str] = "baseline"
 
-    target: int = 1
-    output: Literal["margin", "logit", "probability"] = "margin"
     baseline: Literal["pad", "mask"] = "pad"
     tree: Literal["across", "segments", "flat"] = "across"
     max_evaluations: int = 1000
     tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if self.max_evaluations < 2:
+            raise ValueError(f"`max_evaluations` must be at least 2 (got {self.max_evaluations})")
 
     def tree_of(self, segment: Ints, word: Ints) -> Tree:
         """The tree over an example's tokens, special ones left out, given the (T,) segment and word of each."""
@@ -174,32 +219,40 @@ class SHAPSettings(Settings):
 
 
 @dataclass(frozen=True)
-class LIMESettings(Settings):
+class LIMESettings(Attributing):
     """LIME: a weighted ridge regression on random sets of words.
 
     Attributes:
-        target: the class that positive scores speak for.
-        output: what is attributed: the margin (log-odds of the class), its logit, or its probability.
         hide: what becomes of the tokens of an unseen word: replaced by the padding or mask token, or removed.
         samples: rows an example, the example itself included.
         kernel_width: of the exponential kernel, in hundredths of cosine distance.
         ridge: the penalty on squared coefficients.
         seed: of the samples; each example has its own, derived from this, the model and the text.
         tolerance: the greatest share of variance that the regression may leave unexplained, 1 - R2.
+
+    Raises:
+        ValueError: a number out of range.
     """
 
     function: ClassVar[str] = "ranker.backends.lime:attribute"
     libraries: ClassVar[tuple[str, ...]] = ("numpy",)
     measure: ClassVar[str] = "1 - R2, the share of variance that the regression leaves unexplained"
+    hides: ClassVar[str] = "hide"
 
-    target: int = 1
-    output: Literal["margin", "logit", "probability"] = "margin"
     hide: Hide = "pad"
     samples: int = 500
     kernel_width: float = 25.0
     ridge: float = 1.0
     seed: int = 0
     tolerance: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.samples < 2:
+            raise ValueError(f"`samples` must be at least 2 (got {self.samples})")
+        if not self.kernel_width > 0:
+            raise ValueError(f"`kernel_width` must be above 0 (got {self.kernel_width})")
+        if not self.ridge > 0:
+            raise ValueError(f"`ridge` must be above 0 (got {self.ridge})")
 
     def error(self, row: Attributions) -> float:
         """The share of variance that the regression leaves unexplained, 1 - R2."""
@@ -215,20 +268,17 @@ class LIMESettings(Settings):
 
 
 @dataclass(frozen=True)
-class OcclusionSettings(Settings):
+class OcclusionSettings(Attributing):
     """Occlusion: what the output loses when one word is hidden.
 
     Attributes:
-        target: the class that positive scores speak for.
-        output: what is attributed: the margin (log-odds of the class), its logit, or its probability.
         hide: what becomes of the tokens of the hidden word: replaced by the padding or mask token, or removed.
     """
 
     function: ClassVar[str] = "ranker.backends.occlusion:attribute"
     libraries: ClassVar[tuple[str, ...]] = ()
+    hides: ClassVar[str] = "hide"
 
-    target: int = 1
-    output: Literal["margin", "logit", "probability"] = "margin"
     hide: Hide = "pad"
 
     def passes(self, segment: Ints, word: Ints) -> int:
@@ -339,10 +389,11 @@ def attribute(
 
     Raises:
         UnknownName: there is no such backend.
-        UsageError: the settings are another backend's.
+        UsageError: the settings are another backend's, or the target is none of the model's classes.
         ModelError: the model cannot be run.
     """
     settings = settings_of(method, settings)
+    settings.check(len(classifier.groups))
     module, _, function = settings.function.partition(":")
     rows: Iterator[Attributions] = getattr(import_module(module), function)(classifier, examples, settings, progress)
     return rows

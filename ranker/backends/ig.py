@@ -32,7 +32,7 @@ from ranker.backends import IGSettings
 from ranker.backends.quadrature import Rule, nested
 from ranker.batching import WINDOW, in_batches, stack, windows
 from ranker.classifiers import explained, softmax
-from ranker.errors import ModelError, UsageError
+from ranker.errors import ModelError
 
 if TYPE_CHECKING:
     from ranker.classifiers import Classifier
@@ -149,10 +149,8 @@ def attribute(
         One row for each example, in order; ``residual`` is the completeness gap, ``effort`` the steps used.
 
     Raises:
-        UsageError: settings that cannot be.
         ModelError: the model has no token to start from, or cannot be run.
     """
-    _validate(settings, len(classifier.groups))
     start = baseline(classifier, settings)
     limit, points = WINDOW * classifier.token_budget, len(settings.stretches) * settings.steps
     for window in windows(classifier.encodings(examples), lambda encoding: len(encoding) * points, limit):
@@ -313,14 +311,3 @@ def _kernels(classifier: Classifier) -> AbstractContextManager[None]:
     """Attention without torch's fused kernel in bfloat16 on CPU: its way back takes twelve times as long there."""
     fused_is_slow = classifier.device.type == "cpu" and classifier.dtype == torch.bfloat16
     return sdpa_kernel(SDPBackend.MATH) if fused_is_slow else nullcontext()
-
-
-def _validate(settings: IGSettings, classes: int) -> None:
-    if not 1 <= settings.steps <= settings.max_steps:
-        raise UsageError(f"IG's steps must be between 1 and its max_steps, {settings.max_steps} (got {settings.steps})")
-    if not settings.tolerance > 0:
-        raise UsageError(f"IG's tolerance must be above 0 (got {settings.tolerance})")
-    if not 0 < settings.share <= 1:
-        raise UsageError(f"IG's share must be above 0 and at most 1 (got {settings.share})")
-    if not 0 <= settings.target < classes:
-        raise UsageError(f"IG's target must be one of {classes} classes, from 0 (got {settings.target})")

@@ -25,7 +25,6 @@ from ranker.backends import LIMESettings, perturb
 from ranker.backends.perturb import Mask
 from ranker.batching import Row
 from ranker.classifiers import softmax
-from ranker.errors import UsageError
 from ranker.store import example_key
 
 if TYPE_CHECKING:
@@ -53,10 +52,8 @@ def attribute(
         One row for each example, in order; ``residual`` is 1 - R2, ``effort`` the samples.
 
     Raises:
-        UsageError: settings that cannot be.
         ModelError: the model has no such token to hide others behind, or cannot be run.
     """
-    _validate(settings, len(classifier.groups))
     hidden = perturb.hiding(classifier, settings.hide)
     model = fingerprint(classifier)
 
@@ -129,13 +126,3 @@ def fit(shown: Mask, values: Floats, kernel_width: float, ridge: float) -> tuple
     coefficients = np.linalg.solve(x.T @ (kernel[:, None] * x) + ridge * np.eye(words), x.T @ (kernel * y))
     left, total = share @ (y - x @ coefficients) ** 2, share @ y**2
     return coefficients, float(1 - left / total) if total > 0 else 1.0
-
-
-def _validate(settings: LIMESettings, classes: int) -> None:
-    perturb.check_target(settings.target, classes, "LIME")
-    if settings.samples < 2:
-        raise UsageError(f"LIME's samples must be at least 2 (got {settings.samples})")
-    if not settings.kernel_width > 0:
-        raise UsageError(f"LIME's kernel_width must be above 0 (got {settings.kernel_width})")
-    if not settings.ridge > 0:
-        raise UsageError(f"LIME's ridge must be above 0 (got {settings.ridge})")

@@ -46,10 +46,8 @@ def attribute(
         One row for each example, in order; ``effort`` is the number of passes.
 
     Raises:
-        UsageError: a target that is no class.
         ModelError: the model has no such token to hide words behind, or cannot be run.
     """
-    perturb.check_target(settings.target, len(classifier.groups), "occlusion")
     hidden = perturb.hiding(classifier, settings.hide)
 
     def request(encoding: Encoding) -> tuple[Encoding, list[Row]]:

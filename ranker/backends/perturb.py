@@ -13,18 +13,17 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from factors.types import SPECIAL, Floats
+from factors.types import SPECIAL, Floats, Output
 from ranker.align import Encoding
 from ranker.backends import Hide
 from ranker.batching import Row
-from ranker.classifiers import Output, explained
-from ranker.errors import ModelError, UsageError
+from ranker.classifiers import explained
+from ranker.errors import ModelError
 
 if TYPE_CHECKING:
     from ranker.classifiers import Classifier
 
 Mask = npt.NDArray[np.bool_]
-Advance = Callable[[int], object]
 
 
 def token_id(classifier: Classifier, name: str) -> int:
@@ -94,9 +93,3 @@ def spread(scores: Floats, encoding: Encoding) -> Floats:
 def values(logits: Floats, target: int, output: Output) -> Floats:
     """(R, C) logits -> (R,) the explained output of each row, in float64."""
     return np.asarray(explained(torch.from_numpy(logits), target, output).numpy())
-
-
-def check_target(target: int, classes: int, method: str) -> None:
-    """Raise UsageError where the target is no class."""
-    if not 0 <= target < classes:
-        raise UsageError(f"{method}'s target must be one of {classes} classes, from 0 (got {target})")

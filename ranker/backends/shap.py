@@ -23,7 +23,6 @@ from ranker.backends import SHAPSettings, perturb
 from ranker.backends.trees import Walk, walk
 from ranker.batching import Row
 from ranker.classifiers import softmax
-from ranker.errors import UsageError
 
 if TYPE_CHECKING:
     from ranker.classifiers import Classifier
@@ -47,12 +46,8 @@ def attribute(
         One row for each example, in order; ``residual`` is the additivity gap, ``effort`` the evaluations.
 
     Raises:
-        UsageError: settings that cannot be.
         ModelError: the model has no such token to hide others behind, or cannot be run.
     """
-    perturb.check_target(settings.target, len(classifier.groups), "SHAP")
-    if settings.max_evaluations < 2:
-        raise UsageError(f"SHAP's max_evaluations must be at least 2 (got {settings.max_evaluations})")
     token = perturb.token_id(classifier, settings.baseline)
 
     def request(encoding: Encoding) -> tuple[tuple[Encoding, Walk], list[Row]]:

@@ -12,7 +12,7 @@ from factors.types import Example
 from ranker.backends import FIRST, IGSettings, attribute
 from ranker.backends.ig import Path, Stretch, too_rough
 from ranker.classifiers import Classifier, explained
-from ranker.errors import ModelError, UsageError
+from ranker.errors import ModelError
 
 EXAMPLES = [
     Example("a", ("The doctor's co-worker waited.", "An old judge danced."), 1),
@@ -298,21 +298,3 @@ def test_a_tokenizer_without_the_baselines_token_is_refused(baseline):
         rows_of(classifier, IGSettings(baseline=baseline))
     assert str(caught.value) == f"bag has no {baseline} token for IG to start from; set another baseline"
     assert len(rows_of(classifier, replace(ROUGH, baseline="zero"))) == len(EXAMPLES)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"steps": 0}, "IG's steps must be between 1 and its max_steps, 320 (got 0)"),
-        ({"steps": 40, "max_steps": 20}, "IG's steps must be between 1 and its max_steps, 20 (got 40)"),
-        ({"tolerance": 0.0}, "IG's tolerance must be above 0 (got 0.0)"),
-        ({"share": 0.0}, "IG's share must be above 0 and at most 1 (got 0.0)"),
-        ({"share": 1.5}, "IG's share must be above 0 and at most 1 (got 1.5)"),
-        ({"target": 2}, "IG's target must be one of 2 classes, from 0 (got 2)"),
-    ],
-)
-def test_settings_that_cannot_be(changes, message):
-    """A setting out of range is told before anything is run."""
-    with pytest.raises(UsageError) as caught:
-        rows_of(bag(), IGSettings(**changes))
-    assert str(caught.value) == message

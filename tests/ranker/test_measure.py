@@ -50,15 +50,12 @@ def test_options_that_change_numbers_are_in_the_key(subject, options):
 @pytest.mark.parametrize("method", SETTINGS)
 def test_every_setting_is_in_the_key(subject, method):
     """A backend's fields are what changes its numbers: each of them, changed, is another key."""
+    other = {str: lambda text: f"{text}!", int: lambda number: number + 1, float: lambda number: number / 2}
     settings = SETTINGS[method]()
     keys = [key(subject, method, settings)]
     for field in fields(settings):
         value = getattr(settings, field.name)
-        keys.append(
-            key(
-                subject, method, replace(settings, **{field.name: f"{value}!" if isinstance(value, str) else value + 1})
-            )
-        )
+        keys.append(key(subject, method, replace(settings, **{field.name: other[type(value)](value)})))
     assert all(a != b for i, a in enumerate(keys) for b in keys[:i])
 
 

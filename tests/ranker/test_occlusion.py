@@ -10,7 +10,7 @@ from captum.attr import FeatureAblation
 
 from factors import Example
 from ranker.backends import OcclusionSettings, attribute
-from ranker.errors import ModelError, UsageError
+from ranker.errors import ModelError
 
 
 @pytest.mark.parametrize("hide", ["mask", "pad"])
@@ -84,9 +84,7 @@ def test_empty_segments_have_scores_too(trained, segments):
     assert (row.scores != 0).any() == any(segments)
 
 
-def test_settings_that_cannot_be_are_refused(trained, hans):
-    """A class that is none, and a model without the token to hide words behind."""
-    with pytest.raises(UsageError, match="target"):
-        list(attribute(trained, hans.examples[:1], "occlusion", OcclusionSettings(target=2)))
+def test_a_model_without_the_token_is_refused(trained):
+    """There is nothing to hide words behind."""
     with pytest.raises(ModelError, match="no pad token"):
         list(attribute(replace(trained, tokenizer=SimpleNamespace(pad_token_id=None)), [], "occlusion"))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,11 +10,21 @@ import pytest
 import ranker
 from factors import Example
 from ranker import Ranking, decide, ood, pipeline, rank, suites
-from ranker.backends import SETTINGS, IGSettings, LIMESettings, SHAPSettings, attribute
+from ranker.backends import SETTINGS, Attributing, LIMESettings, SHAPSettings, attribute
 from ranker.checkpoints import content_hash
 from ranker.errors import ModelError, UnknownName, UsageError
+from ranker.store import Store
 from ranker.study import quality_of
 from ranker.suites import Model, Suite
+
+
+@pytest.fixture
+def labelled_rows(tmp_path) -> Path:
+    """A file of four labelled rows."""
+    rows = tmp_path / "ten.jsonl"
+    text = '{"premise": "The judge ran %d miles.", "hypothesis": "The judge ran.", "label": "entailment"}\n'
+    rows.write_text("".join(text % n for n in range(4)))
+    return rows
 
 
 @pytest.fixture(scope="module")
@@ -113,9 +124,15 @@ def test_settings_of_another_backend_are_refused(tmp_path):
     ("given", "message"),
     [
         ({"attribution": "shap", "settings": SHAPSettings(baseline="cls")}, "`baseline` must be one of pad, mask"),
-        ({"attribution": "ig", "settings": IGSettings(steps="5")}, "settings of ig: `steps` must be a whole number"),
+        ({"attribution": "lime", "settings": LIMESettings(seed="5")}, "of lime: `seed` must be a whole number"),
+        *(
+            ({"attribution": name, "settings": kind(target=2)}, "the target must be one of 2 classes, from 0 .got 2")
+            for name, kind in SETTINGS.items()
+            if issubclass(kind, Attributing)
+        ),
         ({"target": "foo"}, "`--target` must be one of declared, heuristic, evidence, true, predicted .got 'foo'"),
         ({"norm": "l2"}, "`--normalise` must be one of raw, l1, max .got 'l2'"),
+        ({"probe": 601}, "`--probe` must be between 1 and 600, .* .got 601"),
         ({"draws": -5}, "`--draws` must be a number of at least 1, or `exact` .got -5"),
     ],
 )
@@ -125,14 +142,44 @@ def test_what_the_command_line_refuses_is_refused_from_python(given, message):
         rank("hans-sub-mini", "hans-sub", **given)
 
 
-def test_a_decision_takes_a_file(tmp_path):
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"method": "AC"}, "there is no method 'AC'; did you mean ACC"),
+        ({"method": "SURROGATE"}, "there is no method 'SURROGATE'"),
+        ({"probe": 5}, "`--probe` must be between 1 and 4, the labelled rows .got 5"),
+        ({"probe": 0}, "`--probe` must be between 1 and 4, the labelled rows .got 0"),
+    ],
+)
+def test_a_decision_is_refused_before_any_model_is_looked_at(labelled_rows, tmp_path, given, message):
+    """The folders are not even there."""
+    models = Suite("two", tuple(Model(name, str(tmp_path / name)) for name in "ab"))
+    with pytest.raises(UsageError, match=message):
+        decide(models, labelled_rows, attribution="none", **given)
+
+
+def test_a_method_is_found_whatever_its_case(labelled_rows):
+    """Like every other name."""
+    assert decide("hans-sub-mini", labelled_rows, attribution="none", method="acc+ties").decision.method == "ACC+TIES"
+    assert decide("hans-sub-mini", labelled_rows, attribution="none", method="nll").decision.method == "NLL"
+
+
+def test_a_checkpoint_is_read_for_its_hash_once_a_run(monkeypatch, tmp_path):
+    """It is as large as the model."""
+    hashed = []
+    monkeypatch.setattr("ranker.checkpoints.content_hash", lambda path, **_: hashed.append(path) or content_hash(path))
+    rank("hans-sub-mini", "hans-sub", attribution="none", store=Store(tmp_path), draws=1)
+    assert len(hashed) == len(set(hashed)) == 8
+
+
+def test_a_decision_takes_a_file(labelled_rows):
     """Of rows, as text or as a path, like the rest of the library."""
-    rows = tmp_path / "ten.jsonl"
-    text = '{"premise": "The judge ran %d miles.", "hypothesis": "The judge ran.", "label": "entailment"}\n'
-    rows.write_text("".join(text % n for n in range(4)))
     folder = suites.embedded()["hans-sub-mini"]
     models = [folder / name for name in ("untouched", "inoc-4000")]
-    found = [decide(models, given, attribution="none").decision for given in (str(rows), rows, ood.labelled(rows))]
+    found = [
+        decide(models, given, attribution="none").decision
+        for given in (str(labelled_rows), labelled_rows, ood.labelled(labelled_rows))
+    ]
     assert found[0] == found[1] == found[2]
 
 

@@ -16,7 +16,7 @@ from factors import Example
 from ranker.backends import SETTINGS, SHAPSettings, attribute
 from ranker.backends.trees import across_tree, evaluations, flat_tree, halves, leaves, segments_tree, walk
 from ranker.batching import Row
-from ranker.errors import ModelError, UsageError
+from ranker.errors import ModelError
 
 EVERYTHING = 10**6
 
@@ -333,11 +333,8 @@ def test_an_output_can_be_chosen(trained, hans):
     assert by_name[1, "margin"] == pytest.approx(by_name[1, "logit"] - by_name[0, "logit"], abs=1e-6)
 
 
-def test_settings_that_cannot_be_are_refused(trained, hans):
-    """A class that is none, a budget below two, a model without a token to hide others behind, in one line each."""
-    for wrong, message in (({"target": 2}, "target"), ({"max_evaluations": 1}, "max_evaluations")):
-        with pytest.raises(UsageError, match=message):
-            list(attribute(trained, hans.examples[:1], "shap", SHAPSettings(**wrong)))
+def test_a_model_without_the_token_is_refused(trained, hans):
+    """There is nothing to hide others behind."""
     padless = replace(trained, tokenizer=SimpleNamespace(pad_token_id=None))
     with pytest.raises(ModelError, match="no pad token"):
         list(attribute(padless, hans.examples[:1], "shap"))
