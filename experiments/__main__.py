@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from experiments.recipe import Base
     from experiments.tables import Cell, Run
 
+ENDINGS = {"md": "markdown", "csv": "csv"}
+"""How the name of a file ends -> the format that it holds."""
+
 PICTURES = ("png", "svg", "pdf")
 
 
@@ -79,7 +82,7 @@ def rebuild(names: Sequence[str], output: Path, within: float) -> None:
         found += differences(folder, made.parent)
     for difference in found:
         click.echo(difference)
-    far = sum(difference.points > within for difference in found)
+    far = sum(not difference.points <= within for difference in found)
     worst = max(difference.points for difference in found)
     click.echo(f"{len(found)} accuracies, {far} of them more than {within:g} points off; the furthest {worst:.1f}")
     if far:
@@ -121,7 +124,11 @@ EXHIBIT = options.together(
         help="Only this attribution; may be given repeatedly. What is left out keeps its published numbers. Settings "
         "as in `rank-models`: ig:baseline=pad.",
     ),
-    click.option("--data-dir", type=options.PATH, help="Where the official data is; the tier mini needs none."),
+    click.option(
+        "--data-dir",
+        type=options.PATH,
+        help="Where the official data is; the tier mini needs none, and is ranked on it if it is there.",
+    ),
     click.option("--probe", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Rows a draw."),
     click.option("--draws", default="exact", show_default=True, metavar="B|exact", help="How many; exact: all."),
     click.option("--population", type=click.IntRange(1), metavar="N", help="Rows a set that are explained."),
@@ -135,7 +142,12 @@ EXHIBIT = options.together(
         help="Processes that run models side by side.  [default: 1; with the small models of mini one a core]",
     ),
     options.STORE,
-    click.option("--format", "form", type=click.Choice(["markdown", "csv"]), default="markdown", show_default=True),
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["markdown", "csv"]),
+        help="[default: as the name of --output ends, else markdown]",
+    ),
     options.OUTPUT,
     options.FORCE,
 )
@@ -181,17 +193,19 @@ def rebuilt(name: str, exhibit: Exhibit, known: Published, given: Mapping[str, A
     from experiments import render, tables
 
     outputs.check(given)
-    ending = "" if given["output"] is None else given["output"].suffix.removeprefix(".")
-    if ending not in ("", "md", "csv", *PICTURES):
+    ending = "" if given["output"] is None else given["output"].suffix.removeprefix(".").casefold()
+    if ending not in ("", *ENDINGS, *PICTURES):
         kinds = ".md or .csv, a figure as .png, .svg or .pdf"
         raise UsageError(f"`--output`: {name} is written as {kinds} (got .{ending})")
+    if given["form"] and ending and ENDINGS.get(ending) != given["form"]:
+        raise UsageError(f"`--format {given['form']}` is not what a file ending in .{ending} holds")
     draw = drawing(name, exhibit) if ending in PICTURES else None
     tier = look_up("tier", given["tier"], known.tiers)
     found = tables.rankings(exhibit, tier, run_of(exhibit, tier, given))
     cells = tables.cells(exhibit, found)
     if draw is not None:
         return draw(cells, ending)
-    if "csv" in (given["form"], ending):
+    if (given["form"] or ENDINGS.get(ending)) == "csv":
         return render.comma_separated(cells)
     return render.markdown(name, exhibit, found, cells)
 
@@ -267,7 +281,7 @@ def with_paths(bases: Mapping[str, Base], options: Sequence[str]) -> dict[str, B
     replaced = dict(bases)
     for option in options:
         name, path = named("--base", "NAME=PATH", option)
-        replaced[name] = dataclasses.replace(look_up("base", name, bases), path=path, architecture=None)
+        replaced[name] = dataclasses.replace(look_up("base", name, bases), path=path, architecture=None, config={})
     return replaced
 
 

@@ -23,8 +23,8 @@ from experiments import train
 from experiments.plan import Plan, Training
 from experiments.recipe import Member, Recipe
 from ranker import progress, suites
-from ranker.classifiers import Classifier
-from ranker.errors import RankModelsError
+from ranker.classifiers import Classifier, device_named
+from ranker.errors import ModelError, RankModelsError, UsageError
 from ranker.ood import OODSet, Task
 
 TRAINING = "training.json"
@@ -66,12 +66,18 @@ def inoculate(recipe: Recipe, data_dir: Path | None, output: Path, machine: Mach
         The path of the ``suite.json``.
 
     Raises:
-        UsageError: the recipe does not fit the data; nothing was trained.
-        ModelError: a base cannot be loaded or trained.
+        UsageError: the recipe does not fit the data, or the output holds other things; nothing was trained.
+        ModelError: a base cannot be loaded or trained, or its training has diverged.
         RankModelsError: the output cannot be written; what was complete before stays.
     """
     machine = machine or Machine()
+    device_named(machine.device)
     plan = plans.make(recipe, data_dir)
+    for member, training in zip(recipe.members, plan.trainings, strict=True):
+        check_folder(output / training.folder)
+        base = recipe.bases[member.base]
+        if base.path and told(output / training.folder, training.key, machine) is None:
+            train.configured(train.resolve(base.path), plan.task, base.labels)
     try:
         pairs = zip(recipe.members, plan.trainings, strict=True)
         members = [make_member(plan, member, training, output, machine) for member, training in pairs]
@@ -92,15 +98,16 @@ def make_member(plan: Plan, member: Member, training: Training, output: Path, ma
         "family": plan.recipe.bases[member.base].family or member.base,
         "in_domain_accuracy": in_domain["accuracy"],
         "ood_accuracy": {one.name: known for one, known in zip(plan.ood, ood, strict=True)},
-        "training": {**(told(folder, training.key) or {}), "in_domain_rows": in_domain["rows"]},
+        "training": {**(told(folder, training.key, machine) or {}), "in_domain_rows": in_domain["rows"]},
     }
 
 
 def trained(training: Training, task: Task, output: Path, machine: Machine) -> Path:
     """The folder of the finished model, trained now unless it is there, and so what it goes on from."""
     folder = output / training.folder
-    if told(folder, training.key) is not None:
+    if told(folder, training.key, machine) is not None:
         return folder
+    (output / suites.FILE).unlink(missing_ok=True)  # it tells the accuracies of a model that is about to be replaced
     start = training.start
     if isinstance(start, Training):
         before = trained(start, task, output, machine)
@@ -124,6 +131,8 @@ def trained(training: Training, task: Task, output: Path, machine: Machine) -> P
             advance=advance,
         )
     seconds = time.monotonic() - began
+    if not train.finite(model):
+        raise ModelError(f"{training.folder}: the training diverged; try a lower `learning_rate`")
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     train.save(model, tokenizer, partial)
@@ -134,6 +143,7 @@ def trained(training: Training, task: Task, output: Path, machine: Machine) -> P
         "steps": steps,
         "loss": round(float(np.mean(losses[-max(1, steps // 10) :])), 4) if losses else None,
         "seconds": round(seconds, 1),
+        **({"bf16": True} if machine.bf16 else {}),
     }
     write_json(partial / TRAINING, about)
     shutil.rmtree(folder, ignore_errors=True)
@@ -142,19 +152,31 @@ def trained(training: Training, task: Task, output: Path, machine: Machine) -> P
     return folder
 
 
-def told(folder: Path, key: str) -> dict[str, Any] | None:
-    """What was written down about a finished training of that key; None if there was none in that folder."""
-    try:
-        about = json.loads((folder / TRAINING).read_text(encoding="utf-8"))
-        return {name: value for name, value in about.items() if name != "key"} if about["key"] == key else None
-    except (FileNotFoundError, ValueError, KeyError):
+def told(folder: Path, key: str, machine: Machine) -> dict[str, Any] | None:
+    """What was written down about a finished training of that key, in the machine's number format.
+
+    None if there is no such model in that folder.
+    """
+    about = read_json(folder / TRAINING)
+    if about.get("key") != key or about.get("bf16", False) != machine.bf16 or not any(folder.glob("*.safetensors")):
         return None
+    return {name: value for name, value in about.items() if name != "key"}
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that holds something else than a model of a suite, which would be deleted.
+
+    Raises:
+        UsageError: so it does.
+    """
+    if folder.exists() and not (folder / TRAINING).exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} is no model of a suite, and would be written over; move it, or set another `-o`")
 
 
 def measure(folder: Path, measured: tuple[OODSet, ...], machine: Machine) -> list[dict[str, Any]]:
     """A finished model's accuracy on each of the sets, as the ranker computes it; what is known is kept."""
     memo = folder / MEASURED
-    known: dict[str, dict[str, Any]] = json.loads(memo.read_text(encoding="utf-8")) if memo.exists() else {}
+    known: dict[str, dict[str, Any]] = read_json(memo)
     missing = [one for one in measured if one.fingerprint not in known]
     if missing:
         classifier = Classifier.load(folder, measured[0].task, device=machine.device)
@@ -172,9 +194,18 @@ def measure(folder: Path, measured: tuple[OODSet, ...], machine: Machine) -> lis
     return [known[one.fingerprint] for one in measured]
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """What a file tells; nothing where it is not there, or damaged: what it should tell is found out again."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write a JSON file so that it is there completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    partial.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     os.replace(partial, path)

@@ -35,7 +35,8 @@ def focal(logits: torch.Tensor, labels: torch.Tensor, gamma: float) -> torch.Ten
         0.1733
     """
     log_p = -cross_entropy(logits, labels, reduction="none")
-    return (-((1 - log_p.exp()) ** gamma) * log_p).mean()
+    wrong = (1 - log_p.exp()).clamp_min(1e-12)  # a power of less than 1 has no gradient at 0
+    return (-(wrong**gamma) * log_p).mean()
 
 
 def smoothed(logits: torch.Tensor, labels: torch.Tensor, smoothing: float) -> torch.Tensor:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from experiments import eda, sources
 from experiments.recipe import Base, Member, Recipe, Stage
 from factors import Example
 from ranker import ood
+from ranker.checkpoints import content_hash
 from ranker.errors import UsageError, look_up
 from ranker.ood import OODSet, Task
 
@@ -55,8 +55,13 @@ class Training:
 
     @cached_property
     def key(self) -> str:
-        """A digest of everything that decides the weights on one machine; the folder does not."""
+        """A digest of everything that decides the weights on one machine; the folder does not.
+
+        A checkpoint in a directory is known by its content, wherever it lies.
+        """
         start = self.start.key if isinstance(self.start, Training) else self.start
+        if isinstance(start, Base) and start.path and Path(start.path).is_dir():
+            start = replace(start, path=content_hash(start.path))
         content = json.dumps([start, self.texts, self.stage, self.seed, self.rows], sort_keys=True, default=_plain)
         return hashlib.sha256(content.encode()).hexdigest()
 
@@ -103,16 +108,19 @@ def make(recipe: Recipe, data_dir: Path | None) -> Plan:
         task=task,
         in_domain=OODSet("in-domain", task, held_out, population=len(held_out)),
         ood=measured,
-        trainings=_trainings(recipe, pools),
+        trainings=_trainings(recipe, pools, len(task.labels)),
     )
 
 
-def draw(stage: Stage, pools: Mapping[str, Sequence[Example]], seed: int, who: str) -> tuple[Example, ...]:
-    """The rows of one stage, each source's share drawn without replacement.
+def draw(
+    stage: Stage, pools: Mapping[str, Sequence[Example]], classes: int, seed: int, who: str
+) -> tuple[Example, ...]:
+    """The rows of one stage, each source's share drawn without replacement; sources may hold the same row.
 
     Args:
         stage: how many rows, and which share of them from which source.
         pools: source -> rows, and `IN_DOMAIN` -> all in-domain rows.
+        classes: C, of the task.
         seed: of the draw.
         who: whose stage it is, for messages.
 
@@ -134,37 +142,37 @@ def draw(stage: Stage, pools: Mapping[str, Sequence[Example]], seed: int, who: s
             raise UsageError(f"{who} needs {count} rows of the {source}, which has {len(pool)}")
         drawn += [pool[i] for i in rng.choice(len(pool), count, replace=False)]
     if stage.shots is not None:
-        drawn = few(drawn, stage.shots, rng, who)
+        drawn = few(drawn, stage.shots, classes, rng, who)
     if stage.augment is not None:
         drawn = eda.augmented(drawn, stage.augment, rng)
     return tuple(drawn)
 
 
-def few(rows: Sequence[Example], shots: int, rng: np.random.Generator, who: str) -> list[Example]:
-    """So many rows of each label, drawn without replacement, in the order they had.
+def few(rows: Sequence[Example], shots: int, classes: int, rng: np.random.Generator, who: str) -> list[Example]:
+    """So many rows of each of C labels, drawn without replacement, in the order they had.
 
     Raises:
         UsageError: a label has fewer.
 
     Example:
         >>> rows = [Example(str(i), ("A dog ran.",), int(i > 2)) for i in range(6)]
-        >>> [row.label for row in few(rows, 2, np.random.default_rng(0), "it")]
+        >>> [row.label for row in few(rows, 2, 2, np.random.default_rng(0), "it")]
         [0, 0, 1, 1]
     """
-    fewest = min(Counter(row.label for row in rows).values(), default=0)
+    fewest = np.bincount([row.label for row in rows], minlength=classes).min()
     if fewest < shots:
         raise UsageError(f"{who} needs {shots} rows of each label, and of one there are {fewest}")
     return sources.of_each_label(rows, shots, rng)
 
 
-def _trainings(recipe: Recipe, pools: Mapping[str, Sequence[Example]]) -> tuple[Training, ...]:
+def _trainings(recipe: Recipe, pools: Mapping[str, Sequence[Example]], classes: int) -> tuple[Training, ...]:
     """The members' trainings; those of one base go on from the same shared one, where there is a shared stage."""
     stages = [member.stage for member in recipe.members] + ([recipe.shared] if recipe.shared else [])
     trained_on = [IN_DOMAIN, *sorted({name for stage in stages for name in stage.mix})]
     corpus = tuple(text for name in trained_on for row in pools[name] for text in row.segments)
     shared: dict[str, Training] = {}
     if recipe.shared:
-        rows = draw(recipe.shared, pools, recipe.seed, "the shared stage")
+        rows = draw(recipe.shared, pools, classes, recipe.seed, "the shared stage")
         for name, base in recipe.bases.items():
             texts = corpus if base.architecture else ()
             shared[name] = Training(f"{SHARED}/{name}", recipe.shared, recipe.seed, rows, base, texts)
@@ -173,7 +181,7 @@ def _trainings(recipe: Recipe, pools: Mapping[str, Sequence[Example]]) -> tuple[
         base = recipe.bases[member.base]
         start = shared.get(member.base, base)
         texts = corpus if base.architecture and start is base else ()
-        rows = draw(member.stage, pools, member.seed, f"the member {member.name}")
+        rows = draw(member.stage, pools, classes, member.seed, f"the member {member.name}")
         return Training(member.name, member.stage, member.seed, rows, start, texts)
 
     return tuple(training(member) for member in recipe.members)

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ranker.errors import UsageError, look_up
 from ranker.records import read_toml, record, table
+from ranker.suites import FILE
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Source:
         balance: rows of the more frequent labels are dropped at random until all labels are equally frequent.
 
     Raises:
-        ValueError: neither or both of files and generator; a generator without a number of rows.
+        ValueError: neither or both of files and generator; a generator without a number of rows, or with what only
+            files have.
     """
 
     files: tuple[str, ...] = ()
@@ -46,12 +48,14 @@ class Source:
         if bool(self.files) == bool(self.generator):
             raise ValueError("either `files` or `generator` is needed")
         if self.rows is not None:
-            start, stop = self.rows if len(self.rows) == 2 else (0, *self.rows)
-            if not 0 <= start < stop:
+            start, stop = self.rows if len(self.rows) == 2 else (0, *self.rows[:1])
+            if len(self.rows) > 2 or not 0 <= start < stop:
                 raise ValueError(f"`rows` must be a number or [start, stop] (got {list(self.rows)})")
             object.__setattr__(self, "rows", (start, stop))
         if self.generator and self.rows is None:
             raise ValueError("a generator needs `rows`, the number of examples")
+        if self.generator and (self.where or self.label):
+            raise ValueError("`where` and `label` are for `files`; a generator has no columns")
 
 
 @dataclass(frozen=True)
@@ -61,13 +65,13 @@ class Base:
     Attributes:
         path: a directory, a hub id, or ``package:NAME/FOLDER`` for weights that an installed Python package brings.
         architecture: a model type of transformers ("bert", "roberta", "electra", ...), instead of a path.
-        config: what differs from the architecture's standard configuration.
+        config: what differs from the architecture's standard configuration; a path brings its own.
         vocabulary: size of the WordPiece vocabulary, learnt from the suite's own training rows.
         family: models of one family differ by their training only; None stands for the base's name.
         labels: the names of a checkpoint's outputs, in their order, where its configuration does not say.
 
     Raises:
-        ValueError: neither or both of path and architecture.
+        ValueError: neither or both of path and architecture, a configuration beside a path, or no vocabulary.
     """
 
     path: str | None = None
@@ -80,6 +84,10 @@ class Base:
     def __post_init__(self) -> None:
         if bool(self.path) == bool(self.architecture):
             raise ValueError("either `path` or `architecture` is needed")
+        if self.path and self.config:
+            raise ValueError("`config` is for an `architecture`; a checkpoint brings its own")
+        if self.vocabulary < 1:
+            raise ValueError(f"`vocabulary` must be at least 1 (got {self.vocabulary})")
 
 
 @dataclass(frozen=True)
@@ -93,8 +101,10 @@ class Loss:
         bias: what the biased model sees: see `experiments.bias`.
 
     Raises:
-        ValueError: a number out of its range.
+        ValueError: a number out of its range, or one that another way than this reads.
     """
+
+    OF: ClassVar = {"gamma": "focal", "smoothing": "smoothed", "bias": "product"}
 
     name: Literal["focal", "smoothed", "product"]
     gamma: float = 2.0
@@ -105,6 +115,7 @@ class Loss:
         if self.gamma < 0:
             raise ValueError(f"`gamma` must not be negative (got {self.gamma})")
         _check_share("smoothing", self.smoothing)
+        _check_used(self, self.name)
 
 
 @dataclass(frozen=True)
@@ -118,7 +129,7 @@ class Augment:
         lexicon: word -> words that it may be replaced by, for "replace".
 
     Raises:
-        ValueError: a number out of its range, no operation, or "replace" without a lexicon.
+        ValueError: a number out of its range, no operation, or one of "replace" and a lexicon without the other.
     """
 
     copies: int = 1
@@ -132,6 +143,8 @@ class Augment:
         _check_share("share", self.share)
         if "replace" in self.operations and not self.lexicon:
             raise ValueError("`replace` needs a `lexicon`: a table of words, each with those that it may become")
+        if self.lexicon and "replace" not in self.operations:
+            raise ValueError("a `lexicon` is for `replace`, which is not among the `operations`")
 
 
 @dataclass(frozen=True)
@@ -169,8 +182,10 @@ class Tune:
         rank, alpha: of the low-rank updates.
 
     Raises:
-        ValueError: a number out of its range.
+        ValueError: a number out of its range, or one that another way than this reads.
     """
+
+    OF: ClassVar = {"head_share": "head-then-all", "rank": "lora", "alpha": "lora"}
 
     weights: Literal["head", "head-then-all", "lora"]
     head_share: float = 0.5
@@ -181,6 +196,7 @@ class Tune:
         _check_share("head_share", self.head_share)
         if self.rank < 1:
             raise ValueError(f"`rank` must be at least 1 (got {self.rank})")
+        _check_used(self, self.weights)
 
 
 @dataclass(frozen=True)
@@ -240,6 +256,24 @@ class Stage:
             raise ValueError(f"the shares in `mix` must sum to at most 1, which is 100 % (got {total:g})")
 
 
+def _check_used(given: Loss | Tune, way: str) -> None:
+    """Refuse a field that is not as it is left, and is read by another way than the one that is chosen."""
+    for name, reader in given.OF.items():
+        if reader != way and getattr(given, name) != getattr(type(given), name):
+            raise ValueError(f"`{name}` is for {reader!r} (got it for {way!r})")
+
+
+def _check_seed(seed: int) -> None:
+    if not 0 <= seed < 1 << 63:
+        raise ValueError(f"`seed` must be between 0 and 2^63 - 1 (got {seed})")
+
+
+def _check_folder(kind: str, name: str) -> None:
+    """Refuse a name that is no folder's of its own in the suite's."""
+    if not name or "/" in name or "\\" in name or name.startswith(".") or name == FILE:
+        raise ValueError(f"a {kind}'s name is its folder's, without slashes or a leading dot (got {name!r})")
+
+
 def _check_share(name: str, share: float) -> None:
     if not 0 <= share <= 1:
         raise ValueError(f"`{name}` must be a share between 0 and 1 (got {share})")
@@ -262,8 +296,8 @@ class Member:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not self.name or "/" in self.name or "\\" in self.name or self.name.startswith("."):
-            raise ValueError(f"a member's name is its folder's, without slashes or a leading dot (got {self.name!r})")
+        _check_folder("member", self.name)
+        _check_seed(self.seed)
 
 
 @dataclass(frozen=True)
@@ -283,7 +317,7 @@ class Recipe:
         seed: of the shared stage, the generators and the balancing.
 
     Raises:
-        ValueError: no members, two of one name, or a name that nothing bears.
+        ValueError: no members, two of one name, a name that nothing bears or that is no folder's, or no in-domain rows.
     """
 
     name: str
@@ -301,6 +335,11 @@ class Recipe:
         names = [member.name for member in self.members]
         if len(names) < 2 or len(set(names)) < len(names):
             raise ValueError(f"a suite needs at least two `members`, each of its own name (got {names})")
+        for name in self.bases:
+            _check_folder("base", name)
+        _check_seed(self.seed)
+        if not (self.in_domain and self.in_domain_test):
+            raise ValueError("`in_domain` and `in_domain_test` must name a source each")
         for name in (*self.in_domain, *self.in_domain_test):
             look_up("source", name, self.sources)
         for stage in (self.shared, *(member.stage for member in self.members)):
@@ -364,5 +403,7 @@ def _member(row: Mapping[str, Any], common: Mapping[str, Any], bases: list[str])
     if len(bases) == 1:
         own_keys.setdefault("base", bases[0])
     keys = {key: value for key, value in row.items() if key not in own}
+    if "epochs" in keys and "steps" not in keys:
+        common = {key: value for key, value in common.items() if key != "steps"}  # which would go before them
     stage = record(Stage, {**common, **keys}, name, also=tuple(own))
     return record(Member, {**own_keys, "stage": stage}, name)

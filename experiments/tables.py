@@ -63,7 +63,7 @@ class Run:
         own: OOD set -> references to suites that are to be taken instead.
         sets: of an exhibit, where it is not to be all of it; the rest keeps its published numbers.
         attributions: of an exhibit, likewise, each with its settings.
-        data_dir: where the official data is; not needed for embedded suites.
+        data_dir: where the official data is; embedded suites are ranked on the embedded samples without it.
         population: how many rows of a set are explained; None for as many as its card says.
         progress: opens a stage of the work on one model.
     """
@@ -85,32 +85,33 @@ class Run:
 def rankings(exhibit: Exhibit, tier: Tier, run: Run) -> dict[tuple[str, str], Ranking]:
     """Rank the tier's models on each of the exhibit's sets with each of its attributions.
 
-    Sets that the tier has no suite for are left out.
+    Sets that the tier has no suite for are left out, unless they are asked for.
 
     Raises:
-        UsageError: no set is left, a suite or data is missing (the message says how to get it), or there is only one
+        UsageError: no set is left, or one that was asked for has no suite; a suite or data is missing (the message says how to get it), or there is only one
             architecture where several are compared.
         ModelError, StoreError: as in `ranker.rank`.
     """
     named = {**tier.of(exhibit.models), **dict.fromkeys(run.own, "")}
     wanted = [name for name in exhibit.sets if name in (run.sets or named)]
-    chosen = {name: find(name, named[name], run) for name in wanted if name in named}
-    if not chosen:
-        raise UsageError(f"no suite for {', '.join(exhibit.sets)}: name one with `--suite SET=PATH`")
+    lacking = [name for name in wanted or exhibit.sets if name not in named]
+    if lacking:
+        raise UsageError(f"no suite for {', '.join(lacking)}: name one with `--suite SET=PATH`")
+    chosen = {name: find(name, named[name], run) for name in wanted}
     subjects = {name: select(suite, exhibit.models) for name, suite in chosen.items()}
     if not tier.embedded and run.data_dir is None:
         raise UsageError(f"`--data-dir` is needed: the rows of {', '.join(subjects)} are read from official files")
     return {
-        (name, attribution): one_ranking(suite, name, attribution, None if tier.embedded else run.data_dir, run)
+        (name, attribution): one_ranking(suite, name, attribution, run)
         for name, suite in subjects.items()
         for attribution in exhibit.attributions
         if attribution in (run.attributions or exhibit.attributions)
     }
 
 
-def one_ranking(suite: Suite, name: str, attribution: str, data_dir: Path | None, run: Run) -> Ranking:
+def one_ranking(suite: Suite, name: str, attribution: str, run: Run) -> Ranking:
     """The ranking of one suite on one set."""
-    loaded = ood.load(name, data_dir)
+    loaded = ood.load(name, run.data_dir)
     return rank(
         suite,
         replace(loaded, population=run.population or loaded.population),
@@ -173,13 +174,21 @@ def by_method(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:
     for row in exhibit.rows:
         for name in exhibit.sets:
             cell = Cell(row.label, name, published=row.published.get(name))
-            result = method(found.get((name, row.attribution or exhibit.attribution)), row.name)
+            result = method(found.get((name, row.attribution or exhibit.attribution)), row.name) or any_baseline(
+                found, name, row.name
+            )
             if result is None:
                 yield cell
             else:
                 yield replace(
                     cell, here=100 * result.few_shot_accuracy, low=100 * result.ci_low, high=100 * result.ci_high
                 )
+
+
+def any_baseline(found: Rankings, ood_name: str, name: str) -> MethodResult | None:
+    """The result of a method that reads no attribution, whichever it was ranked beside; None for any other."""
+    results = (method(ranking, name) for (one, _), ranking in found.items() if one == ood_name)
+    return next((result for result in results if result is not None and result.kind == "baseline"), None)
 
 
 def pooled(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:

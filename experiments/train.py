@@ -16,7 +16,7 @@ from experiments import freelb, losses, tuning
 from experiments.losses import LossOf
 from experiments.recipe import Base, Loss, Perturb, Stage
 from factors import Example
-from ranker.classifiers import collapse
+from ranker.classifiers import collapse, one_line
 from ranker.errors import LabelError, ModelError, UsageError
 from ranker.labels import reconcile
 
@@ -57,7 +57,10 @@ def resolve(path: str) -> str:
     if not path.startswith("package:"):
         return path
     package, _, inside = path.removeprefix("package:").partition("/")
-    spec = importlib.util.find_spec(package)
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):  # of a package within one that is not there; of no name at all
+        spec = None
     folders = [Path(root) / inside for root in (spec and spec.submodule_search_locations) or ()]
     found = next((folder for folder in folders if folder.is_dir()), None)
     if found is None:
@@ -79,26 +82,44 @@ def load(path: str, task: Task, seed: int, labels: Sequence[str] | None = None) 
     Raises:
         ModelError: it cannot be loaded, or it has a head for another task.
     """
-    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-    try:
+    names = configured(path, task, labels)
+    with one_line(path, "cannot be trained from"):
+        # Eager attention: its backward pass is the fastest on CPU for sentences, in float32 and in bfloat16.
+        with seeded(seed):
+            model = AutoModelForSequenceClassification.from_pretrained(
+                path, **names, attn_implementation="eager", use_safetensors=True, dtype=torch.float32
+            )
+        tokenizer = AutoTokenizer.from_pretrained(path)
+        if len(tokenizer) <= len(tokenizer.all_special_tokens):
+            raise ModelError(f"{path} has no tokenizer")
+        if tokenizer.pad_token is None:
+            raise ModelError(f"{path} cannot be trained from: its tokenizer has no padding token")
+    return model, tokenizer
+
+
+def configured(path: str, task: Task, labels: Sequence[str] | None = None) -> dict[str, dict[Any, Any]]:
+    """The label names that a checkpoint has to be given, and whether it can be trained for a task; nothing is loaded.
+
+    Args:
+        path: a directory or a hub id.
+        task: the classes.
+        labels: what the checkpoint's outputs mean, where its configuration does not say.
+
+    Raises:
+        ModelError: it is not there, or it has a head for another task.
+    """
+    from transformers import AutoConfig
+
+    with one_line(path, "cannot be trained from"):
         config = AutoConfig.from_pretrained(path)
         has_head = any("ForSequenceClassification" in name for name in config.architectures or ())
         if has_head:
             if labels:
                 config.update(names_of(labels))
             outputs(config.id2label or {}, task, path)
-        # Eager attention: its backward pass is the fastest on CPU for sentences, in float32 and in bfloat16.
-        with seeded(seed):
-            model = AutoModelForSequenceClassification.from_pretrained(
-                path,
-                **(names_of(labels or task.labels) if labels or not has_head else {}),
-                attn_implementation="eager",
-                use_safetensors=True,
-            )
-        return model, AutoTokenizer.from_pretrained(path)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path} cannot be trained from: {str(error).splitlines()[0]}") from error
+        return names_of(labels or task.labels) if labels or not has_head else {}
 
 
 def outputs(names: Mapping[Any, str], task: Task, path: str) -> tuple[tuple[int, ...], ...]:
@@ -125,7 +146,7 @@ def build(base: Base, labels: Sequence[str], texts: Sequence[str], seed: int) ->
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
     own = {"vocab_size": base.vocabulary, "pad_token_id": 0, "max_position_embeddings": 130, **base.config}
-    try:
+    with one_line(base.architecture or "", "cannot be built"):
         config = AutoConfig.for_model(base.architecture or "", **names_of(labels), **own)
         # Two tokens less than positions: RoBERTa's kind counts them from behind the padding token.
         length, segments = config.max_position_embeddings - 2, getattr(config, "type_vocab_size", 0) > 1
@@ -133,8 +154,6 @@ def build(base: Base, labels: Sequence[str], texts: Sequence[str], seed: int) ->
         config.vocab_size = len(tokenizer)
         with seeded(seed):
             model = AutoModelForSequenceClassification.from_config(config, attn_implementation="eager")  # type: ignore[no-untyped-call]
-    except (ValueError, TypeError) as error:
-        raise ModelError(f"{base.architecture} cannot be built: {str(error).splitlines()[0]}") from error
     say_nothing(model, tokenizer.mask_token_id)
     return model, tokenizer
 
@@ -298,12 +317,16 @@ def backward(
 def number_of_steps(rows: int, stage: Stage) -> int:
     """The number of batches that a stage of so many rows takes."""
     per_epoch = -(-rows // stage.batch_size)
-    wanted = stage.steps if stage.steps is not None else round(stage.epochs * per_epoch)
+    wanted = stage.steps if stage.steps is not None else max(1, round(stage.epochs * per_epoch))
     return wanted if rows else 0
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], max_length: int) -> list[dict[str, Any]]:
-    """Each example as the tokenizer's own encoding of one text or a pair, cut and not padded."""
+    """Each example as the tokenizer's own encoding of one text or a pair, cut and not padded.
+
+    A model whose tokenizer says that it takes less is given no more than that.
+    """
+    max_length = min(max_length, tokenizer.model_max_length)
     return [dict(tokenizer(*example.segments, truncation=True, max_length=max_length)) for example in examples]
 
 
@@ -355,5 +378,15 @@ def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Pat
     Raises:
         OSError: the folder cannot be written.
     """
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    from safetensors import SafetensorError
+
+    try:
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    except SafetensorError as error:  # a full disk, for one
+        raise OSError(str(error)) from error
+
+
+def finite(model: PreTrainedModel) -> bool:
+    """Whether all weights are numbers."""
+    return all(bool(torch.isfinite(weight).all()) for weight in model.parameters())

@@ -101,11 +101,11 @@ class Classifier:
             ModelError: the checkpoint is incomplete, damaged, or no sequence classifier.
             LabelError: its labels cannot be mapped.
         """
-        where = _device(device)
+        where = device_named(device)
         products = DTYPES[resolve(dtype, device)]
         folder = checkpoints.locate(path, allow_pickle=allow_pickle)
         options = _Options(trust_remote_code, allow_pickle, products)
-        with _one_line(folder):
+        with one_line(folder):
             if checkpoints.adapter_base(folder) is None:
                 model, tokenizer = _load(folder, options, label_map), _tokenizer(folder, trust_remote_code)
             else:
@@ -206,7 +206,7 @@ def resolve(dtype: str, device: str = "cpu") -> str:
         UsageError: no such format, or no such device.
     """
     if dtype == "auto":
-        return "bfloat16" if _has_bfloat16(_device(device)) else "float32"
+        return "bfloat16" if _has_bfloat16(device_named(device)) else "float32"
     if dtype not in DTYPES:
         raise UsageError(f"`--dtype` must be one of auto, {', '.join(DTYPES)} (got {dtype!r})")
     return dtype
@@ -382,7 +382,12 @@ def _check(folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerB
         raise ModelError(f"{folder}: its tokenizer has token ids up to {last}, its network only up to {known - 1}")
 
 
-def _device(name: str) -> torch.device:
+def device_named(name: str) -> torch.device:
+    """The device of a name.
+
+    Raises:
+        UsageError: torch has none of that name here.
+    """
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
@@ -401,8 +406,16 @@ def _has_bfloat16(device: torch.device) -> bool:
 
 
 @contextmanager
-def _one_line(folder: Path) -> Iterator[None]:
-    """Whatever goes wrong while a checkpoint is loaded is told in one line; the library's own talk is not."""
+def one_line(name: str | Path, failed: str = "cannot be loaded") -> Iterator[None]:
+    """Whatever goes wrong with a checkpoint meanwhile is told in one line; the library's own talk is not.
+
+    Args:
+        name: the checkpoint's.
+        failed: what it then was that could not be done.
+
+    Raises:
+        ModelError: anything went wrong.
+    """
     from safetensors import SafetensorError
     from transformers.utils import logging as talk
 
@@ -416,11 +429,11 @@ def _one_line(folder: Path) -> Iterator[None]:
     except RankModelsError:
         raise
     except UnpicklingError as error:  # torch reads tensors and nothing else, whatever `--allow-pickle` says
-        raise ModelError(f"{folder}: its pickled weights are damaged, or hold more than tensors") from error
+        raise ModelError(f"{name}: its pickled weights are damaged, or hold more than tensors") from error
     except SafetensorError as error:
-        raise ModelError(f"{folder}: its weights are damaged ({_first_line(error)})") from error
-    except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError, ImportError) as error:
-        raise ModelError(f"{folder} cannot be loaded: {_first_line(error)}") from error
+        raise ModelError(f"{name}: its weights are damaged ({_first_line(error)})") from error
+    except Exception as error:  # of transformers and what it calls, each of which has kinds of its own
+        raise ModelError(f"{name} {failed}: {_first_line(error)}") from error
     finally:
         talk.set_verbosity(level)
         if bars:

@@ -1,9 +1,13 @@
 import gzip
 import json
+import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from rich.console import Console
+from safetensors import SafetensorError
 
 from experiments import __main__ as program
 from experiments import inoculate, plan, recipe, train
@@ -11,7 +15,7 @@ from experiments.inoculate import Machine
 from factors import Example
 from ranker import ood, suites
 from ranker.classifiers import Classifier
-from ranker.errors import RankModelsError, UsageError
+from ranker.errors import ModelError, RankModelsError, UsageError
 from ranker.ood import OODSet
 
 RECIPE = """
@@ -258,7 +262,7 @@ def test_rows_that_are_measured_are_never_trained_on(small, changed, data_dir, k
 
 
 def test_a_mixture_has_the_shares_that_it_says(changed, data_dir):
-    """Shares are of the stage's rows; in-domain rows are the rest; no row is drawn twice."""
+    """Shares are of the stage's rows; in-domain rows are the rest; no row of a source is drawn twice."""
     made = plan.make(changed("mix = { new = 0.5 }", "mix = { new = 0.15 }"), data_dir)
     ids = [example.id for example in made.trainings[1].rows]
     assert sum(one.startswith("new-") for one in ids) == 3
@@ -269,7 +273,7 @@ def test_a_mixture_has_the_shares_that_it_says(changed, data_dir):
 def test_halves_that_do_not_divide_are_no_more_than_the_rows(rows):
     """Two halves of 7 rows are 4 and 3."""
     pools = {name: [Example(f"{name}{n}", (f"{name} {n}",), n % 2) for n in range(60)] for name in ("a", "b")}
-    drawn = plan.draw(recipe.Stage(rows=rows, mix={"a": 0.5, "b": 0.5}), {**pools, plan.IN_DOMAIN: []}, 0, "it")
+    drawn = plan.draw(recipe.Stage(rows=rows, mix={"a": 0.5, "b": 0.5}), {**pools, plan.IN_DOMAIN: []}, 2, 0, "it")
     counts = [sum(row.id.startswith(name) for row in drawn) for name in ("a", "b")]
     assert counts == [round(rows / 2), rows - round(rows / 2)]
 
@@ -291,7 +295,11 @@ def test_rows_are_drawn_by_the_members_seed(small, changed, data_dir):
         ('task = "nli"', 'task = "paraphrase"', "hans-sub is an OOD set of the task nli, not of paraphrase"),
         ('{ heuristic = "subsequence" }', '{ heuristic = "lexical" }', "the source 'new' has no rows"),
         ("rows = [60, 80]", "rows = [80, 90]", "the source 'held-out' has no rows"),
-        ('files = "new.jsonl"', 'generator = "hans_lke"\nrows = 30', "there is no generator 'hans_lke'"),
+        (
+            'files = "new.jsonl"\nwhere = { heuristic = "subsequence" }',
+            'generator = "hans_lke"\nrows = 30',
+            "there is no generator 'hans_lke'",
+        ),
     ],
 )
 def test_data_that_does_not_fit_is_said_before_training(changed, data_dir, tmp_path, trained, old, new, message):
@@ -323,6 +331,141 @@ def test_a_full_disk_leaves_no_half_model(small, data_dir, tmp_path, monkeypatch
         inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
     assert not (tmp_path / "out" / suites.FILE).exists()
     assert not [path for path in (tmp_path / "out").rglob("*.safetensors") if not path.parent.name.startswith(".")]
+
+
+def test_a_disk_that_is_full_in_the_middle_of_the_weights(small, data_dir, tmp_path, monkeypatch):
+    """What writes the weights has an error of its own for it."""
+
+    def full(*_, **__):
+        raise SafetensorError("No space left on device")
+
+    monkeypatch.setattr("transformers.modeling_utils.safe_save_file", full)
+    with pytest.raises(RankModelsError, match="out cannot be written: No space left on device"):
+        inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
+
+
+def test_a_killed_run_of_a_changed_recipe_leaves_no_old_accuracies(small, changed, data_dir, tmp_path, monkeypatch):
+    """While models are being replaced no suite.json tells what those before them could do."""
+    output = tmp_path / "out"
+    inoculate.inoculate(small, data_dir, output, QUIET)
+    monkeypatch.setattr(train, "save", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        inoculate.inoculate(changed("mix = { new = 0.5 }", "mix = { new = 0.75 }"), data_dir, output, QUIET)
+    assert (output / "half" / "measured.json").exists()
+    assert not (output / suites.FILE).exists()
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_what_is_no_model_is_not_deleted(small, data_dir, tmp_path, trained, kind):
+    """A folder of a member's name may be anybody's; an empty one is nobody's."""
+    output = tmp_path / "out"
+    (output / "untouched").mkdir(parents=True)
+    (output / "half").mkdir() if kind == "folder" else None
+    notes = output / "half" / "notes.txt" if kind == "folder" else output / "half"
+    notes.write_text("mine")
+    with pytest.raises(UsageError, match="half is no model of a suite, and would be written over"):
+        inoculate.inoculate(small, data_dir, output, QUIET)
+    assert (notes.read_text(), trained) == ("mine", [])
+
+
+def test_a_training_that_diverges_makes_no_model(changed, data_dir, tmp_path):
+    """Weights that are no numbers are not kept, and not measured."""
+    wild = changed("[inoculation]\n", "[inoculation]\nlearning_rate = 1e38\nweight_decay = 1.0\n")
+    with pytest.raises(ModelError, match="^half: the training diverged; try a lower `learning_rate`$"):
+        inoculate.inoculate(wild, data_dir, tmp_path / "out", QUIET)
+    assert not (tmp_path / "out" / "half").exists()
+    assert not (tmp_path / "out" / suites.FILE).exists()
+
+
+def test_another_number_format_is_another_training(small, data_dir, tmp_path, trained):
+    """Weights trained in bfloat16 are others, and each are made again where the others are wanted."""
+    rounded = Machine(bf16=True, console=Console(quiet=True))
+    for machine, count in ((QUIET, 4), (rounded, 4), (rounded, 0), (QUIET, 4)):
+        trained.clear()
+        inoculate.inoculate(small, data_dir, tmp_path / "out", machine)
+        assert len(trained) == count
+
+
+@pytest.fixture
+def from_checkpoint(small, data_dir, tmp_path):
+    """A recipe whose base is a checkpoint in a directory, and the directory."""
+    base = tmp_path / "made" / "untouched"
+    inoculate.inoculate(small, data_dir, tmp_path / "made", QUIET)
+    return lambda path=base: replace(small, bases={"tiny": recipe.Base(path=str(path))}), base
+
+
+def test_a_base_in_a_directory_is_known_by_its_content(from_checkpoint, data_dir, tmp_path, trained, monkeypatch):
+    """However its path is written; other weights in the same place are another base."""
+    of, base = from_checkpoint
+    monkeypatch.chdir(tmp_path)
+    for path in (base, "made/untouched", "./made/untouched"):
+        trained.clear()
+        inoculate.inoculate(of(path), data_dir, tmp_path / "out", QUIET)
+        assert len(trained) == (4 if path == base else 0)
+    shutil.copy(tmp_path / "made" / "all" / "model.safetensors", base)
+    inoculate.inoculate(of(), data_dir, tmp_path / "out", QUIET)
+    assert len(trained) == 4
+
+
+def test_a_base_of_half_precision_is_trained_in_single(from_checkpoint):
+    """Rounding every step's weights to 11 bits ruins them."""
+    _, base = from_checkpoint
+    model, tokenizer = train.load(str(base), ood.tasks()["nli"], 0)
+    train.save(model.half(), tokenizer, base)
+    assert train.load(str(base), ood.tasks()["nli"], 0)[0].dtype == torch.float32
+
+
+def test_a_base_without_a_tokenizer_is_refused(from_checkpoint):
+    """One would be made up that knows no word."""
+    _, base = from_checkpoint
+    for file in base.glob("*token*"):
+        file.unlink()
+    with pytest.raises(ModelError, match="untouched has no tokenizer"):
+        train.load(str(base), ood.tasks()["nli"], 0)
+
+
+def test_damaged_weights_of_a_base_are_one_line(from_checkpoint):
+    """An error of safetensors, not of Python."""
+    _, base = from_checkpoint
+    (base / "model.safetensors").write_bytes(b"half")
+    with pytest.raises(ModelError, match="untouched: its weights are damaged"):
+        train.load(str(base), ood.tasks()["nli"], 0)
+
+
+def test_a_base_that_is_missing_is_found_before_the_first_training(small, data_dir, tmp_path, trained):
+    """Even if it is the last member's."""
+    bases = {**small.bases, "other": recipe.Base(path=str(tmp_path / "nothing"))}
+    last = replace(small.members[-1], base="other")
+    with pytest.raises(ModelError, match="nothing cannot be trained from"):
+        inoculate.inoculate(
+            replace(small, bases=bases, members=(*small.members[:-1], last)), data_dir, tmp_path / "out", QUIET
+        )
+    assert trained == []
+
+
+def test_a_model_without_weights_is_made_again(small, data_dir, tmp_path, trained):
+    """So is one whose note on its training is damaged, and a damaged note on its accuracies is written again."""
+    output = tmp_path / "out"
+    inoculate.inoculate(small, data_dir, output, QUIET)
+    before = (output / suites.FILE).read_text()
+    (output / "half" / "model.safetensors").unlink()
+    (output / "all" / inoculate.TRAINING).write_text("[]")
+    (output / "untouched" / inoculate.MEASURED).write_text('{"cut')
+    trained.clear()
+    inoculate.inoculate(small, data_dir, output, QUIET)
+    assert len(trained) == 2
+    accuracies = [
+        [one["ood_accuracy"] for one in json.loads(text)["models"]]
+        for text in (before, (output / suites.FILE).read_text())
+    ]
+    assert accuracies[0] == accuracies[1]
+
+
+def test_a_device_that_is_none_is_refused(small, data_dir, tmp_path, trained):
+    """Before anything is trained."""
+    with pytest.raises(UsageError, match="`--device` must be one that torch can use here .got 'gpu'"):
+        inoculate.inoculate(small, data_dir, tmp_path / "out", Machine(device="gpu", console=Console(quiet=True)))
+    assert trained == []
 
 
 def run(capsys, *arguments):
@@ -375,7 +518,7 @@ def test_a_sample_is_written_to_no_wrong_place(capsys, tmp_path, name, message):
 
 
 def test_a_base_that_cannot_be_loaded_is_status_1(capsys, data_dir, tmp_path):
-    """A missing base is found when the first member begins, and is one line."""
+    """A missing base is found before the first member begins, and is one line."""
     (tmp_path / "small.toml").write_text(RECIPE, encoding="utf-8")
     arguments = ("inoculate", tmp_path / "small.toml", "--data-dir", data_dir, "--output", tmp_path / "out")
     status, _, err = run(capsys, *arguments, "--base", f"tiny={tmp_path / 'nothing'}")

@@ -75,6 +75,12 @@ def test_a_member_takes_what_it_leaves_out_from_inoculation(load):
     assert second.seed == 3
 
 
+def test_a_members_own_epochs_go_before_common_steps(load):
+    """Steps that it takes over would go before them, and the epochs would be read by nobody."""
+    first, second = load(SMALL.replace("rows = 40\n", "rows = 40\nsteps = 3\n")).members
+    assert (first.stage.steps, second.stage.steps, second.stage.epochs) == (3, None, 2.0)
+
+
 def test_ways_to_differ_are_tables_of_a_stage(load):
     """Each is left out unless it is named, and then has its own record."""
     ways = """
@@ -136,6 +142,17 @@ def test_records_are_frozen(load):
         ("epochs = 2", 'tune = { weigths = "head" }', "'weigths'; did you mean weights?"),
         ("epochs = 2", "shots = 0", "`[members.b]`: `shots` must be at least 1 (got 0)"),
         ("epochs = 2", 'augment = { operations = "replace" }', "`replace` needs a `lexicon`"),
+        ("epochs = 2", 'augment = { lexicon = { dog = "cat" } }', "a `lexicon` is for `replace`, which is not among"),
+        ("epochs = 2", 'loss = { name = "smoothed", gamma = 1.0 }', "`gamma` is for 'focal' (got it for 'smoothed')"),
+        ("epochs = 2", 'tune = { weights = "head", rank = 4 }', "`rank` is for 'lora' (got it for 'head')"),
+        ("rows = [100, 150]", "rows = [1, 2, 3]", "`rows` must be a number or [start, stop] (got [1, 2, 3])"),
+        ("rows = [100, 150]", 'rows = 50\nlabel = "gold"', "`where` and `label` are for `files`"),
+        ('architecture = "bert"', 'path = "somewhere"', "`config` is for an `architecture`"),
+        ("[bases.mini]", "[bases.mini]\nvocabulary = 0", "`[bases.mini]`: `vocabulary` must be at least 1 (got 0)"),
+        ("[bases.mini]", '[bases."../mini"]', "a base's name is its folder's, without slashes or a leading dot"),
+        ('name = "b"', 'name = "suite.json"', "a member's name is its folder's, without slashes or a leading dot"),
+        ("seed = 3", "seed = -1", "`seed` must be between 0 and 2^63 - 1 (got -1)"),
+        ('in_domain_test = "held-out"', "in_domain_test = []", "`in_domain` and `in_domain_test` must name a source"),
         ('name = "b"', 'name = "a"', "a suite needs at least two `members`, each of its own name (got ['a', 'a'])"),
         (
             'name = "b"',

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -34,15 +35,8 @@ def ranking(name="hans-sub", attribution="shap", seed=0):
         labels=(0, 1) * 15,
         ood_accuracy=np.array([0.9, 0.8, 0.7, 0.6]),
     )
-    return evaluate(
-        table,
-        ood=name,
-        suite="toy",
-        attribution=attribution,
-        families=FAMILIES,
-        designed="INDEX-DIFF",
-        provenance={"population": 30, "data": {"rows": 40}},
-    )
+    found = evaluate(table, ood=name, suite="toy", families=FAMILIES, designed="INDEX-DIFF")
+    return replace(found, attribution=attribution, provenance={"population": 30, "data": {"rows": 40}})
 
 
 def exhibit(kind, *rows, **more):
@@ -109,6 +103,14 @@ def test_a_row_may_read_another_attribution():
     ours, theirs = tables.cells(one, found)
     assert ours.here == pytest.approx(100 * found["hans-sub", "ig"].method("INDEX-DIFF").few_shot_accuracy)
     assert (ours.row, theirs.row, theirs.here, theirs.published) == ("designed, ig", "designed, lime", None, 80.0)
+
+
+def test_what_reads_no_attribution_is_there_with_any():
+    """ACC is the same beside IG as beside SHAP; a factor is not, and stays empty."""
+    found = {("hans-sub", "ig"): ranking(attribution="ig")}
+    cells = tables.cells(exhibit("methods", Row("ACC"), Row("RANDOM"), Row("INDEX-DIFF"), Row("designed", "ig")), found)
+    assert [cell.row for cell in cells] == ["ACC", "RANDOM", "designed, ig"]
+    assert cells[0].here == pytest.approx(100 * found["hans-sub", "ig"].method("ACC").few_shot_accuracy)
 
 
 def test_pooled_cells_are_those_of_across_families():
@@ -202,6 +204,20 @@ def test_a_tier_without_a_suite_for_any_set_is_told_so():
         tables.rankings(exhibit("methods", Row("ACC")), Tier({}), Run())
 
 
+def test_what_is_asked_for_and_is_not_there_is_refused(tmp_path):
+    """A set without a suite, though another has one."""
+    tier = Tier({"hans-sub": "hans-sub-mini"}, {}, embedded=True)
+    with pytest.raises(UsageError, match="^no suite for hans-con: name one with"):
+        tables.rankings(exhibit("methods"), tier, Run(folder=tmp_path, sets=("hans-sub", "hans-con")))
+
+
+def test_official_rows_are_read_for_embedded_suites_too(tmp_path):
+    """Where a folder is named; it is not passed over."""
+    tier = Tier({"hans-sub": "hans-sub-mini"}, {}, embedded=True)
+    with pytest.raises(UsageError, match=re.escape(str(tmp_path / "none"))):
+        tables.rankings(exhibit("methods"), tier, Run(folder=tmp_path, data_dir=tmp_path / "none"))
+
+
 def test_markdown_puts_published_numbers_beside_ours():
     """A column is as many as it has kinds of numbers, and says whose they are; what it was made of stands below."""
     cells = [
@@ -291,7 +307,7 @@ def test_a_part_of_a_table(capsys, tmp_path, two_suites):
     assert "ACC,hans-sub,,,,90.6," in out
     status, out, _ = run(capsys, "table", "1", "--attribution", "ig", *given[4:], "--format", "csv")
     rows = {row["row"] for row in csv.DictReader(io.StringIO(out)) if row["here"]}
-    assert rows == {"designed, ig"}
+    assert rows == {"ACC", "CONF", "CONF-GT", "NLL", "CONF-H", "RANDOM", "designed, ig"}
     status, out, _ = run(capsys, "table", "1", "--attribution", "ig:baseline=zero,steps=4", *given[4:])
     assert (status, "12 rows, ig:baseline=zero,steps=4\n" in out) == (0, True)
 
@@ -318,6 +334,11 @@ def test_a_table_says_what_its_numbers_were_computed_in(capsys, tmp_path, two_su
             ["figure", "5", "-o", "x.jpg"],
             "Figure 5 is written as .md or .csv, a figure as .png, .svg or .pdf (got .jpg)",
         ),
+        (
+            ["table", "2", "--format", "markdown", "-o", "x.csv"],
+            "`--format markdown` is not what a file ending in .csv",
+        ),
+        (["figure", "5", "--format", "csv", "-o", "x.PNG"], "`--format csv` is not what a file ending in .png holds"),
         (["table", "2", "--draws", "many"], "`--draws` must be a number of at least 1, or `exact` (got many)"),
         (["table", "2", "--tier", "minilm", "--suites", "nowhere"], "make it: `rank-experiments inoculate paws-minilm"),
     ],

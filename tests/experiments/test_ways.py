@@ -81,6 +81,15 @@ def test_focal_loss_without_focus_is_cross_entropy(batch):
     torch.testing.assert_close(losses.focal(*batch, gamma=3.0), -((1 - p) ** 3 * p.log()).mean())
 
 
+def test_focal_loss_of_what_is_certain_has_a_gradient():
+    """A power of less than 1 has none at 0, where a probability is rounded to 1."""
+    logits = torch.tensor([[0.0, 30.0], [0.0, 0.0]], requires_grad=True)
+    losses.focal(logits, torch.tensor([1, 1]), gamma=0.5).backward()
+    assert logits.grad is not None
+    assert torch.isfinite(logits.grad).all()
+    assert logits.grad[1].abs().sum() > 0
+
+
 def test_label_smoothing_is_torchs(batch):
     """It is cross entropy with soft targets, as written out."""
     target = 0.8 * torch.nn.functional.one_hot(batch[1], 2) + 0.1
@@ -167,12 +176,15 @@ def test_copies_stand_behind_their_rows():
 def test_shots_are_rows_of_each_label():
     """K of each label out of the rows of the stage, and an error where there are fewer."""
     pools = {plan.IN_DOMAIN: pairs(60)}
-    drawn = plan.draw(Stage(shots=5), pools, 0, "it")
+    drawn = plan.draw(Stage(shots=5), pools, 2, 0, "it")
     assert sorted(row.label for row in drawn) == [0] * 5 + [1] * 5
-    assert drawn != plan.draw(Stage(shots=5), pools, 1, "it")
-    assert len(plan.draw(Stage(shots=5, augment=Augment(copies=3)), pools, 0, "it")) == 40
+    assert drawn != plan.draw(Stage(shots=5), pools, 2, 1, "it")
+    assert len(plan.draw(Stage(shots=5, augment=Augment(copies=3)), pools, 2, 0, "it")) == 40
+    of_one_label = {plan.IN_DOMAIN: [row for row in pairs(60) if row.label]}
+    with pytest.raises(UsageError, match="it needs 5 rows of each label, and of one there are 0"):
+        plan.draw(Stage(shots=5), of_one_label, 2, 0, "it")
     with pytest.raises(UsageError, match="it needs 50 rows of each label, and of one there are "):
-        plan.draw(Stage(shots=50), pools, 0, "it")
+        plan.draw(Stage(shots=50), pools, 2, 0, "it")
 
 
 def test_freelb_without_steps_is_plain():
