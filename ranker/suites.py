@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -154,20 +154,8 @@ class _File:
 
 
 @dataclass(frozen=True)
-class _Entry:
-    """What is read of each of its models."""
-
-    name: str
-    path: str
-    family: str = ""
-    label_map: Mapping[str, str] | None = None
-    in_domain_accuracy: float | None = None
-    ood_accuracy: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class _Known:
-    """What is read of each of their accuracies."""
+    """What is read of each accuracy of a model; all else is read as `Model` has it."""
 
     accuracy: float
     fingerprint: str
@@ -187,16 +175,15 @@ def _read(file: Path) -> _Part:
 
 
 def _models(entries: Sequence[Any], folder: Path) -> Iterator[Model]:
-    for entry in (fields_of(_Entry, entry, "models") for entry in entries):
-        _check_path(folder, entry.path)
-        inside = folder / entry.path
-        known = [fields_of(_Known, one, "ood_accuracy") for one in entry.ood_accuracy.values()]
-        yield Model(
-            name=entry.name,
-            path=str(inside) if os.path.exists(inside) or not _is_hub_id(entry.path) else entry.path,
-            family=entry.family,
-            label_map=entry.label_map,
-            in_domain_accuracy=entry.in_domain_accuracy,
+    for entry in (table(entry, "models") for entry in entries):
+        model = fields_of(Model, {**entry, "ood_accuracy": {}}, "models")
+        _check_path(folder, model.path)
+        inside = folder / model.path
+        listed = table(entry.get("ood_accuracy", {}), "ood_accuracy").values()
+        known = [fields_of(_Known, one, "ood_accuracy") for one in listed]
+        yield replace(
+            model,
+            path=str(inside) if os.path.exists(inside) or not _is_hub_id(model.path) else model.path,
             ood_accuracy={one.fingerprint: one.accuracy for one in known},
         )
 
