@@ -88,8 +88,8 @@ def rankings(exhibit: Exhibit, tier: Tier, run: Run) -> dict[tuple[str, str], Ra
     Sets that the tier has no suite for are left out, unless they are asked for.
 
     Raises:
-        UsageError: no set is left, or one that was asked for has no suite; a suite or data is missing (the message says how to get it), or there is only one
-            architecture where several are compared.
+        UsageError: no set is left, or one that was asked for has no suite; a suite or data is missing (the message says
+            how to get it), or there is only one architecture where several are compared.
         ModelError, StoreError: as in `ranker.rank`.
     """
     named = {**tier.of(exhibit.models), **dict.fromkeys(run.own, "")}
