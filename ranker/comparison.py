@@ -58,7 +58,7 @@ class MethodChange:
         before, after: few-shot accuracies.
         difference: after minus before.
         low, high: 95 % interval of the difference.
-        beyond: the interval does not include 0.
+        beyond: the interval does not include 0; None, too, where the pairs of models are others.
     """
 
     name: str
@@ -129,7 +129,7 @@ def compare(before: Ranking, after: Ranking) -> Comparison:
         models=tuple(_models(before, after)),
         methods=tuple(_methods(before, after)),
         settings=settings,
-        notes=tuple(_notes(before, settings)),
+        notes=tuple(_notes(before, after, settings)),
     )
 
 
@@ -190,7 +190,14 @@ def _methods(before: Ranking, after: Ranking) -> Iterator[MethodChange]:
             yield MethodChange(name, was, is_now)
         else:
             change, low, high = difference(old[name], new[name])
-            yield MethodChange(name, was, is_now, change, low, high, beyond=low > 0 or high < 0)
+            beyond = (low > 0 or high < 0) if same_pairs(before, after) else None
+            yield MethodChange(name, was, is_now, change, low, high, beyond)
+
+
+def same_pairs(before: Ranking, after: Ranking) -> bool:
+    """Whether two evaluations are of the same models with the same truth: their means are over the same pairs."""
+    first, second = ([(model.name, model.ood_accuracy) for model in one.models] for one in (before, after))
+    return sorted(first) == sorted(second)
 
 
 def _settings(before: Ranking, after: Ranking) -> Iterator[SettingChange]:
@@ -215,11 +222,13 @@ def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any
             yield f"{above}{key}", value
 
 
-def _notes(before: Ranking, settings: tuple[SettingChange, ...]) -> Iterator[str]:
+def _notes(before: Ranking, after: Ranking, settings: tuple[SettingChange, ...]) -> Iterator[str]:
     changed = {setting.name for setting in settings}
     if changed & {"ood", "data.fingerprint"}:
         yield "The rows are not the same: what changed may come from them."
     if before.mode == "evaluation":
+        if not same_pairs(before, after):
+            yield "The models, or their accuracies, are not the same: few-shot accuracies are means over other pairs."
         if "probe" in changed:
             yield "K is not the same: few-shot accuracy rises with it."
         yield (

@@ -82,7 +82,7 @@ def evaluate(
         table=table,
         models=_models(table, truth, measured),
         methods=methods,
-        pair_results=_pairs(table, truth, measured, near),
+        pair_results=_pairs(table, truth, measured),
         tied_pairs=int((~truth.decided).sum()),
         near=near,
         notes=(*_notes(table, truth, measured, drawn), *_budget(methods, probe), *_traps(methods)),
@@ -148,7 +148,7 @@ def _models(table: ScoreTable, truth: Truth, measured: Agreement) -> tuple[Model
     )
 
 
-def _pairs(table: ScoreTable, truth: Truth, measured: Agreement, near: float) -> tuple[PairResult, ...]:
+def _pairs(table: ScoreTable, truth: Truth, measured: Agreement) -> tuple[PairResult, ...]:
     names = [table.models[row] for row in truth.order]
     pairs = engine.pairs(len(names))
     return tuple(
@@ -160,7 +160,7 @@ def _pairs(table: ScoreTable, truth: Truth, measured: Agreement, near: float) ->
             accuracy_a=float(truth.accuracy[a]),
             accuracy_b=float(truth.accuracy[b]),
             gap=float(truth.gap[p]),
-            near=bool(truth.gap[p] < near),
+            near=bool(truth.near[p]),
             same_family=None if truth.families is None else truth.families[a] == truth.families[b],
         )
         for p, (a, b) in enumerate(pairs)
@@ -175,10 +175,10 @@ def _notes(table: ScoreTable, truth: Truth, measured: Agreement, drawn: Mapping[
     if drawn:
         pairs = ", ".join(f"{name} {count}" for name, count in drawn.items())
         notes.append(f"From {MANY} draws, as no grid is fine enough to be exact: of {len(truth.gap)} pairs {pairs}.")
-    constant = (measured.beats == 0.5).all(axis=0)
     for f, method in enumerate(table.methods):
-        if constant[measured.names.index(method.name)]:
-            why = "is defined on no example" if np.isnan(table.values[:, f]).any(axis=0).all() else "ties all models"
+        usable = table.values[:, f, engine.defined(table.values)[f]]
+        if not usable.size or np.ptp(usable, axis=0).max() <= engine.TIE:
+            why = "ties all models" if usable.size else "is defined on no example"
             notes.append(f"{method.name} {why}; it counts as a coin.")
     if len(set(table.labels)) == 1:
         notes.append("All examples have the same label; a model that always says it looks perfect.")
@@ -200,9 +200,9 @@ def _budget(methods: Sequence[MethodResult], probe: int) -> list[str]:
     said = f"{probe} labels: ACC {acc.few_shot_accuracy:.0%}, {found.name} {found.few_shot_accuracy:.0%}"
     if pooled.CHOSEN in known:
         said += f", and {known[pooled.CHOSEN].few_shot_accuracy:.0%} if `rank-models choose` picks them"
-    enough = [size for size, reached in sorted(acc.curve.items()) if reached >= found.few_shot_accuracy]
+    enough = [n for n, reached in sorted(acc.curve.items()) if n > probe and reached >= found.few_shot_accuracy]
     if found.few_shot_accuracy > acc.few_shot_accuracy:
-        needs = f"about {enough[0]}" if enough else f"more than {max(acc.curve, default=probe)}"
+        needs = f"about {enough[0]}" if enough else f"more than {max(probe, *acc.curve)}"
         said += f". For the {found.few_shot_accuracy:.0%} of {found.name} ACC needs {needs} labels"
     return [f"{said}."]
 

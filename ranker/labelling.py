@@ -63,10 +63,12 @@ def choose(
         The rows, the most useful first; a text that stands in the pool twice is chosen once.
 
     Raises:
-        UsageError: the pool has too few different rows.
+        UsageError: the pool has too few different rows, or some of one text and some of two.
         ModelError: a model cannot be loaded or run.
         StoreError: the store cannot be read or written.
     """
+    if len({len(row.segments) for row in pool}) > 1:
+        raise UsageError("the pool has rows of one text and rows of two; choose from either by itself")
     distinct = list({row.segments: row for row in reversed(pool)}.values())[::-1]
     rows, places = with_labelled(distinct, labelled)
     left = len(rows) - len(set(places.tolist()))
@@ -110,7 +112,8 @@ def to_fill_in(rows: Sequence[Example]) -> str:
         7,A dog ran.,It moved.,
     """
     file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
+    bare = any("\r" in text for row in rows for text in row.segments)  # which is quoted with everything, or not at all
+    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if bare else csv.QUOTE_MINIMAL)
     writer.writerow(["id", *COLUMNS[len(rows[0].segments)], "label"])
     writer.writerows([row.id, *row.segments, ""] for row in rows)
     return file.getvalue()

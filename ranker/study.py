@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -395,9 +396,20 @@ def cut(row: Attributions, example: Example) -> bool:
     """Whether a model did not see the end of a segment; not known of bare probabilities, and then not said."""
     if not len(row.tokens):
         return False
-    last = {word.segment: n for n, word in enumerate(example.words)}
+    texts = example.segments
+    last = {w.segment: n for n, w in enumerate(example.words) if has_sign(texts[w.segment][w.start : w.end])}
     seen = row.word_scores
     return any(n >= len(seen) or bool(np.isnan(seen[n])) for n in last.values())
+
+
+def has_sign(text: str) -> bool:
+    """Whether a text has a sign of its own; accents, joiners and codes that stand alone have none, nor a token.
+
+    Example:
+        >>> has_sign("."), has_sign("\\u200b")
+        (True, False)
+    """
+    return any(unicodedata.category(character)[0] not in "MC" for character in text)
 
 
 def unknown(model: Model, ood: OODSet) -> Sequence[Example]:

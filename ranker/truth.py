@@ -31,6 +31,7 @@ class Truth:
         accuracy: (M,) OOD accuracies, falling.
         gap: (P,) difference of OOD accuracies.
         decided: (P,) pairs that have a true order.
+        near: (P,) pairs that are nearly level.
         families: (M,) or None where not known.
         splits: part of the pairs -> (P,) which are in it; parts without a decided pair are left out.
     """
@@ -39,6 +40,7 @@ class Truth:
     accuracy: Floats
     gap: Floats
     decided: Bools
+    near: Bools
     families: tuple[str, ...] | None
     splits: Mapping[str, Bools]
 
@@ -71,7 +73,8 @@ class Truth:
         decided = gap > EQUAL
         if not decided.any():
             raise UsageError("no two models differ in OOD accuracy; there is no order to find")
-        splits = {"near": gap < near, "far": gap >= near}
+        is_near = gap < near - EQUAL  # ten points are not less than ten, however a difference of fractions is rounded
+        splits = {"near": is_near, "far": ~is_near}
         if families is not None:
             same = np.array(families, dtype=object)[order]
             alike = np.array(same[first] == same[second], dtype=np.bool_)
@@ -84,6 +87,7 @@ class Truth:
             order=order,
             accuracy=accuracy,
             gap=gap,
+            near=is_near,
             decided=decided,
             families=None if families is None else tuple(families[int(m)] for m in order),
             splits={name: part & decided for name, part in splits.items() if (part & decided).any()},

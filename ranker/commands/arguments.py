@@ -33,7 +33,7 @@ Given = Mapping[str, Any]
 FOR_OWN_ROWS = ("pool", "method", "task")
 """Options of `run` that mean something with ``--data`` only."""
 
-FOR_A_SET = ("data_dir", "limit", "population")
+FOR_A_SET = ("data_dir", "limit", "population", "draws")
 """Options of `run` that mean something without it only."""
 
 
@@ -189,6 +189,8 @@ def check_mode(given: Given) -> None:
     for name in other:
         if given[name] is not None:
             raise UsageError(f"`--{name.replace('_', '-')}` is for {mode}")
+    if given["columns"] and not (given["data"] or given["in_domain"]):
+        raise UsageError("`--columns` is for files of your own: `--data`, `--pool`, `--in-domain`")
 
 
 def draws(value: str) -> int | Literal["exact"]:

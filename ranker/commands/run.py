@@ -56,7 +56,7 @@ def words(value: Any, several: bool) -> str | list[str]:
     help="Labelled examples one would have.  [default: 10; with --data all of its rows]",
 )
 @click.option(
-    "--draws", default="exact", show_default=True, metavar="B|exact", help="How many probes are drawn; exact: all."
+    "--draws", metavar="B|exact", help="How many probes are drawn; exact, which is the default: all there are."
 )
 @options.SEED
 @options.ATTRIBUTION
@@ -132,6 +132,7 @@ def run(**given: Any) -> None:
     look_up("format", format_name, report.FORMATS)
     outputs.check(given)
     arguments.check_mode(given)
+    draws = arguments.draws(given["draws"] or "exact")
     attribution, settings = named(given["attribution"])
     factors = arguments.factors(given)
     ood = arguments.examples(given)
@@ -148,9 +149,7 @@ def run(**given: Any) -> None:
     only_in_one_mode = (
         partial(pipeline.decide, pool=pool, probe=given["probe"], method=given["method"])
         if given["data"]
-        else partial(
-            pipeline.rank, probe=10 if given["probe"] is None else given["probe"], draws=arguments.draws(given["draws"])
-        )
+        else partial(pipeline.rank, probe=10 if given["probe"] is None else given["probe"], draws=draws)
     )
     ranking = only_in_one_mode(
         suite,

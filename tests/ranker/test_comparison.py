@@ -83,12 +83,27 @@ def test_models_that_come_go_fail_and_change_rank():
 
 def test_methods_with_their_difference_and_its_interval():
     """A change is beyond its interval, within it, or none where a method was measured in one run only."""
+    better = dataclasses.replace(toy(), methods=later().methods)
+    assert [by_name(compare(toy(), better).methods)[name].beyond for name in ("ACC", "CONF-GT", "NLL")] == [
+        True, False, None,
+    ]  # fmt: skip
     methods = by_name(compare(toy(), later()).methods)
     assert list(methods) == ["ACC", "CONF-GT", "NLL", "INDEX-DIFF", "RANDOM", "SURROGATE+CHOICE", "MAJORITY"]
     assert methods["ACC"].difference == pytest.approx(0.2)
-    assert (methods["ACC"].beyond, methods["CONF-GT"].beyond) == (True, False)
+    assert (methods["ACC"].beyond, methods["CONF-GT"].beyond) == (None, None)
     assert (methods["NLL"].before, methods["NLL"].after, methods["NLL"].difference) == (None, 0.7, None)
     assert (methods["INDEX-DIFF"].before, methods["INDEX-DIFF"].after) == (0.875, None)
+
+
+def test_other_models_are_other_pairs():
+    """More of them, or the same with other accuracies: a method's change may be theirs, and that is said."""
+    was = toy()
+    note = "The models, or their accuracies, are not the same: few-shot accuracies are means over other pairs."
+    others = dataclasses.replace(was, models=(dataclasses.replace(was.models[0], ood_accuracy=0.99), *was.models[1:]))
+    for now in (dataclasses.replace(was, models=was.models[:2]), others):
+        assert note in compare(was, now).notes
+        assert {method.beyond for method in compare(was, now).methods} == {None}
+    assert note not in compare(was, dataclasses.replace(was, models=was.models[::-1])).notes
 
 
 def test_the_interval_of_a_difference_covers_it():

@@ -170,6 +170,22 @@ def test_near_and_far_pairs_and_families_stand_apart():
     assert len([pair for pair in found.pair_results if pair.method == "ACC" and pair.near]) == 4
 
 
+@pytest.mark.parametrize("accuracies", [[0.9, 0.8], [0.8, 0.7], [0.4, 0.3], [540 / 600, 480 / 600], [0.2, 0.1]])
+def test_ten_points_are_not_near(accuracies):
+    """However the difference of two fractions is rounded."""
+    found = evaluate(table(np.random.default_rng(0).random((2, 1, 30)), ["ACC"], accuracies))
+    assert [pair.near for pair in found.pair_results if pair.method == "ACC"] == [False]
+    assert set(found.method("ACC").splits) == {"far"}
+
+
+def test_a_method_that_is_right_half_of_the_time_ties_nothing():
+    """Two models that are right on as many rows, each on others."""
+    hits = np.repeat([[1.0, 0.0], [0.0, 1.0]], 5, axis=1)[:, None]
+    found = evaluate(table(hits, ["ACC"], [0.6, 0.5]), probe=3)
+    assert found.method("ACC").few_shot_accuracy == pytest.approx(0.5)
+    assert not any("ties all models" in note for note in found.notes)
+
+
 def test_parts_without_a_pair_are_left_out():
     """One family only: no pair across, and no GUESS."""
     found = evaluate(suite(), families=["a"] * 5, near=0.01)

@@ -76,14 +76,22 @@ def test_more_rows_than_there_are_is_one_clear_line(suite, rows, task, store):
 
 def test_the_file_to_fill_in_is_read_back_as_it_was_written(tmp_path):
     """Quotes, commas, line breaks and what looks like a formula survive the way to the labels and back."""
-    texts = ['He said "no", then ran.\nTwice.', "=SUM(A1)", " spaces ", "naïve 😀"]
-    rows = [Example(str(i), (text, "It moved."), UNLABELLED) for i, text in enumerate(texts)]
-    file = tmp_path / "filled.csv"
-    content = labelling.to_fill_in(rows)
-    file.write_text(content.replace(",It moved.,", ",It moved.,entailment"), encoding="utf-8")
-    read = ood.labelled(file, "nli").examples
-    assert [row.segments for row in read] == [row.segments for row in rows]
-    assert {row.label for row in read} == {1}
+    texts = ['He said "no", then ran.\nTwice.', "=SUM(A1)", " spaces ", "naïve 😀", "A\rlone return", "and\r\ntwo"]
+    for count in (4, 6):
+        rows = [Example(str(i), (text, "It moved."), UNLABELLED) for i, text in enumerate(texts[:count])]
+        file = tmp_path / "filled.csv"
+        content = labelling.to_fill_in(rows).replace(",It moved.,", ",It moved.,entailment")
+        file.write_text(content.replace('"It moved.",""', '"It moved.","entailment"'), encoding="utf-8", newline="")
+        read = ood.labelled(file, "nli").examples
+        assert [row.segments for row in read] == [row.segments for row in rows]
+        assert {row.label for row in read} == {1}
+
+
+def test_rows_of_one_text_and_of_two_are_not_chosen_from_together(suite, rows, task, store):
+    """One file holds one kind."""
+    mixed = [*unlabelled(rows), Example("one", ("A dog ran.",), UNLABELLED)]
+    with pytest.raises(UsageError, match="the pool has rows of one text and rows of two"):
+        labelling.choose(suite, task, mixed, 2, store=store)
 
 
 def test_labelled_rows_that_are_not_in_the_pool_join_it():

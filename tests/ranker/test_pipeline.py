@@ -113,6 +113,15 @@ def test_examples_that_were_cut_are_counted(trained, long):
         assert quality_of(rows, examples, SETTINGS[method]())["truncated"] == count
 
 
+def test_signs_that_have_no_token_are_not_missed(trained):
+    """The variation selector behind an emoji, a space of no width, an accent by itself: nothing was cut."""
+    examples = [
+        Example(end, ("The judge ran .", f"The judge ran {end}"), 1) for end in ("\u2764\ufe0f", "\u200b", "\u0301")
+    ]
+    rows = list(attribute(trained, examples, "occlusion"))
+    assert quality_of(rows, examples, SETTINGS["occlusion"]())["truncated"] == 0
+
+
 def test_settings_of_another_backend_are_refused(tmp_path):
     """Their numbers would stand under a name that is not theirs."""
     for attribution in ("occlusion", "none"):
