@@ -13,13 +13,16 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from experiments import recipe as recipes
 from experiments.published import Exhibit, Models, Tier
 from ranker import Ranking, ood, progress, rank, suites
 from ranker.backends import Settings
 from ranker.errors import UsageError
-from ranker.measure import ModelOptions, Progress
-from ranker.ranking import MethodResult, across_families
+from ranker.measure import ModelOptions
+from ranker.progress import Progress
+from ranker.ranking import MethodResult
 from ranker.store import Store
 from ranker.suites import Suite
 
@@ -202,6 +205,29 @@ def pooled(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:
             here=None if here is None else 100 * here,
             published=row.published.get("pooled"),
         )
+
+
+def across_families(rankings: Sequence[Ranking]) -> dict[str, float]:
+    """Each method's accuracy over the pairs of models of different families, those of several rankings pooled.
+
+    SET-DEPENDENT stands for the factor designed for each set, as in Table 3 of Singhal et al. 2022.
+
+    Args:
+        rankings: evaluations.
+
+    Returns:
+        Method -> mean accuracy, a fraction; only methods that all rankings have.
+    """
+    pooled: dict[str, list[float]] = {}
+    sets: dict[str, set[int]] = {}
+    for i, ranking in enumerate(rankings):
+        designed = {method.name for method in ranking.methods if method.designed}
+        for pair in ranking.pair_results:
+            if pair.same_family is False:
+                for name in (pair.method, *(["SET-DEPENDENT"] if pair.method in designed else [])):
+                    pooled.setdefault(name, []).append(pair.accuracy)
+                    sets.setdefault(name, set()).add(i)
+    return {name: float(np.mean(found)) for name, found in pooled.items() if len(sets[name]) == len(rankings)}
 
 
 def by_pair(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:

@@ -24,12 +24,10 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from ranker.cards import Task
+    from ranker.progress import Advance
 
 Start: TypeAlias = "tuple[PreTrainedModel, PreTrainedTokenizerBase]"
 """A classifier and its tokenizer."""
-
-Advance = Callable[[int], object]
-"""Told how many more rows were seen."""
 
 BUCKET = 50
 """Batches that are sorted by length together: enough to save most padding, few enough to stay shuffled."""

@@ -11,13 +11,16 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 
 from factors.types import Floats, Ints
 from ranker.errors import ModelError
+
+if TYPE_CHECKING:
+    from ranker.progress import Advance
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +72,7 @@ def forward(
     requests: Iterable[tuple[S, Sequence[Row]]],
     token_budget: int,
     device: torch.device | str = "cpu",
-    progress: Callable[[int], object] = lambda done: None,
+    progress: Advance = lambda done: None,
 ) -> Iterator[tuple[S, Floats]]:
     """Answer requests in order, each with the logits of its rows.
 
@@ -117,7 +120,7 @@ def distinct(requests: Iterable[Sequence[Row]]) -> tuple[list[Row], list[list[in
     return rows, places
 
 
-def telling(progress: Callable[[int], object], places: Sequence[Sequence[int]]) -> Callable[[Sequence[int]], None]:
+def telling(progress: Advance, places: Sequence[Sequence[int]]) -> Callable[[Sequence[int]], None]:
     """Gives the function to call with rows that are done; it tells how many more requests have all of theirs.
 
     Args:

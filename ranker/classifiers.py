@@ -7,7 +7,7 @@ import inspect
 import logging
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from ranker.cards import Task
+    from ranker.progress import Advance
 
 log = logging.getLogger(__name__)
 
 S = TypeVar("S")
-Advance = Callable[[int], object]
 Bases = dict[str, "PreTrainedModel"]
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}

@@ -15,7 +15,8 @@ import numpy as np
 from factors.types import Attributions, Example
 from ranker.backends import Hide, OcclusionSettings, Settings
 from ranker.errors import ModelError
-from ranker.measure import Progress, Question, Subject
+from ranker.measure import Question, Subject
+from ranker.progress import Progress
 
 ROWS = 16
 """Examples that are enough to tell."""

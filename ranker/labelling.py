@@ -15,10 +15,10 @@ from ranker import choice
 from ranker.backends import Settings
 from ranker.cards import Task
 from ranker.errors import UsageError
-from ranker.measure import ModelOptions, Progress, Question, Subject
+from ranker.measure import ModelOptions, Question, Subject
 from ranker.pipeline import with_labelled
 from ranker.pool import Pool
-from ranker.study import silent
+from ranker.progress import Progress, silent
 from ranker.suites import Suite
 from ranker.workers import ahead
 

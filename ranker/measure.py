@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib import metadata
@@ -18,14 +17,9 @@ if TYPE_CHECKING:
     from ranker.backends import Settings
     from ranker.classifiers import Bases, Classifier
     from ranker.ood import Task
+    from ranker.progress import Advance, Progress
     from ranker.store import Store
     from ranker.suites import Model
-
-Advance = Callable[[int], object]
-"""Told how many more examples are done."""
-
-Progress = Callable[[str, int], AbstractContextManager[Advance]]
-"""Opens a stage (its label, its number of examples); gives the function that is told of examples done."""
 
 
 @dataclass(frozen=True)

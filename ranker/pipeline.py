@@ -15,10 +15,11 @@ from ranker import suites
 from ranker.backends import Settings
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import estimate, minutes
-from ranker.measure import ModelOptions, Progress, Subject
+from ranker.measure import ModelOptions, Subject
 from ranker.ood import OODSet, labelled, load, sample
+from ranker.progress import Progress, silent
 from ranker.score import Target, check_probe
-from ranker.study import Rows, Study, silent, unknown
+from ranker.study import Rows, Study, unknown
 from ranker.suites import Suite
 from ranker.unlabelled import BASELINES, POOL_FACTOR
 

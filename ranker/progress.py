@@ -1,30 +1,44 @@
-"""Progress of long work on stderr: a bar where a person looks on, a line now and then where a log file does."""
+"""Progress of long work: what is told of it, and how it is shown on stderr.
+
+A bar where a person looks on, a line now and then where a log file does.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
     MofNCompleteColumn,
-    Progress,
     TaskProgressColumn,
     TextColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
+from rich.progress import Progress as Bars
+
+Advance = Callable[[int], object]
+"""Told how many more examples are done."""
+
+Progress = Callable[[str, int], AbstractContextManager[Advance]]
+"""Opens a stage of the work (its label, its number of examples); gives the function that is told of examples done."""
 
 LOG_EVERY = 15.0
 """Seconds between two lines of a log."""
 
 
+def silent(label: str, total: int) -> AbstractContextManager[Advance]:
+    """No progress."""
+    return nullcontext(lambda done: None)
+
+
 @contextmanager
-def bar(console: Console, label: str, total: int) -> Iterator[Callable[[int], None]]:
+def bar(console: Console, label: str, total: int) -> Iterator[Advance]:
     """Show how far a stage is; gives the function that is told of examples done.
 
     Args:
@@ -42,13 +56,13 @@ def bar(console: Console, label: str, total: int) -> Iterator[Callable[[int], No
         TaskProgressColumn(show_speed=True),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Bars(*columns, console=console, transient=True) as progress:
         task = progress.add_task(label, total=total)
         yield lambda done: progress.advance(task, done)
 
 
 @contextmanager
-def transfer(console: Console, label: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def transfer(console: Console, label: str, total: int | None) -> Iterator[Advance]:
     """Show how much of a file has come; gives the function that is told of bytes. Only a terminal shows it.
 
     Args:
@@ -57,12 +71,12 @@ def transfer(console: Console, label: str, total: int | None) -> Iterator[Callab
         total: bytes, if the sender says.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Bars(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(label, total=total)
         yield lambda count: progress.advance(task, count)
 
 
-def _logger(console: Console, label: str, total: int) -> Callable[[int], None]:
+def _logger(console: Console, label: str, total: int) -> Advance:
     started = said = time.monotonic()
     count = 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -313,29 +313,6 @@ class Ranking:
             (name, "" if score is None else f"{score:.3f}", f"{accuracy:.0%}", f"{low:.0%} to {high:.0%}", f"{p:.0%}")
             for name, score, accuracy, low, high, p in columns
         ]
-
-
-def across_families(rankings: Sequence[Ranking]) -> dict[str, float]:
-    """Each method's accuracy over the pairs of models of different families, those of several rankings pooled.
-
-    SET-DEPENDENT stands for the factor designed for each set, as in Table 3 of Singhal et al. 2022.
-
-    Args:
-        rankings: evaluations.
-
-    Returns:
-        Method -> mean accuracy, a fraction; only methods that all rankings have.
-    """
-    pooled: dict[str, list[float]] = {}
-    sets: dict[str, set[int]] = {}
-    for i, ranking in enumerate(rankings):
-        designed = {method.name for method in ranking.methods if method.designed}
-        for pair in ranking.pair_results:
-            if pair.same_family is False:
-                for name in (pair.method, *(["SET-DEPENDENT"] if pair.method in designed else [])):
-                    pooled.setdefault(name, []).append(pair.accuracy)
-                    sets.setdefault(name, set()).add(i)
-    return {name: float(np.mean(found)) for name, found in pooled.items() if len(sets[name]) == len(rankings)}
 
 
 def _plain(result: ModelResult | MethodResult) -> dict[str, Any]:

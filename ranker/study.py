@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, get_args
@@ -20,7 +19,7 @@ from ranker.cards import Task
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import estimate
 from ranker.explain import Explanation, telling
-from ranker.measure import Advance, ModelOptions, Progress, Question, Subject
+from ranker.measure import ModelOptions, Question, Subject
 from ranker.ood import OODSet
 from ranker.pool import Home, Pool
 from ranker.score import ModelScores, ScoreTable, Target, about_one_label, applicable, assemble, score_model
@@ -31,6 +30,7 @@ from ranker.workers import ahead
 
 if TYPE_CHECKING:
     from ranker.classifiers import Bases
+    from ranker.progress import Progress
     from ranker.ranking import Ranking
     from ranker.store import Store
 
@@ -41,11 +41,6 @@ VERSIONED = ("rank-models", "torch", "transformers", "numpy")
 
 WORTH_SAYING = 2.0
 """Seconds of work from which on an estimate is shown."""
-
-
-def silent(label: str, total: int) -> AbstractContextManager[Advance]:
-    """No progress."""
-    return nullcontext(lambda done: None)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from ranker.cards import Task
 from ranker.errors import ModelError, RankModelsError, UsageError
-from ranker.measure import ModelOptions, Progress, Question, Subject
+from ranker.measure import ModelOptions, Question, Subject
+from ranker.progress import Progress
 from ranker.suites import Model
 
 if TYPE_CHECKING:

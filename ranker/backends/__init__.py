@@ -6,7 +6,7 @@ has a revision: both are part of the store's key. Heavy libraries are imported w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -18,9 +18,7 @@ from ranker.records import record
 
 if TYPE_CHECKING:
     from ranker.classifiers import Classifier
-
-Advance = Callable[[int], object]
-"""Told how many more examples are done."""
+    from ranker.progress import Advance
 
 Hide = Literal["pad", "mask", "remove"]
 """What becomes of the tokens of a word that is not to be seen: replaced by the padding or mask token, or removed."""

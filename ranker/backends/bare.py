@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from factors.types import Attributions, Example
@@ -10,10 +10,11 @@ from factors.types import Attributions, Example
 if TYPE_CHECKING:
     from ranker.backends import Settings
     from ranker.classifiers import Classifier
+    from ranker.progress import Advance
 
 
 def attribute(
-    classifier: Classifier, examples: Sequence[Example], settings: Settings, progress: Callable[[int], object]
+    classifier: Classifier, examples: Sequence[Example], settings: Settings, progress: Advance
 ) -> Iterator[Attributions]:
     """The probabilities of examples, as attributions without tokens."""
     from ranker.classifiers import softmax

@@ -16,7 +16,7 @@ Source: Sundararajan, Taly, Yan 2017, "Axiomatic Attribution for Deep Networks";
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,6 +36,7 @@ from ranker.errors import ModelError
 
 if TYPE_CHECKING:
     from ranker.classifiers import Classifier
+    from ranker.progress import Advance
 
 
 ROUNDINGS = 4
@@ -132,7 +133,7 @@ def attribute(
     classifier: Classifier,
     examples: Sequence[Example],
     settings: IGSettings,
-    progress: Callable[[int], object] = lambda done: None,
+    progress: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
     """Integrated gradients of examples.
 
@@ -177,7 +178,7 @@ def _attribute(
     encodings: Sequence[Encoding],
     start: torch.Tensor,
     settings: IGSettings,
-    progress: Callable[[int], object],
+    progress: Advance,
 ) -> Iterator[Attributions]:
     """Rows of some examples: every path in its first stretches, then finer ones where the gap is too large."""
     shapes: dict[tuple[int, bytes], int] = {}  # paths of one shape start alike

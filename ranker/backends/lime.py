@@ -13,7 +13,7 @@ features in.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,13 +29,14 @@ from ranker.store import example_key
 
 if TYPE_CHECKING:
     from ranker.classifiers import Classifier
+    from ranker.progress import Advance
 
 
 def attribute(
     classifier: Classifier,
     examples: Sequence[Example],
     settings: LIMESettings,
-    progress: Callable[[int], object] = lambda done: None,
+    progress: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
     """LIME's coefficients of examples' words, each shared equally by the tokens of its word.
 

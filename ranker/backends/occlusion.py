@@ -11,7 +11,7 @@ Jurafsky 2016, "Understanding Neural Networks through Representation Erasure".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,13 +24,14 @@ from ranker.classifiers import softmax
 
 if TYPE_CHECKING:
     from ranker.classifiers import Classifier
+    from ranker.progress import Advance
 
 
 def attribute(
     classifier: Classifier,
     examples: Sequence[Example],
     settings: OcclusionSettings,
-    progress: Callable[[int], object] = lambda done: None,
+    progress: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
     """What hiding each word does to the output; the tokens of a word share its score equally.
 

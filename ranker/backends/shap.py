@@ -12,7 +12,7 @@ a priori unions".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,13 +26,14 @@ from ranker.classifiers import softmax
 
 if TYPE_CHECKING:
     from ranker.classifiers import Classifier
+    from ranker.progress import Advance
 
 
 def attribute(
     classifier: Classifier,
     examples: Sequence[Example],
     settings: SHAPSettings,
-    progress: Callable[[int], object] = lambda done: None,
+    progress: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
     """Owen values of examples' tokens; special tokens are never masked, and score 0.
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ranker.measure import Progress
+    from ranker.progress import Progress
 
 
 def log(given: Mapping[str, Any]) -> None:

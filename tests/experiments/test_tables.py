@@ -15,7 +15,6 @@ from factors import BUILTIN
 from ranker import ood
 from ranker.errors import UsageError
 from ranker.evaluation import evaluate
-from ranker.ranking import across_families
 from ranker.score import ScoreTable
 from ranker.suites import FILE, Model, Suite
 
@@ -117,9 +116,26 @@ def test_pooled_cells_are_those_of_across_families():
     """Over the pairs of different families of all sets, the designed factors together as SET-DEPENDENT."""
     rows = (Row("ACC", published={"pooled": 61.0}), Row("SET-DEPENDENT"))
     cells = tables.cells(exhibit("pooled", *rows, models="across"), FOUND)
-    truth = across_families(list(FOUND.values()))
+    truth = tables.across_families(list(FOUND.values()))
     assert [cell.here for cell in cells] == pytest.approx([100 * truth["ACC"], 100 * truth["SET-DEPENDENT"]])
     assert cells[0].published == 61.0
+
+
+def test_pairs_across_families_are_pooled_over_sets():
+    """The mean is over pairs, not over sets; the designed factor of each set stands under one name."""
+    one = FOUND["hans-sub", "shap"]
+    other = replace(
+        one,
+        methods=tuple(replace(m, designed=m.name == "CONF") for m in one.methods),
+        pair_results=one.pair_results[: len(one.methods) * 4],
+    )
+    pooled = tables.across_families([one, other])
+    rows = [pair for ranking in (one, other) for pair in ranking.pair_results if not pair.same_family]
+    assert pooled["ACC"] == pytest.approx(np.mean([pair.accuracy for pair in rows if pair.method == "ACC"]))
+    assert pooled["GUESS"] == 0.5
+    designed = [p.accuracy for p in one.pair_results if not p.same_family and p.method == "INDEX-DIFF"]
+    designed += [p.accuracy for p in other.pair_results if not p.same_family and p.method == "CONF"]
+    assert pooled["SET-DEPENDENT"] == pytest.approx(np.mean(designed))
 
 
 def test_pairs_across_are_of_two_families():

@@ -10,7 +10,7 @@ from test_report_formats import toy
 from ranker.decision import decide
 from ranker.errors import DataError, UnknownName, UsageError
 from ranker.evaluation import evaluate
-from ranker.ranking import Ranking, across_families
+from ranker.ranking import Ranking
 
 
 @pytest.fixture(scope="module")
@@ -133,19 +133,3 @@ def test_a_file_that_cannot_be_written_or_found(evaluation, tmp_path):
         evaluation.save(tmp_path / "no" / "r.json")
     with pytest.raises(DataError, match="cannot be read"):
         Ranking.load(tmp_path / "none.json")
-
-
-def test_pairs_across_families_are_pooled_over_sets(evaluation):
-    """The mean is over pairs, not over sets; the designed factor of each set stands under one name."""
-    other = dataclasses.replace(
-        evaluation,
-        methods=tuple(dataclasses.replace(m, designed=m.name == "NLL") for m in evaluation.methods),
-        pair_results=evaluation.pair_results[: len(evaluation.methods) * 4],
-    )
-    pooled = across_families([evaluation, other])
-    rows = [pair for ranking in (evaluation, other) for pair in ranking.pair_results if not pair.same_family]
-    assert pooled["ACC"] == pytest.approx(np.mean([pair.accuracy for pair in rows if pair.method == "ACC"]))
-    assert pooled["GUESS"] == 0.5
-    designed = [p.accuracy for p in evaluation.pair_results if not p.same_family and p.method == "INDEX-DIFF"]
-    designed += [p.accuracy for p in other.pair_results if not p.same_family and p.method == "NLL"]
-    assert pooled["SET-DEPENDENT"] == pytest.approx(np.mean(designed))
