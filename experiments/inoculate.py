@@ -23,9 +23,10 @@ from experiments import train
 from experiments.plan import Plan, Training
 from experiments.recipe import Member, Recipe
 from ranker import progress, suites
+from ranker.cards import Task
 from ranker.classifiers import Classifier, device_named
 from ranker.errors import ModelError, RankModelsError, UsageError
-from ranker.ood import OODSet, Task
+from ranker.ood import OODSet
 
 TRAINING = "training.json"
 """In a model's folder: the key of its training, and what the suite tells about it."""

@@ -19,9 +19,10 @@ from experiments import eda, sources
 from experiments.recipe import Base, Member, Recipe, Stage
 from factors import Example
 from ranker import ood
+from ranker.cards import Task
 from ranker.checkpoints import content_hash
 from ranker.errors import UsageError, look_up
-from ranker.ood import OODSet, Task
+from ranker.ood import OODSet
 
 SHARED = ".shared"
 """The folder of the models after the shared stage; it may be deleted once the suite is complete."""

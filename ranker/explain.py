@@ -19,8 +19,8 @@ from ranker.errors import ModelError, UsageError
 from ranker.score import Target, about_one_label, applicable, label_rule, score_model, target_label
 
 if TYPE_CHECKING:
+    from ranker.cards import Task
     from ranker.measure import Subject
-    from ranker.ood import Task
 
 SCHEMA_VERSION = 1
 

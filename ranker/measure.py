@@ -15,8 +15,8 @@ from ranker.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from ranker.backends import Settings
+    from ranker.cards import Task
     from ranker.classifiers import Bases, Classifier
-    from ranker.ood import Task
     from ranker.progress import Advance, Progress
     from ranker.store import Store
     from ranker.suites import Model

@@ -24,20 +24,6 @@ from ranker.cards import Card, Layout, Task
 from ranker.errors import DataError, UsageError, look_up
 from ranker.marks import marker
 
-__all__ = [
-    "EMBEDDED",
-    "OODSet",
-    "Task",
-    "cards",
-    "fingerprint",
-    "from_rows",
-    "labelled",
-    "load",
-    "names",
-    "sample",
-    "tasks",
-]
-
 SAMPLE = ("examples.jsonl.gz", "examples.jsonl")
 """The files of a set's own folder that may hold its rows."""
 

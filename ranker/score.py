@@ -16,7 +16,7 @@ from ranker import engine
 from ranker.errors import UsageError
 
 if TYPE_CHECKING:
-    from ranker.ood import Task
+    from ranker.cards import Task
 
 Target = Literal["declared", "heuristic", "evidence", "true", "predicted"]
 """Which label a factor's attributions speak for: as the factor declares it, or one rule for all factors."""

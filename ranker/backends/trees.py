@@ -37,11 +37,11 @@ WALKS_KEPT = 32
 
 @dataclass(frozen=True)
 class Walk:
-    """What to ask a model about M tokens, and how the E answers add up.
+    """What to ask a model about T tokens, and how the E answers add up.
 
     Attributes:
-        masks: (E, M) bool, True where a token is seen; all different. The first row sees all, the second nothing.
-        weights: (M, E) of the answers in each token's value.
+        masks: (E, T) bool, True where a token is seen; all different. The first row sees all, the second nothing.
+        weights: (T, E) of the answers in each token's value.
         whole: the tree was walked to its leaves.
     """
 
@@ -175,7 +175,7 @@ def walk(tree: Tree, budget: int) -> Walk:
     be split. So what is asked for depends on the text alone, not on a model's answers or on their order.
 
     Args:
-        tree: over the tokens 0 to M - 1.
+        tree: over the tokens 0 to T - 1.
         budget: the most evaluations; everything and nothing are asked for in any case.
 
     Example:

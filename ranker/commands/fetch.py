@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -13,8 +14,9 @@ from ranker.commands import options
 @click.argument("name")
 @click.option("--data-dir", type=options.PATH, required=True, help="Where to put the file.")
 @click.option("--url", help="Another address of the same file.")
-def fetch(name: str, data_dir: Path, url: str | None) -> None:
+@options.INCLUDE
+def fetch(name: str, data_dir: Path, url: str | None, include: Sequence[Path]) -> None:
     """Fetch the official file of an OOD set, and check its sha256."""
     from ranker.fetch import fetch as get
 
-    click.echo(get(name, data_dir, url=url))
+    click.echo(get(name, data_dir, url, include))

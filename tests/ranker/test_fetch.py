@@ -165,6 +165,14 @@ def test_a_set_without_an_official_file_says_where_its_rows_come_from(tmp_path):
         fetch("paws", tmp_path)
 
 
+def test_the_command_fetches_for_a_set_of_ones_own(tmp_path, server, include, capsys):
+    """Its card is in the folder of `--include`."""
+    with pytest.raises(SystemExit) as stop:
+        main(["fetch", "toy", "--data-dir", str(tmp_path / "data"), "--include", str(include[0])])
+    assert (stop.value.code or 0, capsys.readouterr().out) == (0, f"{tmp_path / 'data' / 'official.txt'}\n")
+    assert (tmp_path / "data" / "official.txt").read_bytes() == CONTENT
+
+
 def test_the_command_prints_one_line_for_an_error(tmp_path, server, capsys):
     """From the command line: exit status 1, the reason on stderr, and nothing on stdout."""
     with pytest.raises(SystemExit) as stop:
