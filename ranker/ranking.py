@@ -14,7 +14,7 @@ import numpy as np
 from factors.registry import Factor
 from ranker import records
 from ranker.errors import DataError, UsageError, look_up
-from ranker.explain import Explanation, not_saved
+from ranker.explanation import Explanation, not_saved
 from ranker.score import ScoreTable
 
 if TYPE_CHECKING:

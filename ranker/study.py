@@ -18,7 +18,8 @@ from ranker.backends import Settings, settings_of
 from ranker.cards import Task
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import estimate
-from ranker.explain import Explanation, telling
+from ranker.explain import telling
+from ranker.explanation import Explanation
 from ranker.measure import ModelOptions, Question, Subject
 from ranker.ood import OODSet
 from ranker.pool import Home, Pool

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ranker.errors import look_up
-from ranker.explain import Explanation, Reading, Word
+from ranker.explanation import Explanation, Reading, Word
 from ranker.report import json
 from ranker.report.content import Grid
 from ranker.report.terminal import by_reason

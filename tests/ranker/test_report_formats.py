@@ -19,7 +19,7 @@ from factors.types import split_words
 from ranker import report
 from ranker.decision import decide
 from ranker.evaluation import evaluate
-from ranker.explain import Explanation, Reading, Word
+from ranker.explanation import Explanation, Reading, Word
 from ranker.ranking import Decision, MethodResult, ModelResult, PairResult, Ranking
 from ranker.report import answer as words
 from ranker.report import content, latex, markdown
