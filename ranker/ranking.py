@@ -131,7 +131,8 @@ class Decision:
         p_best: (M,) probability that no other model is more accurate in the domain.
         p_beats: (M, M) probability that the model of the row is more accurate than that of the column; 1/2 on the
             diagonal.
-        groups: runs of the order within which no two models can be told apart; a model may stand in two of them.
+        groups: runs of the order within which no two models can be told apart; a model may stand in two of them. Two
+            that are no neighbours may be alike as well, which `p_beats` tells.
         more_labels: (M, M) how many more labels would tell the two apart, with 90 % probability, if they go on to
             disagree as they did; 0 where they are told apart already, None where no number would do.
         level: the probability at which two models count as told apart.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from ranker.ranking import Decision, Ranking
 from ranker.report.numbers import percent, points
 
@@ -65,9 +67,9 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     likeliest = _likeliest(found)
     if found.p_best[likeliest] > found.p_best[0] + 1e-12:
         said.append(f"By accuracy alone {names[likeliest]} is likelier to be, {percent(found.p_best[likeliest])} %.")
-    alike = [", ".join(group) for group in found.groups if len(group) > 1]
-    if alike:
-        said.append(f"Cannot be told apart: {'; nor '.join(alike)}.")
+    together = [", ".join(group) for group in alike(found) if len(group) > 1]
+    if together:
+        said.append(f"Cannot be told apart: {'; nor '.join(together)}.")
     else:
         said.append(f"Every two models are told apart, with a probability of {found.level:.0%} or more.")
     said.append(next_step(found))
@@ -76,19 +78,50 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
 
 def next_step(found: Decision) -> str:
     """What to do with a decision: take the first model, or label more rows before; or believe the labels instead."""
-    first, *others = found.models
-    likeliest = _likeliest(found)
-    if likeliest and any(beats[0] >= found.level for beats in found.p_beats):
-        return f"Next: take {found.models[likeliest]}; the labels tell it from {first}, whatever {found.method} says."
-    more = found.more_labels[0][1] if others else 0
-    if more == 0:
-        return f"Next: take {first}."
+    names = found.models
+    better = [i for i, beats in enumerate(found.p_beats) if i and beats[0] >= found.level]
+    taken = max(better, key=lambda i: found.p_best[i], default=0)
+    told = f"; the labels tell it from {names[0]}, whatever {found.method} says" if taken else ""
+    take = f"Next: take {names[taken]}{told}"
+    rivals = [j for j in range(len(names)) if j != taken and not _apart(found, taken, j)]
+    if not rivals:
+        return f"{take}."
+    nearest = min(rivals, key=lambda j: found.p_beats[taken][j])
+    rival = names[nearest] if len(rivals) == 1 else f"{names[nearest]}, the nearest of {len(rivals)} rivals,"
+    label = f"{take}. Or label" if taken else f"{take}, or label"
+    more = found.more_labels[taken][nearest]
     if more is None:
-        return f"Next: take {first}, or label more rows; how many would tell it from {others[0]} is not known."
-    return (
-        f"Next: take {first}, or label about {more:,} more rows, which would tell it from {others[0]} if the two go on "
-        "to disagree as here."
-    )
+        return f"{label} more rows; how many would tell it from {rival} is not known."
+    return f"{label} about {more:,} more rows, which would tell it from {rival} if the two go on to disagree as here."
+
+
+def alike(found: Decision) -> list[tuple[str, ...]]:
+    """Sets of models within which no two are told apart; two that are in none together are.
+
+    Models that cannot be told apart need not be neighbours in the order: it may be another than that of accuracy, and
+    how sure a difference is, depends on how often the two disagree. So the sets are the runs of the order where these
+    hold all such pairs, and may leave models out where they do not.
+    """
+    size = len(found.models)
+    sets: list[list[int]] = []
+    covered: set[tuple[int, int]] = set()
+    for i, j in combinations(range(size), 2):
+        if (i, j) in covered or _apart(found, i, j):
+            continue
+        members = [i, j]
+        for k in range(size):
+            if k not in members and not any(_apart(found, min(k, m), max(k, m)) for m in members):
+                members.append(k)
+        sets.append(sorted(members))
+        covered.update(combinations(sets[-1], 2))
+    inside = {m for members in sets for m in members}
+    alone = [[m] for m in range(size) if m not in inside]
+    return [tuple(found.models[m] for m in members) for members in sorted(sets + alone)]
+
+
+def _apart(found: Decision, i: int, j: int) -> bool:
+    """Whether the models at two places of the order are told apart, whichever is the better one."""
+    return max(found.p_beats[i][j], 1 - found.p_beats[i][j]) >= found.level
 
 
 def _likeliest(found: Decision) -> int:

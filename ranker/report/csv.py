@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ranker.ranking import Decision, Ranking
+from ranker.report.answer import alike
 
 METHOD_FIELDS = (
     *("name", "kind", "designed", "few_shot_accuracy", "ci_low", "ci_high", "models_low", "models_high"),
@@ -50,11 +51,12 @@ def _methods(ranking: Ranking) -> Iterator[dict[str, Any]]:
 
 def _models(found: Decision) -> Iterator[dict[str, Any]]:
     """Each model; `groups` are the numbers of its groups: two models that share one cannot be told apart."""
+    groups = alike(found)
     for i, name in enumerate(found.models):
         yield {
             "rank": i + 1,
             "name": name,
-            "groups": " ".join(str(g) for g, group in enumerate(found.groups, 1) if name in group),
+            "groups": " ".join(str(g) for g, group in enumerate(groups, 1) if name in group),
             "method": found.method,
             "score": found.scores[i],
             "accuracy": found.accuracy[i],

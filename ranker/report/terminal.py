@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
-from string import ascii_lowercase
+from string import ascii_letters
 
 from rich.console import Console, RenderableType
 from rich.measure import Measurement
@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ranker.backends import spelled
 from ranker.ranking import Decision, Ranking
-from ranker.report.answer import answer, title
+from ranker.report.answer import alike, answer, title
 from ranker.report.numbers import percent, points
 
 WIDTH = 80
@@ -99,8 +99,9 @@ def parts(ranking: Ranking) -> Iterator[RenderableType]:
 def order(decision: Decision) -> Table:
     """The models in the predicted order; models that share a letter cannot be told apart."""
     shown = table("rank", "model", "tied", decision.method, "right", "95 % interval", "P(best)")
+    groups = alike(decision)
     for i, name in enumerate(decision.models):
-        letters = [letter for letter, group in zip(ascii_lowercase, decision.groups, strict=False) if name in group]
+        letters = [letter for letter, group in zip(ascii_letters, groups, strict=False) if name in group]
         score = decision.scores[i]
         shown.add_row(
             str(i + 1),

@@ -7,17 +7,19 @@ import os
 import re
 import shutil
 import subprocess
+import types
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
 from test_evaluation import suite
+from test_evaluation import table as score_table
 
 from factors import BUILTIN, Example, Span
 from factors.types import split_words
 from ranker import report
-from ranker.decision import decide
+from ranker.decision import decide, groups
 from ranker.evaluation import evaluate
 from ranker.explanation import Explanation, Reading, Word
 from ranker.ranking import Decision, MethodResult, ModelResult, PairResult, Ranking
@@ -507,8 +509,70 @@ def test_the_answer_of_a_decision():
 )
 def test_the_next_step_of_a_decision(more, says):
     """Where the first two are told apart, to take the first; where no number of labels is known, to label more."""
-    found = dataclasses.replace(toy_decision().decision, more_labels=((0, more, 0), (more, 0, 0), (0, 0, 0)))
+    p = 0.71 if more is None else 0.92
+    found = dataclasses.replace(
+        toy_decision().decision,
+        p_beats=((0.5, p, 0.98), (1 - p, 0.5, 0.95), (0.02, 0.05, 0.5)),
+        more_labels=((0, more, 0), (more, 0, 0), (0, 0, 0)),
+    )
     assert words.next_step(found).endswith(says)
+
+
+def test_a_model_is_taken_without_more_labels_only_if_it_is_told_from_every_other():
+    """The first is told from the second and not from the third, by who was right on which of eight rows."""
+    right = [[1, 1, 0, 1, 1, 1, 1, 0], [0, 0, 0, 1, 1, 0, 1, 0], [1, 0, 0, 0, 0, 0, 1, 1]]
+    table = score_table(np.array(right, dtype=float)[:, None], ["ACC"], np.zeros(3))
+    found = decide(dataclasses.replace(table, ood_accuracy=None)).decision
+    assert found.p_beats[0][1] > 0.9 > found.p_beats[0][2]
+    assert words.decided(toy_decision(), found)[1][1:] == [
+        "Cannot be told apart: m0, m2; nor m1, m2.",
+        "Next: take m0, or label about 15 more rows, which would tell it from m2 if the two go on to disagree as here.",
+    ]
+    level = dataclasses.replace(found, level=0.93)
+    assert "tell it from m2, the nearest of 2 rivals, if" in words.next_step(level)
+
+
+def test_models_that_cannot_be_told_apart_need_not_be_neighbours():
+    """The first and the last of an order that goes by another thing than accuracy are as good as each other."""
+    found = dataclasses.replace(
+        toy_decision().decision,
+        p_beats=((0.5, 0.02, 0.5), (0.98, 0.5, 0.98), (0.5, 0.02, 0.5)),
+        groups=tuple((m,) for m in MODELS),
+    )
+    ranking = dataclasses.replace(toy_decision(), decision=found)
+    assert "Cannot be told apart: bert_large, lstm." in words.decided(ranking, found)[1]
+    lines = report.render(ranking, "table").splitlines()
+    assert [line.split()[2] for line in lines if re.match(r"[123]  ", line)] == ["a", "b", "a"]
+    rows = csv.DictReader(io.StringIO(report.render(ranking, "csv")))
+    assert [row["groups"] for row in rows] == ["1", "2", "1"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_models_share_a_set_exactly_if_they_cannot_be_told_apart(seed):
+    """Whatever the order: every pair is in a set together or told apart, and no set is part of another."""
+    rng = np.random.default_rng(seed)
+    found = decide(dataclasses.replace(suite(models=7, examples=12, seed=seed), ood_accuracy=None)).decision
+    shuffled = rng.permutation(7)
+    found = dataclasses.replace(
+        found, p_beats=tuple(tuple(found.p_beats[i][j] for j in shuffled) for i in shuffled), groups=()
+    )
+    sets = [set(group) for group in words.alike(found)]
+    for i, a in enumerate(found.models):
+        for j, b in enumerate(found.models):
+            near = max(found.p_beats[i][j], 1 - found.p_beats[i][j]) < found.level
+            assert any({a, b} <= one for one in sets) == near
+    assert not any(one < other for one in sets for other in sets)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_sets_are_the_runs_where_the_order_is_that_of_the_probabilities(seed):
+    """Where the farther two models are from each other, the surer is their order, the sets are `Decision.groups`."""
+    accuracy = np.sort(np.random.default_rng(seed).random(8))[::-1]
+    better = 0.5 + (accuracy[:, None] - accuracy)
+    names = tuple(f"m{i}" for i in range(8))
+    runs = tuple(tuple(names[m] for m in run) for run in groups(better))
+    found = types.SimpleNamespace(models=names, p_beats=better.tolist(), level=0.9)
+    assert words.alike(found) == list(runs)
 
 
 def test_the_next_step_is_never_a_model_that_the_labels_speak_against():
@@ -516,17 +580,28 @@ def test_the_next_step_is_never_a_model_that_the_labels_speak_against():
     found = toy_decision().decision
     beaten = ((0.5, 0.02, 0.02), (0.98, 0.5, 0.51), (0.98, 0.49, 0.5))
     for p_best in ((0.01, 0.98, 0.01), (0.0, 0.51, 0.49)):  # the two that are better may well be alike
-        against = dataclasses.replace(found, p_best=p_best, p_beats=beaten, more_labels=((0, 0, 0),) * 3)
-        assert words.next_step(against) == (
-            f"Next: take {found.models[1]}; the labels tell it from {found.models[0]}, whatever {found.method} says."
+        against = dataclasses.replace(
+            found, p_best=p_best, p_beats=beaten, more_labels=((0, 0, 0), (0, 0, 700), (0, 700, 0))
         )
+        told = f"Next: take {found.models[1]}; the labels tell it from {found.models[0]}, whatever {found.method} says."
+        assert words.next_step(against) == (
+            f"{told} Or label about 700 more rows, which would tell it from {found.models[2]} if the two go on to "
+            "disagree as here."
+        )
+        best = dataclasses.replace(against, p_beats=(beaten[0], (0.98, 0.5, 0.95), (0.98, 0.05, 0.5)))
+        assert words.next_step(best) == told
     unsure = dataclasses.replace(found, p_best=(0.4, 0.6, 0.0))
     assert words.next_step(unsure) == words.next_step(found)
 
 
 def test_a_decision_that_accuracy_does_not_share():
     """Where another model is likelier to be the most accurate than the one put first, the answer names it."""
-    found = dataclasses.replace(toy_decision().decision, p_best=(0.3, 0.6, 0.1), groups=tuple((m,) for m in MODELS))
+    found = dataclasses.replace(
+        toy_decision().decision,
+        p_best=(0.3, 0.6, 0.1),
+        p_beats=((0.5, 0.08, 0.98), (0.92, 0.5, 0.95), (0.02, 0.05, 0.5)),
+        groups=tuple((m,) for m in MODELS),
+    )
     answer = words.decided(toy_decision(), found)[1]
     assert answer[1] == "By accuracy alone bert_base is likelier to be, 60.0 %."
     assert answer[2] == "Every two models are told apart, with a probability of 90% or more."
