@@ -90,7 +90,7 @@ def decide(
             for m in order
         ),
         decision=decision,
-        notes=tuple(_notes(table.labels[:size], score, decision, pool)),
+        notes=tuple(_notes(table.labels[:size], score, decision, posterior.wins(right[order]), pool)),
     )
 
 
@@ -205,8 +205,16 @@ def groups(better: Floats, level: float = posterior.LEVEL) -> list[range]:
     return runs
 
 
-def _notes(labels: tuple[int, ...], score: Floats, found: Decision, pool: Pool | None) -> list[str]:
-    """What a reader of the decision has to know."""
+def _notes(labels: tuple[int, ...], score: Floats, found: Decision, won: Ints, pool: Pool | None) -> list[str]:
+    """What a reader of the decision has to know.
+
+    Args:
+        labels: (K,) those of the rows.
+        score: (M,) what the models were put in order by.
+        found: the decision.
+        won: (M, M) rows that the model of the row had right and that of the column wrong, the models in order.
+        pool: what the models make of rows of the domain, if there is one.
+    """
     notes = []
     if pool is not None:
         notes += [
@@ -221,12 +229,8 @@ def _notes(labels: tuple[int, ...], score: Floats, found: Decision, pool: Pool |
         notes.append(f"No two models can be told apart with these {len(labels)} labels.")
     if np.ptp(score) <= TIE:
         notes.append(f"{found.method} ties all models; their order is that in which they were given.")
-    against = [
-        (found.models[j], found.models[i])
-        for i in range(len(found.models))
-        for j in range(i + 1, len(found.models))
-        if found.p_beats[i][j] < 0.5
-    ]
+    # counted, not taken from `p_beats`: with a pool these are no statement about the labels alone
+    against = [(found.models[j], found.models[i]) for i, j in np.argwhere(np.triu(won < won.T)).tolist()]
     if against:
         b, a = against[0]
         others = len(against) - 1

@@ -6,6 +6,7 @@ from itertools import combinations
 
 from ranker.ranking import Decision, Ranking
 from ranker.report.numbers import percent, points
+from ranker.surrogate import NAME as SURROGATE
 
 
 def title(ranking: Ranking) -> str:
@@ -66,7 +67,8 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     ]
     likeliest = _likeliest(found)
     if found.p_best[likeliest] > found.p_best[0] + 1e-12:
-        said.append(f"By accuracy alone {names[likeliest]} is likelier to be, {percent(found.p_best[likeliest])} %.")
+        by = "By labels and pool together" if found.method == SURROGATE else "By accuracy alone"
+        said.append(f"{by} {names[likeliest]} is likelier to be, {percent(found.p_best[likeliest])} %.")
     together = [", ".join(group) for group in alike(found) if len(group) > 1]
     if together:
         said.append(f"Cannot be told apart: {'; nor '.join(together)}.")
@@ -81,7 +83,8 @@ def next_step(found: Decision) -> str:
     names = found.models
     better = [i for i, beats in enumerate(found.p_beats) if i and beats[0] >= found.level]
     taken = max(better, key=lambda i: found.p_best[i], default=0)
-    told = f"; the labels tell it from {names[0]}, whatever {found.method} says" if taken else ""
+    seen = "labels and pool" if found.method == SURROGATE else "the labels"
+    told = f"; {seen} tell it from {names[0]}, whatever {found.method} says" if taken else ""
     take = f"Next: take {names[taken]}{told}"
     rivals = [j for j in range(len(names)) if j != taken and not _apart(found, taken, j)]
     if not rivals:
@@ -125,7 +128,7 @@ def _apart(found: Decision, i: int, j: int) -> bool:
 
 
 def _likeliest(found: Decision) -> int:
-    """The place of the model that is most probably the best, going by the labels."""
+    """The place of the model that is most probably the best, going by the labels, and the pool if it was used."""
     return max(range(len(found.models)), key=lambda i: found.p_best[i])
 
 

@@ -8,6 +8,7 @@ from test_evaluation import table
 from ranker import posterior
 from ranker.decision import decide, groups
 from ranker.errors import UnknownName, UsageError
+from ranker.pool import Pool
 
 
 def labelled(right, **kwargs):
@@ -73,6 +74,38 @@ def test_a_method_against_the_labels_is_said_so(models, more):
     found = decide(made, method="SUM-DIFF")
     assert found.decision.models == tuple(f"m{i}" for i in reversed(range(models)))
     assert any(f"SUM-DIFF puts m{models - 1} above m0" in note and note.endswith(more) for note in found.notes)
+
+
+def pooled(rng, models=4, rows=200, size=15):
+    """A decision on a pool in which models share a habit to some degree, and (M, K) who is right on the labelled."""
+    labels, habit = rng.integers(2, size=rows), rng.normal(size=rows)
+    own, shared, noise = rng.uniform([[0], [-2], [0.2]], [[3], [4], [3]], (3, models))[..., None]
+    leaning = own * (2 * labels - 1) + shared * habit + noise * rng.normal(size=(models, rows))
+    pool = Pool(np.stack([1 / (1 + np.exp(leaning)), 1 / (1 + np.exp(-leaning))], axis=2))
+    places = rng.permutation(rows)[:size]
+    right = pool.predicted[:, places] == labels[places]
+    return decide(labelled(right, labels=labels[places].tolist()), pool=pool, places=places), right
+
+
+def test_what_is_said_of_labels_is_counted_even_if_a_pool_speaks_against_them():
+    """SURROGATE's probabilities are no count of labels: the note names a pair exactly if the labels are against it."""
+    rng = np.random.default_rng(1)
+    named, other = 0, 0
+    for _ in range(60):
+        found, right = pooled(rng)
+        order = [int(name[1:]) for name in found.decision.models]
+        won = posterior.wins(right)
+        against = [(a, b) for i, a in enumerate(order) for b in order[i + 1 :] if won[b, a] > won[a, b]]
+        notes = [note for note in found.notes if "was right where" in note]
+        assert len(notes) == bool(against)
+        if against:
+            a, b = against[0]
+            assert notes[0].startswith(f"SURROGATE puts m{a} above m{b}, though m{b} was right where m{a} was not")
+            assert (f" {len(against) - 1} more pair" in notes[0]) == (len(against) > 1)
+        named += bool(against)
+        other += bool((np.triu(np.array(found.decision.p_beats) < 0.5)).any()) != bool(against)
+    assert named > 10
+    assert other > 10
 
 
 def test_close_models_are_honestly_not_separable():

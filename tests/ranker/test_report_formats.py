@@ -605,6 +605,20 @@ def test_a_decision_that_accuracy_does_not_share():
     answer = words.decided(toy_decision(), found)[1]
     assert answer[1] == "By accuracy alone bert_base is likelier to be, 60.0 %."
     assert answer[2] == "Every two models are told apart, with a probability of 90% or more."
+    assert answer[3].endswith("the labels tell it from bert_large, whatever ACC+TIES says.")
+
+
+def test_what_a_pool_says_is_not_said_of_accuracy_alone():
+    """The probabilities of SURROGATE are those of labels and pool."""
+    found = dataclasses.replace(
+        toy_decision().decision,
+        method="SURROGATE",
+        p_best=(0.3, 0.6, 0.1),
+        p_beats=((0.5, 0.08, 0.98), (0.92, 0.5, 0.95), (0.02, 0.05, 0.5)),
+    )
+    answer = words.decided(toy_decision(), found)[1]
+    assert answer[1] == "By labels and pool together bert_base is likelier to be, 60.0 %."
+    assert answer[3] == "Next: take bert_base; labels and pool tell it from bert_large, whatever SURROGATE says."
 
 
 def test_the_page_shows_how_good_the_attributions_are():
