@@ -111,7 +111,7 @@ def best(right: Bools, rng: np.random.Generator, samples: int = SAMPLES) -> Floa
         samples: how many to draw, a multiple of `CHUNK`.
 
     Returns:
-        (M,) probabilities; they sum to 1.
+        (M,) probabilities; they sum to 1. Models that are right on the same rows have the same one.
     """
     models, size = right.shape
     weights = weigh(right)
@@ -127,7 +127,10 @@ def best(right: Bools, rng: np.random.Generator, samples: int = SAMPLES) -> Floa
         # models that are right on the same of all these rows share the first place
         first = accuracy == accuracy.max(axis=1, keepdims=True)
         count += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
-    return np.asarray(count / samples)
+    # the rows tell these apart in nothing, and the draws are not to
+    _, alike, many = np.unique(right, axis=0, return_inverse=True, return_counts=True)
+    alike = alike.reshape(-1)
+    return np.asarray((np.bincount(alike, weights=count) / many)[alike] / samples)
 
 
 def intervals_of_accuracy(right: Bools) -> tuple[Floats, Floats]:

@@ -65,8 +65,9 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
         f"{ranking.probe} rows; it is the most accurate in the domain with a probability of "
         f"{percent(found.p_best[0])} %."
     ]
-    likeliest = _likeliest(found)
-    if found.p_best[likeliest] > found.p_best[0] + 1e-12:
+    likeliest = max(range(len(names)), key=lambda i: found.p_best[i])
+    # P(best) is drawn, P(A > B) is not: noise alone makes no model likelier
+    if found.p_best[likeliest] > found.p_best[0] + 1e-12 and found.p_beats[likeliest][0] > 0.5:
         by = "By labels and pool together" if found.method == SURROGATE else "By accuracy alone"
         said.append(f"{by} {names[likeliest]} is likelier to be, {percent(found.p_best[likeliest])} %.")
     together = [", ".join(group) for group in alike(found) if len(group) > 1]
@@ -125,11 +126,6 @@ def alike(found: Decision) -> list[tuple[str, ...]]:
 def _apart(found: Decision, i: int, j: int) -> bool:
     """Whether the models at two places of the order are told apart, whichever is the better one."""
     return max(found.p_beats[i][j], 1 - found.p_beats[i][j]) >= found.level
-
-
-def _likeliest(found: Decision) -> int:
-    """The place of the model that is most probably the best, going by the labels, and the pool if it was used."""
-    return max(range(len(found.models)), key=lambda i: found.p_best[i])
 
 
 def _interval(low: float, high: float) -> str:

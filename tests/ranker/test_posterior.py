@@ -94,6 +94,18 @@ def test_probabilities_of_a_pair_add_up():
     assert two[0] == pytest.approx(more_accurate(hits[:2])[0, 1], abs=0.012)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_models_that_are_right_on_the_same_rows_share_the_first_place_alike(seed):
+    """No row tells them apart, and neither do the draws; others keep what is theirs."""
+    hits = np.random.default_rng(3).random((5, 12)) < 0.7
+    hits[3] = hits[1]
+    found = best(hits, np.random.default_rng(seed), samples=500)
+    assert found[1] == found[3]
+    assert len(set(found)) == 4
+    assert found.sum() == pytest.approx(1)
+    assert best(hits[[0, 0, 0]], np.random.default_rng(seed), samples=500) == pytest.approx(np.full(3, 1 / 3))
+
+
 @pytest.mark.parametrize(("wins", "losses", "size"), [(2, 0, 10), (4, 1, 20), (3, 2, 10), (8, 5, 40)])
 def test_so_many_more_labels_tell_them_apart(wins, losses, size):
     """Models that go on to disagree as they did are told apart after that many labels in about 90 % of cases."""

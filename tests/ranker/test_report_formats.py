@@ -608,6 +608,16 @@ def test_a_decision_that_accuracy_does_not_share():
     assert answer[3].endswith("the labels tell it from bert_large, whatever ACC+TIES says.")
 
 
+def test_no_model_is_called_likelier_for_the_noise_of_the_draws():
+    """P(best) is drawn: where two models are as often right as each other, the higher is none that is likelier."""
+    found = dataclasses.replace(
+        toy_decision().decision,
+        p_best=(0.494, 0.505, 0.001),
+        p_beats=((0.5, 0.5, 0.98), (0.5, 0.5, 0.98), (0.02, 0.02, 0.5)),
+    )
+    assert not any("likelier" in sentence for sentence in words.decided(toy_decision(), found)[1])
+
+
 def test_what_a_pool_says_is_not_said_of_accuracy_alone():
     """The probabilities of SURROGATE are those of labels and pool."""
     found = dataclasses.replace(
