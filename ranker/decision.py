@@ -90,7 +90,7 @@ def decide(
             for m in order
         ),
         decision=decision,
-        notes=tuple(_notes(table.labels[:size], score, decision, posterior.wins(right[order]), pool)),
+        notes=tuple(_notes(table.labels[:size], score, decision, posterior.wins(right[order]), pool, places)),
     )
 
 
@@ -205,7 +205,9 @@ def groups(better: Floats, level: float = posterior.LEVEL) -> list[range]:
     return runs
 
 
-def _notes(labels: tuple[int, ...], score: Floats, found: Decision, won: Ints, pool: Pool | None) -> list[str]:
+def _notes(
+    labels: tuple[int, ...], score: Floats, found: Decision, won: Ints, pool: Pool | None, places: Ints | None
+) -> list[str]:
     """What a reader of the decision has to know.
 
     Args:
@@ -214,11 +216,14 @@ def _notes(labels: tuple[int, ...], score: Floats, found: Decision, won: Ints, p
         found: the decision.
         won: (M, M) rows that the model of the row had right and that of the column wrong, the models in order.
         pool: what the models make of rows of the domain, if there is one.
+        places: where labelled rows, these first, stand in the pool; None for each in a place of its own.
     """
     notes = []
     if pool is not None:
+        # labelled rows of one text stand in one place
+        labelled = len(labels) if places is None else len(set(places[: len(labels)].tolist()))
         notes += [
-            f"{pool.probs.shape[1] - len(labels)} more rows of the pool were read without a label.",
+            f"{pool.probs.shape[1] - labelled} more rows of the pool were read without a label.",
             "Accuracy on rows that were chosen (`rank-models choose`) ranks the models and does not estimate their "
             "accuracy; that on rows drawn at random does.",
             *(f"{one.name} sees no label, and {one.trap}." for one in possible(pool) if one.name == found.method),

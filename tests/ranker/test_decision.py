@@ -108,6 +108,15 @@ def test_what_is_said_of_labels_is_counted_even_if_a_pool_speaks_against_them():
     assert other > 10
 
 
+def test_labels_of_one_text_leave_the_rest_of_the_pool_unlabelled():
+    """Rows are counted by their places in the pool, of which several labels may have the same."""
+    pool = Pool(np.random.default_rng(4).dirichlet([1, 1], (2, 5)))
+    made = labelled([[1, 0, 1, 1, 0, 1, 1], [0, 1, 1, 0, 1, 1, 0]])
+    for probe, more in ((7, 3), (1, 4)):
+        found = decide(made, probe=probe, pool=pool, places=np.array([2, 2, 2, 0, 0, 2, 0]))
+        assert f"{more} more rows of the pool were read without a label." in found.notes
+
+
 def test_close_models_are_honestly_not_separable():
     """Ten labels do not tell 80 from 82 %: one group, and a note."""
     rng = np.random.default_rng(6)
