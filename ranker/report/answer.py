@@ -8,6 +8,11 @@ from ranker.ranking import Decision, Ranking
 from ranker.report.numbers import percent, points
 from ranker.surrogate import NAME as SURROGATE
 
+NEXT = (
+    "Next: `rank-models --data ROWS --models A B ...` chooses between models of your own; `rank-models explain` "
+    "shows what these look at."
+)
+
 
 def title(ranking: Ranking) -> str:
     """What was ranked on what, in a line."""
@@ -26,6 +31,8 @@ def evaluated(ranking: Ranking) -> tuple[str, list[str]]:
     # what sees no label is right or wrong about a suite as a whole, and nothing tells which beforehand
     advised = [method for method in ranking.methods if method.kind != "label-free"]
     best = max(advised, key=lambda method: method.few_shot_accuracy)
+    if best.few_shot_accuracy <= 0.5:
+        return "No method does better than a coin", [_truly_best(ranking), NEXT]
     equal = [m.name for m in advised if best.few_shot_accuracy - m.few_shot_accuracy < 1e-12]
     said = [
         f"Shown {ranking.probe} examples, {best.name} puts two of these models in their true order "
@@ -45,16 +52,14 @@ def evaluated(ranking: Ranking) -> tuple[str, list[str]]:
         said.append(
             f"It is the best of {len(advised)} methods after the fact, which flatters it: on another set, expect less."
         )
-    first = [model for model in ranking.models if model.rank == 1]
-    said.append(
-        f"Truly best: {', '.join(model.name for model in first)} "
-        f"({percent(first[0].ood_accuracy)} % right on {ranking.ood})."
-    )
-    said.append(
-        "Next: `rank-models --data ROWS --models A B ...` chooses between models of your own; `rank-models explain` "
-        "shows what these look at."
-    )
+    said += [_truly_best(ranking), NEXT]
     return f"Best method: {best.name}", said
+
+
+def _truly_best(ranking: Ranking) -> str:
+    first = [model for model in ranking.models if model.rank == 1]
+    names = ", ".join(model.name for model in first)
+    return f"Truly best: {names} ({percent(first[0].ood_accuracy)} % right on {ranking.ood})."
 
 
 def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:

@@ -467,6 +467,15 @@ def test_the_page_of_eight_models_is_small():
     assert len(report.render(ranking, "html").encode()) < 200_000
 
 
+def test_a_coin_is_not_the_best_method():
+    """Where nothing beats one, that is the answer."""
+    coin = (method("CONF", "baseline", 0.4), method("RANDOM", "baseline", 0.5), method("MAJORITY", "label-free", 0.9))
+    lead, said = words.evaluated(dataclasses.replace(toy(), methods=coin))
+    assert lead == "No method does better than a coin"
+    assert said[0].startswith("Truly best: ")
+    assert said[1].startswith("Next: ")
+
+
 def test_the_answer_of_an_evaluation():
     """The best method, how far from ACC, and the truly best model; equal ones are named."""
     lead, answer = words.evaluated(toy())
