@@ -139,7 +139,7 @@ def measure(
     examples = values.shape[2]
     rows = engine.draws(rng, examples, probe, MANY if draws == "exact" else max(draws, MANY))
     mixed = _differences(values, plan, rows, decided)
-    influence = exact.influence(values, probe, decided)
+    influence = exact.influence(values, probe, decided, rows)
     excess = np.zeros(len(plan.names))  # what the noise of draws adds to the influences
     if mixed is not None:
         added = intervals.drawn_influence(mixed.success, rows, examples)

@@ -14,6 +14,9 @@ distribution: lay it on a grid, take its Fourier transform to the power K, and s
   sums of half a probe are listed if there are no more than `LISTED`; else the probability is nan, and the caller has to
   draw. The grid spans all sums, so nothing wraps around.
 
+`influence` asks the same of the K - 1 examples that follow a first one. It is a standard error that comes of it, not a
+probability that is shown, so that where a modest grid is not fine enough draws do.
+
 An example that is undefined for a model counts as a difference of zero, which is what leaving it out of both means
 does. Axis letters as in `ranker.engine`.
 """
@@ -40,6 +43,9 @@ REFINE = 8
 
 MAX_POINTS = 2**22
 """No refined grid has more points; one of this size takes 200 MB."""
+
+MODEST = 2**16
+"""Where the examples' influences need more points, to draw what follows an example is less work."""
 
 WORTH = 2**24
 """Grids are refined to no more points than these in all, over the pairs of a method: a second or two."""
@@ -86,7 +92,7 @@ def probabilities(values: Floats, size: int, worth: int = WORTH) -> Floats:
     return np.asarray(np.round(beats, 12))  # so that the transform's rounding does not blur 0, 1/2 and 1
 
 
-def influence(values: Floats, size: int, decided: Bools) -> Floats:
+def influence(values: Floats, size: int, decided: Bools, draws: Ints) -> Floats:
     """Find how much each example weighs in a method's few-shot accuracy.
 
     The few-shot accuracy A is a function of the examples' weights. Its derivative with respect to that of example i is
@@ -96,6 +102,8 @@ def influence(values: Floats, size: int, decided: Bools) -> Floats:
         values: (M, F, N) scores, higher is better, the models in their true order.
         size: K.
         decided: (P,) the pairs that A is the mean over.
+        draws: (B, K) probes, whose last K - 1 examples stand for all that may follow the first where there are more
+            than B of these and no small grid is fine enough.
 
     Returns:
         (F, N) derivatives, the mean of each row zero; sum U_i^2 / N^2 estimates the variance of A.
@@ -107,7 +115,7 @@ def influence(values: Floats, size: int, decided: Bools) -> Floats:
         for rows, difference in _differences(scores):
             kept = difference[decided[rows]]
             if len(kept):
-                total[f] += _given_first(kept, size, step).sum(axis=0)
+                total[f] += _given_first(kept, size, step, draws[:, 1:]).sum(axis=0)
     success = total / max(int(decided.sum()), 1)
     return np.asarray(size * (success - success.mean(axis=1, keepdims=True)))
 
@@ -166,16 +174,17 @@ def _by_halves(difference: Floats, size: int) -> Floats:
     """(rows,) P(S > 0) + P(S = 0) / 2 by listing: every sum of half of the probe meets every sum of the other half."""
     half, half_chance = _halves(difference.shape[1], size // 2)
     other, other_chance = _halves(difference.shape[1], size - size // 2)
-    result = np.empty(len(difference))
-    for i, row in enumerate(difference):
-        sums = row[half].sum(axis=1)
-        order = np.argsort(sums)
-        below = np.concatenate([[0.0], np.cumsum(half_chance[order])])
-        needed = -row[other].sum(axis=1)
-        less = np.searchsorted(sums[order], needed - TIE, side="left")
-        upto = np.searchsorted(sums[order], needed + TIE, side="right")
-        result[i] = 1 - other_chance @ (below[less] + below[upto]) / 2
-    return result
+    found = [_above(row[half].sum(axis=1), half_chance, -row[other].sum(axis=1)) @ other_chance for row in difference]
+    return np.array(found)
+
+
+def _above(sums: Floats, chance: Floats, bounds: Floats) -> Floats:
+    """(bounds,) P(S > bound) + P(S = bound) / 2 of listed sums and the probability of each."""
+    order = np.argsort(sums)
+    ordered, below = sums[order], np.concatenate([[0.0], np.cumsum(chance[order])])
+    less = np.searchsorted(ordered, bounds - TIE, side="left")
+    upto = np.searchsorted(ordered, bounds + TIE, side="right")
+    return np.asarray(1 - (below[less] + below[upto]) / 2)
 
 
 def _halves(examples: int, size: int) -> tuple[Ints, Floats]:
@@ -189,12 +198,29 @@ def _halves(examples: int, size: int) -> tuple[Ints, Floats]:
     return chosen, factorial(size) / again.prod(axis=1) / examples**size
 
 
-def _given_first(difference: Floats, size: int, step: float | None) -> Floats:
+def _given_first(difference: Floats, size: int, step: float | None, drawn: Ints) -> Floats:
     """(rows, N) P(S > 0) + P(S = 0) / 2 given that the first of the K examples is this one."""
-    result = np.empty_like(difference)
-    for chunk, grid in _grids(difference, np.arange(len(difference)), _reach(difference, step), size, step):
-        result[chunk] = grid.given_first(size)
+    examples = difference.shape[1]
+    if step is None and comb(examples + size - 2, size - 1) <= len(drawn):
+        return _by_others(difference, *_halves(examples, size - 1))
+    result = np.full_like(difference, np.nan)
+    reach, todo = _reach(difference, step), np.arange(len(difference))
+    while len(todo):
+        for chunk, grid in _grids(difference, todo, reach, size, step):
+            found, smooth = grid.given_first(size)
+            done = smooth | (step is not None)
+            result[chunk[done]] = found[done]
+        left = np.flatnonzero(np.isnan(result[:, 0]))
+        reach = reach * REFINE
+        todo = left[points_for(reach[left], size) <= MODEST]
+    if len(left):
+        result[left] = _by_others(difference[left], drawn, np.full(len(drawn), 1 / len(drawn)))
     return result
+
+
+def _by_others(difference: Floats, others: Ints, chance: Floats) -> Floats:
+    """The same from (n, K - 1) examples that may follow the first, and (n,) the probability of each row of them."""
+    return np.stack([_above(row[others].sum(axis=1), chance, -row) for row in difference])
 
 
 def _reach(difference: Floats, step: float | None) -> Ints:

@@ -19,6 +19,12 @@ BEND = 2e-5
 AROUND = 3
 """Grid points on each side of zero that are looked at."""
 
+RELATIVE = 0.01
+"""How much a distribution may bend where probabilities are read from it, as a share of their standard deviation."""
+
+TINY = 1e-6
+"""What a distribution may bend in any case."""
+
 Complexes = npt.NDArray[np.complex128]
 
 
@@ -106,9 +112,14 @@ class Grid:
         bend = np.abs(np.diff(read[:, 1:], 2, axis=1)).max(axis=1)
         return np.clip(read[:, 0] + one * self.positive + none / 2, 0.0, 1.0), bend <= BEND
 
-    def given_first(self, size: int) -> Floats:
-        """(rows, N) P(S > 0) + P(S = 0) / 2 given the first difference, from the distribution of the other K - 1."""
+    def given_first(self, size: int) -> tuple[Floats, Bools]:
+        """(rows, N) P(S > 0) + P(S = 0) / 2 given the first difference, and whether the grid is fine enough for it.
+
+        It is read from the distribution of the other K - 1, where these are all zero without the grid.
+        """
         others = np.fft.irfft(_power(self.spectrum, size - 1), self.points, axis=1)
+        none = self.zero ** (size - 1)
+        others[:, 0] -= none
         reach = int(np.abs(self.nearest).max(initial=0)) + 1
         # what lies at or above the point -l, half of that point itself counting, for l from -reach to reach
         centred = np.roll(others, self.points // 2, axis=1)
@@ -118,7 +129,12 @@ class Grid:
         at = np.take_along_axis(above, self.nearest + reach, axis=1)
         side = np.where(self.beside < 0, -1, 1)
         next_to = np.take_along_axis(above, self.nearest + side + reach, axis=1)
-        return np.asarray(at + np.abs(self.beside) * (next_to - at))
+        found = at + np.abs(self.beside) * (next_to - at)
+        found += none[:, None] * (1 + np.sign(self.nearest + self.beside)) / 2
+        # how the others' mass bends where it is read
+        bends = np.diff(centred[:, window.start - 1 : window.stop + 1], 2, axis=1)[:, ::-1]
+        bend = np.sqrt((np.take_along_axis(bends, self.nearest + reach, axis=1) ** 2).mean(axis=1))
+        return found, bend <= RELATIVE * found.std(axis=1) + TINY
 
 
 def _near_zero(masses: Floats) -> Floats:

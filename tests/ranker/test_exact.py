@@ -227,7 +227,7 @@ def test_influence_is_the_derivative_with_respect_to_an_examples_weight(kind, si
     rng = np.random.default_rng(8)
     difference = rng.integers(-1, 2, 30).astype(float) if kind == "accuracy" else KINDS[kind](rng, 30)
     values = two_models(difference)
-    found = exact.influence(values, size, np.array([True]))[0]
+    found = exact.influence(values, size, np.array([True]), engine.draws(rng, 30, size, 20_000))[0]
     many = np.tile(difference, 50)
     before = exact.probabilities(two_models(many), size).item()
     for example in (0, 7, 29):
@@ -241,8 +241,8 @@ def test_influence_agrees_with_the_mean_over_draws_that_start_with_an_example():
     """U_i = K (P(success | the first is i) - P(success)), counted over drawn probes."""
     rng = np.random.default_rng(9)
     values = np.stack([rng.normal(0.3, 1, (2, 20)), rng.integers(0, 2, (2, 20)).astype(float)], axis=1)
-    found = exact.influence(values, 4, np.array([True]))
     rows = engine.draws(rng, 20, 4, 60_000)
+    found = exact.influence(values, 4, np.array([True]), rows)
     whole = engine.simulate(values, rows, np.array([True])).beats[0]
     for example in (0, 11):
         given_first = rows.copy()
@@ -250,3 +250,44 @@ def test_influence_agrees_with_the_mean_over_draws_that_start_with_an_example():
         drawn = engine.simulate(values, given_first, np.array([True])).beats[0]
         assert found[:, example] == pytest.approx(4 * (drawn - whole), abs=0.04)
     assert found.mean(axis=1) == pytest.approx(0.0, abs=1e-12)
+
+
+def influence_by_listing(difference, size):
+    """U_i = K (P(S > 0 | the first is i) + P(S = 0 | ...) / 2 - A), from the list of all that may follow the first."""
+    others = np.zeros(1)
+    for _ in range(size - 1):
+        others = (others[:, None] + difference).ravel()
+    given_first = [
+        np.mean(first + others > 1e-12) + np.mean(np.abs(first + others) <= 1e-12) / 2 for first in difference
+    ]
+    return size * (np.array(given_first) - np.mean(given_first))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("examples", "size"), [(200, 1), (200, 2), (60, 3), (250, 3), (30, 5)])
+def test_standard_errors_agree_with_the_list_of_all_probes(kind, examples, size):
+    """Also where one step of a grid holds most differences, and with few of them: listed, on a grid or drawn."""
+    rng = np.random.default_rng(examples + size)
+    difference = KINDS[kind](rng, examples)
+    draws = engine.draws(rng, examples, size, 20_000)
+    found = exact.influence(two_models(difference), size, np.array([True]), draws)[0]
+    expected = influence_by_listing(difference, size)
+    assert (found**2).sum() ** 0.5 == pytest.approx((expected**2).sum() ** 0.5, rel=0.03)
+    if size <= 2 or examples == 60:
+        assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_influences_of_sums_that_cancel_count_half():
+    """Differences without a common step that cancel with those that follow are ties, whichever comes first."""
+    difference = np.array([0.1, -0.1, 2**0.5, -(2**0.5), 0.3, -0.2])
+    draws = np.zeros((1_000, 3), dtype=np.int64)
+    found = exact.influence(two_models(difference), 3, np.array([True]), draws)[0]
+    assert found == pytest.approx(influence_by_listing(difference, 3), abs=1e-12)
+
+
+def test_influences_of_smooth_scores_need_no_draws():
+    """Neither scores on a grid of their own nor smooth ones need the draws."""
+    rng = np.random.default_rng(10)
+    values = np.stack([rng.integers(0, 2, (3, 400)).astype(float), rng.normal(size=(3, 400))], axis=1)
+    one, other = (exact.influence(values, 10, np.ones(3, bool), engine.draws(rng, 400, 10, 100)) for _ in range(2))
+    assert np.array_equal(one, other)

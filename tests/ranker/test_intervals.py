@@ -28,7 +28,7 @@ def test_intervals_over_examples_cover(examples, count):
     for _ in range(count):
         values = domain[:, :, rng.integers(30_000, size=examples)]
         estimate = exact.probabilities(values, 10).mean(axis=0)
-        influence = exact.influence(values, 10, decided)
+        influence = exact.influence(values, 10, decided, engine.draws(rng, examples, 10, 1_000))
         low, high = intervals.of_accuracy(estimate, intervals.variance(influence, np.zeros(4)))
         inside.append((low <= truth) & (truth <= high))
         versus = intervals.variance(influence[1:] - influence[0], np.zeros(3))
@@ -43,7 +43,7 @@ def test_a_difference_is_paired():
     rng = np.random.default_rng(1)
     values = population(rng, 400)[:, [0, 0]]
     values[:, 1] += 0.01 * rng.normal(size=(5, 400))
-    influence = exact.influence(values, 10, np.ones(10, bool))
+    influence = exact.influence(values, 10, np.ones(10, bool), engine.draws(rng, 400, 10, 1_000))
     each = intervals.variance(influence, np.zeros(2))
     between = intervals.variance(influence[1:] - influence[:1], np.zeros(1))
     assert between[0] < each.min() / 4
@@ -63,7 +63,8 @@ def test_standard_errors_agree_with_scipys_bootstrap(size):
         rng=np.random.default_rng(3),
     )  # fmt: skip
     estimate = exact.probabilities(values, size).mean(axis=0)
-    variance = intervals.variance(exact.influence(values, size, decided), np.zeros(1))
+    draws = engine.draws(np.random.default_rng(4), 150, size, 1_000)
+    variance = intervals.variance(exact.influence(values, size, decided, draws), np.zeros(1))
     assert np.sqrt(variance)[0] == pytest.approx(resampled.standard_error, rel=0.12)
     low, high = intervals.of_accuracy(estimate, variance)
     assert low[0] == pytest.approx(resampled.confidence_interval.low, abs=0.012)
@@ -77,7 +78,7 @@ def test_drawn_influences_give_the_exact_variance():
     rows = engine.draws(rng, 200, 10, 40_000)
     success = engine.simulate(values, rows, decided).success
     drawn = intervals.variance(intervals.drawn_influence(success, rows, 200), -10 * success.var(axis=1) / len(rows))
-    known = intervals.variance(exact.influence(values, 10, decided), np.zeros(4))
+    known = intervals.variance(exact.influence(values, 10, decided, rows), np.zeros(4))
     assert np.sqrt(drawn) == pytest.approx(np.sqrt(known), rel=0.05)
 
 
