@@ -60,10 +60,16 @@ def variance(influence: Floats, noise: Floats) -> Floats:
     return np.asarray(np.maximum((influence**2).sum(axis=1) / influence.shape[1] ** 2 + noise, 0.0))
 
 
+def of_draws(success: Floats) -> Floats:
+    """(F,) the variance of the mean success over B draws, from (F, B) of them; infinite with one, which shows none."""
+    draws = success.shape[1]
+    return np.asarray(success.var(axis=1, ddof=1) / draws) if draws > 1 else np.full(len(success), np.inf)
+
+
 def of_accuracy(estimate: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """The 95 % interval of an accuracy, symmetric in its log-odds, so that it stays between 0 and 1.
 
-    An accuracy of exactly 0 or 1 has no variance to go by, and gets an interval without width.
+    An accuracy of exactly 0 or 1 has no log-odds: estimate -+ 1.96 standard errors, cut at 0 and 1.
 
     Example:
         >>> [round(float(end[0]), 3) for end in of_accuracy(np.array([0.97]), np.array([0.01**2]))]
@@ -71,9 +77,11 @@ def of_accuracy(estimate: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """
     inside = (estimate > 0) & (estimate < 1)
     share = np.where(inside, estimate, 0.5)
-    margin = np.exp(Z95 * np.sqrt(variance) / (share * (1 - share)))
+    half = Z95 * np.sqrt(variance)
+    margin = np.exp(np.minimum(half / (share * (1 - share)), 700.0))  # e to the 710 is too large for a float
     low, high = share / (share + (1 - share) * margin), share / (share + (1 - share) / margin)
-    return np.where(inside, low, estimate), np.where(inside, high, estimate)
+    low, high = np.where(inside, low, estimate - half), np.where(inside, high, estimate + half)
+    return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 
 def of_difference(estimate: Floats, variance: Floats) -> tuple[Floats, Floats]:

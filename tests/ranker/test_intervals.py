@@ -83,10 +83,37 @@ def test_drawn_influences_give_the_exact_variance():
 
 
 def test_intervals_stay_between_none_and_all():
-    """An accuracy near 100 % has an interval that ends below it; one of 100 % has no width."""
+    """An accuracy near 100 % has an interval that ends below it; one of 100 % without variance has no width."""
     low, high = intervals.of_accuracy(np.array([0.99, 1.0, 0.0]), np.array([0.02**2, 0.0, 0.0]))
     assert 0.5 < low[0] < 0.99 < high[0] < 1
     assert (low[1], high[1], low[2], high[2]) == (1, 1, 0, 0)
+
+
+def test_all_right_is_as_unsure_as_its_variance():
+    """An accuracy of 100 or 0 % that is known to vary has an interval of 1.96 standard errors inwards, at most all."""
+    low, high = intervals.of_accuracy(np.array([1.0, 0.0, 1.0]), np.array([0.02**2, 0.02**2, np.inf]))
+    assert low.tolist() == pytest.approx([1 - 1.96 * 0.02, 0, 0], abs=1e-5)
+    assert high.tolist() == pytest.approx([1, 1.96 * 0.02, 1], abs=1e-5)
+
+
+def test_intervals_near_the_end_cover_what_pools_vary_by():
+    """Of successes that are often 100 %, with errors from halves of the pool, nine of ten intervals hold the mean."""
+    rng, pairs = np.random.default_rng(6), engine.pairs(8)
+    quality = np.linspace(0.75, 0.0, 8)[:, None]
+
+    def success(scores):
+        mean = scores.mean(axis=1)
+        return (mean[pairs[:, 0]] > mean[pairs[:, 1]]).mean()
+
+    found = []
+    for _ in range(200):
+        scores = quality + rng.normal(size=(8, 200))
+        halves = [success(scores[:, rng.permutation(200)[:100]]) for _ in range(30)]
+        found.append((success(scores), np.var(halves)))
+    estimate, variance = np.array(found).T
+    low, high = intervals.of_accuracy(estimate, variance)
+    assert (estimate == 1).mean() > 0.1
+    assert np.mean((low <= estimate.mean()) & (estimate.mean() <= high)) > 0.88
 
 
 def test_intervals_over_models_cover():
@@ -107,3 +134,10 @@ def test_two_models_say_nothing_about_others():
     assert np.isnan(intervals.over_models(np.array([[0.7]]), np.array([True]), 2)).all()
     one_in_all = np.array([True, True, False])
     assert np.isnan(intervals.over_models(np.full((3, 1), 0.7), one_in_all, 3)).all()
+
+
+def test_an_accuracy_near_all_with_a_large_variance_overflows_nothing():
+    """However many standard errors of log-odds an interval has, its ends are numbers between 0 and 1."""
+    low, high = intervals.of_accuracy(np.array([1 - 1e-9, 0.5]), np.array([1e-6, np.inf]))
+    assert low.tolist() == pytest.approx([0.0, 0.0])
+    assert high.tolist() == pytest.approx([1.0, 1.0])
