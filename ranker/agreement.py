@@ -153,9 +153,11 @@ def measure(
             noise = noise_vs_acc = np.concatenate([noise, mixed.success.var(axis=1) / len(rows)])
     else:
         found, drawn = engine.simulate(values, rows[:draws], decided, _deriver(plan)), {}
-        beats, noise = found.beats, found.success.var(axis=1) / draws
-        reference = np.nan if plan.acc is None else found.success[plan.acc]
-        noise_vs_acc = (found.success - reference).var(axis=1) / draws
+        beats, noise = found.beats, intervals.of_draws(found.success)
+        noise_vs_acc = np.full_like(noise, np.nan)
+        if plan.acc is not None:
+            noise_vs_acc = intervals.of_draws(found.success - found.success[plan.acc])
+            noise_vs_acc[plan.acc] = 0.0  # also where one draw shows nothing of the others
     found_of_all = Agreement(
         names=(*plan.names, *plan.derived),
         kinds=(*plan.kinds, *plan.derived.values()),

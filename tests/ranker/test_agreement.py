@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from factors import BUILTIN
-from ranker import agreement, combined, engine
+from ranker import agreement, combined, engine, intervals
 from ranker.agreement import Plan, few_shot_accuracies, measure
 
 PLAN = Plan.of([BUILTIN[name] for name in ("ACC", "NLL", "INDEX-DIFF")], "INDEX-DIFF")
@@ -85,3 +85,24 @@ def test_pairs_that_no_grid_resolves_are_drawn_and_counted(monkeypatch):
     rows = engine.draws(np.random.default_rng(0), 60, 5, agreement.MANY)
     assert np.array_equal(found.beats[:2, 1], engine.simulate(values[:, 1:2], rows, decided).beats[:2, 0])
     assert (found.beats[2:, 1] == 0.75).all()
+
+
+def test_the_noise_of_few_draws_is_not_understated():
+    """Averaged over seeds, the noise stated for two or three draws is the variance of the estimates."""
+    values, decided, plan = scored(), np.ones(6, bool), Plan(("ACC", "NLL"), ("baseline", "baseline"), {})
+    probabilities = agreement.exact.probabilities(values[:, :2], 5).mean(axis=0)
+    for draws in (2, 3):
+        found = [measure(values[:, :2], plan, 5, draws, decided, np.random.default_rng(seed))[0] for seed in range(200)]
+        expected = np.mean([(one.beats.mean(axis=0) - probabilities) ** 2 for one in found], axis=0)
+        assert np.mean([one.noise for one in found], axis=0) == pytest.approx(expected, rel=0.25)
+
+
+def test_one_draw_shows_nothing_of_its_noise():
+    """One draw tells nothing of a method's noise, nor of that of its difference to ACC; ACC's own is zero."""
+    found, _ = measure(scored(), PLAN, 5, 1, np.ones(6, bool), np.random.default_rng(0))
+    assert np.isinf(found.noise).all()
+    assert found.noise_vs_acc[0] == 0
+    assert np.isinf(found.noise_vs_acc[1:3]).all()
+    low, high = intervals.of_accuracy(found.beats.mean(axis=0), intervals.variance(found.influence, found.noise))
+    assert low.max() == pytest.approx(0)
+    assert high.min() == pytest.approx(1)
