@@ -383,7 +383,10 @@ def _from_dict(whole: Mapping[str, Any]) -> Ranking:
     }
     if whole["draws"] != "exact":
         made["draws"] = records.typed(whole["draws"], int, "draws")
-    return records.record(Ranking, fields | made, whole="the ranking")
+    ranking = records.record(Ranking, fields | made, whole="the ranking")
+    if not ranking.models or (ranking.decision is not None and not ranking.decision.models):
+        raise ValueError("`models` are none")
+    return ranking
 
 
 def _examples(content: Any) -> tuple[Explanation, ...]:

@@ -127,6 +127,19 @@ def test_a_file_that_is_no_ranking(text, says, tmp_path):
         Ranking.load(tmp_path / "r.json")
 
 
+def test_a_ranking_of_no_models_is_none(evaluation, decided, tmp_path):
+    """Nothing could be said of it."""
+    path = tmp_path / "r.json"
+    for ranking in (evaluation, decided):
+        ranking.save(path)
+        whole = json.loads(path.read_text())
+        lists = whole if ranking.decision is None else whole["decision"]
+        lists |= {name: [] for name, value in lists.items() if isinstance(value, list)}
+        path.write_text(json.dumps(whole))
+        with pytest.raises(DataError, match="`models` are none"):
+            Ranking.load(path)
+
+
 def test_a_file_that_cannot_be_written_or_found(evaluation, tmp_path):
     """A missing folder is one line, not a traceback."""
     with pytest.raises(UsageError, match="cannot be written to"):
