@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
+from factors.types import Bools, Floats, Ints
 from ranker import combined, engine, posterior
 from ranker.decision import groups
-from ranker.engine import Bools, Floats, Ints
 from ranker.ranking import Ranking
 from ranker.score import turned
 

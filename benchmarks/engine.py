@@ -29,8 +29,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from factors.types import Floats, Ints
 from ranker import engine, exact
-from ranker.engine import Floats, Ints
 
 METHODS, EXAMPLES, DRAWS, PROBE = 12, 600, 500, 10
 REPEATS = 5

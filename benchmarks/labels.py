@@ -20,9 +20,9 @@ from typing import TypeAlias
 import click
 import numpy as np
 
+from factors.types import Floats, Ints
 from ranker import choice, engine, ood, suites, surrogate
 from ranker.commands.options import PATH, together
-from ranker.engine import Floats, Ints
 from ranker.labelling import predictions
 from ranker.pool import Pool
 from ranker.report.numbers import percent

@@ -13,16 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
-from factors.types import Attributions, Example, Floats
-
-Mask = npt.NDArray[np.bool_]
+from factors.types import Attributions, Bools, Example, Floats
 
 # ---- selectors: which words
 
 
-def in_segment(example: Example, segment: int) -> Mask:
+def in_segment(example: Example, segment: int) -> Bools:
     """(W,) the words of one segment, punctuation included.
 
     Example:
@@ -32,7 +29,7 @@ def in_segment(example: Example, segment: int) -> Mask:
     return np.array([word.segment == segment for word in example.words], dtype=bool)
 
 
-def marked(example: Example, mark: str) -> Mask:
+def marked(example: Example, mark: str) -> Bools:
     """(W,) the words that share a character with a span of the mark.
 
     Example:
@@ -44,7 +41,7 @@ def marked(example: Example, mark: str) -> Mask:
     return np.array([any(word.overlaps(span) for span in spans) for word in example.words], dtype=bool)
 
 
-def shared(example: Example) -> Mask:
+def shared(example: Example) -> Bools:
     """(W,) the words, in either segment, that both segments hold, whatever their case; punctuation is not a word.
 
     Example:
@@ -57,7 +54,7 @@ def shared(example: Example) -> Mask:
     return found
 
 
-def shared_words(example: Example) -> Mapping[str, Mask]:
+def shared_words(example: Example) -> Mapping[str, Bools]:
     """Each word that both segments hold, in lower case -> (W,) its occurrences, in the order of the first segment."""
     texts = [example.text(word).casefold() for word in example.words]
     held: tuple[dict[str, None], dict[str, None]] = ({}, {})
@@ -67,7 +64,7 @@ def shared_words(example: Example) -> Mapping[str, Mask]:
     return {text: np.array([other == text for other in texts], bool) for text in held[0] if text in held[1]}
 
 
-def around(example: Example, chosen: Mask, reach: int = 1) -> Mask:
+def around(example: Example, chosen: Bools, reach: int = 1) -> Bools:
     """(W,) the chosen words and those up to ``reach`` words before and behind them, in the same segment.
 
     Windows that overlap are one: no word counts twice.
@@ -86,7 +83,7 @@ def around(example: Example, chosen: Mask, reach: int = 1) -> Mask:
 # ---- from words to their scores
 
 
-def scores(attributions: Attributions, chosen: Mask) -> Floats:
+def scores(attributions: Attributions, chosen: Bools) -> Floats:
     """The chosen words' scores in reading order, each the sum of its tokens; nan for one that the model did not see."""
     seen = attributions.word_scores  # words past the model's limit are not in it
     return seen[chosen[: len(seen)]]

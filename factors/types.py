@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 Output = Literal["margin", "logit", "probability"]
 """What of a network's answer is attributed: the log-odds of a class, its logit, or its probability."""

@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from factors.registry import Factor
+from factors.types import Bools, Floats, Ints
 from ranker import combined, engine, exact, intervals, surrogate
-from ranker.engine import Bools, Floats, Ints
 from ranker.pool import Pool
 from ranker.ranking import Kind
 

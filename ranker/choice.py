@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from factors.types import Floats, Ints
 from ranker import surrogate
-from ranker.engine import Floats, Ints
 from ranker.pool import Pool
 
 Rule = Callable[[Pool, int, Sequence[int], np.random.Generator], Ints]

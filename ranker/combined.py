@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ranker.engine import TIE, Floats
+from factors.types import Floats
+from ranker.engine import TIE
 
 TIES = "ACC+TIES"
 FACTOR = "ACC+FACTOR"

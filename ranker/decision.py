@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from factors.types import Bools, Floats, Ints
 from ranker import combined, engine, posterior, surrogate
-from ranker.engine import TIE, Bools, Floats, Ints
+from ranker.engine import TIE
 from ranker.errors import UsageError, look_up
 from ranker.pool import Pool
 from ranker.ranking import Decision, ModelResult, Ranking

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from factors.types import Bools, Floats, Ints
+
 Derive = Callable[[Floats, Ints], Floats]
 
 TIE = 1e-12

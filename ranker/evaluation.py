@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from factors.types import Floats
 from ranker import engine, intervals, pooled, surrogate
 from ranker.agreement import MANY, Agreement, Draws, Plan, few_shot_accuracies, measure
-from ranker.engine import Floats
 from ranker.pool import Pool
 from ranker.ranking import MethodResult, ModelResult, PairResult, Ranking
 from ranker.score import ScoreTable, averages, check, turned

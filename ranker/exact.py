@@ -29,7 +29,8 @@ from math import comb, factorial
 
 import numpy as np
 
-from ranker.engine import TIE, Bools, Floats, Ints, defined, pairs
+from factors.types import Bools, Floats, Ints
+from ranker.engine import TIE, defined, pairs
 from ranker.grid import Grid, points_for, room
 
 ERROR = 1e-4

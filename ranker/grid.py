@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ranker.engine import Bools, Floats, Ints
+from factors.types import Bools, Floats, Ints
 
 BEND = 2e-5
 """The largest second difference of a distribution around zero that passes for smooth."""

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ranker.engine import Bools, Floats, Ints, pairs
+from factors.types import Bools, Floats, Ints
+from ranker.engine import pairs
 
 Z95 = 1.959963984540054
 """The 97.5 % quantile of the normal distribution."""

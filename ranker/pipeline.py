@@ -24,7 +24,7 @@ from ranker.suites import Suite
 from ranker.unlabelled import BASELINES, POOL_FACTOR
 
 if TYPE_CHECKING:
-    from ranker.engine import Ints
+    from factors.types import Ints
     from ranker.ranking import Ranking
     from ranker.store import Store
 

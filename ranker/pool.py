@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ranker.engine import Floats, Ints
+from factors.types import Floats, Ints
 
 
 @dataclass(frozen=True)

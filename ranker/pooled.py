@@ -16,9 +16,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from factors.types import Bools, Floats, Ints
 from ranker import choice, engine, surrogate
 from ranker.agreement import Agreement
-from ranker.engine import Bools, Floats, Ints
 from ranker.pool import Pool
 from ranker.ranking import Kind
 from ranker.unlabelled import possible

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ranker.engine import Bools, Floats, Ints
+from factors.types import Bools, Floats, Ints
 
 PRIORS = 2.0 ** np.arange(-5, 3)
 """The c that are weighed against each other: 1/32 (one wins nearly all) to 4 (both win about as many)."""

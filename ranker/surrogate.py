@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ranker.engine import Bools, Floats, Ints
+from factors.types import Bools, Floats, Ints
 from ranker.pool import Pool
 from ranker.posterior import LEVEL
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from factors.types import Bools, Floats, Ints
 from ranker import engine
-from ranker.engine import Bools, Floats, Ints
 from ranker.errors import UsageError
 from ranker.score import ScoreTable
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from ranker.engine import Floats
+from factors.types import Floats
 from ranker.pool import Home, Pool
 
 ITERATIONS = 50

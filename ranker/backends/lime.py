@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from factors.types import Attributions, Example, Floats
+from factors.types import Attributions, Bools, Example, Floats
 from ranker.align import Encoding
 from ranker.backends import LIMESettings, perturb
-from ranker.backends.perturb import Mask
 from ranker.batching import Row
 from ranker.classifiers import softmax
 from ranker.store import example_key
@@ -58,7 +57,7 @@ def attribute(
     hidden = perturb.hiding(classifier, settings.hide)
     model = fingerprint(classifier)
 
-    def request(example: Example, encoding: Encoding) -> tuple[tuple[Encoding, Mask], list[Row]]:
+    def request(example: Example, encoding: Encoding) -> tuple[tuple[Encoding, Bools], list[Row]]:
         rng = np.random.default_rng(seed_of(settings.seed, model, example))
         shown = samples(encoding.words, settings.samples, rng)
         return (encoding, shown), hidden(classifier.row(encoding), perturb.of_tokens(shown, encoding))
@@ -89,7 +88,7 @@ def seed_of(seed: int, model: str, example: Example) -> int:
     return int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest()[:16], "big")
 
 
-def samples(words: int, count: int, rng: np.random.Generator) -> Mask:
+def samples(words: int, count: int, rng: np.random.Generator) -> Bools:
     """Random sets of words: (count, words), True where a word is seen; the first shows all of them.
 
     Each of the others hides a number of words that is uniform on 1 to ``words``, and any words with equal chance.
@@ -105,7 +104,7 @@ def samples(words: int, count: int, rng: np.random.Generator) -> Mask:
     return np.concatenate([np.ones((1, words), bool), order >= hidden[:, None]])
 
 
-def fit(shown: Mask, values: Floats, kernel_width: float, ridge: float) -> tuple[Floats, float]:
+def fit(shown: Bools, values: Floats, kernel_width: float, ridge: float) -> tuple[Floats, float]:
     """The ridge regression of values on words.
 
     Args:

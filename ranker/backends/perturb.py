@@ -10,10 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
-from factors.types import SPECIAL, Floats, Output
+from factors.types import SPECIAL, Bools, Floats, Output
 from ranker.align import Encoding
 from ranker.backends import Hide
 from ranker.batching import Row
@@ -22,8 +21,6 @@ from ranker.errors import ModelError
 
 if TYPE_CHECKING:
     from ranker.classifiers import Classifier
-
-Mask = npt.NDArray[np.bool_]
 
 
 def token_id(classifier: Classifier, name: str) -> int:
@@ -38,7 +35,7 @@ def token_id(classifier: Classifier, name: str) -> int:
     return int(token)
 
 
-def hiding(classifier: Classifier, hide: Hide) -> Callable[[Row, Mask], list[Row]]:
+def hiding(classifier: Classifier, hide: Hide) -> Callable[[Row, Bools], list[Row]]:
     """Gives the function that makes rows of one in which the unseen tokens are replaced, or removed.
 
     Raises:
@@ -47,7 +44,7 @@ def hiding(classifier: Classifier, hide: Hide) -> Callable[[Row, Mask], list[Row
     return removed if hide == "remove" else partial(replaced, token=token_id(classifier, hide))
 
 
-def replaced(row: Row, seen: Mask, token: int) -> list[Row]:
+def replaced(row: Row, seen: Bools, token: int) -> list[Row]:
     """Rows in which unseen tokens give way to another.
 
     Args:
@@ -62,7 +59,7 @@ def replaced(row: Row, seen: Mask, token: int) -> list[Row]:
     return [Row(ids, row.type_ids) for ids in np.where(seen, row.ids, token)]
 
 
-def removed(row: Row, seen: Mask) -> list[Row]:
+def removed(row: Row, seen: Bools) -> list[Row]:
     """Rows without the unseen tokens.
 
     Example:
@@ -73,7 +70,7 @@ def removed(row: Row, seen: Mask) -> list[Row]:
     return [Row(row.ids[left], None if types is None else types[left]) for left in seen]
 
 
-def of_tokens(shown: Mask, encoding: Encoding) -> Mask:
+def of_tokens(shown: Bools, encoding: Encoding) -> Bools:
     """(R, W) words that are seen -> (R, T) tokens that are; special ones always are."""
     inside = encoding.word != SPECIAL
     seen = np.ones((len(shown), len(encoding)), bool)

@@ -24,9 +24,8 @@ from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from factors.types import SPECIAL, Floats, Ints
+from factors.types import SPECIAL, Bools, Floats, Ints
 
 Tree: TypeAlias = "int | tuple[Tree, ...]"
 """A token, by its number from 0, or a group of trees."""
@@ -45,7 +44,7 @@ class Walk:
         whole: the tree was walked to its leaves.
     """
 
-    masks: npt.NDArray[np.bool_]
+    masks: Bools
     weights: Floats
     whole: bool
 
@@ -210,7 +209,7 @@ def walk(tree: Tree, budget: int) -> Walk:
     return Walk(masks, weights, whole=not level)
 
 
-def _split(group: _Group, masks: npt.NDArray[np.bool_], free: int) -> list[_Group]:
+def _split(group: _Group, masks: Bools, free: int) -> list[_Group]:
     """The children of a group, each in its contexts; their masks are written from the row ``free`` on."""
     assert not isinstance(group.tree, int)
     children, contexts = group.tree, len(group.without)
