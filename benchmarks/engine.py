@@ -21,6 +21,7 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy is imported
 
+import argparse
 import platform
 import statistics
 import time
@@ -135,6 +136,7 @@ def compare(models: int) -> None:
 
 def main() -> None:
     """Measure, and say on what."""
+    argparse.ArgumentParser("python -m benchmarks.engine", description="The engine next to plain loops.").parse_args()
     print(f"{os.cpu_count()} CPUs ({platform.machine()}), Python {platform.python_version()}, numpy {np.__version__}")
     for models in (6, 50):
         compare(models)

@@ -7,6 +7,7 @@ should take twice the time: the last column is the exponent of the growth from t
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import resource
@@ -103,6 +104,7 @@ def measure(case: str, size: int) -> tuple[float, float]:
 
 def main() -> None:
     """Print the table."""
+    argparse.ArgumentParser("python -m benchmarks.scale", description="How time and memory grow.").parse_args()
     print(f"{'':24} {'size':>8} {'seconds':>8} {'MiB':>6} {'growth':>7}")
     for case, (_, sizes) in CASES.items():
         last: tuple[int, float] | None = None
