@@ -95,8 +95,9 @@ def subject(checkpoint: Callable[[str], Path], tmp_path: Path) -> Subject:
 
 
 def key(subject: Subject, method: str = "ig", settings: Settings | None = None) -> str:
-    """The name of the folder that a subject's rows are kept in."""
-    return digest(subject.key(method, settings or SETTINGS[method]()))
+    """The name of the folder that a subject's rows are kept in, in a run that begins now."""
+    now = Subject(subject.model, subject.task, subject.options)
+    return digest(now.key(method, settings or SETTINGS[method]()))
 
 
 @pytest.mark.parametrize(
