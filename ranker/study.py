@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from ranker.store import Store
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 VERSIONED = ("rank-models", "torch", "transformers", "numpy")
 """The packages whose versions stand in a ranking's provenance."""
@@ -214,30 +216,35 @@ class Study:
             ModelError: that are fewer than two.
         """
         ood, settings = rows.ood, self.backend
-        in_domain = known(measured, "in_domain")
+        in_domain = known(measured, lambda one: one.in_domain)
         warnings = tuple(below_chance(in_domain, len(ood.task.labels)))
         for warning in warnings:
             log.warning(warning)
         if len(measured) < 2:
             raise ModelError(f"nothing to rank: {len(failures)} of {len(suite.models)} models failed")
         families = {model.name: model.family for model in suite.models}
-        pool_factor = known(measured, "pool_factor")
+        pool_factor = known(measured, lambda one: one.pool_factor)
         return Scored(
-            table=assemble(known(measured, "scores"), rows.population, factors, known(measured, "accuracy") or None),
+            table=assemble(
+                known(measured, lambda one: one.scores),
+                rows.population,
+                factors,
+                known(measured, lambda one: one.accuracy) or None,
+            ),
             pool=Pool(
                 np.array([one.probs for one in measured.values()]),
                 home_of([one.home_probs for one in measured.values()], self.in_domain),
                 np.array(list(pool_factor.values())) if pool_factor else None,
             ),
             families=tuple(families[name] for name in measured) if any(families.values()) else None,
-            misled=known(measured, "misled"),
+            misled=known(measured, lambda one: one.misled),
             in_domain=in_domain,
-            notes=(*warnings, *hiding.speaks(known(measured, "hiding"), self.attribution, settings)),
+            notes=(*warnings, *hiding.speaks(known(measured, lambda one: one.hiding), self.attribution, settings)),
             failures=failures,
             attribution=self.attribution,
             examples=tuple(
                 telling(
-                    known(measured, "rows"),
+                    known(measured, lambda one: one.rows),
                     *(rows.population, factors, ood.task, settings),
                     attribution=self.attribution,
                     designed=ood.designed,
@@ -247,14 +254,14 @@ class Study:
             ),
             provenance={
                 "data": {"origin": ood.origin, "rows": len(ood.examples), "fingerprint": ood.fingerprint},
-                "models": known(measured, "content"),
+                "models": known(measured, lambda one: one.content),
                 "population": len(rows.population),
                 "settings": asdict(settings),
                 "target": self.target,
                 "norm": self.norm,
                 "dtype": self.options.dtype_of(settings),
                 "left_out": left_out,
-                "quality": known(measured, "quality"),
+                "quality": known(measured, lambda one: one.quality),
                 "versions": {name: metadata.version(name) for name in (*VERSIONED, *settings.libraries)},
             },
         )
@@ -357,14 +364,14 @@ class Study:
         return {name: question for name, question in every.items() if question.examples}
 
 
-def known(measured: Mapping[str, Measured], field: str) -> dict[str, Any]:
-    """What was found out about each model, by its name, of those of which it is known.
+def known(measured: Mapping[str, Measured], part: Callable[[Measured], T | None]) -> dict[str, T]:
+    """A part of what was found out about each model, by the model's name, where it is known.
 
     Args:
         measured: model -> what was found out.
-        field: which part of that, by the name of an attribute.
+        part: takes the part.
     """
-    values = {name: getattr(one, field) for name, one in measured.items()}
+    values = {name: part(one) for name, one in measured.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 
