@@ -23,7 +23,7 @@ does. Axis letters as in `ranker.engine`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, combinations_with_replacement
 from math import comb, factorial
 
@@ -152,22 +152,49 @@ def _above_zero(difference: Floats, size: int, step: float | None, worth: int) -
     sums = comb(difference.shape[1] + half - 1, half)
     if step is None and (size == 2 or sums <= FEW):
         return _by_halves(difference, size)
-    result = np.full(len(difference), np.nan)
+
+    def affordable(points: Ints) -> Bools:
+        few = points <= MAX_POINTS
+        listed = len(points) * sums
+        return np.asarray(few & (points[few].sum() <= (listed if listed <= LISTED else worth)))
+
+    result = _on_grids(Grid.above_zero, difference, size, step, affordable, np.full(len(difference), np.nan))
+    left = np.flatnonzero(np.isnan(result))
+    if 0 < len(left) * sums <= LISTED:
+        result[left] = _by_halves(difference[left], size)
+    return result
+
+
+def _on_grids(
+    ask: Callable[[Grid, int], tuple[Floats, Bools]],
+    difference: Floats,
+    size: int,
+    step: float | None,
+    affordable: Callable[[Ints], Bools],
+    result: Floats,
+) -> Floats:
+    """Lay rows on grids, finer ones until they are fine enough.
+
+    Args:
+        ask: of a grid and K, what is asked for, and whether the grid was fine enough for it.
+        difference: (rows, N).
+        size: K.
+        step: what all differences are multiples of: then every grid is exact.
+        affordable: of the points that each row's next grid has, whether there is to be one.
+        result: (rows, ...) nan, to be filled in.
+
+    Returns:
+        The result, nan where no grid was fine enough.
+    """
     reach, todo = _reach(difference, step), np.arange(len(difference))
     while len(todo):
         for chunk, grid in _grids(difference, todo, reach, size, step):
-            above, smooth = grid.above_zero(size)
+            found, smooth = ask(grid, size)
             done = smooth | (step is not None)
-            result[chunk[done]] = above[done]
-        left = np.flatnonzero(np.isnan(result))
+            result[chunk[done]] = found[done]
+        left = np.flatnonzero(np.isnan(result.reshape(len(result), -1)[:, 0]))
         reach = reach * REFINE
-        points = points_for(reach, size)
-        todo = left[points[left] <= MAX_POINTS]
-        listed = len(left) * sums
-        if points[todo].sum() > (listed if listed <= LISTED else worth):
-            break
-    if len(left) and listed <= LISTED:
-        result[left] = _by_halves(difference[left], size)
+        todo = left[affordable(points_for(reach[left], size))]
     return result
 
 
@@ -204,16 +231,9 @@ def _given_first(difference: Floats, size: int, step: float | None, drawn: Ints)
     examples = difference.shape[1]
     if step is None and comb(examples + size - 2, size - 1) <= len(drawn):
         return _by_others(difference, *_halves(examples, size - 1))
-    result = np.full_like(difference, np.nan)
-    reach, todo = _reach(difference, step), np.arange(len(difference))
-    while len(todo):
-        for chunk, grid in _grids(difference, todo, reach, size, step):
-            found, smooth = grid.given_first(size)
-            done = smooth | (step is not None)
-            result[chunk[done]] = found[done]
-        left = np.flatnonzero(np.isnan(result[:, 0]))
-        reach = reach * REFINE
-        todo = left[points_for(reach[left], size) <= MODEST]
+    unknown = np.full_like(difference, np.nan)
+    result = _on_grids(Grid.given_first, difference, size, step, lambda points: points <= MODEST, unknown)
+    left = np.flatnonzero(np.isnan(result[:, 0]))
     if len(left):
         result[left] = _by_others(difference[left], drawn, np.full(len(drawn), 1 / len(drawn)))
     return result

@@ -16,7 +16,7 @@ Source: Sundararajan, Taly, Yan 2017, "Axiomatic Attribution for Deep Networks";
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -181,78 +181,103 @@ def _attribute(
     progress: Advance,
 ) -> Iterator[Attributions]:
     """Rows of some examples: every path in its first stretches, then finer ones where the gap is too large."""
-    shapes: dict[tuple[int, bytes], int] = {}  # paths of one shape start alike
-    first = [shapes.setdefault(_shape(classifier, encoding), i) for i, encoding in enumerate(encodings)]
-    values: dict[tuple[int, float], float] = {}  # f at ends of stretches, by example and place
-    slopes: dict[tuple[int, float], Floats] = {}  # (T,) at points of the path
-    probs: dict[int, Floats] = {}
-
-    def embedded(numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """(R, T, D) embeddings of examples of one length, and their (R, T) segment ids; one may be there often."""
-        chosen, rows = np.unique(numbers, return_inverse=True)
-        batch = stack([classifier.row(encodings[i]) for i in chosen], classifier.device)
-        where = torch.from_numpy(rows).to(classifier.device)
-        return classifier.embed(batch.ids)[where], None if batch.type_ids is None else batch.type_ids[where]
-
-    def output(x: torch.Tensor, shares: torch.Tensor, type_ids: torch.Tensor | None) -> torch.Tensor:
-        """(R, C) logits where there is a share (R, T) of each token, between 0, the baseline, and 1."""
-        return classifier.from_embeddings(torch.lerp(start, x, shares[..., None]), type_ids)
-
-    def evaluate(chosen: Sequence[int]) -> None:
-        numbers, places = zip(*(ends[i] for i in chosen), strict=True)
-        x, type_ids = embedded(numbers)
-        with torch.inference_mode():
-            logits = output(x, _each_token(places, x), type_ids)
-            found = explained(logits, settings.target, settings.output).tolist()
-        values.update(zip(zip(numbers, places, strict=True), found, strict=True))
-        rows = softmax(logits.double().cpu().numpy())
-        probs.update((i, row) for i, place, row in zip(numbers, places, rows, strict=True) if place == 1)
-
-    def differentiate(chosen: Sequence[int]) -> None:
-        numbers, places = zip(*(points[i] for i in chosen), strict=True)
-        x, type_ids = embedded(numbers)
-
-        def along(shares: torch.Tensor) -> torch.Tensor:
-            return explained(output(x, shares, type_ids), settings.target, settings.output)
-
-        # Gauss's rule of one point, the middle, on a path of length 1 about a point is the slope there
-        shares = _each_token(places, x)
-        with _kernels(classifier):
-            found = IntegratedGradients(along).attribute(
-                shares + 0.5, baselines=shares - 0.5, n_steps=1, method="gausslegendre"
-            )
-        slopes.update(zip(zip(numbers, places, strict=True), found.detach().double().cpu().numpy(), strict=True))
-
-    budget = classifier.token_budget
+    known = _Samples(classifier, encodings, start, settings)
     rounding = torch.finfo(classifier.dtype).eps  # of a number, the step to the next
     pending = [Stretch(i, *ends) for i in range(len(encodings)) for ends in settings.stretches]
     paths = [Path(effort=len(settings.stretches) * settings.steps) for _ in encodings]
     while pending:
-        places = {(s.example, place) for s in pending for place in (s.start, s.end)}
-        ends = sorted({(i if place else first[i], place) for i, place in places} - values.keys())
-        budget = in_batches([len(encodings[i]) for i, _ in ends], budget, evaluate)
-        values.update({(s.example, 0.0): values[first[s.example], 0.0] for s in pending if not s.start})
+        known.evaluate({(s.example, place) for s in pending for place in (s.start, s.end)})
         rules = {stretch: stretch.rule(settings) for stretch in pending}
-        points = sorted({(s.example, place) for s, rule in rules.items() for place in rule.places} - slopes.keys())
-        budget = in_batches([len(encodings[i]) for i, _ in points], budget, differentiate)
+        known.differentiate({(s.example, place) for s, rule in rules.items() for place in rule.places})
         for s, rule in rules.items():
-            paths[s.example].parts[s] = rule.weights @ np.stack([slopes[s.example, place] for place in rule.places])
-        refined = [
-            paths[i].refine(values, settings, rounding) for i in sorted({stretch.example for stretch in pending})
-        ]
+            paths[s.example].parts[s] = rule.weights @ np.stack([known.slopes[s.example, a] for a in rule.places])
+        refined = [paths[i].refine(known.values, settings, rounding) for i in sorted({s.example for s in pending})]
         progress(refined.count([]))  # what is refined no more is done
         pending = [stretch for finer in refined for stretch in finer]
     for i, (e, path) in enumerate(zip(encodings, paths, strict=True)):
         scores = path.scores
-        gap = float(scores.sum() - (values[i, 1.0] - values[i, 0.0]))
+        gap = float(scores.sum() - (known.values[i, 1.0] - known.values[i, 0.0]))
         yield Attributions(
-            probs[i], settings.target, e.tokens, e.segment, e.word, e.offsets, scores, "ig", gap, path.effort
+            known.probs[i], settings.target, e.tokens, e.segment, e.word, e.offsets, scores, "ig", gap, path.effort
         )  # fmt: skip
 
 
-def _each_token(places: Sequence[float], x: torch.Tensor) -> torch.Tensor:
-    """(R, T) the same share of each of the T tokens of R rows (R, T, D)."""
-    return torch.tensor(places, dtype=x.dtype, device=x.device)[:, None].expand(x.shape[:2])
+Point = tuple[int, float]
+"""An example, and a place on its path."""
+
+
+class _Samples:
+    """What the network gives at points of the paths of some examples; it is asked once for each.
+
+    Attributes:
+        values: the explained output f.
+        slopes: (T,) how fast f grows with the share of each token.
+        probs: (C,) the probabilities of an example, by its number, once it was evaluated at the end of its path.
+    """
+
+    def __init__(
+        self, classifier: Classifier, encodings: Sequence[Encoding], start: torch.Tensor, settings: IGSettings
+    ) -> None:
+        self.values: dict[Point, float] = {}
+        self.slopes: dict[Point, Floats] = {}
+        self.probs: dict[int, Floats] = {}
+        self._classifier, self._encodings, self._start, self._settings = classifier, encodings, start, settings
+        self._budget = classifier.token_budget
+        shapes: dict[tuple[int, bytes], int] = {}
+        self._alike = [shapes.setdefault(_shape(classifier, encoding), i) for i, encoding in enumerate(encodings)]
+
+    def evaluate(self, points: Iterable[Point]) -> None:
+        """Fill in the values at points; at the baseline, one example stands for all that look like it there."""
+        stands = {(i, place): (i if place else self._alike[i], place) for i, place in points}
+        self._ask(self._evaluate, set(stands.values()) - self.values.keys())
+        self.values.update({point: self.values[other] for point, other in stands.items()})
+
+    def differentiate(self, points: Iterable[Point]) -> None:
+        """Fill in the slopes at points."""
+        self._ask(self._differentiate, set(points) - self.slopes.keys())
+
+    def _ask(self, ask: Callable[[Sequence[Point]], None], points: Iterable[Point]) -> None:
+        """Ask of points, as many at once as fit."""
+        ordered = sorted(points)
+        lengths = [len(self._encodings[i]) for i, _ in ordered]
+        self._budget = in_batches(lengths, self._budget, lambda chosen: ask([ordered[j] for j in chosen]))
+
+    def _evaluate(self, points: Sequence[Point]) -> None:
+        x, type_ids, shares = self._rows(points)
+        with torch.inference_mode():
+            logits = self._output(x, shares, type_ids)
+            found = explained(logits, self._settings.target, self._settings.output).tolist()
+        self.values.update(zip(points, found, strict=True))
+        probs = softmax(logits.double().cpu().numpy())
+        self.probs.update((i, row) for (i, place), row in zip(points, probs, strict=True) if place == 1)
+
+    def _differentiate(self, points: Sequence[Point]) -> None:
+        x, type_ids, shares = self._rows(points)
+
+        def along(shares: torch.Tensor) -> torch.Tensor:
+            return explained(self._output(x, shares, type_ids), self._settings.target, self._settings.output)
+
+        # Gauss's rule of one point, the middle, on a path of length 1 about a point is the slope there
+        with _kernels(self._classifier):
+            found = IntegratedGradients(along).attribute(
+                shares + 0.5, baselines=shares - 0.5, n_steps=1, method="gausslegendre"
+            )
+        self.slopes.update(zip(points, found.detach().double().cpu().numpy(), strict=True))
+
+    def _rows(self, points: Sequence[Point]) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
+        """Points of paths of one length as rows: (R, T, D) embeddings, (R, T) segment ids, (R, T) shares of tokens."""
+        numbers, places = zip(*points, strict=True)
+        chosen, where = np.unique(numbers, return_inverse=True)
+        device = self._classifier.device
+        batch = stack([self._classifier.row(self._encodings[i]) for i in chosen], device)
+        rows = torch.from_numpy(where).to(device)
+        x = self._classifier.embed(batch.ids)[rows]
+        shares = torch.tensor(places, dtype=x.dtype, device=device)[:, None].expand(x.shape[:2])
+        return x, None if batch.type_ids is None else batch.type_ids[rows], shares
+
+    def _output(self, x: torch.Tensor, shares: torch.Tensor, type_ids: torch.Tensor | None) -> torch.Tensor:
+        """(R, C) logits where there is a share (R, T) of each token, between 0, the baseline, and 1."""
+        return self._classifier.from_embeddings(torch.lerp(self._start, x, shares[..., None]), type_ids)
 
 
 def _shape(classifier: Classifier, encoding: Encoding) -> tuple[int, bytes]:
