@@ -59,7 +59,7 @@ def explain(
         StoreError: the store cannot be read or written.
     """
     task = subjects[0].task
-    settings = settings_of(attribution, settings)
+    settings = settings_of(attribution, settings).settled(task.labels, task.heuristic if toward is None else toward)
     only = settings.only_label(len(task.labels))
     if toward is None:
         toward = shown_label(task, only)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from factors.types import Attributions, Example
-from ranker.backends import Hide, OcclusionSettings, Settings
+from ranker.backends import Attributing, Hide, OcclusionSettings, Settings
 from ranker.errors import ModelError
 from ranker.measure import Question, Subject
 from ranker.progress import Progress
@@ -33,12 +33,12 @@ def questions(settings: Settings, population: Sequence[Example]) -> list[Questio
 
     Nothing where a backend hides words in another way.
     """
-    token: Hide | None = getattr(settings, settings.hides) if settings.hides else None
-    if token not in OTHER:
+    if not isinstance(settings, Attributing) or getattr(settings, settings.hides) not in OTHER:
         return []
+    token: Hide = getattr(settings, settings.hides)
     some = population[:: max(len(population) // ROWS, 1)][:ROWS]
     return [
-        Question(f"words behind [{hide.upper()}]", some, "occlusion", OcclusionSettings(hide=hide))
+        Question(f"words behind [{hide.upper()}]", some, "occlusion", OcclusionSettings(settings.target, hide=hide))
         for hide in (token, OTHER[token])
     ]
 

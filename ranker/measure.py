@@ -168,6 +168,8 @@ class Subject:
             StoreError: the store cannot be read or written.
         """
 
+        settings = settings.settled(self.task.labels, self.task.heuristic)
+
         def compute(missing: Sequence[Example]) -> Iterable[Attributions]:
             from ranker.backends import attribute
 
@@ -198,4 +200,5 @@ class Subject:
         """
         if self.store is None:
             return len(examples)
+        settings = settings.settled(self.task.labels, self.task.heuristic)
         return self.store.missing(self.key(method, settings), examples)

@@ -219,7 +219,7 @@ def plan(
     A model of which anything is missing is loaded, and its speed is measured on a few rows. With a pool, which may be
     empty, it is a decision, which asks nobody for the truth.
     """
-    population = sample(ood, ood.population)
+    population, settings = sample(ood, ood.population), settings.settled(ood.task.labels, ood.task.heuristic)
     rows = len(ood.examples) + len(pool or ())
     size = f"{len(suite.models)} models, {rows} rows, {len(population)} to explain with {attribution}"
     yield f"{suite.name} on {ood.name}: {size}"

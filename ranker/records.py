@@ -207,7 +207,7 @@ def typed(value: Any, hint: Any, key: str, name: str = "") -> Any:
     if NoneType in get_args(hint):
         if value is None:
             return None
-        return typed(value, parts[0], key, name)
+        return typed(value, next((part for part in parts if type(value) is part), parts[0]), key, name)
     if kind is tuple:
         items = value if isinstance(value, (list, tuple)) else [value]
         return tuple(typed(item, parts[0], key, name) for item in items)

@@ -195,8 +195,8 @@ def applicable(
             left_out[factor.name] = f"no example has the mark {factor.mark!r}"
         elif (rule := label_rule(factor, target)) in FIXED and getattr(task, rule) is None:
             left_out[factor.name] = f"is about the {rule}'s label; this task declares none"
-        elif factor.kind == "factor" and only_label not in (None, _fixed_label(factor, task, target)):
-            left_out[factor.name] = "is about another label than the one that is attributed"
+        elif factor.kind == "factor" and only_label not in (None, about := _fixed_label(factor, task, target)):
+            left_out[factor.name] = _other_label(task.labels, about, only_label)
         elif factor.designed_only and factor.name != designed:
             left_out[factor.name] = f"is for sets that it was designed for; this one's is {designed or 'none'}"
         else:
@@ -217,6 +217,14 @@ def about_one_label(factor: Factor, target: Target) -> bool:
 def _fixed_label(factor: Factor, task: Task, target: Target) -> int | None:
     """The label that a factor is about on every row; None where it depends on the row."""
     return getattr(task, label_rule(factor, target)) if about_one_label(factor, target) else None
+
+
+def _other_label(labels: Sequence[str], about: int | None, only: int) -> str:
+    """Why a factor cannot be measured where the attributions speak for one label only."""
+    attributed = f"what is attributed is {labels[only]}"
+    if about is None:
+        return f"is about another label on each row, and {attributed}"
+    return f"is about {labels[about]}, and {attributed}: see the setting `target={labels[about]}` of `--attribution`"
 
 
 def check(table: ScoreTable, probe: int, ood: str) -> None:

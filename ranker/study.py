@@ -181,8 +181,7 @@ class Study:
         Returns:
             What was found out about each model that could be run, and why the others could not.
         """
-        task, settings = rows.ood.task, self.backend
-        settings.check(len(task.labels))
+        task, settings = rows.ood.task, self.backend(rows.ood.task)
         hidden = hiding.questions(settings, rows.population)
         asked = [(model, self.questions(model, rows)) for model in suite.models]
         jobs = [(model, [*questions.values(), *hidden]) for model, questions in asked]
@@ -215,7 +214,7 @@ class Study:
         Raises:
             ModelError: that are fewer than two.
         """
-        ood, settings = rows.ood, self.backend
+        ood, settings = rows.ood, self.backend(rows.ood.task)
         in_domain = known(measured, lambda one: one.in_domain)
         warnings = tuple(below_chance(in_domain, len(ood.task.labels)))
         for warning in warnings:
@@ -266,14 +265,13 @@ class Study:
             },
         )
 
-    @property
-    def backend(self) -> Settings:
-        """The settings of the backend; its defaults where none were given.
+    def backend(self, task: Task) -> Settings:
+        """The settings of the backend for a task; its defaults where none were given.
 
         Raises:
-            UsageError: there is no such backend, or the settings are another's.
+            UsageError: there is no such backend, the settings are another's, or their target is no label of the task.
         """
-        return settings_of(self.attribution, self.settings)
+        return settings_of(self.attribution, self.settings).settled(task.labels, task.heuristic)
 
     @property
     def home(self) -> Sequence[Example]:
@@ -286,7 +284,7 @@ class Study:
         unread = {one.name: "reads attributions, and there are none" for one in self.factors if one not in wanted}
         factors, left_out = applicable(
             *(wanted, rows.population, rows.ood.task, rows.ood.designed, self.target),
-            self.backend.only_label(len(rows.ood.task.labels)),
+            self.backend(rows.ood.task).only_label(len(rows.ood.task.labels)),
         )
         left_out = unread | left_out
         if rows.truth and self.in_domain is None:
@@ -297,7 +295,7 @@ class Study:
         """Log how long a model will take."""
         if log.isEnabledFor(logging.INFO):
             wanted = unknown(subject.model, rows.ood) if rows.truth else rows.pool
-            todo = estimate(subject, wanted, rows.population, self.attribution, self.backend)
+            todo = estimate(subject, wanted, rows.population, self.attribution, self.backend(rows.ood.task))
             level = logging.INFO if todo.seconds >= WORTH_SAYING else logging.DEBUG
             log.log(level, "%s: %s", subject.model.name, todo)
 
@@ -332,7 +330,7 @@ class Study:
             content=subject.content,
             rows=own,
             scores=score_model(own, rows.population, factors, ood.task, self.target, self.norm),
-            quality=quality_of(own, rows.population, self.backend),
+            quality=quality_of(own, rows.population, self.backend(ood.task)),
             accuracy=accuracy,
             in_domain=accuracy_of(at_home, self.home) if at_home else model.in_domain_accuracy,
             misled=misled_share(own, rows.population, ood.task),
@@ -351,14 +349,14 @@ class Study:
             population: the rows that are attributed.
             pool: the rows of the pool, if there are any.
         """
-        bare = Settings()
-        method, of_pool = (self.attribution, self.backend) if rows.explain_pool else ("none", bare)
+        bare, own = Settings(), self.backend(rows.ood.task)
+        method, of_pool = (self.attribution, own) if rows.explain_pool else ("none", bare)
         every = {
             "home": Question("in-domain rows", self.home, "none", bare),
             "set": Question(
                 f"accuracy on {rows.ood.name}", unknown(model, rows.ood) if rows.truth else (), "none", bare
             ),
-            "population": Question(self.attribution, rows.population, self.attribution, self.backend),
+            "population": Question(self.attribution, rows.population, self.attribution, own),
             "pool": Question(f"{method} of the pool" if rows.explain_pool else "the pool", rows.pool, method, of_pool),
         }
         return {name: question for name, question in every.items() if question.examples}

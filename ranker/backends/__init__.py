@@ -7,7 +7,7 @@ has a revision: both are part of the store's key. Heavy libraries are imported w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -17,6 +17,8 @@ from ranker.errors import UsageError, look_up
 from ranker.records import record
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from ranker.classifiers import Classifier
     from ranker.progress import Advance
 
@@ -38,12 +40,9 @@ class Settings:
     bfloat16: ClassVar[bool] = True  # whether what is within the tolerance in float32 stays so in bfloat16
     hides: ClassVar[str] = ""  # the field that says what words are hidden behind
 
-    def check(self, classes: int) -> None:
-        """Refuse a target that is none of a task's classes.
-
-        Raises:
-            UsageError: so it is.
-        """
+    def settled(self, labels: Sequence[str], heuristic: int | None = None) -> Self:
+        """The same settings for a task: with the number of the label that is attributed."""
+        return self
 
     def only_label(self, classes: int) -> int | None:
         """The one label that attributions speak for; None where a change of sign turns them toward the other."""
@@ -67,21 +66,50 @@ class Attributing(Settings):
     """Settings of what gives scores to tokens.
 
     Attributes:
-        target: the class that positive scores speak for.
+        target: the label that positive scores speak for, by its name or its number from 0. None takes the last of two,
+            and of more the one that the heuristic speaks for, or the last where it speaks for none.
         output: what is attributed: the margin (log-odds of the class), its logit, or its probability.
     """
 
-    target: int = 1
+    target: int | str | None = None
     output: Output = "margin"
 
-    def check(self, classes: int) -> None:
-        """Refuse a target that is none of a task's classes.
+    def settled(self, labels: Sequence[str], heuristic: int | None = None) -> Self:
+        """The same settings with the number of the label that is attributed.
+
+        Args:
+            labels: the names of the classes, in order.
+            heuristic: the one that the shortcut speaks for, if any.
 
         Raises:
-            UsageError: so it is.
+            UsageError: the target is none of them.
+
+        Example:
+            >>> LIMESettings(target="Negative").settled(("negative", "neutral", "positive")).target
+            0
         """
-        if not 0 <= self.target < classes:
-            raise UsageError(f"the target must be one of {classes} classes, from 0 (got {self.target})")
+        target = self.target
+        if target is None:
+            last = len(labels) - 1
+            target = last if len(labels) == 2 or heuristic is None else heuristic
+        elif isinstance(target, str):
+            numbers = {label.casefold(): i for i, label in enumerate(labels)}
+            target = numbers.get(target.casefold(), -1)
+        if not 0 <= target < len(labels):
+            known = ", ".join(f"{label} ({i})" for i, label in enumerate(labels))
+            raise UsageError(f"the target must be one of {known} (got {self.target!r})")
+        return replace(self, target=target)
+
+    @property
+    def label(self) -> int:
+        """The number of the label that is attributed, once it is `settled`.
+
+        Raises:
+            TypeError: it is not.
+        """
+        if not isinstance(self.target, int):
+            raise TypeError(f"settle the settings first; their target is {self.target!r}")
+        return self.target
 
     def only_label(self, classes: int) -> int | None:
         """The one label that attributions speak for; None where a change of sign turns them toward the other.
@@ -90,10 +118,12 @@ class Attributing(Settings):
         nothing about that of the other, and of three classes what speaks against one may speak for either of two.
 
         Example:
-            >>> IGSettings().only_label(2), IGSettings(output="logit").only_label(2), IGSettings().only_label(3)
-            (None, 1, 1)
+            >>> IGSettings(target=1).only_label(2), IGSettings(target=1).only_label(3)
+            (None, 1)
+            >>> IGSettings(target=1, output="logit").only_label(2)
+            1
         """
-        return None if classes == 2 and self.output != "logit" else self.target
+        return None if classes == 2 and self.output != "logit" else self.label
 
 
 @dataclass(frozen=True)
@@ -351,8 +381,8 @@ def spelled(method: str, settings: Mapping[str, object]) -> str:
         >>> spelled("lime", asdict(LIMESettings(hide="mask", samples=100))), spelled("shap", asdict(SHAPSettings()))
         ('lime:hide=mask,samples=100', 'shap')
     """
-    defaults = asdict(SETTINGS.get(method, Settings)())
-    given = [f"{name}={value}" for name, value in settings.items() if value != defaults.get(name)]
+    defaults = asdict(SETTINGS.get(method, Settings)().settled(("0", "1")))
+    given = [f"{name}={value}" for name, value in settings.items() if value not in (None, defaults.get(name))]
     return f"{method}:{','.join(given)}" if given else method
 
 
@@ -390,8 +420,7 @@ def attribute(
         UsageError: the settings are another backend's, or the target is none of the model's classes.
         ModelError: the model cannot be run.
     """
-    settings = settings_of(method, settings)
-    settings.check(len(classifier.groups))
+    settings = settings_of(method, settings).settled([str(label) for label in range(len(classifier.groups))])
     module, _, function = settings.function.partition(":")
     rows: Iterator[Attributions] = getattr(import_module(module), function)(classifier, examples, settings, progress)
     return rows

@@ -198,7 +198,7 @@ def _attribute(
         scores = path.scores
         gap = float(scores.sum() - (known.values[i, 1.0] - known.values[i, 0.0]))
         yield Attributions(
-            known.probs[i], settings.target, e.tokens, e.segment, e.word, e.offsets, scores, "ig", gap, path.effort
+            known.probs[i], settings.label, e.tokens, e.segment, e.word, e.offsets, scores, "ig", gap, path.effort
         )  # fmt: skip
 
 
@@ -246,7 +246,7 @@ class _Samples:
         x, type_ids, shares = self._rows(points)
         with torch.inference_mode():
             logits = self._output(x, shares, type_ids)
-            found = explained(logits, self._settings.target, self._settings.output).tolist()
+            found = explained(logits, self._settings.label, self._settings.output).tolist()
         self.values.update(zip(points, found, strict=True))
         probs = softmax(logits.double().cpu().numpy())
         self.probs.update((i, row) for (i, place), row in zip(points, probs, strict=True) if place == 1)
@@ -255,7 +255,7 @@ class _Samples:
         x, type_ids, shares = self._rows(points)
 
         def along(shares: torch.Tensor) -> torch.Tensor:
-            return explained(self._output(x, shares, type_ids), self._settings.target, self._settings.output)
+            return explained(self._output(x, shares, type_ids), self._settings.label, self._settings.output)
 
         # Gauss's rule of one point, the middle, on a path of length 1 about a point is the slope there
         with _kernels(self._classifier):

@@ -64,10 +64,10 @@ def attribute(
 
     requests = map(request, examples, classifier.encodings(examples))
     for (e, shown), logits in classifier.logits(requests, progress):
-        values = perturb.values(logits, settings.target, settings.output)
+        values = perturb.values(logits, settings.label, settings.output)
         coefficients, r2 = fit(shown, values, settings.kernel_width, settings.ridge)
         yield Attributions(
-            softmax(logits[:1])[0], settings.target, e.tokens, e.segment, e.word, e.offsets,
+            softmax(logits[:1])[0], settings.label, e.tokens, e.segment, e.word, e.offsets,
             perturb.spread(coefficients, e), "lime", 1 - r2, len(values),
         )  # fmt: skip
 

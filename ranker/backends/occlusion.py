@@ -56,8 +56,8 @@ def attribute(
         return encoding, hidden(classifier.row(encoding), perturb.of_tokens(shown, encoding))
 
     for e, logits in classifier.logits(map(request, classifier.encodings(examples)), progress):
-        values = perturb.values(logits, settings.target, settings.output)
+        values = perturb.values(logits, settings.label, settings.output)
         yield Attributions(
-            softmax(logits[:1])[0], settings.target, e.tokens, e.segment, e.word, e.offsets,
+            softmax(logits[:1])[0], settings.label, e.tokens, e.segment, e.word, e.offsets,
             perturb.spread(values[0] - values[1:], e), "occlusion", 0.0, len(values),
         )  # fmt: skip

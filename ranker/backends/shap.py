@@ -58,11 +58,11 @@ def attribute(
         return (encoding, steps), perturb.replaced(classifier.row(encoding), seen, token)
 
     for (e, steps), logits in classifier.logits(map(request, classifier.encodings(examples)), progress):
-        values = perturb.values(logits, settings.target, settings.output)
+        values = perturb.values(logits, settings.label, settings.output)
         scores = np.zeros(len(e))
         scores[e.segment != SPECIAL] = steps.weights @ values
         gap = float(scores.sum() - (values[0] - values[1])) if len(values) > 1 else 0.0
         yield Attributions(
-            softmax(logits[:1])[0], settings.target, e.tokens, e.segment, e.word, e.offsets,
+            softmax(logits[:1])[0], settings.label, e.tokens, e.segment, e.word, e.offsets,
             scores, "shap", gap, len(values),
         )  # fmt: skip

@@ -27,10 +27,11 @@ class Canned:
     """A model whose row is known, in the place of a `Subject`."""
 
     def __init__(self, name, row=ROW, task=NLI):
-        self.model, self.task, self.row = SimpleNamespace(name=name), task, row
+        self.model, self.task, self.row, self.asked = SimpleNamespace(name=name), task, row, []
 
     def rows(self, examples, method, settings):
         """The canned row, or the canned failure."""
+        self.asked.append(settings)
         if isinstance(self.row, Exception):
             raise self.row
         return [self.row for _ in examples]
@@ -161,12 +162,22 @@ def test_a_model_that_fails_is_listed_and_the_others_are_explained():
 def test_three_labels_cannot_be_turned():
     """The margin of one label says nothing about a third: it is shown toward its own, and any other is refused."""
     model = Canned("x", replace(ROW, probs=np.array([0.2, 0.3, 0.5])), Task("t", ("a", "b", "c"), heuristic=2))
-    found = explained(model, settings=SHAPSettings())
+    found = explained(model, settings=SHAPSettings(target=1))
     assert found.toward == ROW.target == 1
     assert found.readings[0].values["ACC"] == 0.0
-    assert found.left_out["SUM-DIFF"] == "is about another label than the one that is attributed"
+    assert found.left_out["SUM-DIFF"].startswith("is about c, and what is attributed is b")
     with pytest.raises(UsageError, match="`--toward` a: the scores speak for b alone; see `target`"):
-        explained(model, settings=SHAPSettings(), toward=0)
+        explained(model, settings=SHAPSettings(target=1), toward=0)
+
+
+@pytest.mark.parametrize(("toward", "label"), [(None, 2), (0, 0)])
+def test_of_three_labels_the_heuristics_is_attributed_or_the_one_asked_for(toward, label):
+    """So a factor about the heuristic's label can be measured without a setting."""
+    row = replace(ROW, probs=np.array([0.2, 0.3, 0.5]), target=label)
+    model = Canned("x", row, Task("t", ("a", "b", "c"), heuristic=2))
+    found = explained(model, toward=toward)
+    assert (model.asked[-1].target, found.toward) == (label, label)
+    assert ("SUM-DIFF" in found.left_out) == (label != 2)
 
 
 def test_a_logit_is_shown_toward_its_own_label():

@@ -135,7 +135,10 @@ def test_settings_of_another_backend_are_refused(tmp_path):
         ({"attribution": "shap", "settings": SHAPSettings(baseline="cls")}, "`baseline` must be one of pad, mask"),
         ({"attribution": "lime", "settings": LIMESettings(seed="5")}, "of lime: `seed` must be a whole number"),
         *(
-            ({"attribution": name, "settings": kind(target=2)}, "the target must be one of 2 classes, from 0 .got 2")
+            (
+                {"attribution": name, "settings": kind(target=2)},
+                r"the target must be one of non-entailment \(0\), entailment \(1\) \(got 2\)",
+            )
             for name, kind in SETTINGS.items()
             if issubclass(kind, Attributing)
         ),

@@ -49,7 +49,12 @@ def test_baselines_read_the_probabilities_of_any_number_of_classes():
     assert np.isnan(values[5]).all()
     kept, left_out = applicable(factors, EXAMPLES, three, only_label=1)
     assert [factor.name for factor in kept] == ["ACC", "CONF", "CONF-GT", "CONF-H", "NLL"]
-    assert left_out == {"SUM-DIFF": "is about another label than the one that is attributed"}
+    assert left_out == {
+        "SUM-DIFF": "is about maybe, and what is attributed is yes: see the setting `target=maybe` of `--attribution`"
+    }
+    assert applicable(factors, EXAMPLES, three, only_label=2)[1] == {}
+    left_out = applicable(factors, EXAMPLES, three, target="predicted", only_label=2)[1]
+    assert left_out == {"SUM-DIFF": "is about another label on each row, and what is attributed is maybe"}
 
 
 def test_whether_a_label_is_declared_is_asked_of_the_rule_in_use():

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ranker.backends import SETTINGS, Attributing, IGSettings, LIMESettings, SHAPSettings
+from ranker.backends import SETTINGS, Attributing, IGSettings, LIMESettings, SHAPSettings, named
 from ranker.errors import UsageError
 
 
@@ -33,11 +33,35 @@ def test_every_backend_says_what_it_attributes(name):
     """Whatever gives scores to tokens has a class, and hides words in a way that a field names."""
     settings = SETTINGS[name]()
     if name == "none":
-        settings.check(2)
+        assert settings.settled(("no", "yes")) == settings
         return
     assert isinstance(settings, Attributing)
     assert isinstance(getattr(settings, settings.hides), str)
-    for target in (-1, 3):
-        with pytest.raises(UsageError, match="one of 3 classes"):
-            SETTINGS[name](target=target).check(3)
-    SETTINGS[name](target=2).check(3)
+    for target in (-1, 3, "middling"):
+        with pytest.raises(UsageError, match=re.escape(f"one of bad (0), fair (1), good (2) (got {target!r})")):
+            SETTINGS[name](target=target).settled(("bad", "fair", "good"))
+    with pytest.raises(TypeError, match="settle the settings first"):
+        _ = settings.label
+
+
+@pytest.mark.parametrize(
+    ("target", "labels", "heuristic", "expected"),
+    [
+        (None, ("no", "yes"), 0, 1),  # of two, what speaks for the one speaks against the other
+        (None, ("bad", "fair", "good"), 0, 0),
+        (None, ("bad", "fair", "good"), None, 2),
+        (1, ("bad", "fair", "good"), 0, 1),
+        ("FAIR", ("bad", "fair", "good"), 0, 1),
+    ],
+)
+def test_the_label_that_is_attributed(target, labels, heuristic, expected):
+    """By number or name; else the last of two labels, and of more the one that the heuristic speaks for."""
+    assert SHAPSettings(target=target).settled(labels, heuristic).label == expected
+
+
+def test_a_label_is_given_in_a_line_by_its_name_or_number():
+    """As in `--attribution shap:target=positive`."""
+    assert named("shap:target=positive")[1].target == "positive"
+    assert named("shap:target=2")[1].target == 2
+    with pytest.raises(UsageError, match="`target` must be a whole number"):
+        named("shap:target=0.5")
