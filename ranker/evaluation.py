@@ -202,7 +202,7 @@ def _budget(methods: Sequence[MethodResult], probe: int) -> list[str]:
         said += f", and {known[pooled.CHOSEN].few_shot_accuracy:.0%} if `rank-models choose` picks them"
     enough = [n for n, reached in sorted(acc.curve.items()) if n > probe and reached >= found.few_shot_accuracy]
     if found.few_shot_accuracy > acc.few_shot_accuracy:
-        needs = f"about {enough[0]}" if enough else f"more than {max(probe, *acc.curve)}"
+        needs = f"about {enough[0]}" if enough else f"more than {max([probe, *acc.curve])}"
         said += f". For the {found.few_shot_accuracy:.0%} of {found.name} ACC needs {needs} labels"
     return [f"{said}."]
 

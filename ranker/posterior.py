@@ -188,4 +188,4 @@ def more_labels(wins: Ints, losses: Ints, size: int, level: float = LEVEL) -> In
         middle = np.floor((low + high) / 2)
         reached = enough(middle)
         high, low = np.where(reached, middle, high), np.where(reached, low, middle)
-    return np.asarray(np.where(possible, high, -1), dtype=np.int64)
+    return np.asarray(np.where(possible, np.maximum(high, 1), -1), dtype=np.int64)

@@ -199,7 +199,7 @@ class Posterior:
             middle = (low + high) // 2
             reached = enough(middle)
             low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-        return np.asarray(np.where(possible, high, -1))
+        return np.asarray(np.where(possible, np.maximum(high, 1), -1))
 
 
 def posterior(pool: Pool, rows: Ints, labels: Ints) -> Posterior:

@@ -21,7 +21,7 @@ from ranker.errors import look_up
 from ranker.explanation import Explanation, Reading, Word
 from ranker.report import json
 from ranker.report.content import Grid
-from ranker.report.terminal import by_reason
+from ranker.report.terminal import by_reason, plain
 
 WIDTH = 100
 FOR, AGAINST = (70, 140, 230), (240, 150, 60)
@@ -78,8 +78,8 @@ def terminal(explanation: Explanation, colour: bool = False) -> str:
 
 
 def _parts(explanation: Explanation, colour: bool) -> Iterator[RenderableType]:
-    yield Text(_title(explanation), style="bold")
-    yield Text(_legend(explanation))
+    yield _text(_title(explanation), "bold")
+    yield _text(_legend(explanation))
     if colour:
         yield (
             Text(" for ", _style(1.0))
@@ -89,21 +89,21 @@ def _parts(explanation: Explanation, colour: bool) -> Iterator[RenderableType]:
         )
     for reading in explanation.readings:
         yield Text()
-        yield Text(f"{reading.model}: {_verdict(explanation, reading)}", style="bold")
+        yield _text(f"{reading.model}: {_verdict(explanation, reading)}", "bold")
         for segment in range(len(explanation.example.segments)):
             line = Text()
             for word, gap in _line(explanation, reading, segment):
                 if colour:
                     style = _style(_share(reading, word)) + (" underline" if word.marks else "")
-                    line.append(gap).append(word.text, style)
+                    line.append(gap).append(plain(word.text), style)
                 else:
-                    line.append(" " if len(line) else "").append(_written(explanation, word))
+                    line.append(" " if len(line) else "").append(plain(_written(explanation, word)))
             yield Padding(line, (0, 0, 0, 2))
     yield Text()
     yield _table(explanation)
     yield Text()
     for note in _notes(explanation):
-        yield Text(f"- {note}")
+        yield _text(f"- {note}")
 
 
 def _written(explanation: Explanation, word: Word) -> str:
@@ -121,10 +121,15 @@ def _table(explanation: Explanation) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     columns = ("factor", "label", "better", *(reading.model for reading in explanation.readings))
     for i, column in enumerate(columns):
-        table.add_column(Text(column), justify="left" if i < 3 else "right", overflow="fold")
+        table.add_column(_text(column), justify="left" if i < 3 else "right", overflow="fold")
     for row in _rows(explanation):
-        table.add_row(*map(Text, row))
+        table.add_row(*map(_text, row))
     return table
+
+
+def _text(line: str, style: str = "") -> Text:
+    """A line whose names and words are shown, and not obeyed."""
+    return Text(plain(line), style)
 
 
 # ---- HTML

@@ -341,7 +341,7 @@ def test_settings_of_a_backend(run):
         ("ig:stepz=4", "there is no key of `ig` 'stepz'; did you mean steps?"),
         ("ig:steps=many", "`--attribution ig:steps=many`: `steps` must be a whole number (got 'many')"),
         ("ig:steps=0", "`--attribution ig:steps=0`: `steps` must be between 1 and `max_steps`, 320 (got 0)"),
-        ("ig:target=2", "the target must be one of 2 classes, from 0 (got 2)"),
+        ("ig:target=2", "the target must be one of non-entailment (0), entailment (1) (got 2)"),
         ("ig:baseline=zeros", "`baseline` must be one of mask, pad, zero (got 'zeros')"),
     ):
         status, _, err = run(*command, "--attribution", given)

@@ -148,10 +148,43 @@ def test_a_decision_is_the_same_for_the_same_seed():
 
 
 def test_the_first_rows_are_used_when_fewer_are_asked_for():
-    """K below the number of rows reads the first K."""
+    """K below the number of rows reads the first K, and their places in a pool."""
     hits = np.array([[1, 1, 0, 0], [0, 0, 1, 1]])
     assert decide(labelled(hits), probe=2).decision.accuracy == (1.0, 0.0)
     assert decide(labelled(hits), probe=2).probe == 2
+    pool, places = Pool(np.random.default_rng(4).dirichlet([1, 1], (2, 9))), np.array([7, 2, 5, 0])
+    alone = decide(labelled(hits[:, :2], labels=[1, 0]), pool=pool, places=places[:2]).decision
+    assert decide(labelled(hits, labels=[1, 0, 1, 1]), probe=2, pool=pool, places=places).decision == alone
+
+
+def test_the_order_of_the_models_changes_no_probability():
+    """P(best) is drawn, and yet the same for every model, whichever stands first."""
+    hits = np.random.default_rng(7).permuted(np.arange(10) < np.array([[5], [9], [3], [7]]), axis=1)
+    found = decide(labelled(hits)).decision
+    best = dict(zip(found.models, found.p_best, strict=True))
+    other = decide(labelled(hits[::-1])).decision
+    names = {f"m{3 - i}": f"m{i}" for i in range(4)}
+    assert {names[model]: chance for model, chance in zip(other.models, other.p_best, strict=True)} == best
+
+
+def test_scores_that_differ_by_rounding_are_one_rank():
+    """0.1 + 0.2 + 0.3 is a little more than 0.3 + 0.2 + 0.1: the models tie, and stand as they were given."""
+    scores = np.array([[[1, 0, 1], [0.3, 0.2, 0.1]], [[1, 0, 1], [0.1, 0.2, 0.3]]])
+    made = dataclasses.replace(table(scores, ["ACC", "OURS"], np.zeros(2)), ood_accuracy=None)
+    assert scores[0, 1].mean() != scores[1, 1].mean()
+    found = decide(made, method="OURS")
+    assert [(model.name, model.rank) for model in found.models] == [("m0", 1), ("m1", 1)]
+
+
+def test_no_more_labels_are_needed_exactly_where_two_are_told_apart():
+    """0 says "told apart"; of every other pair it is 1 or more, or unknown."""
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        found = decide(labelled(rng.random((4, 10)) < rng.uniform(0.3, 1, (4, 1)))).decision
+        for i in range(4):
+            for j in range(4):
+                apart = i == j or max(found.p_beats[i][j], 1 - found.p_beats[i][j]) >= found.level
+                assert (found.more_labels[i][j] == 0) == apart
 
 
 @pytest.mark.parametrize(

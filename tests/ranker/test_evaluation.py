@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from factors import BUILTIN
 from factors.registry import Factor
+from ranker import intervals
 from ranker.errors import UsageError
 from ranker.evaluation import evaluate
 from ranker.score import ScoreTable
@@ -102,6 +103,39 @@ def test_models_stand_in_their_true_order():
     assert [(model.name, model.rank) for model in found.models] == [("m1", 1), ("m0", 2), ("m2", 2)]
     assert found.tied_pairs == 1
     assert {(pair.a, pair.b) for pair in found.pair_results} == {("m1", "m0"), ("m1", "m2")}
+
+
+def test_what_is_said_of_models_and_pairs_is_of_the_models_named():
+    """Expected ranks follow names, not places in the table; a pair's accuracies are those of its models."""
+    accuracy = np.array([0.6, 0.9, 0.75])
+    made = table(np.tile(accuracy[:, None, None], (1, 1, 20)), ["TRUTH"], accuracy)
+    found = evaluate(made, probe=5, curve=())
+    assert [(model.name, model.expected_rank["TRUTH"]) for model in found.models] == [("m1", 1), ("m2", 2), ("m0", 3)]
+    known = dict(zip(made.models, accuracy.tolist(), strict=True))
+    for pair in found.pair_results:
+        assert (pair.accuracy_a, pair.accuracy_b) == (known[pair.a], known[pair.b])
+        assert pair.gap == pytest.approx(pair.accuracy_a - pair.accuracy_b)
+
+
+@pytest.mark.parametrize("models", [2, 3, 5])
+def test_intervals_over_models_are_about_the_accuracy_and_end_at_none_and_all(models):
+    """Accuracy -+ the half-width of `intervals.over_models`, cut at 0 and 1; of two models there is none."""
+    found = evaluate(suite(models=models), probe=5, curve=())
+    for method in found.methods:
+        if models == 2:
+            assert (method.models_low, method.models_high) == (None, None)
+            continue
+        beats = np.array([pair.accuracy for pair in found.pair_results if pair.method == method.name])
+        (half,) = intervals.over_models(beats[:, None], np.ones(len(beats), bool), models)
+        ends = max(method.few_shot_accuracy - half, 0), min(method.few_shot_accuracy + half, 1)
+        assert (method.models_low, method.models_high) == pytest.approx(ends)
+
+
+def test_a_curve_goes_up_to_all_examples_and_is_a_half_for_a_coin():
+    """K = N is a probe like any other."""
+    found = evaluate(suite(examples=20), probe=5, curve=(2, 20, 21))
+    assert all(set(method.curve) == {2, 20} for method in found.methods)
+    assert set(found.method("RANDOM").curve.values()) == {0.5}
 
 
 def test_equal_models_are_left_out_of_the_mean():

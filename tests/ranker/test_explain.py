@@ -195,6 +195,17 @@ def test_words_of_a_designed_factor_that_needs_no_label_are_marked_without_one(d
     assert any(word.read for word in reading.words) == marked
 
 
+@pytest.mark.parametrize("colour", [False, True])
+def test_a_terminal_shows_controls_and_does_not_obey_them(colour):
+    """Ids come from files and tokens from a checkpoint's tokenizer."""
+    hostile = "a\x1b]0;owned\x07\u202eb"
+    row = replace(ROW, tokens=tuple(hostile if i == 0 else token for i, token in enumerate(ROW.tokens)))
+    found = explained(Canned(hostile, row), example=replace(EXAMPLE, id=hostile))
+    text = render(found, "terminal", colour)
+    assert "a\ufffd]0;owned" in text
+    assert not {"\x07", "\u202e", "\x1b]"} & {*text, *(text[i : i + 2] for i in range(len(text)))}
+
+
 def test_an_unknown_backend_or_format_is_met_with_the_near_one():
     """Names are looked up before anything is run."""
     with pytest.raises(UnknownName, match="did you mean ig"):

@@ -46,6 +46,28 @@ def test_a_pool_adds_its_methods_to_the_table():
     assert len(set(found.method("MAJORITY").curve.values())) == 1
 
 
+def test_a_half_of_an_odd_number_of_rows_has_the_odd_one(monkeypatch):
+    """Of 21 rows 11 make a pool."""
+    sizes = []
+    monkeypatch.setattr(pooled, "HALVES", 3)
+    monkeypatch.setattr(
+        Pool, "part", lambda self, rows: sizes.append(len(rows)) or replace(self, probs=self.probs[:, rows])
+    )
+    table, pool = world(rows=21)
+    evaluate(table, probe=5, pool=pool, curve=())
+    assert set(sizes) == {11}
+
+
+def test_half_of_the_rows_may_be_chosen():
+    """K = N / 2 is the most that fits a half; one more leaves the chosen ones out."""
+    table, pool = world(rows=20)
+    found = evaluate(table, probe=10, pool=pool, curve=(5, 10, 20))
+    assert set(found.method("SURROGATE+CHOICE").curve) == {5, 10}
+    names = {method.name for method in evaluate(table, probe=11, pool=pool, curve=()).methods}
+    assert "SURROGATE" in names
+    assert not names & set(pooled.RULES)
+
+
 def test_in_domain_rows_add_the_methods_that_need_them():
     """ATC, DOC and COT are there with labelled in-domain rows, and only then."""
     table, pool = world(home=True)

@@ -13,6 +13,14 @@ def simulated(rng, count, models=8, size=10):
         yield accuracy, hardness < scipy.stats.norm.ppf(accuracy)[:, None]
 
 
+def test_what_stands_beside_a_pair_changes_no_number_of_labels():
+    """It is at least 1, alone or beside a pair that needs many."""
+    alone = more_labels(np.array([3]), np.array([0]), 4)
+    beside = more_labels(np.array([3, 1]), np.array([0, 0]), 4)
+    assert alone.tolist() == [1]
+    assert beside.tolist() == [1, *more_labels(np.array([1]), np.array([0]), 4)]
+
+
 @pytest.mark.parametrize("count", [1_000, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_the_probabilities_are_calibrated(count):
     """Of the pairs given 80 to 90 %, 80 to 90 % are right; the same goes for the other tenths."""

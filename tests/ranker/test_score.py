@@ -6,7 +6,7 @@ import pytest
 
 from factors import BUILTIN, factor
 from factors.types import Attributions, Example, Span
-from ranker.score import ModelScores, ScoreTable, applicable, assemble, score_model
+from ranker.score import ModelScores, ScoreTable, applicable, assemble, averages, score_model
 
 TASK = SimpleNamespace(name="nli", labels=("no", "yes"), heuristic=1, evidence=None)
 EXAMPLES = [Example("a", ("The actor ran.", "The actor"), 0), Example("b", ("A cat.", "Nothing shared"), 1)]
@@ -83,6 +83,25 @@ def test_an_undefined_cell_is_nan_and_counted_once_for_all_models():
     table = assemble(parts, EXAMPLES, pick("INDEX-DIFF"))
     assert np.isnan(table.values[:, 0]).tolist() == [[False, True], [False, True]]
     assert table.dropped == {"INDEX-DIFF": {"undefined": 1}}
+
+
+def test_examples_that_any_model_lacks_are_lost_for_all():
+    """Two models undefined on an example each lose both, in the count and in the averages."""
+    values = np.array([[[1.0, np.nan, 3.0, 5.0]], [[2.0, 4.0, np.nan, 6.0]]])
+    parts = {
+        name: ModelScores(values[m], {"SUM-DIFF": {"undefined": frozenset({1 + m})}})
+        for m, name in enumerate(("m1", "m2"))
+    }
+    table = assemble(parts, [replace(EXAMPLES[0], id=str(n)) for n in range(4)], pick("SUM-DIFF"))
+    assert table.dropped == {"SUM-DIFF": {"undefined": 2}}
+    assert averages(table) == [{"SUM-DIFF": 3.0}, {"SUM-DIFF": 4.0}]
+
+
+def test_one_pair_among_single_texts_keeps_the_factors_of_pairs():
+    """They are undefined on the others, which is counted."""
+    single = replace(EXAMPLES[0], segments=EXAMPLES[0].segments[:1])
+    assert [one.name for one in applicable(pick("MAX-DIFF"), [single, EXAMPLES[1]], TASK)[0]] == ["MAX-DIFF"]
+    assert applicable(pick("MAX-DIFF"), [single], TASK)[0] == []
 
 
 def test_a_factor_that_raises_loses_the_cell_and_keeps_the_message():

@@ -217,6 +217,12 @@ def test_one_tree_parts_the_segments_first_and_the_other_gives_each_half_its_sha
     assert across_tree(*alone) == segments_tree(*alone)
 
 
+def test_a_lone_word_stands_in_the_middle_of_the_other_segment():
+    """One word beside three: its place is a half, as that of the second, so it goes with the first half of both."""
+    segment, word = np.array([-1, 0, -1, 1, 1, 1, -1]), np.array([-1, 0, -1, 1, 2, 3, -1])
+    assert across_tree(segment, word) == ((1, 0), (2, 3))
+
+
 def test_segments_first_says_of_two_texts_only_what_each_is_alone(trained, hans):
     """Why that tree is not the default: the difference of the segments' sums is f(first alone) - f(second alone).
 
