@@ -10,7 +10,7 @@ makes one number of them, and nan of none: what cannot be measured is undefined,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -99,8 +99,7 @@ def mean(values: Floats) -> float:
         >>> mean(np.array([1.0, np.nan, 3.0])), mean(np.array([]))
         (2.0, nan)
     """
-    values = values[~np.isnan(values)]
-    return float(values.mean()) if len(values) else float("nan")
+    return _of_defined(np.mean, values)
 
 
 def total(values: Floats) -> float:
@@ -110,8 +109,7 @@ def total(values: Floats) -> float:
         >>> total(np.array([1.0, -3.0])), total(np.array([]))
         (-2.0, nan)
     """
-    values = values[~np.isnan(values)]
-    return float(values.sum()) if len(values) else float("nan")
+    return _of_defined(np.sum, values)
 
 
 def highest(values: Floats) -> float:
@@ -121,8 +119,7 @@ def highest(values: Floats) -> float:
         >>> highest(np.array([1.0, -3.0]))
         1.0
     """
-    values = values[~np.isnan(values)]
-    return float(values.max()) if len(values) else float("nan")
+    return _of_defined(np.max, values)
 
 
 def strongest(values: Floats) -> float:
@@ -132,5 +129,10 @@ def strongest(values: Floats) -> float:
         >>> strongest(np.array([1.0, -3.0]))
         -3.0
     """
-    values = values[~np.isnan(values)]
-    return float(values[abs(values).argmax()]) if len(values) else float("nan")
+    return _of_defined(lambda some: some[abs(some).argmax()], values)
+
+
+def _of_defined(reduce: Callable[[Floats], float], values: Floats) -> float:
+    """What the values that are defined are reduced to; nan where none is."""
+    some = values[~np.isnan(values)]
+    return float(reduce(some)) if len(some) else float("nan")

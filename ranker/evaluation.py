@@ -98,7 +98,7 @@ def _methods(
 ) -> tuple[MethodResult, ...]:
     accuracy = measured.beats[truth.decided].mean(axis=0)
     low, high = intervals.of_accuracy(accuracy, intervals.variance(measured.influence, measured.noise))
-    half = intervals.over_models(measured.beats, truth.decided, len(truth.order))
+    least, most = intervals.over_models(measured.beats, truth.decided, len(truth.order))
     versus = _versus_acc(measured, accuracy)
     return tuple(
         MethodResult(
@@ -107,8 +107,8 @@ def _methods(
             few_shot_accuracy=float(accuracy[f]),
             ci_low=float(low[f]),
             ci_high=float(high[f]),
-            models_low=_optional(max(accuracy[f] - half[f], 0.0)),
-            models_high=_optional(min(accuracy[f] + half[f], 1.0)),
+            models_low=_optional(least[f]),
+            models_high=_optional(most[f]),
             vs_acc=versus[f][0],
             vs_acc_low=versus[f][1],
             vs_acc_high=versus[f][2],

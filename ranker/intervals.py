@@ -94,8 +94,8 @@ def of_difference(estimate: Floats, variance: Floats) -> tuple[Floats, Floats]:
     return np.clip(estimate - margin, -1.0, 1.0), np.clip(estimate + margin, -1.0, 1.0)
 
 
-def over_models(accuracy: Floats, decided: Bools, models: int) -> Floats:
-    """The half-width of the 95 % interval of a mean over pairs, over the choice of the models.
+def over_models(accuracy: Floats, decided: Bools, models: int) -> tuple[Floats, Floats]:
+    """The 95 % interval of a mean over pairs, over the choice of the models, cut at 0 and 1.
 
     The jackknife that leaves out one model with all its pairs, with a t quantile of M - 1 degrees of freedom; nan
     where fewer than three models, or one whose pairs are all there is.
@@ -106,7 +106,7 @@ def over_models(accuracy: Floats, decided: Bools, models: int) -> Floats:
         models: M.
 
     Returns:
-        (F,) half-widths, in the unit of the accuracies.
+        (F,) lower and (F,) upper ends.
 
     Source: Arvesen 1969, "Jackknifing U-statistics".
     """
@@ -114,7 +114,8 @@ def over_models(accuracy: Floats, decided: Bools, models: int) -> Floats:
 
     without = [(pairs(models) != model).all(axis=1) & decided for model in range(models)]
     if models < 3 or not all(kept.any() for kept in without):
-        return np.full(accuracy.shape[1], np.nan)
+        return np.full(accuracy.shape[1], np.nan), np.full(accuracy.shape[1], np.nan)
     left = np.stack([accuracy[kept].mean(axis=0) for kept in without])
     spread = (models - 1) / models * ((left - left.mean(axis=0)) ** 2).sum(axis=0)
-    return np.asarray(stdtrit(models - 1, 0.975) * np.sqrt(spread))
+    mean, half = accuracy[decided].mean(axis=0), stdtrit(models - 1, 0.975) * np.sqrt(spread)
+    return np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)

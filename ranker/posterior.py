@@ -72,14 +72,13 @@ def weigh(right: Bools) -> Floats:
         >>> float(weigh(nested) @ PRIORS) < float(weigh(np.eye(4, dtype=bool)) @ PRIORS)
         True
     """
-    from scipy.special import betaln
+    from scipy.special import betaln, softmax
 
     won = wins(right)
     above = np.triu_indices(len(right), 1)
     won, lost = won[above][:, None], won.T[above][:, None]
     likelihood = (betaln(won + PRIORS, lost + PRIORS) - betaln(PRIORS, PRIORS)).sum(axis=0) * 2 / len(right)
-    weights = np.exp(likelihood - likelihood.max())
-    return np.asarray(weights / weights.sum())
+    return np.asarray(softmax(likelihood))
 
 
 def more_accurate(right: Bools) -> Floats:

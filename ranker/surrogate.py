@@ -216,6 +216,8 @@ def posterior(pool: Pool, rows: Ints, labels: Ints) -> Posterior:
         rows: (K,) the labelled rows' places in the pool.
         labels: (K,) their labels.
     """
+    from scipy.special import softmax
+
     models, size, classes = pool.probs.shape
     seen = votes(pool)
     x = seen[rows].reshape(-1, models)
@@ -238,10 +240,9 @@ def posterior(pool: Pool, rows: Ints, labels: Ints) -> Posterior:
         directions.append(np.sqrt(evidence / counted) * gain @ half.T @ axes)
         covariances.append(directions[-1] @ directions[-1].T + pool.agreement / (2 * size))
         to_come.append(np.maximum(further, 0.0))
-    chances = np.exp(np.array(likely) - max(likely))
     return Posterior(
         score=means[0],
-        weights=chances / chances.sum(),
+        weights=softmax(likely),
         means=np.array(means),
         covariances=np.array(covariances),
         directions=np.array(directions),

@@ -111,6 +111,8 @@ def dawid_skene(pool: Pool) -> Floats:
     The labels start as the shares of the votes. Each round estimates how often each model says c where the label is
     y, and how frequent y is, and from these the probability of each label on each row.
     """
+    from scipy.special import softmax
+
     classes = pool.probs.shape[2]
     said = np.eye(classes)[pool.predicted]  # (M, N, C)
     truth = said.mean(axis=0)  # (N, C)
@@ -118,8 +120,7 @@ def dawid_skene(pool: Pool) -> Floats:
         confusion = np.einsum("ny,mnc->myc", truth, said) + SMOOTH
         confusion /= confusion.sum(axis=2, keepdims=True)
         logs = np.log(truth.mean(axis=0) + 1e-12) + np.einsum("mnc,myc->ny", said, np.log(confusion))
-        truth = np.exp(logs - logs.max(axis=1, keepdims=True))
-        truth /= truth.sum(axis=1, keepdims=True)
+        truth = softmax(logs, axis=1)
     return np.asarray((said * truth).sum(axis=2).mean(axis=1))
 
 

@@ -118,17 +118,16 @@ def test_what_is_said_of_models_and_pairs_is_of_the_models_named():
 
 
 @pytest.mark.parametrize("models", [2, 3, 5])
-def test_intervals_over_models_are_about_the_accuracy_and_end_at_none_and_all(models):
-    """Accuracy -+ the half-width of `intervals.over_models`, cut at 0 and 1; of two models there is none."""
+def test_intervals_over_models_are_those_of_their_pairs(models):
+    """Those of `intervals.over_models`; of two models there is none."""
     found = evaluate(suite(models=models), probe=5, curve=())
     for method in found.methods:
         if models == 2:
             assert (method.models_low, method.models_high) == (None, None)
             continue
         beats = np.array([pair.accuracy for pair in found.pair_results if pair.method == method.name])
-        (half,) = intervals.over_models(beats[:, None], np.ones(len(beats), bool), models)
-        ends = max(method.few_shot_accuracy - half, 0), min(method.few_shot_accuracy + half, 1)
-        assert (method.models_low, method.models_high) == pytest.approx(ends)
+        (low,), (high,) = intervals.over_models(beats[:, None], np.ones(len(beats), bool), models)
+        assert (method.models_low, method.models_high) == pytest.approx((low, high))
 
 
 def test_a_curve_goes_up_to_all_examples_and_is_a_half_for_a_coin():

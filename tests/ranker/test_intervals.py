@@ -124,22 +124,24 @@ def test_intervals_over_models_cover():
     for _ in range(1_000):
         parts = rng.normal(0.4, 0.1, size=(8, 1))
         accuracy = parts[pairs[:, 0]] + parts[pairs[:, 1]] + 0.05 * rng.normal(size=(28, 1))
-        half = intervals.over_models(accuracy, np.ones(28, bool), 8)
-        inside.append(abs(accuracy.mean() - 0.8) <= half[0])
+        low, high = intervals.over_models(accuracy, np.ones(28, bool), 8)
+        inside.append(low[0] <= 0.8 <= high[0])
     assert 0.93 <= np.mean(inside) <= 0.97
 
 
 def test_two_models_say_nothing_about_others():
     """With fewer than three models, or one in all pairs, there is no interval over models."""
-    assert np.isnan(intervals.over_models(np.array([[0.7]]), np.array([True]), 2)).all()
     one_in_all = np.array([True, True, False])
-    assert np.isnan(intervals.over_models(np.full((3, 1), 0.7), one_in_all, 3)).all()
+    for accuracy, decided, models in ((np.array([[0.7]]), np.array([True]), 2), (np.full((3, 1), 0.7), one_in_all, 3)):
+        assert np.isnan(intervals.over_models(accuracy, decided, models)).all()
 
 
 def test_an_interval_over_three_models_worked_by_hand():
-    """Leaving out one of three models leaves one pair: 0.9, 0.8 and 0.7, about their mean, with t of 2 degrees."""
-    (half,) = intervals.over_models(np.array([[0.7], [0.8], [0.9]]), np.ones(3, bool), 3)
-    assert half == pytest.approx(scipy.stats.t.ppf(0.975, 2) * np.sqrt(2 / 3 * (0.1**2 + 0.1**2)))
+    """Leaving out one of three models leaves one pair, .02 apart: t of 2 degrees, cut at 1."""
+    half = scipy.stats.t.ppf(0.975, 2) * np.sqrt(2 / 3 * (0.02**2 + 0.02**2))
+    for mean in (0.5, 0.95):
+        (low,), (high,) = intervals.over_models(mean + np.array([[-0.02], [0.0], [0.02]]), np.ones(3, bool), 3)
+        assert (low, high) == pytest.approx((mean - half, min(mean + half, 1)))
 
 
 def test_an_accuracy_near_all_with_a_large_variance_overflows_nothing():
