@@ -40,12 +40,44 @@ def locate(reference: str | Path, *, allow_pickle: bool = False) -> Path:
     Raises:
         ModelError: the directory is not there, links out of itself, or the hub does not give the files.
     """
+    return _located(str(reference), "`--models`", (1,), allow_pickle)
+
+
+def locate_base(folder: Path, *, allow_pickle: bool = False) -> Path | None:
+    """The folder of what a PEFT adapter's weights are added to; None if the folder is no adapter.
+
+    Args:
+        folder: a checkpoint's.
+        allow_pickle: fetch weights that are not safetensors, too.
+
+    Raises:
+        ModelError: the adapter names no base, its base is not there, or is an adapter itself.
+    """
+    name = adapter_base(folder)
+    if name is None:
+        return None
+    whose = f"the base of {folder}"
+    base = _located(name, whose, (0, 1), allow_pickle)
+    if (base / ADAPTER).is_file():
+        raise ModelError(f"{whose} is an adapter itself; merge that into its own base, and name what comes of it")
+    return base
+
+
+def _located(reference: str, whose: str, slashes: tuple[int, ...], allow_pickle: bool) -> Path:
+    """The folder of a reference.
+
+    Args:
+        reference: a directory, or a hub id with an optional ``@revision``.
+        whose: what messages begin with.
+        slashes: how many a hub id may have; none are in those of the oldest models, which are the bases of many.
+        allow_pickle: fetch weights that are not safetensors, too.
+    """
     folder = Path(reference)
     if os.path.isdir(folder):  # unlike Path's own, no error where a name is too long
         return _closed(folder)
-    name, _, revision = str(reference).partition("@")
-    if name.count("/") != 1 or name.startswith((".", "/", "~")) or name.endswith("/"):
-        raise ModelError(f"`--models`: there is no directory {str(reference)!r}")
+    name, _, revision = reference.partition("@")
+    if name.count("/") not in slashes or name.startswith((".", "/", "~")) or name.endswith("/"):
+        raise ModelError(f"{whose}: there is no directory {reference!r}")
     from huggingface_hub import snapshot_download
 
     patterns = [*SAFE_WEIGHTS, *OTHERS, *(PICKLED_WEIGHTS if allow_pickle else ())]
@@ -53,7 +85,7 @@ def locate(reference: str | Path, *, allow_pickle: bool = False) -> Path:
         fetched = snapshot_download(name, revision=revision or None, allow_patterns=patterns)
     except (OSError, ValueError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise ModelError(f"`--models`: {reference} is no directory, and the hub does not give it: {reason}") from error
+        raise ModelError(f"{whose}: {reference} is no directory, and the hub does not give it: {reason}") from error
     return _closed(Path(fetched))
 
 
@@ -96,14 +128,16 @@ def content_hash(reference: str | Path, *, allow_pickle: bool = False) -> str:
                     digest.update(chunk)
     except OSError as error:
         raise ModelError(f"{folder} cannot be read: {error.strerror}") from error
-    base = adapter_base(folder)
+    base = locate_base(folder, allow_pickle=allow_pickle)
     if base is not None:
         digest.update(content_hash(base, allow_pickle=allow_pickle).encode())
     return digest.hexdigest()
 
 
 def weights(folder: Path, *, allow_pickle: bool = False) -> list[Path]:
-    """The files that hold a checkpoint's weights; safetensors where there are any.
+    """The files that may hold a checkpoint's weights: safetensors, and with leave to load others these as well.
+
+    Which of both kinds are loaded goes by the names of the files, and is for the libraries to say.
 
     Raises:
         ModelError: there are none, or none that may be loaded.
@@ -111,7 +145,7 @@ def weights(folder: Path, *, allow_pickle: bool = False) -> list[Path]:
     safe = _matches(folder, SAFE_WEIGHTS)
     pickled = [file for file in _matches(folder, PICKLED_WEIGHTS) if file.name not in NOT_WEIGHTS]
     if safe or (pickled and allow_pickle):
-        return safe or pickled
+        return [*safe, *(pickled if allow_pickle else ())]
     if pickled:
         raise ModelError(
             f"{folder} has no safetensors weights, only {pickled[0].name}, which may run code when it is loaded; "
@@ -121,14 +155,17 @@ def weights(folder: Path, *, allow_pickle: bool = False) -> list[Path]:
 
 
 def brings_code(reference: str | Path, *, allow_pickle: bool = False) -> bool:
-    """Say whether a checkpoint asks for code other than the library's, which is run only if it is trusted.
+    """Say whether a checkpoint, or an adapter's base, asks for code of its own, which is run only if it is trusted.
 
     Raises:
         ModelError: the checkpoint is not there.
     """
     folder = locate(reference, allow_pickle=allow_pickle)
     files = [folder / name for name in (CONFIG, "tokenizer_config.json")]
-    return any("auto_map" in read_json(file) for file in files if file.is_file())
+    if any("auto_map" in read_json(file) for file in files if file.is_file()):
+        return True
+    base = locate_base(folder, allow_pickle=allow_pickle)
+    return base is not None and brings_code(base, allow_pickle=allow_pickle)
 
 
 def adapter_base(folder: Path) -> str | None:

@@ -26,6 +26,7 @@ from ranker.errors import LabelError, ModelError, RankModelsError, UsageError
 from ranker.last_layer import read_first_token
 
 if TYPE_CHECKING:
+    from peft import PeftConfig
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from ranker.cards import Task
@@ -34,13 +35,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 S = TypeVar("S")
-Bases = dict[str, "PreTrainedModel"]
+Bases = dict[tuple[Path, "_Options", tuple[str, ...], int | None], "PreTrainedModel"]
+"""The networks that adapters share, by their folder, how they were loaded, the modules given, and how many outputs."""
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 TOKENS_ON_CPU, TOKENS_ELSEWHERE = 1024, 65_536
 """Tokens a batch: a smaller one costs calls, a larger one memory; on CPUs speed changes little from 1,024 on."""
 ENCODED_AT_ONCE = 256
 """Examples a call of the tokenizer."""
+GENTLE_INITS = (True, False, None, "gaussian", "orthogonal", "eva")
+"""The ways in which PEFT begins an adapter's weights and leaves the base's as they are; pissa and olora do not."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,8 @@ class Classifier:
             trust_remote_code: run code that comes with the checkpoint.
             allow_pickle: load weights that are not safetensors.
             token_budget: the most tokens a batch; None takes what is fast on the device.
-            bases: adapters that are loaded with the same dict share the weights of their base in memory.
+            bases: adapters that are loaded with the same dict share the weights of their base in memory, but for those
+                that change them.
 
         Raises:
             UsageError: a device or a dtype that is none.
@@ -107,7 +112,7 @@ class Classifier:
         options = _Options(trust_remote_code, allow_pickle, products)
         with one_line(folder):
             if checkpoints.adapter_base(folder) is None:
-                model, tokenizer = _load(folder, options, label_map), _tokenizer(folder, trust_remote_code)
+                model, tokenizer = _load(folder, options), _tokenizer(folder, trust_remote_code)
             else:
                 model, tokenizer = _load_adapter(folder, options, label_map, {} if bases is None else bases)
             groups = labels.reconcile(_names(model), task, label_map, model=str(folder))
@@ -286,24 +291,22 @@ class _Options:
     dtype: torch.dtype
 
 
-def _load(
-    folder: Path, options: _Options, label_map: Mapping[str, str] | None, given: Sequence[str] = ()
-) -> PreTrainedModel:
+def _load(folder: Path, options: _Options, given: Sequence[str] = (), outputs: int | None = None) -> PreTrainedModel:
     """The network of a folder.
 
     Args:
         folder: with configuration and weights.
         options: how.
-        label_map: its size is the number of outputs where the weights of the head come from elsewhere.
         given: modules whose weights come from elsewhere.
+        outputs: how many it has, where the weights of its head come from elsewhere; None for as many as it says.
     """
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
     checkpoints.read_json(folder / checkpoints.CONFIG)
     checkpoints.weights(folder, allow_pickle=options.allow_pickle)
     config = AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code, local_files_only=True)
-    if given and label_map and all(key.isdigit() for key in label_map):
-        config.num_labels = len(label_map)
+    if outputs is not None:
+        config.num_labels = outputs
     model, report = AutoModelForSequenceClassification.from_pretrained(
         folder,
         config=config,
@@ -332,16 +335,28 @@ def _load_adapter(
     config = PeftConfig.from_pretrained(str(folder))
     if config.is_prompt_learning:
         raise ModelError(f"{folder} adds tokens to the input ({config.peft_type}); adapters must change weights only")
-    base = checkpoints.locate(checkpoints.adapter_base(folder) or "", allow_pickle=options.allow_pickle)
+    base = checkpoints.locate_base(folder, allow_pickle=options.allow_pickle)
+    assert base is not None
     head = tuple(getattr(config, "modules_to_save", None) or ())
-    key = f"{base.resolve()} {options.dtype} {head} {len(label_map or ())}"
-    if key not in bases:
-        bases[key] = _load(base, options, label_map, given=head)
-    # a copy of the modules that holds the same tensors, for the adapter to be built into
-    model = copy.deepcopy(bases[key], {id(weight): weight for weight in bases[key].parameters()})
+    numbered = bool(head) and all(key.isdigit() for key in label_map or ())
+    outputs = len(label_map) if label_map and numbered else None
+    if _keeps_base(config):
+        key = (base.resolve(), options, head, outputs)
+        if key not in bases:
+            bases[key] = _load(base, options, head, outputs)
+        # a copy of the modules that holds the same tensors, for the adapter to be built into
+        model = copy.deepcopy(bases[key], {id(weight): weight for weight in bases[key].parameters()})
+    else:
+        model = _load(base, options, head, outputs)
     adapted = PeftModel.from_pretrained(model, str(folder), config=config, is_trainable=False)
     own = checkpoints.has_tokenizer(folder)
     return adapted.get_base_model(), _tokenizer(folder if own else base, options.trust_remote_code)  # type: ignore[return-value]
+
+
+def _keeps_base(config: PeftConfig) -> bool:
+    """Say whether PEFT is known to leave a base's own weights as they are while it builds an adapter into it."""
+    inits = [value for name, value in vars(config).items() if name.startswith("init_") and name.endswith("weights")]
+    return all(value in GENTLE_INITS for value in inits)
 
 
 def _store_products(model: PreTrainedModel, dtype: torch.dtype) -> None:

@@ -48,6 +48,43 @@ def test_the_hash_of_an_adapter_is_its_bases_too(folder, tmp_path_factory):
     assert checkpoints.content_hash(adapter) != before
 
 
+def test_code_of_an_adapters_base_is_its_own(folder, tmp_path_factory):
+    """An adapter of a base that asks for code of its own asks for that code."""
+    adapter = tmp_path_factory.mktemp("adapter")
+    (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(folder)}))
+    assert not checkpoints.brings_code(adapter)
+    (folder / "config.json").write_text(json.dumps({"auto_map": {"AutoModel": "own.Own"}}))
+    assert checkpoints.brings_code(adapter)
+
+
+@pytest.mark.parametrize("name", ["base", "bert-base-uncased@main"])
+def test_the_base_of_an_adapter_may_be_a_hub_id_without_an_organisation(monkeypatch, tmp_path, name):
+    """The oldest models have none; where the hub does not give it, the message says whose base it is."""
+    import huggingface_hub
+
+    asked = []
+
+    def download(name, *, revision, allow_patterns):
+        asked.append((name, revision))
+        raise OSError("no network")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    (tmp_path / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": name}))
+    with pytest.raises(ModelError) as caught:
+        checkpoints.locate_base(tmp_path)
+    why = f"{name} is no directory, and the hub does not give it: no network"
+    assert str(caught.value) == f"the base of {tmp_path}: {why}"
+    assert asked == [(name.partition("@")[0], name.partition("@")[2] or None)]
+
+
+def test_an_adapter_of_an_adapter_is_refused(tmp_path):
+    """Its weights would be added to no network; one that names itself would be looked for without end."""
+    (tmp_path / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "."}))
+    (tmp_path / "adapter_model.safetensors").write_text("")
+    with pytest.raises(ModelError, match="is an adapter itself"):
+        checkpoints.content_hash(tmp_path)
+
+
 def test_pickled_weights_are_refused_unless_allowed(folder):
     """Weights that may run code are not loaded without being asked to; the message says how."""
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
@@ -60,10 +97,15 @@ def test_pickled_weights_are_refused_unless_allowed(folder):
     assert [file.name for file in checkpoints.weights(folder, allow_pickle=True)] == ["pytorch_model.bin"]
 
 
-def test_safe_weights_are_taken_before_pickled_ones(folder):
-    """Where both lie in a folder, allowing pickle changes nothing."""
+def test_weights_of_both_kinds_count_where_both_may_be_loaded(folder):
+    """Which of them are goes by their names: beside a stray file of safetensors it may be the pickled ones."""
+    (folder / "model.safetensors").rename(folder / "stray.safetensors")
     (folder / "pytorch_model.bin").write_text("")
-    assert [file.name for file in checkpoints.weights(folder, allow_pickle=True)] == ["model.safetensors"]
+    assert [file.name for file in checkpoints.weights(folder)] == ["stray.safetensors"]
+    before = checkpoints.content_hash(folder, allow_pickle=True), checkpoints.content_hash(folder)
+    (folder / "pytorch_model.bin").write_text("changed")
+    assert checkpoints.content_hash(folder, allow_pickle=True) != before[0]
+    assert checkpoints.content_hash(folder) == before[1]
 
 
 def test_a_folder_without_weights(folder):

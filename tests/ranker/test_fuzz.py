@@ -228,7 +228,12 @@ def label_map_of(file):
 
 def checkpoint_of(file):
     """What is read of a checkpoint's JSON before it is loaded."""
-    return checkpoints.brings_code(file.parent), checkpoints.adapter_base(file.parent)
+    return checkpoints.brings_code(file.parent)
+
+
+def adapter_of(file):
+    """What is read of an adapter's JSON before it and its base are looked for."""
+    return checkpoints.adapter_base(file.parent)
 
 
 def reports_of(file):
@@ -310,7 +315,7 @@ READERS = {
     "config": Reader("a.toml", of_bytes(OPTIONS), options_of),
     "label map": Reader("map", of_json({"0": "entailment", "neutral": "non-entailment"}), label_map_of),
     "checkpoint": Reader("config.json", of_json(CHECKPOINT), checkpoint_of),
-    "adapter": Reader("adapter_config.json", of_json(CHECKPOINT), checkpoint_of),
+    "adapter": Reader("adapter_config.json", of_json(CHECKPOINT), adapter_of),
     "shard": Reader(f"{FOLDER}/shard", turned(RECORDS).map(shard_of).flatmap(scratched), store_of, keeps=False),
     "key": Reader(f"{FOLDER}/key.json", of_json(KEY), described_store_of),
     "run": Reader("run.json", st.sampled_from([EVALUATED, DECIDED]).flatmap(of_json), reports_of),

@@ -21,19 +21,28 @@ EXAMPLES = [
 ]
 
 
-def make_adapter(folder, base, seed):
-    """A LoRA adapter of a base's queries and values, with random weights and a head of its own, and its network."""
+def make_adapter(folder, base, seed, init=False):
+    """A LoRA adapter of a base's queries and values, with random weights and a head of its own, and its network.
+
+    Args:
+        folder: where it goes.
+        base: the folder of its base.
+        seed: of its weights.
+        init: how PEFT begins them.
+    """
     from transformers import AutoModelForSequenceClassification
 
     with torch.random.fork_rng(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # peft reads what transformers will drop
         torch.manual_seed(seed)
         model = AutoModelForSequenceClassification.from_pretrained(base)
-        config = peft.LoraConfig(task_type="SEQ_CLS", r=2, target_modules=["query", "value"], init_lora_weights=False)
+        config = peft.LoraConfig(task_type="SEQ_CLS", r=2, target_modules=["query", "value"], init_lora_weights=init)
         model = peft.get_peft_model(model, config)
         for name, weight in model.named_parameters():
             if "modules_to_save" in name:
                 weight.data.normal_(0, 0.5)
+            if "lora" in name and init:
+                weight.data += 0.3 * torch.randn_like(weight)
         model.save_pretrained(folder)
     return model.eval()
 
@@ -67,20 +76,55 @@ def test_an_adapter_answers_as_the_network_it_was_saved_from(base, adapters):
     assert min(abs(a - b).max() for i, a in enumerate(rows) for b in rows[:i]) > 1e-3
 
 
+def of_base(classifier):
+    """Where in memory the weights lie that an adapter has from its base."""
+    weights = classifier.model.named_parameters()
+    return {name: w.data_ptr() for name, w in weights if "lora" not in name and "classifier" not in name}
+
+
 def test_adapters_of_one_base_share_its_weights_in_memory(adapters):
     """Two adapters loaded together hold one copy of the base; alone or together, the numbers are the same."""
     bases = {}
     first, second = (Classifier.load(folder, TASK, bases=bases) for folder in adapters[0])
-
-    def shared(classifier):
-        weights = classifier.model.named_parameters()
-        return {name: w.data_ptr() for name, w in weights if "lora" not in name and "classifier" not in name}
-
-    assert len(shared(first)) > 10
-    assert shared(first) == shared(second)
+    assert len(of_base(first)) > 10
+    assert of_base(first) == of_base(second)
     for folder, together in zip(adapters[0], (first, second), strict=True):
         alone = Classifier.load(folder, TASK).probabilities(EXAMPLES)
         np.testing.assert_allclose(together.probabilities(EXAMPLES), alone, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("init", "share"), [("gaussian", True), ("pissa", False), ("olora", False)])
+def test_an_adapter_that_begins_by_changing_its_base_changes_no_other(base, tmp_path, init, share, dtype):
+    """PEFT takes some inits out of the base's own weights; in any order, beside plain ones, numbers are the same."""
+    folders = [tmp_path / name for name in ("plain", "first", "second")]
+    for seed, folder in enumerate(folders):
+        make_adapter(folder, base, seed, init if seed else False)
+    alone = [Classifier.load(folder, TASK, dtype=dtype).probabilities(EXAMPLES) for folder in folders]
+    for order in ((0, 1, 2), (2, 1, 0)):
+        bases = {}
+        loaded = {i: Classifier.load(folders[i], TASK, dtype=dtype, bases=bases) for i in order}
+        for i in order:
+            np.testing.assert_allclose(loaded[i].probabilities(EXAMPLES), alone[i], atol=1e-6)
+        assert (of_base(loaded[1]) == of_base(loaded[2])) == share
+
+
+def test_an_untrusted_adapter_does_not_run_what_a_trusted_one_may(tmp_path):
+    """The code that comes with a base is run for the model that was named, and for no other adapter of that base."""
+    base = make_checkpoint(tmp_path / "base")
+    for seed, name in enumerate("ab"):
+        make_adapter(tmp_path / name, base, seed)
+    config = json.loads((base / "config.json").read_text())
+    own = {"AutoModelForSequenceClassification": "own.Own"}
+    (base / "config.json").write_text(json.dumps({**config, "auto_map": own}))
+    code = "from transformers import BertForSequenceClassification\nclass Own(BertForSequenceClassification): pass\n"
+    (base / "own.py").write_text(code)
+    bases = {}
+    kinds = [
+        type(Classifier.load(tmp_path / name, TASK, trust_remote_code=trusted, bases=bases).model).__name__
+        for name, trusted in (("a", True), ("b", False))
+    ]
+    assert kinds == ["Own", "BertForSequenceClassification"]
 
 
 @pytest.mark.parametrize("method", ["ig", "shap", "lime", "occlusion"])
@@ -102,7 +146,7 @@ def test_a_base_that_is_not_there_is_told(adapters, tmp_path):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     config = json.loads((tmp_path / "adapter_config.json").read_text())
     (tmp_path / "adapter_config.json").write_text(json.dumps({**config, "base_model_name_or_path": "./gone"}))
-    with pytest.raises(ModelError, match=r"there is no directory './gone'$"):
+    with pytest.raises(ModelError, match=rf"^the base of {tmp_path}: there is no directory './gone'$"):
         Classifier.load(tmp_path, TASK)
 
 
