@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 S = TypeVar("S")
 
+OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cublas_status_alloc_failed")
+"""What errors say, in lower case, where memory ran out: of most devices, of CPUs, of CUDA's matrix products."""
+
 WINDOW = 64
 """Batches that are read ahead: enough to find rows of one length and duplicates, few enough to hold."""
 
@@ -88,7 +91,7 @@ def forward(
         What came with the request, and (R, C) float64 logits of its R rows.
 
     Raises:
-        ModelError: memory is too small for a single row.
+        ModelError: a row has no token, or memory is too small for a single row.
     """
     for window in windows(requests, lambda request: sum(len(row.ids) for row in request[1]), WINDOW * token_budget):
         rows, places = distinct([wanted for _, wanted in window])
@@ -223,8 +226,13 @@ def in_batches(lengths: Sequence[int], budget: int, run: Callable[[list[int]], N
         The budget that was in force at the end.
 
     Raises:
-        ModelError: memory is too small for the smallest batch there is.
+        ModelError: a row has no token, or memory is too small for the smallest batch there is.
     """
+    if 0 in lengths:
+        raise ModelError(
+            "a text has no token, or none is left once its words are removed; leave out empty texts, and hide words "
+            "behind a token (`hide=pad` or `hide=mask`)"
+        )
     left = list(range(len(lengths)))
     while left:
         batches = [[left[i] for i in batch] for batch in pack([lengths[i] for i in left], budget)]
@@ -250,4 +258,5 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Say whether an error means that memory ran out, on any device; torch has no one class for it."""
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
-    return "out of memory" in str(error).casefold() or "can't allocate memory" in str(error)
+    said = str(error).casefold()
+    return any(form in said for form in OUT_OF_MEMORY)

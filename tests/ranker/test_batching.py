@@ -108,11 +108,12 @@ OUT_OF_MEMORY = [
     torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
     RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory: you tried 9 bytes"),
     RuntimeError("MPS backend out of memory (MPS allocated: 1 GB)"),
+    RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
     MemoryError(),
 ]
 
 
-@pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=["cuda", "cpu", "mps", "numpy"])
+@pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=["cuda", "cpu", "mps", "cublas", "numpy"])
 def test_out_of_memory_halves_the_budget_and_goes_on(error, caplog):
     """What was done is kept, the rest is done in smaller batches, and the budget stays small for what comes next."""
     network = Network(memory=30, error=error)
@@ -133,6 +134,12 @@ def test_a_row_that_does_not_fit_is_an_error():
     """When a batch of one row is too large there is nothing left to halve."""
     with pytest.raises(ModelError, match="^memory is too small for one row of 8 tokens$"):
         list(forward(Network(memory=7), [(0, [row(8)])], 100))
+
+
+def test_a_row_without_a_token_is_an_error():
+    """There is nothing to give to a network; it is said what to do."""
+    with pytest.raises(ModelError, match="^a text has no token, .*`hide=pad` or `hide=mask`"):
+        list(forward(Network(), [(0, [row(2), row(0)])], 100))
 
 
 @pytest.mark.parametrize("error", [RuntimeError("shapes do not agree"), IndexError("out of range")])

@@ -4,6 +4,7 @@ import json
 import logging
 import multiprocessing
 import shlex
+import shutil
 import time
 from pathlib import Path
 
@@ -168,7 +169,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted):
     assert answer(command(root, output), output) == uninterrupted[0]
 
 
-@pytest.mark.parametrize("fault", ["memory", "nan", "gone"])
+@pytest.mark.parametrize("fault", ["memory", "nan", "gone", "no token"])
 def test_a_model_that_fails_is_listed_and_the_others_are_ranked(tmp_path, monkeypatch, uninterrupted, fault):
     """Out of memory, numbers that are none, or not there: exit status 1, its reason, the others' ranks."""
     import torch
@@ -185,14 +186,23 @@ def test_a_model_that_fails_is_listed_and_the_others_are_ranked(tmp_path, monkey
 
     monkeypatch.setattr(Classifier, "network", failing)
     logging.getLogger("ranker").setLevel(logging.CRITICAL)
+    more: tuple[str, ...] = ()
     models = [MODELS[0], str(tmp_path / "inoc-50") if fault == "gone" else MODELS[1], MODELS[2]]
     if fault == "gone":
         (tmp_path / "inoc-50").mkdir()
+    if fault == "no token":  # a tokenizer that adds no special ones, and a way of hiding that leaves none
+        models[1] = str(tmp_path / "inoc-50")
+        shutil.copytree(MODELS[1], models[1])
+        tokenizer = json.loads((tmp_path / "inoc-50" / "tokenizer.json").read_text())
+        (tmp_path / "inoc-50" / "tokenizer.json").write_text(json.dumps({**tokenizer, "post_processor": None}))
+        more = ("--attribution", "lime:hide=remove,samples=20")
     with pytest.raises(SystemExit) as stop:
-        main(command(tmp_path / "store", tmp_path / "a.json", models))
+        main(command(tmp_path / "store", tmp_path / "a.json", models, *more))
     found = json.loads((tmp_path / "a.json").read_text())
     assert stop.value.code == 1
     assert {model["name"] for model in found["models"]} == {"untouched", "inoc-4000"}
     [reason] = found["failures"].values()
-    assert {"memory": "memory is too small", "nan": "not finite", "gone": "has no"}[fault] in reason
+    assert {"memory": "memory is too small", "nan": "not finite", "gone": "has no", "no token": "has no token"}[
+        fault
+    ] in reason
     assert "\n" not in reason
