@@ -85,7 +85,7 @@ class Example:
         marks: name -> spans, what a factor may look for ("control", "swapped", "feature").
 
     Raises:
-        ValueError: not one or two segments, or a mark outside its segment.
+        ValueError: not one or two segments, half a character in one, or a mark outside its segment.
 
     Example:
         >>> example = Example("a", ("The actor ran.", "The actor"), 1)
@@ -101,6 +101,10 @@ class Example:
     def __post_init__(self) -> None:
         if len(self.segments) not in (1, 2):
             raise ValueError(f"example {self.id}: one or two segments are needed (got {len(self.segments)})")
+        for text in self.segments:
+            half = next((c for c in text if "\ud800" <= c <= "\udfff"), None)
+            if half is not None:
+                raise ValueError(f"example {self.id}: {half!r} is half of a character, and no text")
         for name, spans in self.marks.items():
             for span in spans:
                 if span.segment >= len(self.segments) or span.end > len(self.segments[span.segment]):
@@ -133,8 +137,9 @@ class Attributions:
         offsets: (T, 2) characters of its segment that the token covers, (0, 0) for special tokens.
         scores: (T,) signed attributions, in log-odds unless the run says otherwise.
         method: the backend's name ("ig", "shap", "lime"; "none" for bare probabilities).
-        residual: the backend's own measure of error on this example (IG, SHAP: the completeness gap, in the unit of
-            the scores; LIME: 1 - R2); nan where there is none.
+        residual: the backend's own measure of error on this example, never negative (IG, SHAP: the size of the
+            completeness gap, in the unit of the scores that the backend gave; LIME: 1 - R2); nan where there is none.
+            It stays what it is where scores are turned or scaled.
         effort: what it took (IG: steps, SHAP: evaluations, LIME: samples).
 
     Raises:

@@ -386,6 +386,11 @@ def _names(model: PreTrainedModel) -> dict[int, str]:
     names: dict[int, str] = model.config.id2label or {}  # type: ignore[assignment]
     if len(names) < 2:
         raise LabelError(f"{model.name_or_path} has one output: a regression, where a classifier is needed")
+    if sorted(names) != list(range(len(names))):
+        numbers = ", ".join(map(str, sorted(names)))
+        raise LabelError(
+            f"{model.name_or_path}: `id2label` in config.json must number its outputs from 0 (got {numbers})"
+        )
     return names
 
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 Hide = Literal["pad", "mask", "remove"]
 """What becomes of the tokens of a word that is not to be seen: replaced by the padding or mask token, or removed."""
 
+LEAST_RIDGE = 1e-6
+"""The least penalty that makes LIME's regression one that can be solved, however few the samples are."""
+
 FIRST = ((0.0, 0.23), (0.23, 0.45), (0.45, 1.0))
 """The stretches that IG cuts a path into at first: shorter near the baseline, where most models bend most."""
 
@@ -169,11 +172,11 @@ class IGSettings(Attributing):
 
     def error(self, row: Attributions) -> float:
         """The completeness gap, as a fraction of the sum of absolute scores; where that is 0, the gap itself."""
-        return float(abs(row.residual) / (abs(row.scores).sum() or 1.0))
+        return float(row.residual / (abs(row.scores).sum() or 1.0))
 
     def accepts(self, row: Attributions) -> bool:
         """The completeness gap is a small part of what was distributed."""
-        return bool(abs(row.residual) <= self.tolerance * abs(row.scores).sum())
+        return bool(row.residual <= self.tolerance * abs(row.scores).sum())
 
     @property
     def stretches(self) -> tuple[tuple[float, float], ...]:
@@ -235,7 +238,7 @@ class SHAPSettings(Attributing):
 
     def error(self, row: Attributions) -> float:
         """The additivity gap, as a fraction of the sum of absolute scores, or of 1 where that is less."""
-        return float(abs(row.residual) / max(1.0, abs(row.scores).sum()))
+        return float(row.residual / max(1.0, abs(row.scores).sum()))
 
     def accepts(self, row: Attributions) -> bool:
         """The tree was walked to its leaves, and the scores add up to what was to be distributed."""
@@ -254,7 +257,8 @@ class LIMESettings(Attributing):
         hide: what becomes of the tokens of an unseen word: replaced by the padding or mask token, or removed.
         samples: rows an example, the example itself included.
         kernel_width: of the exponential kernel, in hundredths of cosine distance.
-        ridge: the penalty on squared coefficients.
+        ridge: the penalty on squared coefficients; under 1e-6 it would be lost in the rounding of the sums that it
+            is added to, and words that no sample tells apart have no scores without it.
         seed: of the samples; each example has its own, derived from this, the model and the text.
         tolerance: the greatest share of variance that the regression may leave unexplained, 1 - R2.
 
@@ -279,8 +283,10 @@ class LIMESettings(Attributing):
             raise ValueError(f"`samples` must be at least 2 (got {self.samples})")
         if not self.kernel_width > 0:
             raise ValueError(f"`kernel_width` must be above 0 (got {self.kernel_width})")
-        if not self.ridge > 0:
-            raise ValueError(f"`ridge` must be above 0 (got {self.ridge})")
+        if not self.ridge >= LEAST_RIDGE:
+            raise ValueError(
+                f"`ridge` must be at least {LEAST_RIDGE}, or the regression has no one answer (got {self.ridge})"
+            )
 
     def error(self, row: Attributions) -> float:
         """The share of variance that the regression leaves unexplained, 1 - R2."""

@@ -147,7 +147,7 @@ def attribute(
         progress: told how many more examples are done.
 
     Yields:
-        One row for each example, in order; ``residual`` is the completeness gap, ``effort`` the steps used.
+        One row for each example, in order; ``residual`` is the size of the completeness gap, ``effort`` the steps used.
 
     Raises:
         ModelError: the model has no token to start from, or cannot be run.
@@ -196,7 +196,7 @@ def _attribute(
         pending = [stretch for finer in refined for stretch in finer]
     for i, (e, path) in enumerate(zip(encodings, paths, strict=True)):
         scores = path.scores
-        gap = float(scores.sum() - (known.values[i, 1.0] - known.values[i, 0.0]))
+        gap = abs(float(scores.sum() - (known.values[i, 1.0] - known.values[i, 0.0])))
         yield Attributions(
             known.probs[i], settings.label, e.tokens, e.segment, e.word, e.offsets, scores, "ig", gap, path.effort
         )  # fmt: skip

@@ -57,12 +57,13 @@ def attribute(
     hidden = perturb.hiding(classifier, settings.hide)
     model = fingerprint(classifier)
 
-    def request(example: Example, encoding: Encoding) -> tuple[tuple[Encoding, Bools], list[Row]]:
+    def request(encoding: Encoding, example: Example) -> tuple[tuple[Encoding, Bools], list[Row]]:
         rng = np.random.default_rng(seed_of(settings.seed, model, example))
         shown = samples(encoding.words, settings.samples, rng)
         return (encoding, shown), hidden(classifier.row(encoding), perturb.of_tokens(shown, encoding))
 
-    requests = map(request, examples, classifier.encodings(examples))
+    # encodings first: they are asked once more behind the last, and then say what was cut
+    requests = map(request, classifier.encodings(examples), examples)
     for (e, shown), logits in classifier.logits(requests, progress):
         values = perturb.values(logits, settings.label, settings.output)
         coefficients, r2 = fit(shown, values, settings.kernel_width, settings.ridge)

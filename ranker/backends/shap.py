@@ -44,7 +44,7 @@ def attribute(
         progress: told how many more examples are done.
 
     Yields:
-        One row for each example, in order; ``residual`` is the additivity gap, ``effort`` the evaluations.
+        One row for each example, in order; ``residual`` is the size of the additivity gap, ``effort`` the evaluations.
 
     Raises:
         ModelError: the model has no such token to hide others behind, or cannot be run.
@@ -61,7 +61,7 @@ def attribute(
         values = perturb.values(logits, settings.label, settings.output)
         scores = np.zeros(len(e))
         scores[e.segment != SPECIAL] = steps.weights @ values
-        gap = float(scores.sum() - (values[0] - values[1])) if len(values) > 1 else 0.0
+        gap = abs(float(scores.sum() - (values[0] - values[1]))) if len(values) > 1 else 0.0
         yield Attributions(
             softmax(logits[:1])[0], settings.label, e.tokens, e.segment, e.word, e.offsets,
             scores, "shap", gap, len(values),

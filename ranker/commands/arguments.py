@@ -123,7 +123,10 @@ def _own_example(card: Card, texts: tuple[str, ...], label_name: str | None) -> 
         times = " or ".join(map(str, sorted(wanted)))
         raise UsageError(f"`--text` must be given {times} times for {card.name} (got {len(texts)})")
     true = 0 if label_name is None else label(label_name, card.task)
-    return Example("text", texts, true, marker(card.marks)(texts, {}))
+    try:
+        return Example("text", texts, true, marker(card.marks)(texts, {}))
+    except ValueError as error:  # bytes of the command line that are no text
+        raise UsageError(f"`--text`: {error}") from error
 
 
 def label(name: str, task: Task) -> int:

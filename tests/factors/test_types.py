@@ -33,6 +33,12 @@ def test_three_segments_are_refused():
         Example("x", ("a", "b", "c"), 0)
 
 
+def test_half_a_character_is_refused():
+    """JSON and file names can say half of a surrogate pair, which no tokenizer reads."""
+    with pytest.raises(ValueError, match=r"^example x: '\\ud83d' is half of a character, and no text$"):
+        Example("x", ("good", "bad \ud83d"), 0)
+
+
 def test_records_cannot_be_changed():
     """Fields, arrays and marks are read-only: a factor cannot alter what the next one sees."""
     row = Attributions(np.array([0.5, 0.5]), 0)

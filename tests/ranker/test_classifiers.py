@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from factors.types import Example
 from ranker import classifiers
+from ranker.backends import SETTINGS, LIMESettings, attribute
 from ranker.classifiers import Classifier, explained, resolve
 from ranker.errors import LabelError, ModelError, UsageError
 
@@ -122,6 +123,28 @@ def test_a_regression_is_refused(tmp_path):
     folder = make_checkpoint(tmp_path, labels=("similarity",))
     with pytest.raises(LabelError, match="has one output: a regression, where a classifier is needed$"):
         Classifier.load(folder, TASK)
+
+
+def test_outputs_that_are_not_numbered_from_0_are_refused(checkpoint, tmp_path):
+    """A name that stands at no output, and an output without a name."""
+    folder = shutil.copytree(checkpoint("bert"), tmp_path / "copy")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    names = {"1": "contradiction", "2": "entailment", "3": "neutral"}
+    config |= {"id2label": names, "label2id": {name: int(number) for number, name in names.items()}}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(LabelError, match=r"`id2label` in config.json must number its outputs from 0 \(got 1, 2, 3\)$"):
+        Classifier.load(folder, TASK)
+
+
+@pytest.mark.parametrize("method", SETTINGS)
+def test_every_backend_says_what_was_cut(classifier, caplog, method):
+    """One warning, whatever is computed of the examples."""
+    long = Example("long", ("the " * 60, "saw the actor"), 0)
+    settings = LIMESettings(samples=3) if method == "lime" else None
+    list(attribute(classifier("bert"), [long, PAIRS[0]], method, settings))
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
+        f"1 of 2 examples are longer than its {LIMIT} tokens, and were cut"
+    ]
 
 
 def test_what_is_too_long_is_cut_and_counted_in_one_warning(classifier, caplog):

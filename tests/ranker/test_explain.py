@@ -283,6 +283,10 @@ def test_a_page_is_written_to_a_file(run, tmp_path):
         ((*PAIR, "--id", "x"), "name one example: `--id ID`, or `--text TEXT` (twice for a pair)"),
         (("--id", "x"), "`--id`: hans-sub has no example 'x'; its ids are like "),
         (("--id", "x", "--label", "entailment"), "`--label` is for `--text`; an example of the set has its own"),
+        (
+            ("--text", "One.", "--text", "bad \udcff"),
+            "`--text`: example text: '\\udcff' is half of a character, and no text",
+        ),
         (("--text", "One."), "`--text` must be given 2 times for hans-sub (got 1)"),
         ((*PAIR, "--label", "entailmen"), "there is no label of nli 'entailmen'; did you mean entailment?"),
         ((*PAIR, "--toward", "maybe"), "there is no label of nli 'maybe'; known: "),

@@ -100,7 +100,7 @@ def test_the_residual_is_the_completeness_gap(classifier, output):
         types = torch.from_numpy(np.stack([e.type_ids] * 2))
         with torch.no_grad():
             x, b = explained(bert.from_embeddings(bert.embed(ids), types), 1, output).tolist()
-        assert row.residual == pytest.approx(row.scores.sum() - (x - b), abs=1e-5)
+        assert row.residual == pytest.approx(abs(row.scores.sum() - (x - b)), abs=1e-5)
         assert row.probs.sum() == pytest.approx(1)
 
 

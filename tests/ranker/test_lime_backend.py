@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from factors import Example
 from ranker import suites
-from ranker.backends import SETTINGS, LIMESettings, attribute
+from ranker.backends import LEAST_RIDGE, SETTINGS, LIMESettings, attribute
 from ranker.backends.lime import fingerprint, fit, samples, seed_of
 from ranker.classifiers import Classifier
 from ranker.errors import ModelError
@@ -62,6 +62,14 @@ def test_answers_that_follow_the_words_are_explained_fully():
     coefficients, r2 = fit(shown, shown @ weights + 3, 25.0, 1e-9)
     assert coefficients == pytest.approx(weights, abs=1e-6)
     assert r2 == pytest.approx(1)
+
+
+def test_the_least_ridge_is_enough():
+    """Fewer samples than words, words that always go together, and many of both: the system is solved all the same."""
+    for words, count in ((3, 2), (300, 2), (300, 200), (2, 5000)):
+        shown = np.repeat(samples(words, count, np.random.default_rng(0)), 2, axis=1)
+        coefficients, _ = fit(shown, np.random.default_rng(1).normal(size=len(shown)), 25.0, LEAST_RIDGE)
+        assert coefficients[::2] == pytest.approx(coefficients[1::2], abs=1e-4 * abs(coefficients).max())
 
 
 def test_answers_that_never_change_have_no_scores():

@@ -19,7 +19,11 @@ from ranker.errors import UsageError
         (SHAPSettings, {"max_evaluations": 1}, "`max_evaluations` must be at least 2 (got 1)"),
         (LIMESettings, {"samples": 1}, "`samples` must be at least 2 (got 1)"),
         (LIMESettings, {"kernel_width": 0.0}, "`kernel_width` must be above 0 (got 0.0)"),
-        (LIMESettings, {"ridge": 0.0}, "`ridge` must be above 0 (got 0.0)"),
+        (
+            LIMESettings,
+            {"ridge": 1e-320},
+            "`ridge` must be at least 1e-06, or the regression has no one answer (got 1e-320)",
+        ),
     ],
 )
 def test_a_number_out_of_range(kind, given, message):
