@@ -18,6 +18,10 @@ from factors.types import SPECIAL, Example, Ints, Span
 if TYPE_CHECKING:
     from transformers import BatchEncoding, PreTrainedTokenizerBase
 
+REVISION = 1
+"""Raised when words are cut (`factors.types.split_words`), texts encoded or tokens aligned in another way; part of the
+store's key."""
+
 LONG = 32
 """Characters, for each token that the model takes, from which on a text is not given to the tokenizer whole."""
 MARGIN = 1000

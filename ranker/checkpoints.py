@@ -58,7 +58,7 @@ def locate_base(folder: Path, *, allow_pickle: bool = False) -> Path | None:
         return None
     whose = f"the base of {folder}"
     base = _located(name, whose, (0, 1), allow_pickle)
-    if (base / ADAPTER).is_file():
+    if is_adapter(base):
         raise ModelError(f"{whose} is an adapter itself; merge that into its own base, and name what comes of it")
     return base
 
@@ -166,6 +166,15 @@ def brings_code(reference: str | Path, *, allow_pickle: bool = False) -> bool:
         return True
     base = locate_base(folder, allow_pickle=allow_pickle)
     return base is not None and brings_code(base, allow_pickle=allow_pickle)
+
+
+def is_adapter(reference: str | Path, *, allow_pickle: bool = False) -> bool:
+    """Say whether a checkpoint is a PEFT adapter, which is read by PEFT.
+
+    Raises:
+        ModelError: the checkpoint is not there.
+    """
+    return (locate(reference, allow_pickle=allow_pickle) / ADAPTER).is_file()
 
 
 def adapter_base(folder: Path) -> str | None:

@@ -83,7 +83,7 @@ def speed(classifier: Classifier, encoding: Encoding) -> float:
 
     from ranker.batching import in_batches, stack
 
-    count = max(classifier.token_budget // len(encoding), 1)
+    count = max(classifier.token_budget // max(len(encoding), 1), 1)
     seconds = []
 
     def run(rows: list[int]) -> None:

@@ -60,6 +60,7 @@ def explain(
     """
     task = subjects[0].task
     settings = settings_of(attribution, settings).settled(task.labels, task.heuristic if toward is None else toward)
+    attribution = settings.name  # however it was spelled
     only = settings.only_label(len(task.labels))
     if toward is None:
         toward = shown_label(task, only)

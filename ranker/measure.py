@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from factors.types import Attributions, Example
-from ranker.errors import ModelError, UsageError
+from ranker.errors import ModelError, UsageError, look_up
 
 if TYPE_CHECKING:
     from ranker.backends import Settings
@@ -142,20 +142,25 @@ class Subject:
 
     def key(self, method: str, settings: Settings) -> dict[str, Any]:
         """Everything but the example that can change a number, by name."""
-        from ranker.checkpoints import brings_code
+        from ranker.align import REVISION
+        from ranker.backends import SETTINGS, Attributing, Settings
+        from ranker.checkpoints import brings_code, is_adapter
 
         code = self.trusted and brings_code(self.model.path, allow_pickle=self.options.allow_pickle)
+        adapter = is_adapter(self.model.path, allow_pickle=self.options.allow_pickle)
+        libraries = ("torch", "transformers", "tokenizers", *(("peft",) if adapter else ()), *settings.libraries)
         return {
             "model": self.content,
             # a list: the order of the labels is that of the probabilities
             "labels": [[label, sorted(self.task.aliases.get(label, ()))] for label in self.task.labels],
             "label_map": self.label_map,
             "own_code": code,
-            "method": method,
-            "settings": asdict(settings),
-            "revision": settings.revision,
+            "method": look_up("attribution backend", method, SETTINGS).name,
+            "settings": {name: value for name, value in asdict(settings).items() if name != settings.judges},
+            "revision": [Settings.revision, settings.revision],
+            "alignment": REVISION if isinstance(settings, Attributing) else None,
             "dtype": self.options.dtype_of(settings),
-            "versions": {name: metadata.version(name) for name in ("torch", "transformers", *settings.libraries)},
+            "versions": {name: version(name) for name in libraries},
         }
 
     def rows(
@@ -202,3 +207,16 @@ class Subject:
             return len(examples)
         settings = settings.settled(self.task.labels, self.task.heuristic)
         return self.store.missing(self.key(method, settings), examples)
+
+
+def version(package: str) -> str | None:
+    """A package's version, whatever device it was built for; None where it is not installed.
+
+    Example:
+        >>> version("torch") == metadata.version("torch").partition("+")[0], version("no-such-package")
+        (True, None)
+    """
+    try:
+        return metadata.version(package).partition("+")[0]
+    except metadata.PackageNotFoundError:
+        return None

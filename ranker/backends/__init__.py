@@ -1,7 +1,8 @@
 """Attribution backends: one file, one function each; this is their table.
 
-A backend's settings are a frozen dataclass. Every field can change a number, and nothing else can but the code, which
-has a revision: both are part of the store's key. Heavy libraries are imported when a backend is called.
+A backend's settings are a frozen dataclass. Every field can change a number, but for the one that a row is only judged
+by once it is there, and nothing else can but the code, which has a revision: all that can is in the store's key. Heavy
+libraries are imported when a backend is called.
 """
 
 from __future__ import annotations
@@ -36,10 +37,14 @@ FIRST = ((0.0, 0.23), (0.23, 0.45), (0.45, 1.0))
 class Settings:
     """Settings of a backend; this one, of no attribution at all, has none."""
 
+    name: ClassVar[str] = "none"
     function: ClassVar[str] = "ranker.backends.bare:attribute"
     libraries: ClassVar[tuple[str, ...]] = ()
     measure: ClassVar[str] = ""  # what `error` is
-    revision: ClassVar[int] = 2  # raised when the same settings come to give other numbers; part of the store's key
+    judges: ClassVar[str] = ""  # the field that rows are only judged by: it changes none, and is not in the store's key
+    # raised when the same settings come to give other numbers: here where all backends do, in one where that one does;
+    # both are in the store's key
+    revision: ClassVar[int] = 2
     bfloat16: ClassVar[bool] = True  # whether what is within the tolerance in float32 stays so in bfloat16
     hides: ClassVar[str] = ""  # the field that says what words are hidden behind
 
@@ -148,6 +153,7 @@ class IGSettings(Attributing):
         ValueError: a number out of range.
     """
 
+    name: ClassVar[str] = "ig"
     function: ClassVar[str] = "ranker.backends.ig:attribute"
     libraries: ClassVar[tuple[str, ...]] = ("captum",)
     measure: ClassVar[str] = "the completeness gap, as a fraction of the sum of absolute scores"
@@ -210,11 +216,13 @@ class SHAPSettings(Attributing):
         ValueError: a number out of range.
     """
 
+    name: ClassVar[str] = "shap"
     function: ClassVar[str] = "ranker.backends.shap:attribute"
     libraries: ClassVar[tuple[str, ...]] = ()
     measure: ClassVar[str] = (
         "the additivity gap, as a fraction of the sum of absolute scores, or of 1 where that is less"
     )
+    judges: ClassVar[str] = "tolerance"
     hides: ClassVar[str] = "baseline"
 
     baseline: Literal["pad", "mask"] = "pad"
@@ -266,9 +274,11 @@ class LIMESettings(Attributing):
         ValueError: a number out of range.
     """
 
+    name: ClassVar[str] = "lime"
     function: ClassVar[str] = "ranker.backends.lime:attribute"
     libraries: ClassVar[tuple[str, ...]] = ("numpy",)
     measure: ClassVar[str] = "1 - R2, the share of variance that the regression leaves unexplained"
+    judges: ClassVar[str] = "tolerance"
     hides: ClassVar[str] = "hide"
 
     hide: Hide = "pad"
@@ -309,6 +319,7 @@ class OcclusionSettings(Attributing):
         hide: what becomes of the tokens of the hidden word: replaced by the padding or mask token, or removed.
     """
 
+    name: ClassVar[str] = "occlusion"
     function: ClassVar[str] = "ranker.backends.occlusion:attribute"
     libraries: ClassVar[tuple[str, ...]] = ()
     hides: ClassVar[str] = "hide"
@@ -321,11 +332,7 @@ class OcclusionSettings(Attributing):
 
 
 SETTINGS: dict[str, type[Settings]] = {
-    "none": Settings,
-    "ig": IGSettings,
-    "shap": SHAPSettings,
-    "lime": LIMESettings,
-    "occlusion": OcclusionSettings,
+    kind.name: kind for kind in (Settings, IGSettings, SHAPSettings, LIMESettings, OcclusionSettings)
 }
 """Every backend's settings, by its name; they name the function that does the work."""
 

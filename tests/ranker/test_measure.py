@@ -58,11 +58,12 @@ def test_the_key_is_of_content(subject, checkpoint):
         "method",
         "settings",
         "revision",
+        "alignment",
         "dtype",
         "versions",
     }
     assert found["labels"] == [["non-entailment", ["contradiction", "neutral"]], ["entailment", []]]
-    assert found["versions"].keys() == {"torch", "transformers", "captum"}
+    assert found["versions"].keys() == {"torch", "transformers", "tokenizers", "captum"}
     assert str(checkpoint("bert")) not in str(found)
     renamed = Subject(replace(subject.model, name="other"), TASK, ModelOptions())
     assert renamed.key("ig", IGSettings()) == found

@@ -203,6 +203,16 @@ def test_factors_that_nothing_is_attributed_for_are_named():
     assert found.provenance["left_out"]["INDEX-DIFF"] == "reads attributions, and there are none"
 
 
+def test_a_backend_is_found_whatever_its_case():
+    """No attribution is none in capitals, too: no factor that reads any is in the table."""
+    data = ood.load("hans-sub")
+    folder = suites.embedded()["hans-sub-mini"]
+    data = dataclasses.replace(data, population=20)
+    found = rank([folder / name for name in ("untouched", "inoc-4000")], data, attribution="NONE", draws=1)
+    assert found.attribution == "none"
+    assert "factor" not in {method.kind for method in found.methods}
+
+
 def test_a_logit_is_read_by_factors_of_its_label_only():
     """Attributions of one logit cannot be turned toward the other label: what would need that is left out, and said."""
     data = dataclasses.replace(ood.load("hans-sub"), population=20)

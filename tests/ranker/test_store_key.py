@@ -15,7 +15,7 @@ import pytest
 from conftest import TASK
 
 from factors.types import Example, Span
-from ranker import store
+from ranker import align, store
 from ranker.backends import SETTINGS, Settings
 from ranker.cards import Task
 from ranker.measure import ModelOptions, Subject
@@ -35,6 +35,9 @@ OTHER_VALUES = {
     "none": {},
 }  # fmt: skip
 """Backend -> each of its settings with a value that is not the default."""
+
+JUDGED = {("shap", "tolerance"), ("lime", "tolerance")}
+"""The settings by which rows are only judged, once they are there; IG's tolerance says where it puts more points."""
 
 OPTIONS = {
     "device": ("meta", False),
@@ -124,12 +127,13 @@ def test_every_backend_stands_in_the_table():
 @pytest.mark.parametrize(
     ("method", "name"), [(method, name) for method, values in OTHER_VALUES.items() for name in values]
 )
-def test_every_setting_of_a_backend_changes_the_key(subject, method, name):
-    """Each of its fields, by itself."""
+def test_settings_of_a_backend_change_the_key_where_they_change_a_number(subject, method, name):
+    """Each of its fields, by itself, but for what rows are only judged by."""
     default = SETTINGS[method]()
     value = OTHER_VALUES[method][name]
     assert value != getattr(default, name)
-    assert key(subject, method, replace(default, **{name: value})) != key(subject, method, default)
+    changed = key(subject, method, replace(default, **{name: value})) != key(subject, method, default)
+    assert changed == ((method, name) not in JUDGED)
 
 
 def test_the_revision_of_a_backend_changes_its_key(subject, monkeypatch):
@@ -139,9 +143,24 @@ def test_the_revision_of_a_backend_changes_its_key(subject, monkeypatch):
     assert [method for method in SETTINGS if key(subject, method) != before[method]] == ["ig"]
 
 
+def test_the_revision_of_all_backends_changes_every_key(subject, monkeypatch):
+    """That of one backend does not stand in its way."""
+    before = {method: key(subject, method) for method in SETTINGS}
+    monkeypatch.setattr(Settings, "revision", 1000)
+    assert all(key(subject, method) != before[method] for method in SETTINGS)
+
+
+def test_how_words_and_tokens_are_cut_changes_the_keys_of_what_has_them(subject, monkeypatch):
+    """Bare probabilities have neither."""
+    before = {method: key(subject, method) for method in SETTINGS}
+    monkeypatch.setattr(align, "REVISION", 1000)
+    assert [method for method in SETTINGS if key(subject, method) == before[method]] == ["none"]
+
+
 def test_the_method_changes_the_key(subject):
-    """Four backends, four keys."""
+    """Every backend has a key of its own, in whatever letters it is named."""
     assert len({key(subject, method) for method in SETTINGS}) == len(SETTINGS)
+    assert key(subject, "SHAP", SETTINGS["shap"]()) == key(subject, "shap")
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -201,6 +220,7 @@ def test_an_adapters_base_changes_the_key(subject, tmp_path):
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": subject.model.path}))
     adapted = Subject(Model("adapted", str(adapter)), TASK, ModelOptions())
     before = key(adapted)
+    assert "peft" in adapted.key("none", Settings())["versions"]
     with (Path(subject.model.path) / "model.safetensors").open("ab") as file:
         file.write(b" ")
     assert key(adapted) != before
@@ -208,7 +228,14 @@ def test_an_adapters_base_changes_the_key(subject, tmp_path):
 
 @pytest.mark.parametrize(
     ("library", "methods"),
-    [("torch", set(SETTINGS)), ("transformers", set(SETTINGS)), ("captum", {"ig"}), ("numpy", {"lime"})],
+    [
+        ("torch", set(SETTINGS)),
+        ("transformers", set(SETTINGS)),
+        ("tokenizers", set(SETTINGS)),
+        ("captum", {"ig"}),
+        ("numpy", {"lime"}),
+        ("peft", set()),
+    ],
 )
 def test_library_versions_change_the_keys_of_what_they_compute(subject, monkeypatch, library, methods):
     """Another captum is another IG, and the same LIME; another torch is another everything."""
@@ -216,6 +243,15 @@ def test_library_versions_change_the_keys_of_what_they_compute(subject, monkeypa
     version = metadata.version
     monkeypatch.setattr(metadata, "version", lambda name: "9.9" if name == library else version(name))
     assert {method for method in SETTINGS if key(subject, method) != before[method]} == methods
+
+
+def test_what_a_library_was_built_for_is_not_in_the_key(subject, monkeypatch):
+    """As little as the device: rows of one are taken on another."""
+    keys = set()
+    for build in ("+cpu", "+cu128", ""):
+        monkeypatch.setattr(metadata, "version", lambda name, build=build: f"2.13.0{build}")
+        keys.add(key(subject))
+    assert len(keys) == 1
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
