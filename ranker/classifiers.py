@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import torch
 
-from factors.types import Example, Floats, Output
+from factors.types import UNLABELLED, Example, Floats, Output
 from ranker import align, batching, checkpoints, labels
 from ranker.align import Encoding
 from ranker.batching import Batch, Row
@@ -41,6 +41,8 @@ Bases = dict[tuple[Path, "_Options", tuple[str, ...], int | None], "PreTrainedMo
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 TOKENS_ON_CPU, TOKENS_ELSEWHERE = 1024, 65_536
 """Tokens a batch: a smaller one costs calls, a larger one memory; on CPUs speed changes little from 1,024 on."""
+SHORT = Example("short", ("One short text.",), UNLABELLED)
+"""What a network is tried with once it is loaded."""
 ENCODED_AT_ONCE = 256
 """Examples a call of the tokenizer."""
 GENTLE_INITS = (True, False, None, "gaussian", "orthogonal", "eva")
@@ -120,11 +122,33 @@ class Classifier:
             model.requires_grad_(False).to(where)  # type: ignore[arg-type]
             model.eval()  # type: ignore[no-untyped-call]
             _store_products(model, products)
-            read_first_token(model)
-        takes_types = "token_type_ids" in inspect.signature(model.forward).parameters
-        budget = token_budget or (TOKENS_ON_CPU if where.type == "cpu" else TOKENS_ELSEWHERE)
-        return cls(str(path), model, tokenizer, groups, max_length(model, tokenizer), takes_types, where, budget,
-                   products)  # fmt: skip
+            takes_types = "token_type_ids" in inspect.signature(model.forward).parameters
+            budget = token_budget or (TOKENS_ON_CPU if where.type == "cpu" else TOKENS_ELSEWHERE)
+            loaded = cls(str(path), model, tokenizer, groups, max_length(model, tokenizer), takes_types, where, budget,
+                         products)  # fmt: skip
+            loaded._prepare()
+        return loaded
+
+    def _prepare(self) -> None:
+        """Have the network run as it is here: from embeddings, in batches, and no more of its last layer than is read.
+
+        Raises:
+            ModelError: it then answers otherwise than it does of itself.
+        """
+        batch = batching.stack([self.row(encoding) for encoding in self.encode([SHORT])], self.device)
+        with torch.no_grad():
+            whole = self._run(batch.type_ids, input_ids=batch.ids)
+            read_first_token(self.model)
+            for config in (self.model.config, self.model.config.get_text_config()):
+                if getattr(config, "pad_token_id", None) is None:
+                    config.pad_token_id = 0  # batches are never padded, and some are refused without one
+            off = (self.network(batch) - whole).abs().max().item()
+        # half of the digits: far beyond rounding, and below what makes a difference
+        if off > torch.finfo(self.dtype).eps ** 0.5 * max(1.0, whole.abs().max().item()):
+            raise ModelError(
+                f"{self.name} answers otherwise to embeddings than to the tokens that they are of (logits off by "
+                f"{off:.2g}): it is of a kind that cannot be attributed"
+            )
 
     def encode(self, examples: Sequence[Example]) -> list[Encoding]:
         """Encode examples, in order; those past the model's limit are cut, and counted in one warning."""
@@ -188,11 +212,15 @@ class Classifier:
         Raises:
             ModelError: the network refuses them, as BART's kind does.
         """
-        inputs = {} if type_ids is None else {"token_type_ids": type_ids}
-        mask = torch.ones(embeddings.shape[:2], dtype=torch.long, device=embeddings.device)
+        return self._run(type_ids, inputs_embeds=embeddings)
+
+    def _run(self, type_ids: torch.Tensor | None, **rows: torch.Tensor) -> torch.Tensor:
+        """R rows of T tokens, as ids or as embeddings -> (R, C) float32 logits of the task's classes."""
+        inputs = rows if type_ids is None else {**rows, "token_type_ids": type_ids}
+        mask = torch.ones(next(iter(rows.values())).shape[:2], dtype=torch.long, device=self.device)
         with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
             try:
-                outputs = self.model(inputs_embeds=embeddings, attention_mask=mask, **inputs)
+                outputs = self.model(attention_mask=mask, **inputs)
             except Exception as error:  # a network may be anybody's code
                 if batching.is_out_of_memory(error):
                     raise
@@ -307,6 +335,8 @@ def _load(folder: Path, options: _Options, given: Sequence[str] = (), outputs: i
     config = AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code, local_files_only=True)
     if outputs is not None:
         config.num_labels = outputs
+    if getattr(config, "attention_type", None) == "block_sparse":
+        config.attention_type = "original_full"  # which BigBird changes to, for good, at the first short text
     model, report = AutoModelForSequenceClassification.from_pretrained(
         folder,
         config=config,
@@ -378,6 +408,7 @@ def _tokenizer(folder: Path, trust_remote_code: bool) -> PreTrainedTokenizerBase
     tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust_remote_code, local_files_only=True)
     if not tokenizer.is_fast:
         raise ModelError(f"{folder} has a slow tokenizer, which cannot say where a token stands; save a tokenizer.json")
+    tokenizer.truncation_side = "right"  # see `align.encode`: what is too long loses its end
     return tokenizer
 
 

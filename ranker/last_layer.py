@@ -24,9 +24,12 @@ def read_first_token(model: PreTrainedModel) -> None:
     """Let the last layer of a sequence classifier of BERT's kind pass its first token on, and no other.
 
     The logits stay as they are. Another kind of network is left as it is, and so is one whose code is not
-    transformers' own. Inputs must be without padding: attention is given no mask.
+    transformers' own, and one that is built as a decoder, whose first token sees no other. Inputs must be without
+    padding: attention is given no mask.
     """
-    if model.config.model_type in BERTS_KIND and type(model).__module__.startswith("transformers."):
+    config = model.config
+    decoder = any(getattr(config, name, False) for name in ("is_decoder", "add_cross_attention"))
+    if config.model_type in BERTS_KIND and not decoder and type(model).__module__.startswith("transformers."):
         attention = model.base_model.encoder.layer[-1].attention  # type: ignore[union-attr, index]
         attention.forward = partial(_first_token, attention)
 

@@ -49,6 +49,18 @@ ENCODERS = {
     "xlnet": ("XLNetConfig", {"d_head": 8, "max_position_embeddings": None}, "unigram", "xlnet"),
 }
 
+OTHERS = {
+    # less common kinds, which take something of their own
+    "gpt2": ("GPT2Config", {"max_position_embeddings": None, "n_positions": LIMIT}, "bpe", "bert"),
+    "esm": ("EsmConfig", {"mask_token_id": 4}, "wordpiece", "roberta"),
+    "big-bird": (
+        "BigBirdConfig",
+        {"max_position_embeddings": 256, "block_size": 4, "num_random_blocks": 1},
+        "wordpiece",
+        "bert",
+    ),
+}
+
 TASK = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
 LABELS = ("contradiction", "entailment", "neutral")
 
@@ -113,19 +125,18 @@ def make_checkpoint(
 
     Args:
         folder: where it goes.
-        name: one of ENCODERS.
+        name: one of ENCODERS or OTHERS.
         labels: of its outputs; None leaves two without names.
         changes: to the configuration.
     """
     import torch
     import transformers
 
-    config_name, differs, kind, form = ENCODERS[name]
+    config_name, differs, kind, form = {**ENCODERS, **OTHERS}[name]
     tokenizer = make_tokenizer(kind, form)
-    sizes = {**SIZES, **differs, **changes}
+    sizes = {**SIZES, "pad_token_id": tokenizer.pad_token_id, **differs, **changes}
     config = getattr(transformers, config_name)(
         vocab_size=len(tokenizer),
-        pad_token_id=tokenizer.pad_token_id,
         initializer_range=0.3,  # enough for outputs that depend on the input
         **{key: size for key, size in sizes.items() if size is not None},
     )

@@ -28,11 +28,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from factors.types import Attributions, Example, Floats
 from ranker.align import Encoding
-from ranker.backends import IGSettings
+from ranker.backends import IGSettings, perturb
 from ranker.backends.quadrature import Rule, nested
 from ranker.batching import WINDOW, in_batches, stack, windows
 from ranker.classifiers import explained, softmax
-from ranker.errors import ModelError
 
 if TYPE_CHECKING:
     from ranker.classifiers import Classifier
@@ -166,10 +165,7 @@ def baseline(classifier: Classifier, settings: IGSettings) -> torch.Tensor:
     """
     if settings.baseline == "zero":
         return torch.zeros_like(classifier.embed(torch.tensor([[0]], device=classifier.device))[0, 0])
-    token = getattr(classifier.tokenizer, f"{settings.baseline}_token_id")
-    if token is None:
-        name = f"{classifier.name} has no {settings.baseline} token"
-        raise ModelError(f"{name} for IG to start from; set another baseline")
+    token = perturb.token_id(classifier, settings)
     return classifier.embed(torch.tensor([[token]], device=classifier.device))[0, 0]
 
 

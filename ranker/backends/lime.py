@@ -54,7 +54,7 @@ def attribute(
     Raises:
         ModelError: the model has no such token to hide others behind, or cannot be run.
     """
-    hidden = perturb.hiding(classifier, settings.hide)
+    hidden = perturb.hiding(classifier, settings)
     model = fingerprint(classifier)
 
     def request(encoding: Encoding, example: Example) -> tuple[tuple[Encoding, Bools], list[Row]]:

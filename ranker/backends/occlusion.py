@@ -49,7 +49,7 @@ def attribute(
     Raises:
         ModelError: the model has no such token to hide words behind, or cannot be run.
     """
-    hidden = perturb.hiding(classifier, settings.hide)
+    hidden = perturb.hiding(classifier, settings)
 
     def request(encoding: Encoding) -> tuple[Encoding, list[Row]]:
         shown = np.concatenate([np.ones((1, encoding.words), bool), ~np.eye(encoding.words, dtype=bool)])

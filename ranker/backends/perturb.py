@@ -14,7 +14,7 @@ import torch
 
 from factors.types import SPECIAL, Bools, Floats, Output
 from ranker.align import Encoding
-from ranker.backends import Hide
+from ranker.backends import LIMESettings, OcclusionSettings, Settings
 from ranker.batching import Row
 from ranker.classifiers import explained
 from ranker.errors import ModelError
@@ -23,25 +23,35 @@ if TYPE_CHECKING:
     from ranker.classifiers import Classifier
 
 
-def token_id(classifier: Classifier, name: str) -> int:
-    """The id of a tokenizer's "mask" or "pad" token.
+TOKENLESS = "`ig:baseline=zero` or `occlusion:hide=remove`"
+"""What can be asked of a model that has no token to hide words behind."""
+
+
+def token_id(classifier: Classifier, settings: Settings) -> int:
+    """The id of the token that settings hide words behind.
 
     Raises:
-        ModelError: it has none.
+        ModelError: the tokenizer has none; the message names settings that this model can be run with.
     """
-    token = getattr(classifier.tokenizer, f"{name}_token_id")
+    wanted = getattr(settings, settings.hides)
+    ids = {name: getattr(classifier.tokenizer, f"{name}_token_id", None) for name in ("pad", "mask")}
+    token = ids[wanted]
     if token is None:
-        raise ModelError(f"{classifier.name} has no {name} token to hide tokens behind; set another one")
+        others = [f"`{settings.name}:{settings.hides}={name}`" for name, known in ids.items() if known is not None]
+        instead = next(iter(others), TOKENLESS)
+        raise ModelError(
+            f"{classifier.name} has no {wanted} token to hide words behind; set `--attribution` to {instead}"
+        )
     return int(token)
 
 
-def hiding(classifier: Classifier, hide: Hide) -> Callable[[Row, Bools], list[Row]]:
+def hiding(classifier: Classifier, settings: LIMESettings | OcclusionSettings) -> Callable[[Row, Bools], list[Row]]:
     """Gives the function that makes rows of one in which the unseen tokens are replaced, or removed.
 
     Raises:
         ModelError: the tokenizer has no such token.
     """
-    return removed if hide == "remove" else partial(replaced, token=token_id(classifier, hide))
+    return removed if settings.hide == "remove" else partial(replaced, token=token_id(classifier, settings))
 
 
 def replaced(row: Row, seen: Bools, token: int) -> list[Row]:

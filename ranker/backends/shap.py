@@ -49,7 +49,7 @@ def attribute(
     Raises:
         ModelError: the model has no such token to hide others behind, or cannot be run.
     """
-    token = perturb.token_id(classifier, settings.baseline)
+    token = perturb.token_id(classifier, settings)
 
     def request(encoding: Encoding) -> tuple[tuple[Encoding, Walk], list[Row]]:
         steps = walk(settings.tree_of(encoding.segment, encoding.word), settings.max_evaluations)

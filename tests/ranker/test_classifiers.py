@@ -147,6 +147,43 @@ def test_every_backend_says_what_was_cut(classifier, caplog, method):
     ]
 
 
+def test_a_network_that_reads_embeddings_otherwise_is_refused(tmp_path):
+    """ESM scales them by how many tokens are masked, which it sees in ids only: its numbers would be wrong."""
+    with pytest.raises(
+        ModelError, match=r"answers otherwise to embeddings than to the tokens .* \(logits off by 0\.\d+\)"
+    ):
+        Classifier.load(make_checkpoint(tmp_path, "esm"), TASK)
+
+
+def test_what_a_network_reads_changes_nothing_of_what_it_answers_next(tmp_path):
+    """BigBird changes to full attention at a short text, and never back: it is loaded with that."""
+    folder = make_checkpoint(tmp_path, "big-bird")
+    long = Example("long", ("the actor saw the doctor " * 20, "old judge " * 10), 0)
+    loaded = Classifier.load(folder, TASK)
+    before = loaded.probabilities([long])
+    loaded.probabilities(PAIRS)
+    np.testing.assert_array_equal(loaded.probabilities([long]), before)
+    assert loaded.model.base_model.attention_type == "original_full"
+
+
+def test_a_decoder_without_a_padding_token_takes_batches(tmp_path):
+    """No row is padded, so that it needs none; transformers refuses more than one row without."""
+    loaded = Classifier.load(make_checkpoint(tmp_path, "gpt2", pad_token_id=None), TASK)
+    alike = [PAIRS[0], replace(PAIRS[0], id="too", segments=("The doctor saw the judge.", "An old actor danced."))]
+    alone = [loaded.probabilities([example])[0] for example in alike]
+    np.testing.assert_allclose(loaded.probabilities(alike), alone, atol=1e-6)
+
+
+def test_a_tokenizer_that_would_lose_the_beginning_loses_the_end(checkpoint, tmp_path):
+    """Whatever side it was trained to cut, and however long the text: a pair of both would take gigabytes."""
+    folder = shutil.copytree(checkpoint("bert"), tmp_path / "copy")
+    config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    (folder / "tokenizer_config.json").write_text(json.dumps({**config, "truncation_side": "left"}), encoding="utf-8")
+    long = Example("long", ("The doctor near the actor danced. " * 100, "saw"), 0)
+    [left], [right] = (Classifier.load(path, TASK).encode([long]) for path in (folder, checkpoint("bert")))
+    assert left.tokens == right.tokens
+
+
 def test_what_is_too_long_is_cut_and_counted_in_one_warning(classifier, caplog):
     """However many examples are cut, and however they are asked for, there is one warning with the count."""
     long = Example("long", ("the " * 60, "saw the actor"), 0)

@@ -291,10 +291,12 @@ def test_rounding_is_not_taken_for_a_bend(classifier, checkpoint, name):
 
 @pytest.mark.parametrize("baseline", ["mask", "pad"])
 def test_a_tokenizer_without_the_baselines_token_is_refused(baseline):
-    """The message says which token is missing, and what else to do."""
+    """The message says which token is missing, and what would do for this very model."""
     classifier = bag()
     setattr(classifier.tokenizer, f"{baseline}_token", None)
+    other = {"mask": "pad", "pad": "mask"}[baseline]
     with pytest.raises(ModelError) as caught:
         rows_of(classifier, IGSettings(baseline=baseline))
-    assert str(caught.value) == f"bag has no {baseline} token for IG to start from; set another baseline"
+    why = f"bag has no {baseline} token to hide words behind"
+    assert str(caught.value) == f"{why}; set `--attribution` to `ig:baseline={other}`"
     assert len(rows_of(classifier, replace(ROUGH, baseline="zero"))) == len(EXAMPLES)

@@ -50,6 +50,14 @@ def test_logits_and_gradients_stay_and_work_is_saved(checkpoint, monkeypatch, na
     assert saved == (part.model.config.model_type in BERTS_KIND)
 
 
+def test_a_decoder_is_left_alone(tmp_path, monkeypatch):
+    """Its first token sees no other, and the classifier reads it all the same: the answers are those of all of it."""
+    folder = make_checkpoint(tmp_path, is_decoder=True)
+    part, whole = (loaded(folder, monkeypatch, whole=whole) for whole in (False, True))
+    np.testing.assert_array_equal(part.probabilities(EXAMPLES), whole.probabilities(EXAMPLES))
+    assert "forward" not in vars(part.model.base_model.encoder.layer[-1].attention)
+
+
 def test_code_that_comes_with_a_checkpoint_is_left_alone(tmp_path, monkeypatch):
     """A network that only says it is a BERT may read more than the first token."""
     from transformers import BertForSequenceClassification
