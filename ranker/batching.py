@@ -31,7 +31,9 @@ OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cublas_status_alloc_
 """What errors say, in lower case, where memory ran out: of most devices, of CPUs, of CUDA's matrix products."""
 
 WINDOW = 64
-"""Batches that are read ahead: enough to find rows of one length and duplicates, few enough to hold."""
+"""Batches that are read ahead: enough to find rows of one length and duplicates, few enough to hold and to lose."""
+MOST = 1024
+"""Requests that are read ahead at most: what an interruption can cost where batches are large."""
 
 
 class Row(NamedTuple):
@@ -93,7 +95,11 @@ def forward(
     Raises:
         ModelError: a row has no token, or memory is too small for a single row.
     """
-    for window in windows(requests, lambda request: sum(len(row.ids) for row in request[1]), WINDOW * token_budget):
+
+    def tokens(request: tuple[S, Sequence[Row]]) -> int:
+        return sum(len(row.ids) for row in request[1])
+
+    for window in windows(requests, tokens, WINDOW * token_budget, MOST):
         rows, places = distinct([wanted for _, wanted in window])
         logits, token_budget = _logits(network, rows, token_budget, device, telling(progress, places))
         for (state, _), place in zip(window, places, strict=True):
@@ -173,19 +179,19 @@ def _logits(
     return np.stack([logits[i] for i in range(len(rows))]), budget
 
 
-def windows(items: Iterable[T], cost: Callable[[T], int], limit: int) -> Iterator[list[T]]:
-    """Cut a stream into lists whose costs add up to ``limit`` or just over it.
+def windows(items: Iterable[T], cost: Callable[[T], int], limit: int, most: int) -> Iterator[list[T]]:
+    """Cut a stream into lists whose costs add up to ``limit`` or just over it, of ``most`` items at most.
 
     Example:
-        >>> list(windows([3, 3, 5, 1], int, 6))
-        [[3, 3], [5, 1]]
+        >>> list(windows([3, 3, 5, 1, 1, 1], int, 6, 2))
+        [[3, 3], [5, 1], [1, 1]]
     """
     window: list[T] = []
     total = 0
     for item in items:
         window.append(item)
         total += cost(item)
-        if total >= limit:
+        if total >= limit or len(window) == most:
             yield window
             window, total = [], 0
     if window:

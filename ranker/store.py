@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 1
 BLOCK = 64
-"""Examples a shard: what a crash can cost, for each model."""
+"""Examples a shard: what a crash can cost, for each model, beside what its backend is at."""
 ABANDONED = 60.0
 """Seconds after which a temporary file is nobody's: a shard is written in a fraction of one."""
 

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from ranker.progress import Advance
 
 
+MOST = 256
+"""Examples of a window at most: a row is dear here, and an interruption loses those of the window that it is in."""
+
 ROUNDINGS = 4
 """A gap of at most so many roundings may be due to them; in bfloat16 gaps of two were seen."""
 
@@ -153,7 +156,7 @@ def attribute(
     """
     start = baseline(classifier, settings)
     limit, points = WINDOW * classifier.token_budget, len(settings.stretches) * settings.steps
-    for window in windows(classifier.encodings(examples), lambda encoding: len(encoding) * points, limit):
+    for window in windows(classifier.encodings(examples), lambda encoding: len(encoding) * points, limit, MOST):
         yield from _attribute(classifier, window, start, settings, progress)
 
 

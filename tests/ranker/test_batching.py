@@ -187,7 +187,15 @@ def test_memory_stays_flat(monkeypatch):
 
 def test_windows_are_cut_lazily():
     """A window is given as soon as it is full."""
-    stream = windows(iter([1, 2, 3, 4]), int, 3)
+    stream = windows(iter([1, 2, 3, 4]), int, 3, 9)
     assert next(stream) == [1, 2]
     assert list(stream) == [[3], [4]]
-    assert list(windows([], int, 3)) == []
+    assert list(windows([], int, 3, 9)) == []
+
+
+def test_large_batches_make_no_large_windows():
+    """Of requests as cheap as can be, so many are read ahead and no more, whatever an accelerator's batches hold."""
+    read = []
+    answers = forward(Network(), ((None, [row(1)]) for _ in range(3000) if not read.append(0)), 65_536)
+    next(answers)
+    assert len(read) == batching.MOST

@@ -9,7 +9,7 @@ from captum.attr import IntegratedGradients
 from conftest import ENCODERS, TASK, make_tokenizer
 
 from factors.types import Example
-from ranker.backends import FIRST, IGSettings, attribute
+from ranker.backends import FIRST, IGSettings, attribute, ig
 from ranker.backends.ig import Path, Stretch, too_rough
 from ranker.classifiers import Classifier, explained
 from ranker.errors import ModelError
@@ -257,6 +257,14 @@ def test_out_of_memory_on_the_way_changes_no_score(monkeypatch, needs_gradient):
         assert row.tokens == other.tokens
         np.testing.assert_allclose(row.scores, other.scores, atol=1e-5)
         assert row.residual == pytest.approx(other.residual, abs=1e-5)
+
+
+def test_a_large_budget_makes_no_large_windows(monkeypatch):
+    """Rows come after so many examples at most, however many a batch of an accelerator has room for."""
+    monkeypatch.setattr(ig, "MOST", 2)
+    told = []
+    next(attribute(bag(budget=65_536), EXAMPLES, "ig", ROUGH, told.append))
+    assert sum(told) == 2
 
 
 def test_progress_counts_every_example_once():

@@ -8,7 +8,8 @@ import torch
 from conftest import TASK
 
 from factors.types import Example
-from ranker.backends import SETTINGS, IGSettings, LIMESettings, Settings, SHAPSettings
+from ranker import batching, suites
+from ranker.backends import SETTINGS, IGSettings, LIMESettings, Settings, SHAPSettings, ig
 from ranker.classifiers import Classifier
 from ranker.errors import ModelError
 from ranker.measure import ModelOptions, Subject
@@ -118,6 +119,37 @@ def test_work_is_told_of_when_it_is_done(subject):
             for i in range(5) for example in EXAMPLES[:1]]  # fmt: skip
     subject.rows([*EXAMPLES[:1], *more], "ig", IGSettings(steps=4, max_steps=4), told.append)
     assert told == [1, 5]
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [("none", Settings()), ("ig", IGSettings(steps=4, max_steps=4)), ("shap", SHAPSettings(max_evaluations=30))],
+)
+def test_ctrl_c_costs_the_window_that_it_comes_in(tmp_path, monkeypatch, hans, method, settings):
+    """Rows come when their whole window is done: those of earlier ones are kept, of this one even what was told of."""
+    cut, sizes, told = batching.windows, [], []
+
+    def watched(*args):
+        for window in cut(*args):
+            sizes.append(len(window))
+            yield window
+
+    def advance(done):
+        told.append(done)
+        if sum(told) >= 50:
+            raise KeyboardInterrupt
+
+    for module in (batching, ig):
+        monkeypatch.setattr(module, "MOST", 15)
+        monkeypatch.setattr(module, "windows", watched)
+    mini = suites.load(["hans-sub-mini"]).models[2]
+    subject = Subject(mini, hans.task, ModelOptions(token_budget=64), Store(tmp_path))
+    rows = list({example.segments: example for example in hans.examples}.values())[:64]
+    with pytest.raises(KeyboardInterrupt):
+        subject.rows(rows, method, settings, advance)
+    assert len(sizes) > 1
+    assert len(rows) - subject.missing(rows, method, settings) == sum(sizes[:-1])
+    assert sum(told) - sizes[-1] <= sum(sizes[:-1]) < sum(told)
 
 
 def test_numbers_that_are_none_are_refused_and_not_kept(subject, monkeypatch):
