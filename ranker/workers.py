@@ -80,7 +80,11 @@ def ahead(asked: Sequence[Job], task: Task, options: ModelOptions, store: Store 
     taken, done = context.Value("q", 0), context.Value("q", 0)
     threads = max(cores() // count, 1)
     processes = [
-        context.Process(target=work, args=(jobs, task, options, store, taken, done, threads), daemon=True)
+        context.Process(
+            target=work,
+            args=(jobs, task, options, store, taken, done, threads, log.getEffectiveLevel()),
+            daemon=True,
+        )
         for _ in range(count)
     ]
     total = sum(len(question.examples) for _, questions in jobs for question in questions)
@@ -98,6 +102,8 @@ def ahead(asked: Sequence[Job], task: Task, options: ModelOptions, store: Store 
             for process in processes:
                 if process.pid is not None:
                     process.terminate()
+            for process in processes:
+                if process.pid is not None:
                     process.join()
     for process in processes:
         if process.exitcode:
@@ -134,8 +140,9 @@ def work(
     taken: Synchronized[int],
     done: Synchronized[int],
     threads: int,
+    level: int,
 ) -> None:
-    """What one process does: take the next model until none is left.
+    """What one process does: take the next model until none is left, or the run is gone that began it.
 
     Args:
         jobs: models, and what is asked of each.
@@ -143,31 +150,31 @@ def work(
         taken: how many of the jobs are taken, by all processes.
         done: how many rows are done, by all processes.
         threads: how many the process may use.
+        level: from which on it logs.
     """
     told: list[bool] = []
-
-    def end(*_: object) -> None:
-        if told:
-            os._exit(1)
-        told.append(True)  # between two rows, so that what is computed is written first; at once if told again
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C reaches every process; the first one tells the others
-    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGTERM, lambda *_: told.append(True))
+    logging.getLogger("ranker").setLevel(level)
     import torch
 
     torch.set_num_threads(threads)
+    run = multiprocessing.parent_process()
+
+    def over() -> bool:
+        return bool(told) or (run is not None and not run.is_alive())
 
     def advance(rows: int) -> None:
         with done.get_lock():
             done.value += rows
-        if told:
-            sys.exit()
+        if over():
+            sys.exit()  # between two batches, so that rows that were given are written first
 
     bases: Bases = {}
     while True:
         with taken.get_lock():
             mine, taken.value = taken.value, taken.value + 1
-        if told or mine >= len(jobs):
+        if over() or mine >= len(jobs):
             return
         model, questions = jobs[mine]
         subject = Subject(model, task, options, store, bases)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -11,10 +12,15 @@ import click
 from ranker.errors import RankModelsError
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, by which schedulers and systems end a program: it ends as by Ctrl-C."""
+
+
 def run_program(command: click.Command, name: str, arguments: Sequence[str] | None, stopped: str) -> NoReturn:
     """Run a program, and turn every error that a user can meet into one line and an exit status.
 
-    Exit status: 0 done; 1 something failed; 2 an argument, or a file that it names, cannot be right; 130 stopped.
+    Exit status: 0 done; 1 something failed; 2 an argument, or a file that it names, cannot be right; 130 stopped by
+    Ctrl-C, 143 by SIGTERM.
 
     Args:
         command: the program.
@@ -25,6 +31,11 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str] | No
     Raises:
         SystemExit: always.
     """
+
+    def terminated(*_: object) -> NoReturn:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminated)
     try:
         sys.exit(command.main(arguments, prog_name=name, standalone_mode=False))
     except click.exceptions.NoArgsIsHelpError as error:
@@ -33,9 +44,11 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str] | No
     except click.ClickException as error:
         click.echo(f"{name}: {error.format_message()}", err=True)
         sys.exit(2)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as error:
         click.echo(f"{name}: stopped; {stopped}", err=True)
-        sys.exit(130)
+        sys.exit(143 if isinstance(error.__cause__ or error, Terminated) else 130)  # click's is made of ours
     except RankModelsError as error:
         click.echo(f"{name}: {error}", err=True)
         sys.exit(error.exit_code)
+    finally:
+        signal.signal(signal.SIGTERM, before)

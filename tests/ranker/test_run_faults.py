@@ -5,6 +5,7 @@ import logging
 import multiprocessing
 import shlex
 import shutil
+import signal
 import time
 from pathlib import Path
 
@@ -144,8 +145,9 @@ def test_global_generators_are_neither_read_nor_touched(tmp_path, uninterrupted)
     assert answer(again, output) == first
 
 
-def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted):
-    """One line, exit status 130, no temporary file; the same command goes on from there to the same answer."""
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted, number, status):
+    """And so does SIGTERM: one line, an exit status, no temporary file; the same command goes on to the same answer."""
     from ranker import measure
 
     rows, asked = measure.Subject.rows, []
@@ -153,7 +155,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted):
     def interrupted(self, examples, method, settings, advance):
         asked.append(method)
         if len(asked) == 4:
-            raise KeyboardInterrupt
+            signal.raise_signal(number)
         return rows(self, examples, method, settings, advance)
 
     root, output = tmp_path / "store", tmp_path / "a.json"
@@ -161,7 +163,8 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted):
         patched.setattr(measure.Subject, "rows", interrupted)
         with pytest.raises(SystemExit) as stop:
             main(command(root, output))
-    assert stop.value.code == 130
+    assert stop.value.code == status
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     said = capsys.readouterr().err.lstrip("\n")  # which ends the line with the terminal's ^C
     assert said == "rank-models: stopped; what was computed is kept, the same command goes on from there\n"
     assert not list(root.rglob("*.tmp"))

@@ -1,8 +1,10 @@
 """Models run side by side: the same numbers, whatever happens to a process."""
 
+import logging
 import multiprocessing
 import os
 import signal
+import time
 from dataclasses import replace
 
 import pytest
@@ -22,6 +24,28 @@ def killed(jobs, *rest):
     """A process that the system kills after the first model."""
     workers.work(jobs[:1], *rest)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def levelled(jobs, task, options, store, *rest):
+    """A process without work, which leaves in the store's folder from which level on it logs."""
+    workers.work([], task, options, store, *rest)
+    (store.root / "level").write_text(logging.getLevelName(logging.getLogger("ranker").level))
+
+
+def noted(jobs, task, options, store, *rest):
+    """A process that has a file in the store's folder, named by its id, while it works."""
+    note = store.root / f"{os.getpid()}.pid"
+    note.touch()
+    try:
+        workers.work(jobs, task, options, store, *rest)
+    finally:
+        note.unlink()
+
+
+def run_for_minutes(suite, rows, root):
+    """A run with two workers."""
+    workers.work = noted
+    rank(suite, rows, attribution="lime", store=Store(root), options=TWO)
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +153,35 @@ def test_ctrl_c_ends_the_processes_and_keeps_what_they_have(suite, rows, tmp_pat
     assert sum(one.rows for one in contents(tmp_path)) > 0
     assert verify(tmp_path)[1] == []
     assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_workers_end_where_the_run_is_gone(suite, hans, tmp_path):
+    """A run that is killed cannot tell its workers; they notice, and write what they have."""
+    run = workers.processes_with(workers.PRELOADED).Process(target=run_for_minutes, args=(suite, hans, tmp_path))
+    run.start()
+
+    def working(count):
+        deadline = time.monotonic() + 60
+        while len(notes := list(tmp_path.glob("*.pid"))) != count and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return notes
+
+    assert len(working(2)) == 2
+    run.kill()
+    run.join()
+    left = working(0)
+    for note in left:
+        os.kill(int(note.stem), signal.SIGKILL)
+    assert left == []
+    assert verify(tmp_path)[1] == []
+
+
+def test_workers_say_no_more_than_the_run(suite, rows, tmp_path, monkeypatch):
+    """What `-q` silences is silent in other processes, too."""
+    monkeypatch.setattr(workers, "work", levelled)
+    logging.getLogger("ranker").setLevel(logging.ERROR)
+    rank(suite, rows, probe=2, store=Store(tmp_path), options=TWO)
+    assert (tmp_path / "level").read_text() == "ERROR"
 
 
 def test_a_choice_of_rows_takes_workers_too(suite, rows, tmp_path, loads):
