@@ -16,6 +16,7 @@ import os
 import re
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -383,15 +384,16 @@ def _replace(target: Place, content: bytes) -> None:
     if isinstance(target, Remote):
         target.write_bytes(content)
         return
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".", suffix=".tmp", delete=False) as file:
-        try:
+    beside = target.parent / f".{uuid.uuid4().hex}.tmp"
+    try:
+        with beside.open("xb") as file:  # readable by whom the umask says, unlike those of tempfile
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-            os.replace(file.name, target)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)  # it is gone where Ctrl-C came after the renaming
-            raise
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)  # it is gone where Ctrl-C came after the renaming
+        raise
     _sync(target.parent)
 
 

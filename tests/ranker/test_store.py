@@ -99,6 +99,18 @@ def test_a_block_is_on_the_disk_before_it_counts(tmp_path, monkeypatch):
     assert tmp_path.stat().st_ino in done
 
 
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
+def test_files_are_readable_by_whom_the_umask_says(tmp_path, mask, mode):
+    """So that people who share a folder can share the store in it."""
+    before = os.umask(mask)
+    try:
+        Store(tmp_path).rows(KEY, EXAMPLES, Counter())
+    finally:
+        os.umask(before)
+    assert {file.stat().st_mode & 0o777 for file in tmp_path.rglob("*.*")} == {mode}
+
+
 def test_another_key_is_computed_anew(tmp_path):
     """A changed setting never meets the rows of another one."""
     Store(tmp_path).rows(KEY, EXAMPLES, Counter())
