@@ -100,8 +100,8 @@ class Classifier:
             trust_remote_code: run code that comes with the checkpoint.
             allow_pickle: load weights that are not safetensors.
             token_budget: the most tokens a batch; None takes what is fast on the device.
-            bases: adapters that are loaded with the same dict share the weights of their base in memory, but for those
-                that change them.
+            bases: adapters that are loaded with the same dict, one after the other, share the weights of their base in
+                memory, but for those that change them. It holds the base of the last one.
 
         Raises:
             UsageError: a device or a dtype that is none.
@@ -370,6 +370,8 @@ def _load_adapter(
     head = tuple(getattr(config, "modules_to_save", None) or ())
     numbered = bool(head) and all(key.isdigit() for key in label_map or ())
     outputs = len(label_map) if label_map and numbered else None
+    for other in [known for known in bases if known[0] != base.resolve()]:
+        del bases[other]
     if _keeps_base(config):
         key = (base.resolve(), options, head, outputs)
         if key not in bases:

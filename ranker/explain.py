@@ -42,25 +42,27 @@ def explain(
     """Ask models what they make of one example, and where they see it.
 
     Args:
-        subjects: the models, all of one task.
+        subjects: the models, all of one task; each is released when it was asked.
         example: the text.
         attribution: a backend's name, or "none" for predictions and baselines alone.
         settings: of that backend; its defaults where None.
         factors: what to measure.
         toward: the label that positive scores speak for; None takes the one that the heuristic predicts, where the
             task names none the last one, and where the scores speak for one alone that.
-        labelled: the example's label is its true one; otherwise it is not looked at, and factors that need it have no
-            value.
+        labelled: the example's label is its true one, unless it is below 0; otherwise it is not looked at, and factors
+            that need it have no value.
         designed: the factor that was designed for the example's set, if any.
 
     Raises:
-        UsageError: an unknown backend, or a label that the backend's attributions cannot be turned toward.
+        UsageError: an unknown backend, a target that is no class, or a label that the backend's attributions cannot be
+            turned toward.
         ModelError: no model could be run.
         StoreError: the store cannot be read or written.
     """
     task = subjects[0].task
     settings = settings_of(attribution, settings).settled(task.labels, task.heuristic if toward is None else toward)
     attribution = settings.name  # however it was spelled
+    labelled = labelled and example.label >= 0
     only = settings.only_label(len(task.labels))
     if toward is None:
         toward = shown_label(task, only)
@@ -80,6 +82,8 @@ def explain(
         except ModelError as error:
             failures[subject.model.name] = str(error)
             continue
+        finally:
+            subject.release()
         readings.append(reading(subject.model.name, row, example, kept, task, settings, toward, reads, labelled))
     if not readings:
         raise ModelError("; ".join(f"{name}: {reason}" for name, reason in failures.items()))

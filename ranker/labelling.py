@@ -95,7 +95,7 @@ def predictions(
     question = Question("predictions", rows, "none", Settings())
     ahead([(model, [question]) for model in suite.models], task, options, store, progress)
     bases: Bases = {}
-    subjects = [Subject(model, task, options, store, bases) for model in suite.models]
+    subjects = (Subject(model, task, options, store, bases) for model in suite.models)  # one network at a time
     found = [[row.probs for row in subject.answer(question, progress)] for subject in subjects]
     return Pool(np.array(found))
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.errors import look_up
+
+if TYPE_CHECKING:
+    from ranker.classifiers import Bases
 
 
 @click.command()
@@ -56,8 +59,9 @@ def explain(**given: Any) -> None:
     toward = None if given["toward"] is None else arguments.label(given["toward"], card.task)
     models = arguments.models(given, card.name)
     model_options, store = arguments.model_options(given, models), arguments.store(given)
+    bases: Bases = {}
     explanation = explain_example(
-        [Subject(model, card.task, model_options, store) for model in models],
+        [Subject(model, card.task, model_options, store, bases) for model in models],
         example,
         attribution=attribution,
         settings=settings,

@@ -1,5 +1,7 @@
+import gc
 import json
 import re
+import weakref
 from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -12,6 +14,7 @@ from factors.check import cases
 from ranker import ood, suites
 from ranker.backends import Settings, SHAPSettings
 from ranker.cards import Task
+from ranker.classifiers import Classifier
 from ranker.cli import main
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.explain import NEEDS_LABEL, explain, telling, words_of
@@ -27,7 +30,8 @@ class Canned:
     """A model whose row is known, in the place of a `Subject`."""
 
     def __init__(self, name, row=ROW, task=NLI):
-        self.model, self.task, self.row, self.asked = SimpleNamespace(name=name), task, row, []
+        self.model, self.task, self.row = SimpleNamespace(name=name), task, row
+        self.asked, self.released = [], 0
 
     def rows(self, examples, method, settings):
         """The canned row, or the canned failure."""
@@ -35,6 +39,10 @@ class Canned:
         if isinstance(self.row, Exception):
             raise self.row
         return [self.row for _ in examples]
+
+    def release(self):
+        """Noted."""
+        self.released += 1
 
 
 def explained(*subjects, example=EXAMPLE, **given):
@@ -44,10 +52,17 @@ def explained(*subjects, example=EXAMPLE, **given):
 
 @pytest.fixture(scope="module")
 def real():
-    """Two embedded models on an embedded example, with real attributions."""
-    loaded = ood.load("hans-sub")
-    models = suites.load(["hans-sub-mini"]).models[:2]
-    return explain([Subject(model, loaded.task, ModelOptions()) for model in models], loaded.examples[0])
+    """Two embedded models on an embedded example, with real attributions; of their networks none is left in memory."""
+    networks = weakref.WeakSet()
+    load = Classifier.load
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Classifier, "load", lambda *args, **more: networks.add((c := load(*args, **more)).model) or c)
+        loaded = ood.load("hans-sub")
+        subjects = [Subject(m, loaded.task, ModelOptions()) for m in suites.load(["hans-sub-mini"]).models[:2]]
+        explanation = explain(subjects, loaded.examples[0])
+    gc.collect()
+    assert not networks
+    return explanation
 
 
 def test_a_words_score_is_the_sum_of_its_tokens_toward_the_label():
@@ -96,6 +111,19 @@ def test_without_a_label_what_needs_it_has_no_value():
     rest = set(known.values) - set(unknown.undefined)
     assert {name: unknown.values[name] for name in rest} == {name: known.values[name] for name in rest}
     assert explained(labelled=False).label is None
+
+
+def test_a_row_without_a_label_is_no_row_of_the_last_one():
+    """A label of -1 is that of rows that have none."""
+    found = explained(example=replace(EXAMPLE, label=-1))
+    assert found.label is None
+    assert found.readings[0].undefined["ACC"] == NEEDS_LABEL
+
+
+def test_a_target_that_is_no_class_is_refused():
+    """Before a label is looked up by it."""
+    with pytest.raises(UsageError, match=r"the target must be one of 2 classes, from 0 \(got 5\)"):
+        explained(settings=SHAPSettings(target=5, output="logit"), toward=1)
 
 
 def test_the_words_that_a_factor_reads_are_found():
@@ -152,7 +180,8 @@ def test_a_factor_that_raises_keeps_its_message():
 def test_a_model_that_fails_is_listed_and_the_others_are_explained():
     """With none left there is nothing to explain."""
     broken = Canned("broken", ModelError("no weights"))
-    explanation = explained(Canned("one"), broken)
+    explanation = explained(one := Canned("one"), broken)
+    assert one.released == broken.released == 1
     assert [reading.model for reading in explanation.readings] == ["one"]
     assert explanation.failures == {"broken": "no weights"}
     with pytest.raises(ModelError, match="broken: no weights"):

@@ -127,6 +127,17 @@ def test_an_untrusted_adapter_does_not_run_what_a_trusted_one_may(tmp_path):
     assert kinds == ["Own", "BertForSequenceClassification"]
 
 
+def test_a_base_is_held_until_an_adapter_of_another_comes(adapters, tmp_path):
+    """Adapters of three bases, one after the other, take the memory of one; its formats are held side by side."""
+    bases = {}
+    for number in range(3):
+        make_adapter(tmp_path / f"{number}", make_checkpoint(tmp_path / f"base-{number}"), number)
+        for dtype in ("float32", "bfloat16"):
+            Classifier.load(tmp_path / f"{number}", TASK, dtype=dtype, bases=bases)
+    assert len(bases) == 2
+    assert all(key[0].name == f"base-{number}" for key in bases)
+
+
 @pytest.mark.parametrize("method", ["ig", "shap", "lime", "occlusion"])
 def test_adapters_are_attributed(adapters, method):
     """Every backend explains an adapter, and its scores are the adapter's own."""
