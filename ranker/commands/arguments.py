@@ -16,7 +16,7 @@ from factors import Example, Factor
 from ranker import custom, ood, suites
 from ranker.cards import Card, Task
 from ranker.commands.outputs import ending
-from ranker.errors import UnknownName, UsageError, look_up
+from ranker.errors import DataError, UnknownName, UsageError, look_up
 from ranker.marks import marker
 from ranker.measure import ModelOptions
 from ranker.ood import OODSet
@@ -31,10 +31,10 @@ log = logging.getLogger("ranker")
 Given = Mapping[str, Any]
 
 FOR_OWN_ROWS = ("pool", "method", "task")
-"""Options of `run` that mean something with ``--data`` only."""
+"""Options of `run` and `explain` that mean something with ``--data`` only."""
 
 FOR_A_SET = ("data_dir", "limit", "population", "draws")
-"""Options of `run` that mean something without it only."""
+"""Options of theirs that mean something without it only."""
 
 
 def store(given: Given) -> Store:
@@ -99,21 +99,39 @@ def task(given: Given) -> Task:
     return look_up("OOD set", given["ood_name"], ood.cards(given["include"])).task
 
 
-def example(given: Given) -> tuple[Card, Example]:
-    """The example that ``--id`` or ``--text`` names, and the card of its set."""
+def example(given: Given) -> tuple[Task, str | None, Example]:
+    """The example that ``--id`` or ``--text`` names, with the task and the designed factor of its set or file."""
     if (given["example_id"] is None) == (not given["texts"]):
         raise UsageError("name one example: `--id ID`, or `--text TEXT` (twice for a pair)")
-    card = look_up("OOD set", given["ood_name"], ood.cards(given["include"]))
     if given["texts"]:
-        return card, _own_example(card, given["texts"], given["label"])
+        if given["data"] or not given["ood_name"]:
+            raise UsageError("`--text` takes its task and marks from a set: `--ood NAME`, without `--data`")
+        card = look_up("OOD set", given["ood_name"], ood.cards(given["include"]))
+        return card.task, card.designed, _own_example(card, given["texts"], given["label"])
     if given["label"] is not None:
         raise UsageError("`--label` is for `--text`; an example of the set has its own")
-    rows = ood.load(card.name, given["data_dir"], given["include"]).examples
-    found = next((row for row in rows if row.id == given["example_id"]), None)
+    loaded = _rows(given)
+    found = next((row for row in loaded.examples if row.id == given["example_id"]), None)
     if found is None:
-        some = ", ".join(row.id for row in rows[:3])
-        raise UsageError(f"`--id`: {card.name} has no example {given['example_id']!r}; its ids are like {some}")
-    return card, found
+        some = ", ".join(row.id for row in loaded.examples[:3])
+        raise UsageError(f"`--id`: {loaded.name} has no example {given['example_id']!r}; its ids are like {some}")
+    return loaded.task, loaded.designed, found
+
+
+def _rows(given: Given) -> OODSet:
+    """The rows of ``--data``, without labels where it has none that fit, or the whole set of ``--ood``."""
+    if not given["data"] and given["ood_name"]:
+        return ood.load(given["ood_name"], given["data_dir"], given["include"])
+    try:
+        return examples(given)
+    except DataError as error:
+        if not (given["task"] or given["ood_name"]):
+            raise
+        log.warning("the rows are taken without labels: %s", error)
+    of_task = task(given)
+    designed = given["ood_name"] and ood.cards(given["include"])[given["ood_name"]].designed
+    rows = pool({**given, "pool": given["data"]}, of_task)
+    return OODSet(given["data"].stem, of_task, rows, len(rows), designed, str(given["data"]))
 
 
 def _own_example(card: Card, texts: tuple[str, ...], label_name: str | None) -> Example:
@@ -143,7 +161,7 @@ def suite(given: Given, ood_name: str | None) -> Suite:
     return suites.load(references) if references else _embedded_suite(ood_name)
 
 
-def models(given: Given, ood_name: str) -> tuple[Model, ...]:
+def models(given: Given, ood_name: str | None) -> tuple[Model, ...]:
     """The same where one model is enough."""
     references = _references(given)
     return suites.models(references) if references else _embedded_suite(ood_name).models
@@ -190,9 +208,9 @@ def check_mode(given: Given) -> None:
     """
     other, mode = (FOR_A_SET, "`--ood`, without `--data`") if given["data"] else (FOR_OWN_ROWS, "`--data`")
     for name in other:
-        if given[name] is not None:
+        if given.get(name) is not None:
             raise UsageError(f"`--{name.replace('_', '-')}` is for {mode}")
-    if given["columns"] and not (given["data"] or given["in_domain"]):
+    if given["columns"] and not (given["data"] or given.get("in_domain")):
         raise UsageError("`--columns` is for files of your own: `--data`, `--pool`, `--in-domain`")
 
 

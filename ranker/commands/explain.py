@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--ood", "ood_name", required=True, metavar="NAME", help="The OOD set: its task, marks and models.")
-@click.option("--id", "example_id", metavar="ID", help="One of its examples.")
+@click.option("--ood", "ood_name", metavar="NAME", help="The OOD set: its task, marks and models.")
+@click.option(
+    "--data", type=options.PATH, metavar="FILE", help="Rows of your own, labelled or not (.jsonl, .csv, .tsv)."
+)
+@click.option(
+    "--id", "example_id", metavar="ID", help="An example of the set, or of the file; its line where it has no ids."
+)
+@options.OWN_ROWS
 @click.option("--text", "texts", multiple=True, metavar="TEXT", help="A text of your own instead; twice for a pair.")
 @click.option("--label", metavar="LABEL", help="The true label of `--text`.  [default: not known]")
 @click.option("--toward", metavar="LABEL", help="The label that scores speak for.  [default: the heuristic's]")
@@ -43,6 +49,7 @@ def explain(**given: Any) -> None:
     rank-models explain --ood hans-sub --id sn_past_participle-0 --models bert-a bert-b
     rank-models explain --ood hans-sub --text "The poets near the bridge ran." --text "The bridge ran."
     rank-models explain --ood hans-sub --id sn_past_participle-0 --format html -o example.html
+    rank-models explain --data ten.jsonl --id 3 --models bert-a bert-b
     """
     from ranker.backends import named
     from ranker.commands import arguments
@@ -54,21 +61,22 @@ def explain(**given: Any) -> None:
     format_name = given["format_name"] or outputs.ending(given["output"], FORMATS) or "terminal"
     look_up("format of explanations", format_name, FORMATS)
     outputs.check(given)
+    arguments.check_mode(given)
     attribution, settings = named(given["attribution"])
-    card, example = arguments.example(given)
-    toward = None if given["toward"] is None else arguments.label(given["toward"], card.task)
-    models = arguments.models(given, card.name)
+    task, designed, example = arguments.example(given)
+    toward = None if given["toward"] is None else arguments.label(given["toward"], task)
+    models = arguments.models(given, None if given["data"] else given["ood_name"])
     model_options, store = arguments.model_options(given, models), arguments.store(given)
     bases: Bases = {}
     explanation = explain_example(
-        [Subject(model, card.task, model_options, store, bases) for model in models],
+        [Subject(model, task, model_options, store, bases) for model in models],
         example,
         attribution=attribution,
         settings=settings,
         factors=arguments.factors(given),
         toward=toward,
         labelled=not given["texts"] or given["label"] is not None,
-        designed=card.designed,
+        designed=designed,
     )
     colour = given["output"] is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
     outputs.write(render(explanation, format_name, colour), given["output"])

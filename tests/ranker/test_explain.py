@@ -261,9 +261,9 @@ def run(tmp_path, monkeypatch, capsys):
     """`rank-models explain` on embedded data and models: arguments -> (exit status, stdout, stderr)."""
     monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
 
-    def call(*arguments):
+    def call(*arguments, ood=("--ood", "hans-sub")):
         with pytest.raises(SystemExit) as stop:
-            main(["explain", "--ood", "hans-sub", "--quiet", *map(str, arguments)])
+            main(["explain", *ood, "--quiet", *map(str, arguments)])
         return stop.value.code or 0, *capsys.readouterr()
 
     return call
@@ -280,6 +280,41 @@ def test_an_example_is_explained_by_its_id(run, real):
     assert out.startswith(f"{real.example.id}: {real.labels[real.label]}\n")
     assert "ACC" in out
     assert NEEDS_LABEL not in out
+
+
+ROWS = [
+    {"premise": "The poets ran.", "hypothesis": "The poets slept.", "label": "neutral"},
+    {"premise": "The poets near the bridge ran.", "hypothesis": "The bridge ran.", "label": "neutral"},
+]
+
+
+@pytest.mark.parametrize(
+    ("labels", "known", "label", "designed"),
+    [
+        (True, (), "non-entailment", None),
+        (True, ("--task", "nli"), "non-entailment", None),
+        (False, ("--task", "nli"), None, None),
+        (False, ("--ood", "hans-sub"), None, "INDEX-DIFF"),
+    ],
+)
+def test_a_row_of_a_file_is_explained_like_one_of_a_set(run, tmp_path, labels, known, label, designed):
+    """By its line where it has no id; without labels where the task is named, and like a set's where that is."""
+    file = tmp_path / "rows.jsonl"
+    rows = [{key: text for key, text in row.items() if labels or key != "label"} for row in ROWS]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    status, out, _ = run("--data", file, "--id", 2, "--models", ONE, "--format", "json", ood=known)
+    assert status == 0
+    found = json.loads(out)
+    assert found["example"]["segments"] == [ROWS[1]["premise"], ROWS[1]["hypothesis"]]
+    assert (found["example"]["label"], found["designed"]) == (label, designed)
+
+
+def test_rows_without_labels_say_no_task(run, tmp_path):
+    """It is asked for in the words of the reader."""
+    (tmp_path / "rows.csv").write_text("premise,hypothesis\nThe poets ran.,The poets slept.\n")
+    status, out, err = run("--data", tmp_path / "rows.csv", "--id", 2, "--models", ONE, ood=())
+    assert (status, out) == (2, "")
+    assert "rows.csv, line 2: no column has a usual name for the label" in err
 
 
 def test_a_text_is_explained_with_its_label_or_without(run):
@@ -316,6 +351,10 @@ def test_a_page_is_written_to_a_file(run, tmp_path):
             ("--text", "One.", "--text", "bad \udcff"),
             "`--text`: example text: '\\udcff' is half of a character, and no text",
         ),
+        (("--data", "x.csv"), "name one example: "),
+        (("--data", "x.csv", *PAIR), "`--text` takes its task and marks from a set: `--ood NAME`, without `--data`"),
+        (("--data", "x.csv", "--data-dir", "y", "--id", "x"), "`--data-dir` is for `--ood`, without `--data`"),
+        (("--task", "nli", "--id", "x"), "`--task` is for `--data`"),
         (("--text", "One."), "`--text` must be given 2 times for hans-sub (got 1)"),
         ((*PAIR, "--label", "entailmen"), "there is no label of nli 'entailmen'; did you mean entailment?"),
         ((*PAIR, "--toward", "maybe"), "there is no label of nli 'maybe'; known: "),
