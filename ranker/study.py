@@ -162,7 +162,8 @@ class Study:
         for option, value, kind in (("--target", self.target, Target), ("--normalise", self.norm, Norm)):
             if value not in get_args(kind):
                 raise UsageError(f"`{option}` must be one of {', '.join(get_args(kind))} (got {value!r})")
-        object.__setattr__(self, "attribution", self.backend.name)  # however it was spelled
+        named = settings_of(self.attribution, self.settings)
+        object.__setattr__(self, "attribution", named.name)  # however it was spelled
 
     def of(self, suite: Suite, rows: Rows) -> Scored:
         """Score every model of a suite.
