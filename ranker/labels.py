@@ -26,8 +26,8 @@ def reconcile(
         names: output index -> label, as the checkpoint's configuration has them.
         task: the classes and their aliases.
         label_map: output index or label of the checkpoint -> label of the task. One map serves several models, so an
-            index is for labels without a meaning, a label overrules the configuration, and LABEL_0 says nothing of a
-            checkpoint whose labels have names.
+            index is for labels without a meaning, a label overrules the configuration, LABEL_0 says nothing of a
+            checkpoint whose labels have names, and a map of other names than a checkpoint's says nothing of it.
         model: what messages call it.
 
     Returns:
@@ -43,19 +43,14 @@ def reconcile(
         >>> reconcile({0: "ENTAILMENT", 1: "NEUTRAL", 2: "CONTRADICTION"}, nli)
         ((1, 2), (0,))
     """
-    meant, unnamed = dict(names), any(map(_unnamed, names.values()))
-    for key, value in (label_map or {}).items():
-        output = _output(str(key), names)
-        if output is None and _unnamed(str(key)) and not unnamed:
-            continue
-        if output is None:
-            raise LabelError(f"`--label-map`: {model} has no label {key!r}; its labels are {_list(names)}")
-        if task.index(str(value)) is None:
-            raise LabelError(f"`--label-map`: {value!r} is no label of the task ({', '.join(task.labels)})")
-        if str(key).strip() == str(output) and task.index(names[output]) not in (None, task.index(str(value))):
-            contrary = f"{model} calls its output {key} {names[output]!r}, not {value!r}"
+    chosen = _chosen(names, label_map or {}, model)
+    for output, (key, label) in chosen.items():
+        if task.index(label) is None:
+            raise LabelError(f"`--label-map`: {label!r} is no label of the task ({', '.join(task.labels)})")
+        if key.strip() == str(output) and task.index(names[output]) not in (None, task.index(label)):
+            contrary = f"{model} calls its output {key} {names[output]!r}, not {label!r}"
             raise LabelError(f"`--label-map`: {contrary}; to overrule it, name the label instead of the index")
-        meant[output] = str(value)
+    meant = {**names, **{output: label for output, (_, label) in chosen.items()}}
     groups: list[list[int]] = [[] for _ in task.labels]
     for output, name in sorted(meant.items()):
         index = task.index(name)
@@ -70,9 +65,42 @@ def reconcile(
     return tuple(tuple(group) for group in groups)
 
 
+def meanings(names: Mapping[int, str], label_map: Mapping[str, str] | None = None) -> dict[int, str]:
+    """What outputs mean by a configuration and a label map, as `reconcile` has it; nothing, if one has no name.
+
+    Raises:
+        LabelError: the map says something of an output that is not there.
+
+    Example:
+        >>> meanings({0: "LABEL_0", 1: "LABEL_1"}), meanings({0: "bad", 1: "LABEL_1"}, {"1": "good"})
+        ({}, {0: 'bad', 1: 'good'})
+    """
+    chosen = _chosen(names, label_map or {}, "the model")
+    meant = {**names, **{output: label for output, (_, label) in chosen.items()}}
+    return {} if any(map(_unnamed, meant.values())) else dict(sorted(meant.items()))
+
+
 def _unnamed(name: str) -> bool:
     """A label without a meaning, as transformers calls outputs that nobody has named."""
     return _UNNAMED.fullmatch(name.strip()) is not None
+
+
+def _chosen(names: Mapping[int, str], label_map: Mapping[str, str], model: str) -> dict[int, tuple[str, str]]:
+    """What a label map says of a checkpoint's outputs: output -> (the map's key, the label).
+
+    Raises:
+        LabelError: it says something of an output that is not there.
+    """
+    outputs = {str(key): _output(str(key), names) for key in label_map}
+    named = not any(map(_unnamed, names.values()))
+    of_others = all(output is None for output in outputs.values()) and not any(map(_unnamed, outputs))
+    if of_others:
+        return {}
+    for key, output in outputs.items():
+        if output is None and not (named and _unnamed(key)):
+            raise LabelError(f"`--label-map`: {model} has no label {key!r}; its labels are {_list(names)}")
+    found = zip(outputs.items(), label_map.values(), strict=True)
+    return {output: (key, str(label)) for (key, output), label in found if output is not None}
 
 
 def _output(key: str, names: Mapping[int, str]) -> int | None:
@@ -88,5 +116,5 @@ def _list(names: Mapping[int, str]) -> str:
 def _example(names: Mapping[int, str], task: Task) -> str:
     """A map to copy: right in form, and to be checked in content."""
     last = len(task.labels) - 1
-    pairs = ", ".join(f'"{output}": "{task.labels[min(i, last)]}"' for i, output in enumerate(sorted(names)))
+    pairs = ", ".join(f'"{names[output]}": "{task.labels[min(i, last)]}"' for i, output in enumerate(sorted(names)))
     return f"for example `--label-map '{{{pairs}}}'`"

@@ -29,7 +29,7 @@ def test_labels_without_names_demand_a_map():
         reconcile({0: "LABEL_0", 1: "LABEL_1"}, TASK, model="models/a")
     assert str(caught.value) == (
         "models/a has labels without names (LABEL_0, LABEL_1); say what they mean, for example "
-        """`--label-map '{"0": "non-entailment", "1": "entailment"}'`"""
+        """`--label-map '{"LABEL_0": "non-entailment", "LABEL_1": "entailment"}'`"""
     )
 
 
@@ -47,6 +47,14 @@ def test_a_map_of_unnamed_labels_says_nothing_of_named_ones():
     assert reconcile({0: "non-entailment", 1: "entailment"}, TASK, label_map) == ((0,), (1,))
     with pytest.raises(LabelError, match="m has no label 'LABEL_2'; its labels are LABEL_0, LABEL_1"):
         reconcile({0: "LABEL_0", 1: "LABEL_1"}, TASK, {**label_map, "LABEL_2": "neutral"}, model="m")
+
+
+def test_a_map_of_other_names_says_nothing_of_a_checkpoint():
+    """It is of another model of the suite; one name that is there is a promise that all are."""
+    names = {0: "non-entailment", 1: "entailment"}
+    assert reconcile(names, TASK, {"yes": "entailment", "no": "non-entailment"}) == ((0,), (1,))
+    with pytest.raises(LabelError, match="m has no label 'no'"):
+        reconcile(names, TASK, {"entailment": "entailment", "no": "non-entailment"}, model="m")
 
 
 def test_a_map_may_leave_out_what_the_configuration_names():
@@ -80,7 +88,7 @@ def test_a_name_of_no_class_is_refused():
         reconcile({0: "positive", 1: "negative"}, TASK, model="sst")
     assert str(caught.value) == (
         "sst has the label 'positive' (positive, negative); say what they mean, for example "
-        """`--label-map '{"0": "non-entailment", "1": "entailment"}'`"""
+        """`--label-map '{"positive": "non-entailment", "negative": "entailment"}'`"""
     )
 
 
