@@ -123,12 +123,12 @@ def read(name: str, reference: str, rows: str, data_dir: str, store: Store | Non
     data = ood.labelled(Path(rows), "nli") if Path(rows).is_file() else ood.load(rows, where)
     suite = suites.load([reference])
     population = ood.sample(data, data.population)
-    probs = predictions(suite, data.task, population, store=store).probs
+    probs = predictions(suite, data.task, population, store=store)[0].probs
     labels = np.array([example.label for example in population])
     stated = [model.ood_accuracy.get(data.fingerprint) for model in suite.models]
     if None in stated:
         every = len(population) == len(data.examples)
-        whole = probs if every else predictions(suite, data.task, data.examples, store=store).probs
+        whole = probs if every else predictions(suite, data.task, data.examples, store=store)[0].probs
         truth = (whole.argmax(axis=2) == [example.label for example in data.examples]).mean(axis=1)
     else:
         truth = np.array(stated, dtype=np.float64)

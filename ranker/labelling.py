@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,11 +16,12 @@ from factors import Example
 from ranker import choice
 from ranker.backends import Settings
 from ranker.cards import Task
-from ranker.errors import UsageError
+from ranker.errors import ModelError, UsageError
 from ranker.measure import ModelOptions, Question, Subject
 from ranker.pipeline import with_labelled
 from ranker.pool import Pool
 from ranker.progress import Progress, silent
+from ranker.readers import Sheet, blank, unlabelled
 from ranker.suites import Suite
 from ranker.workers import ahead
 
@@ -29,7 +32,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 COLUMNS = {1: ("text",), 2: ("text1", "text2")}
-"""The columns of a file to fill in, by the number of segments; `ranker.readers` knows these names."""
+"""The columns of texts that stood in a list, by their number; `ranker.readers` knows these names."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Rows to label next.
+
+    Attributes:
+        rows: the most useful first.
+        failures: model -> why it could not be asked.
+    """
+
+    rows: tuple[Example, ...]
+    failures: Mapping[str, str] = field(default_factory=dict)
 
 
 def choose(
@@ -44,7 +60,7 @@ def choose(
     options: ModelOptions = ModelOptions(),
     store: Store | None = None,
     progress: Progress = silent,
-) -> list[Example]:
+) -> Choice:
     """Choose the rows of a pool whose labels would tell most about which model is best.
 
     Args:
@@ -60,11 +76,11 @@ def choose(
         progress: opens a stage of the work on one model.
 
     Returns:
-        The rows, the most useful first; a text that stands in the pool twice is chosen once.
+        The rows; a text that stands in the pool twice is chosen once. Models that failed have no say, and are listed.
 
     Raises:
         UsageError: the pool has too few different rows, or some of one text and some of two.
-        ModelError: a model cannot be loaded or run.
+        ModelError: fewer than two models could be asked.
         StoreError: the store cannot be read or written.
     """
     if len({len(row.segments) for row in pool}) > 1:
@@ -72,10 +88,12 @@ def choose(
     distinct = list({row.segments: row for row in reversed(pool)}.values())[::-1]
     rows, places = with_labelled(distinct, labelled)
     left = len(rows) - len(set(places.tolist()))
+    if not left:
+        raise UsageError("no row is left to choose: all of the pool have a label")
     if not 1 <= count <= left:
         raise UsageError(f"`--labels` must be between 1 and {left}, the rows of the pool without a label (got {count})")
-    seen = predictions(suite, task, rows, options, store, progress)
-    return [rows[n] for n in choice.choose(seen, count, places.tolist(), rule, seed)]
+    seen, failures = predictions(suite, task, rows, options, store, progress)
+    return Choice(tuple(rows[n] for n in choice.choose(seen, count, places.tolist(), rule, seed)), failures)
 
 
 def predictions(
@@ -85,35 +103,68 @@ def predictions(
     options: ModelOptions = ModelOptions(),
     store: Store | None = None,
     progress: Progress = silent,
-) -> Pool:
-    """What the models of a suite make of rows.
+) -> tuple[Pool, dict[str, str]]:
+    """What the models of a suite make of rows, and why the others of them make nothing of these.
 
     Raises:
-        ModelError: a model cannot be loaded or run.
+        ModelError: fewer than two models could be asked.
         StoreError: the store cannot be read or written.
     """
     question = Question("predictions", rows, "none", Settings())
     ahead([(model, [question]) for model in suite.models], task, options, store, progress)
     bases: Bases = {}
-    subjects = (Subject(model, task, options, store, bases) for model in suite.models)  # one network at a time
-    found = [[row.probs for row in subject.answer(question, progress)] for subject in subjects]
-    return Pool(np.array(found))
+    found, failures = [], {}
+    for model in suite.models:
+        try:
+            answer = Subject(model, task, options, store, bases).answer(question, progress)
+            found.append([row.probs for row in answer])
+        except ModelError as error:
+            failures[model.name] = str(error)
+            log.error("%s is left out: %s", model.name, error)
+    if len(found) < 2:
+        raise ModelError(f"nothing to choose by: {len(failures)} of {len(suite.models)} models failed")
+    return Pool(np.array(found)), failures
 
 
-def to_fill_in(rows: Sequence[Example]) -> str:
-    """A CSV table of rows with an empty column for their labels, which `rank-models --data` reads once it is filled.
+def to_fill_in(pool: Sheet, chosen: Sequence[Example], label: str = "label") -> str:
+    """A CSV table of rows of a file, with all of its columns, and one for their labels, if it has none.
 
-    Texts stand there as they are, since they are read back: one that begins with "=" is a formula to a spreadsheet
-    (see SECURITY.md).
+    Filled in, it is read as the pool is. Cells stand there as they are: one that begins with "=" is a formula to a
+    spreadsheet (see SECURITY.md).
+
+    Args:
+        pool: the file.
+        chosen: rows of it.
+        label: the column of labels to add.
 
     Example:
-        >>> print(to_fill_in([Example("7", ("A dog ran.", "It moved."), -1)]), end="")
-        id,text1,text2,label
-        7,A dog ran.,It moved.,
+        >>> from ranker.readers import sheet
+        >>> pool = sheet([{"text": "A dog ran.", "seen": 3}], required=["text"])
+        >>> print(to_fill_in(pool, unlabelled(pool)), end="")
+        text,seen,label
+        A dog ran.,3,
     """
+    cells = dict(zip((row.id for row in unlabelled(pool)), (row.cells for row in pool.rows), strict=True))
+    rows = [_flat(cells[row.id], row, pool.layout.text) for row in chosen]
+    columns = dict.fromkeys([*(column for row in rows for column in row), pool.layout.label or label])
     file = io.StringIO()
-    bare = any("\r" in text for row in rows for text in row.segments)  # which is quoted with everything, or not at all
+    # a bare return is quoted with everything, or not at all
+    bare = any("\r" in text for row in rows for pair in row.items() for text in pair)
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if bare else csv.QUOTE_MINIMAL)
-    writer.writerow(["id", *COLUMNS[len(rows[0].segments)], "label"])
-    writer.writerows([row.id, *row.segments, ""] for row in rows)
+    writer.writerow(columns)
+    writer.writerows([row.get(column, "") for column in columns] for row in rows)
     return file.getvalue()
+
+
+def _flat(cells: Mapping[str, Any], row: Example, texts: Sequence[str]) -> dict[str, str]:
+    """A row's cells as text; those that hold its texts as a list become columns of their own."""
+    flat: dict[str, str] = {}
+    for column, cell in cells.items():
+        if column in texts and isinstance(cell, list):
+            flat.update(zip(COLUMNS[len(row.segments)], row.segments, strict=True))
+        else:
+            text = cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
+            flat[column] = (
+                "" if blank(cell) else text.encode(errors="replace").decode()
+            )  # JSON can say half a character
+    return flat

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 
 from factors import Example
 from ranker import cards as cards_of
-from ranker import embedded, readers
+from ranker import embedded, readers, readings
 from ranker.cards import Card, Layout, Task
 from ranker.errors import DataError, UsageError, look_up
 from ranker.marks import marker
@@ -29,6 +29,9 @@ SAMPLE = ("examples.jsonl.gz", "examples.jsonl")
 
 EMBEDDED = "embedded sample"
 """The origin of rows that come with the product."""
+
+CARD = "a card and `--include DIR`, see docs/data.md"
+"""How a task is made known that no set has."""
 
 OWN = Layout(text=("segments",), label="label", id="id")
 """How a row stands in them: {"id": "a", "segments": ["The actor ran.", "An actor ran."], "label": "entailment"}."""
@@ -45,6 +48,8 @@ class OODSet:
         population: how many of them are attributed, at most: see `sample`.
         designed: the factor that was designed for this set, if any.
         origin: `EMBEDDED`, or the file that the rows come from.
+        notes: what was made of a user's own rows, a sentence each.
+        numbers: bare numbers that stand for labels in them -> the labels, by the order of the task.
     """
 
     name: str
@@ -53,6 +58,8 @@ class OODSet:
     population: int
     designed: str | None = None
     origin: str = ""
+    notes: tuple[str, ...] = ()
+    numbers: Mapping[int, int] = field(default_factory=dict)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -114,72 +121,138 @@ def _built(card: Card, rows: Iterable[readers.Row], origin: str, adapt: Callable
 
 def labelled(
     data: str | Path | Collection[Mapping[str, Any]],
-    task: str | None = None,
-    columns: Mapping[str, Sequence[str]] | None = None,
+    task: str | Task | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
     like: str | None = None,
     include: Iterable[str | Path] = (),
+    own: Task | None = None,
 ) -> OODSet:
     """Read a user's own labelled rows; all of them are the population.
 
+    Rows whose label is blank are left out, and so are those that repeat another, label and all: the notes say how many.
+
     Args:
-        data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file (see `ranker.readers.read_examples`), or rows in memory,
-            such as a ``datasets.Dataset``.
-        task: the name of a task; None takes the only one whose labels the file has.
+        data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file, or rows in memory (see `ranker.readers.sheet`).
+        task: the labels, or the name of a known task; None takes the one whose labels the rows have: see `task_of`.
         columns: "text", "label" and "id" -> columns, where their names are unusual.
         like: an OOD set whose task, marks and designed factor hold for these rows, too.
         include: folders of a user's own sets.
+        own: the task of the models' own labels (see `ranker.stated.own_task`).
 
     Raises:
         UsageError: no such set or task, or no task whose labels fit, or several.
-        DataError: the file cannot be read, with the line, or holds no row.
+        DataError: the file cannot be read, with the line, or holds no row with a label.
+
+    Example:
+        >>> rows = [{"text": "Lovely.", "label": "good"}, {"text": "Dull.", "label": "bad"}]
+        >>> [row.label for row in labelled(rows, Task("sentiment", ("bad", "good"))).examples]
+        [1, 0]
     """
     source = Path(data) if isinstance(data, str) else data
-    name, origin = (source.stem, str(source)) if isinstance(source, Path) else ("rows", "rows in memory")
-    known = cards(include)
-    card = None if like is None else look_up("OOD set", like, known)
+    card = None if like is None else look_up("OOD set", like, cards(include))
+    if card is not None and task not in (None, card.task, card.task.name):
+        raise UsageError(f"`--task` {task} is not that of {card.name}, which is {card.task.name}")
+    wanted = look_up("task", task, tasks(include)) if isinstance(task, str) else task or (card and card.task)
+    sheet = readers.sheet(source, columns)
+    written = readers.written(sheet)
+    rows = [row for row, label in zip(sheet.rows, written, strict=True) if label is not None]
+    if not rows:
+        raise DataError(f"{sheet.origin}: the column {sheet.layout.label!r} is still empty in all {len(written)} rows")
+    chosen = wanted or task_of(sheet, own, include)
     marks = readers.no_marks if card is None else marker(card.marks)
+    found = list(readers.examples(rows, chosen, lambda _: sheet.layout, marks))
+    kept: dict[tuple[tuple[str, ...], int], Example] = {}
+    for row in found:
+        kept.setdefault((row.segments, row.label), row)
+    meant = {label: row.label for label, row in zip(filter(None, written), found, strict=True)}
+    return OODSet(
+        name=source.stem if isinstance(source, Path) else "rows",
+        task=chosen,
+        examples=tuple(kept.values()),
+        population=len(kept),
+        designed=None if card is None else card.designed,
+        origin=sheet.origin,
+        notes=tuple(
+            readings.notes(meant, chosen, *(list(kept.values()), len(written) - len(rows), len(found) - len(kept)))
+        ),
+        numbers=readings.numbers(meant),
+    )
 
-    def read(chosen: Task) -> OODSet:
-        if isinstance(source, Path):
-            rows = readers.read_examples(source, chosen, columns, marks)
-        else:
-            rows = readers.from_rows(source, chosen, columns, marks)
-        if not rows:
-            raise DataError(f"{origin} holds no row")
-        return OODSet(name, chosen, rows, len(rows), None if card is None else card.designed, origin)
 
-    if card is not None:
-        if task not in (None, card.task.name):
-            raise UsageError(f"`--task` {task} is not that of {card.name}, which is {card.task.name}")
-        return read(card.task)
-    if task is not None:
-        return read(look_up("task", task, tasks(include)))
-    fitting, error = [], None
-    for candidate in tasks(include).values():
-        try:
-            fitting.append(read(candidate))
-        except DataError as unfit:
-            error = error or unfit
-    if error is not None and not fitting:
-        raise error
+def task_of(sheet: readers.Sheet, own: Task | None = None, include: Iterable[str | Path] = ()) -> Task:
+    """The task that the labels of rows are of.
+
+    The models' own labels, if the rows have no others: so three-way rows are judged three ways by three-way models. A
+    known task of the same labels stands for them, since it knows what else they are called, and what the shortcut
+    speaks for. Where the rows have other labels, it is the one known task that all of them fit.
+
+    Args:
+        sheet: the rows; of those without a label nothing is asked.
+        own: the task of the models' own labels (see `ranker.stated.own_task`).
+        include: folders of a user's own sets.
+
+    Raises:
+        UsageError: no known task fits, or several do; the message says what to do.
+    """
+    known = tasks(include)
+    if own is not None:
+        own = next((task for task in known.values() if _same_labels(task, own)), own)
+    labels = dict.fromkeys(filter(None, readers.written(sheet)))
+    counted = [number for label in labels if (number := readers.number_of(label)) is not None]
+    if own is not None and _fits(own, labels) and (not counted or max(counted) == len(own.labels) - 1):
+        return own
+    fitting = [task for task in known.values() if labels and _fits(task, labels)]
+    if len(fitting) == 1:
+        return fitting[0]
     if len(fitting) > 1:
-        names = ", ".join(one.task.name for one in fitting)
-        raise UsageError(f"`--task` is needed: the labels of {origin} fit several tasks ({names})")
-    return fitting[0]
+        several = ", ".join(task.name for task in fitting)
+        names = "; or write names instead of numbers" if counted else ""
+        raise UsageError(f"`--task NAME` is needed: the labels of {sheet.origin} fit several tasks ({several}){names}")
+    if not labels:
+        raise UsageError(
+            f"`--task NAME` is needed ({', '.join(known)}): the models name no labels, or not all the same"
+        )
+    raise DataError(_unfit(sheet, list(labels), [*([own] if own else []), *known.values()]))
+
+
+def _same_labels(task: Task, own: Task) -> bool:
+    """Whether a known task has the models' labels, each by one name."""
+    return len(own.labels) == len(task.labels) == len({task.index(name) for name in own.labels} - {None})
+
+
+def _fits(task: Task, labels: Iterable[str]) -> bool:
+    """Whether each of these, as rows write them, is a label of the task: a name, an alias or a number."""
+    counted = range(len(task.labels))
+    return all(task.index(label) is not None or readers.number_of(label) in counted for label in labels)
+
+
+def _unfit(sheet: readers.Sheet, labels: Sequence[str], candidates: Sequence[Task]) -> str:
+    """What is wrong with labels that fit no task, and what to do; the task of most of them is taken to be meant."""
+    near = max(candidates, key=lambda task: sum(_fits(task, [label]) for label in labels))
+    wrong = next(label for label in labels if not _fits(near, [label]))
+    place = next(row.place for row, label in zip(sheet.rows, readers.written(sheet), strict=True) if label == wrong)
+    if 2 * sum(_fits(near, [label]) for label in labels) > len(labels):
+        what = f"must be one of {readers.counted(near.labels)} or an alias (got {wrong[:50]!r})"
+        return f"{place}: a label {what}; for another task say `--task NAME`, or describe it: {CARD}"
+    each = "; ".join(f"{task.name}: {', '.join(task.labels)}" for task in candidates)
+    return (
+        f"{place}: the label {wrong[:50]!r} is of no known task ({each}); describe yours: {CARD}, or say with "
+        "`--label-map` which outputs of the models are meant"
+    )
 
 
 def unlabelled(
     path: str | Path,
-    task: Task,
-    columns: Mapping[str, Sequence[str]] | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
     like: str | None = None,
     include: Iterable[str | Path] = (),
 ) -> tuple[Example, ...]:
     """Read rows of a domain that nobody has labelled; a column of labels, if there is one, is not looked at.
 
+    Rows with a blank text are left out, and that is said.
+
     Args:
-        path: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file (see `ranker.readers.read_examples`).
-        task: what the models do with them.
+        path: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file (see `ranker.readers.sheet`).
         columns: "text" and "id" -> columns, where their names are unusual.
         like: an OOD set whose marks hold for these rows, too.
         include: folders of a user's own sets.
@@ -189,10 +262,7 @@ def unlabelled(
         DataError: the file cannot be read, with the line, or holds no row.
     """
     marks = readers.no_marks if like is None else marker(look_up("OOD set", like, cards(include)).marks)
-    rows = readers.read_unlabelled(Path(path), task, columns, marks)
-    if not rows:
-        raise DataError(f"{path} holds no row")
-    return rows
+    return readers.unlabelled(readers.pool(Path(path), columns), marks)
 
 
 def cards(include: Iterable[str | Path] = ()) -> dict[str, Card]:

@@ -19,6 +19,7 @@ from ranker.measure import ModelOptions, Subject
 from ranker.ood import OODSet, labelled, load, sample
 from ranker.progress import Progress, silent
 from ranker.score import Target, check_probe
+from ranker.stated import check_numbers, own_task
 from ranker.study import Rows, Study, unknown
 from ranker.suites import Suite
 from ranker.unlabelled import BASELINES, POOL_FACTOR
@@ -85,6 +86,7 @@ def rank(
     suite = suite_of(models)
     ood = examples if isinstance(examples, OODSet) else load(examples)
     population = sample(ood, ood.population)
+    check_numbers([in_domain] if in_domain else [], suite.models, options)
     check_probe(probe, len(population), f"the rows of {ood.name} that are explained")
     if draws != "exact" and not (isinstance(draws, int) and draws > 0):
         raise UsageError(f"`--draws` must be a number of at least 1, or `exact` (got {draws!r})")
@@ -127,7 +129,8 @@ def decide(
 
     Args:
         models, attribution, settings, factors, target, norm, in_domain, options, store, progress: as in `rank`.
-        examples: the labelled rows (see `ranker.ood.labelled`), or their file.
+        examples: the labelled rows (see `ranker.ood.labelled`); or their file, judged by the models' own labels if it
+            has no others.
         pool: rows of the same domain without labels (see `ranker.ood.unlabelled`); labelled rows may be among them.
         probe: K, how many of the labelled ones to use; None for all.
         method: what to order by; None for SURROGATE with a pool, and without one for ACC, its ties broken by the factor
@@ -138,14 +141,17 @@ def decide(
         The ranking, with a `Decision`.
 
     Raises:
-        UsageError: K does not fit the rows, or an unknown backend or method.
+        UsageError: K does not fit the rows, an unknown backend or method, or labels that are numbers which the models
+            count otherwise.
         ModelError: fewer than two models could be measured.
         StoreError: the store cannot be read or written.
     """
     from ranker import decision, surrogate
 
     suite = suite_of(models)
-    examples = examples if isinstance(examples, OODSet) else labelled(examples)
+    if not isinstance(examples, OODSet):
+        examples = labelled(examples, own=own_task(suite.models, options))
+    check_numbers([examples, *([in_domain] if in_domain else [])], suite.models, options)
     if probe is not None:
         check_probe(probe, len(examples.examples), "the labelled rows")
     if method is not None:

@@ -10,6 +10,9 @@ import csv
 import gzip
 import itertools
 import json
+import logging
+import math
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,8 +22,10 @@ from typing import Any, NamedTuple
 from factors import Example, Span
 from factors.types import UNLABELLED
 from ranker.cards import Layout, Task
-from ranker.errors import DataError, UsageError
+from ranker.errors import DataError, UsageError, look_up
 from ranker.records import parse_json
+
+log = logging.getLogger(__name__)
 
 MAX_BYTES = 1 << 29
 """Bytes of a file, unpacked: 512 MiB, a million rows of HANS with their parses."""
@@ -69,57 +74,131 @@ def no_marks(segments: tuple[str, ...], row: Mapping[str, Any]) -> Mapping[str, 
     return {}
 
 
-def read_examples(
-    path: Path, task: Task, columns: Mapping[str, Sequence[str]] | None = None, marker: Marker = no_marks
-) -> tuple[Example, ...]:
-    """A user's own labelled examples, from a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file, with or without ``.gz``.
+class Sheet(NamedTuple):
+    """The rows of a file, or of any other table, and where their parts stand.
+
+    Attributes:
+        origin: the file, or "rows in memory".
+        rows: all of them.
+        layout: their columns.
+    """
+
+    origin: str
+    rows: tuple[Row, ...]
+    layout: Layout
+
+
+def sheet(
+    source: Path | Iterable[Mapping[str, Any]],
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    required: Sequence[str] = ("text", "label"),
+) -> Sheet:
+    """A user's own rows: from memory, or a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file, with or without ``.gz``.
 
     The first line of all but ``.jsonl`` names the columns. A ``.tsv`` or ``.txt`` has a tab between cells and knows no
-    quotes. A column ``marks``, if there is one, holds name -> list of [segment, start, end] (as JSON in a table).
+    quotes. Where the container of rows in memory names its label numbers (``features[...].names``, as a
+    ``datasets.Dataset`` does), they are read by these names: the Hugging Face copy of HANS counts from entailment, and
+    the task here from non-entailment.
 
     Args:
-        path: the file.
-        task: the labels. A row gives its label by name, by alias, or by number in the order of the task.
+        source: the file; or mappings, such as a ``datasets.Dataset``, or a table with ``to_dict("records")``, such as a
+            pandas ``DataFrame``.
         columns: "text" -> one or two columns, "label" -> one, "id" -> one; what is left out is found by `USUAL` names.
-        marker: finds marks in rows that bring none.
+        required: the parts that there must be columns for.
 
     Raises:
-        DataError: the file cannot be read, or a line of it cannot be right; the line is named.
-    """
-    return tuple(examples(read_rows(path), task, lambda found: layout_of(found, columns or {}), marker))
-
-
-def read_unlabelled(
-    path: Path, task: Task, columns: Mapping[str, Sequence[str]] | None = None, marker: Marker = no_marks
-) -> tuple[Example, ...]:
-    """The rows of a file without their labels, if it has any; else like `read_examples`."""
-    unlabelled = {**(columns or {}), "label": ()}
-    return tuple(examples(read_rows(path), task, lambda found: layout_of(found, unlabelled), marker))
-
-
-def from_rows(
-    rows: Iterable[Mapping[str, Any]],
-    task: Task,
-    columns: Mapping[str, Sequence[str]] | None = None,
-    marker: Marker = no_marks,
-) -> tuple[Example, ...]:
-    """Examples from mappings that are in memory already, such as a ``datasets.Dataset``; else like `read_examples`.
-
-    Where the rows' container names its label numbers (``features[...].names``), its numbers are read by these names:
-    the Hugging Face copy of HANS counts from entailment, and the task here from non-entailment.
+        UsageError: the file's name does not end in a known way, a part of rows that there is not, or no mappings.
+        DataError: the file cannot be read, a line of it is malformed, or a column is not there.
 
     Example:
-        >>> task = Task("nli", ("non-entailment", "entailment"))
-        >>> rows = [{"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment"}]
-        >>> from_rows(rows, task)[0].label
-        1
+        >>> sheet([{"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment"}]).layout.text
+        ('premise', 'hypothesis')
     """
-    return tuple(examples(placed(rows), task, lambda found: named(layout_of(found, columns or {}), rows), marker))
+    roles = {
+        look_up("role of a column", role, {part: part for part in USUAL}): (names,) if isinstance(names, str) else names
+        for role, names in (columns or {}).items()
+    }
+    origin, place = (str(source), f"{source}, line 1") if isinstance(source, Path) else ("rows in memory",) * 2
+    rows = tuple(read_rows(source) if isinstance(source, Path) else placed(source))
+    if not rows:
+        raise DataError(f"{origin} holds no row")
+    try:
+        layout = layout_of(tuple(dict.fromkeys(column for row in rows for column in row.cells)), roles, required)
+    except ValueError as error:
+        raise DataError(f"{place}: {error}") from error
+    return Sheet(origin, rows, named(layout, source))
+
+
+def pool(path: Path, columns: Mapping[str, str | Sequence[str]] | None = None) -> Sheet:
+    """A user's own rows that need no label, from a file (see `sheet`).
+
+    Those with a blank text are left out, with a warning.
+
+    Raises:
+        UsageError, DataError: as in `sheet`; or no row has a text.
+    """
+    whole = sheet(path, columns, required=("text",))
+    rows = tuple(row for row in whole.rows if not any(blank(row.cells.get(column)) for column in whole.layout.text))
+    if not rows:
+        raise DataError(f"{path} holds no row with a text")
+    if len(rows) < len(whole.rows):
+        log.warning("%s: rows with a blank text are left out: %d", path, len(whole.rows) - len(rows))
+    return whole._replace(rows=rows)
+
+
+def unlabelled(of: Sheet, marker: Marker = no_marks) -> tuple[Example, ...]:
+    """The rows of a sheet as examples without labels, whether or not they have some.
+
+    Raises:
+        DataError: as in `examples`.
+    """
+    return tuple(examples(of.rows, None, lambda _: of.layout, marker))
+
+
+def written(of: Sheet) -> list[str | None]:
+    """The label of each row, as it is written or as the rows' container names it; None where it is blank."""
+    layout = of.layout
+    return [None if layout.label is None else _label(row.cells.get(layout.label), layout.numbers) for row in of.rows]
+
+
+def _label(cell: Any, names: Sequence[str]) -> str | None:
+    """A cell of labels as text: its name, if it is a number of these."""
+    if blank(cell):
+        return None
+    if isinstance(cell, (list, dict)):
+        return type(cell).__name__  # which is no label
+    number = number_of(cell)
+    if number is not None and 0 <= number < len(names):
+        return names[number]
+    return str(int(cell)) if isinstance(cell, bool) else str(cell).strip()
+
+
+def blank(cell: Any) -> bool:
+    """Whether a cell says nothing: it is empty, or not there, or no number where one would stand.
+
+    Example:
+        >>> blank(" "), blank(None), blank(float("nan")), blank(0)
+        (True, True, True, False)
+    """
+    return (
+        cell is None or (isinstance(cell, float) and math.isnan(cell)) or (isinstance(cell, str) and not cell.strip())
+    )
 
 
 def placed(rows: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
-    """Rows that are in memory, with their numbers as places."""
-    return (Row(f"row {number}", cells) for number, cells in enumerate(rows, 1))
+    """Rows that are in memory, with their numbers as places.
+
+    Raises:
+        UsageError: something is no mapping of columns to values.
+    """
+    to_dict = getattr(rows, "to_dict", None)
+    if to_dict is not None and not hasattr(rows, "features"):  # a data frame; the rows of a data set are mappings
+        rows = to_dict("records")
+    for number, cells in enumerate((rows,) if isinstance(rows, Mapping) else rows, 1):
+        if cells is rows or not isinstance(cells, Mapping):
+            what = type(rows if cells is rows else cells).__name__
+            raise UsageError(f"rows in memory must be a list of column -> value, one such a row (got a {what})")
+        yield Row(f"row {number}", cells)
 
 
 def named(layout: Layout, rows: object) -> Layout:
@@ -130,13 +209,13 @@ def named(layout: Layout, rows: object) -> Layout:
 
 
 def examples(
-    rows: Iterable[Row], task: Task, choose: Callable[[Sequence[str]], Layout], marker: Marker = no_marks
+    rows: Iterable[Row], task: Task | None, choose: Callable[[Sequence[str]], Layout], marker: Marker = no_marks
 ) -> Iterator[Example]:
     """The rows that belong to the layout's part of the data, as examples.
 
     Args:
         rows: what was read.
-        task: the labels.
+        task: the labels; None leaves the rows without.
         choose: the layout, given the columns of the first row; raises a ValueError where none fits.
         marker: finds marks in rows that bring none.
 
@@ -154,7 +233,7 @@ def examples(
             identity = str(number if layout.id is None else cells[layout.id])
             if taken.setdefault(identity, place) is not place:
                 raise ValueError(f"the id {identity!r} is used at {taken[identity]} already")
-            label = UNLABELLED if layout.label is None else label_of(cells[layout.label], task, layout.numbers)
+            label = UNLABELLED if task is None else label_of(cells[layout.label or ""], task, layout.numbers)
             own = _marks(cells["marks"]) if cells.get("marks") else {}
             yield Example(identity, segments, label, {**marker(segments, cells), **own})
         except KeyError as error:
@@ -165,36 +244,53 @@ def examples(
             raise DataError(f"{place}: a value is nested too deeply") from error
 
 
-def layout_of(found: Sequence[str], columns: Mapping[str, Sequence[str]]) -> Layout:
-    """The layout of a file with these columns, as far as it is not said found by the usual names.
+def layout_of(
+    found: Sequence[str], columns: Mapping[str, Sequence[str]], required: Sequence[str] = ("text", "label")
+) -> Layout:
+    """The layout of a file with these columns, as far as it is not said found by the usual names, in any case.
 
     Args:
         found: the file's columns.
-        columns: "text", "label" and "id" -> columns; no column for the label leaves the rows unlabelled. A file that
-            has none of them, and other, usual names for its texts, is read by those: a run may read several files.
+        columns: "text", "label" and "id" -> columns. A file that has none of them, and other, usual names for its
+            texts, is read by those: a run may read several files.
+        required: the parts that there must be columns for.
 
     Raises:
         ValueError: a column is not there, or none has a usual name.
     """
     named = [name for names in columns.values() for name in names]
-    usual_texts = any(set(names) <= set(found) for names in USUAL["text"])
-    if columns.get("text") and usual_texts and not set(named) & set(found):
-        columns = {part: names for part, names in columns.items() if not names}  # another file, with usual names
-    parts: dict[str, tuple[str, ...]] = {}
-    for part, usual in USUAL.items():
-        if part in columns:
-            missing = [name for name in columns[part] if name not in found]
-            if missing:
-                raise ValueError(f"the column {missing[0]!r} is missing (columns: {', '.join(found)})")
-            parts[part] = tuple(columns[part])
-        else:
-            parts[part] = next((names for names in usual if set(names) <= set(found)), ())
-    for part in ("text", "label"):
-        if not parts[part] and part not in columns:
+    if columns.get("text") and _usual("text", found) and not set(named) & set(found):
+        columns = {}  # another file, with usual names
+    parts: dict[str, Sequence[str]] = {}
+    for part in USUAL:
+        parts[part] = columns[part] if part in columns else _usual(part, found)
+        missing = [name for name in parts[part] if name not in found]
+        if missing and part not in required:
+            parts[part] = ()
+        elif missing:
+            raise ValueError(f"the column {missing[0]!r} is missing (columns: {', '.join(found)})")
+        elif part in required and not parts[part]:
             raise ValueError(
-                f"no column has a usual name for the {part}; say which with `--columns` (columns: {', '.join(found)})"
+                f"no column has a usual name for the {part}; {_fault(found)} (columns: {', '.join(found)})"
             )
-    return Layout(parts["text"], next(iter(parts["label"]), None), next(iter(parts["id"]), None))
+    return Layout(tuple(parts["text"]), next(iter(parts["label"]), None), next(iter(parts["id"]), None))
+
+
+def _usual(part: str, found: Sequence[str]) -> tuple[str, ...]:
+    """The columns that bear usual names for a part; none where there are no such."""
+    by_name = {name.strip().casefold(): name for name in reversed(found)} | {name: name for name in found}
+    meant = ([by_name.get(name, by_name.get(name.casefold(), "")) for name in names] for names in USUAL[part])
+    return next((tuple(names) for names in meant if all(names)), ())
+
+
+def _fault(found: Sequence[str]) -> str:
+    """What is probably wrong with a first line that names no text or no label."""
+    between = next((sign for sign in (";", "\t", ",", "|") if len(found) == 1 and sign in found[0]), None)
+    if between:
+        return f"are its cells separated by {between!r}? in a .csv they are by commas, in a .tsv by tabs"
+    if any(name.strip().endswith((".", "?", "!")) for name in found):
+        return "is that a row, and the line that names the columns missing?"
+    return "say which with `--columns`"
 
 
 def label_of(value: Any, task: Task, numbers: Sequence[str] = ()) -> int:
@@ -210,16 +306,40 @@ def label_of(value: Any, task: Task, numbers: Sequence[str] = ()) -> int:
     """
     order = numbers or task.labels
     label = task.index(str(value))
-    if label is None and (isinstance(value, (int, float)) or str(value).strip() in _DIGITS):
-        number = float(value) if isinstance(value, str) else value
-        label = task.index(order[int(number)]) if number in range(len(order)) else None
     if label is None:
-        counted = ", ".join(f"{name} ({i})" for i, name in enumerate(order))
-        raise ValueError(f"a label must be one of {counted} or an alias (got {str(value)[:50]!r})")
+        number = number_of(value)
+        label = task.index(order[number]) if number is not None and 0 <= number < len(order) else None
+    if label is None:
+        raise ValueError(f"a label must be one of {counted(order)} or an alias (got {str(value)[:50]!r})")
     return label
 
 
-_DIGITS = frozenset(f"{digit}{tail}" for digit in range(10) for tail in ("", ".0"))
+def counted(labels: Sequence[str]) -> str:
+    """Labels with their numbers.
+
+    Example:
+        >>> counted(["non-entailment", "entailment"])
+        'non-entailment (0), entailment (1)'
+    """
+    return ", ".join(f"{name} ({i})" for i, name in enumerate(labels))
+
+
+def number_of(value: Any) -> int | None:
+    """The whole number that a cell of labels is, or says; None where it is another thing.
+
+    Example:
+        >>> number_of("1"), number_of("1.0"), number_of(True), number_of(0.5), number_of("entailment")
+        (1, 1, 1, None, None)
+    """
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    if isinstance(value, int):
+        return int(value)
+    said = _NUMBER.fullmatch(str(value).strip())
+    return int(said[1]) if said else None
+
+
+_NUMBER = re.compile(r"([0-9]{1,6})(\.0)?")
 
 
 def _texts(cells: Mapping[str, Any], columns: tuple[str, ...]) -> Iterator[str]:

@@ -240,7 +240,11 @@ class Study:
             families=tuple(families[name] for name in measured) if any(families.values()) else None,
             misled=known(measured, lambda one: one.misled),
             in_domain=in_domain,
-            notes=(*warnings, *hiding.speaks(known(measured, lambda one: one.hiding), self.attribution, settings)),
+            notes=(
+                *ood.notes,
+                *warnings,
+                *hiding.speaks(known(measured, lambda one: one.hiding), self.attribution, settings),
+            ),
             failures=failures,
             attribution=self.attribution,
             examples=tuple(

@@ -21,8 +21,10 @@ from ranker.marks import marker
 from ranker.measure import ModelOptions
 from ranker.ood import OODSet
 from ranker.places import Remote, place
-from ranker.records import parse_json
+from ranker.readers import Sheet, sheet
+from ranker.records import parse_json, read_json
 from ranker.report import FORMATS
+from ranker.stated import own_task
 from ranker.store import Store
 from ranker.suites import Model, Suite
 
@@ -48,11 +50,16 @@ def store_folder(given: Given) -> Path | Remote:
     return place(given["store_folder"] or os.environ.get("RANK_MODELS_STORE") or str(cache))
 
 
-def examples(given: Given) -> OODSet:
-    """The rows of ``--data``, or the set of ``--ood``."""
+def examples(given: Given, own: Task | None = None) -> OODSet:
+    """The rows of ``--data``, or the set of ``--ood``.
+
+    Args:
+        given: the command line.
+        own: the task of the models' own labels.
+    """
     if given["data"]:
         roles = columns(given["columns"])
-        return ood.labelled(given["data"], given["task"], roles, given["ood_name"], given["include"])
+        return ood.labelled(given["data"], given["task"], roles, given["ood_name"], given["include"], own)
     if not given["ood_name"]:
         raise UsageError("`--ood NAME` or `--data FILE` is needed; `rank-models ls ood` lists the names")
     loaded = ood.load(given["ood_name"], given["data_dir"], given["include"])
@@ -60,11 +67,13 @@ def examples(given: Given) -> OODSet:
         loaded = replace(loaded, examples=ood.sample(loaded, given["limit"]))
     if given["population"]:
         loaded = replace(loaded, population=given["population"])
-    if loaded.origin == ood.EMBEDDED:
+    card = look_up("OOD set", loaded.name, ood.cards(given["include"]))
+    if loaded.origin == ood.EMBEDDED and card.files:
+        fetch = f"`rank-models fetch {card.name} --data-dir DIR`, then " if card.url else ""
         log.warning(
-            "%s: the embedded sample of %d rows; for the official data: `rank-models fetch %s --data-dir DIR`, then "
-            "`--data-dir DIR`", loaded.name, len(loaded.examples), loaded.name,
-        )  # fmt: skip
+            "%s: the embedded sample of %d rows; for the official data: %s`--data-dir DIR`",
+            *(loaded.name, len(loaded.examples), fetch),
+        )
     return loaded
 
 
@@ -73,12 +82,12 @@ def in_domain(given: Given, task: Task) -> OODSet | None:
     return None if given["in_domain"] is None else _labelled(given, "in_domain", task)
 
 
-def pool(given: Given, task: Task) -> tuple[Example, ...]:
+def pool(given: Given) -> tuple[Example, ...]:
     """The rows of ``--pool``; none where it was left out."""
     if given["pool"] is None:
         return ()
     roles = {role: names for role, names in columns(given["columns"]).items() if role != "label"}
-    return ood.unlabelled(given["pool"], task, roles, given["ood_name"], given["include"])
+    return ood.unlabelled(given["pool"], roles, given["ood_name"], given["include"])
 
 
 def labelled(given: Given, task: Task) -> tuple[Example, ...]:
@@ -87,16 +96,29 @@ def labelled(given: Given, task: Task) -> tuple[Example, ...]:
 
 
 def _labelled(given: Given, option: str, task: Task) -> OODSet:
-    return ood.labelled(given[option], task.name, columns(given["columns"]), include=given["include"])
+    return ood.labelled(given[option], task, columns(given["columns"]), include=given["include"])
 
 
-def task(given: Given) -> Task:
-    """The task of ``--task``, or of the set of ``--ood``."""
+def task(given: Given, own: Task | None, pool: Sheet) -> Task:
+    """The task of ``--task``, or of the set of ``--ood``, or that of the models' own labels and those that rows have.
+
+    Args:
+        given: the command line.
+        own: the task of the models' own labels.
+        pool: rows to choose from; those of ``--labelled`` go before them.
+    """
     if given["task"]:
         return look_up("task", given["task"], ood.tasks(given["include"]))
-    if not given["ood_name"]:
-        raise UsageError("`--task NAME` is needed, or `--ood NAME` for the task of an OOD set")
-    return look_up("OOD set", given["ood_name"], ood.cards(given["include"])).task
+    if given["ood_name"]:
+        return look_up("OOD set", given["ood_name"], ood.cards(given["include"])).task
+    known = sheet(given["labelled"], columns(given["columns"])) if given["labelled"] else pool
+    return ood.task_of(known, own, given["include"])
+
+
+def own_labels(given: Given, models: Sequence[Model]) -> Task | None:
+    """The task of the models' own labels; None where a task is named, or they name no labels that all share."""
+    named = given["task"] or given["ood_name"]
+    return None if named else own_task(models, model_options(given, models))
 
 
 def example(given: Given) -> tuple[Task, str | None, Example]:
@@ -250,13 +272,13 @@ def columns(text: str | None) -> dict[str, list[str]]:
 
 
 def label_map(text: str | None) -> dict[str, str] | None:
-    """``--label-map``: a checkpoint's label, or its index, -> the task's label."""
+    """``--label-map``: a checkpoint's label, or its index, -> the task's label; as JSON, or a file of it."""
     if text is None:
         return None
     try:
-        read = parse_json(text)
+        read = read_json(Path(text), "a label map") if os.path.isfile(text) else parse_json(text)
     except ValueError as error:
-        raise UsageError(f"`--label-map` must be JSON (got {text[:100]!r}): {error}") from error
+        raise UsageError(f"`--label-map` must be JSON, or a file of it (got {text[:100]!r}): {error}") from error
     if not isinstance(read, dict) or not all(isinstance(name, str) for name in read.values()):
-        raise UsageError(f'`--label-map` must be an object like {{"0": "entailment"}} (got {text[:100]!r})')
+        raise UsageError(f'`--label-map` must be an object like {{"LABEL_0": "entailment"}} (got {text[:100]!r})')
     return read

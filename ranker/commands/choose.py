@@ -42,14 +42,14 @@ def choose(**given: Any) -> None:
     """Choose the rows whose labels would tell most about which model is best, as a CSV file with a column to fill in.
 
     \b
-    rank-models choose --pool rows.jsonl --task nli --models bert-a bert-b --labels 10 -o to-label.csv
+    rank-models choose --pool rows.jsonl --models bert-a bert-b --labels 10 -o to-label.csv
     (fill in its column "label")
-    rank-models --data to-label.csv --pool rows.jsonl --task nli --models bert-a bert-b
+    rank-models --data to-label.csv --pool rows.jsonl --models bert-a bert-b
 
-    Five labels now and five later: `--labelled` names those that are there. The choice looks at the models'
-    predictions only, and is the same each time.
+    The file has all columns of the pool. Five labels now and five later: `--labelled` names those that are there, and
+    so does a column of labels in the pool. The choice looks at the models' predictions only, and is the same each time.
     """
-    from ranker import choice, labelling
+    from ranker import choice, labelling, readers
     from ranker.commands import arguments
 
     stderr.log(given)
@@ -57,15 +57,18 @@ def choose(**given: Any) -> None:
     outputs.check(given)
     if given["output"] is not None and given["output"].suffix not in ("", ".csv"):
         raise UsageError(f"`--output` must be a .csv file (got {given['output']})")
-    task = arguments.task(given)
-    rows, labelled = arguments.pool(given, task), arguments.labelled(given, task)
     suite = arguments.suite(given, given["ood_name"])
+    columns = arguments.columns(given["columns"])
+    pool = readers.pool(given["pool"], columns)
+    task = arguments.task(given, arguments.own_labels(given, suite.models), pool)
+    rows = readers.unlabelled(pool)
+    done = [row for row, label in zip(rows, readers.written(pool), strict=True) if label is not None]
     chosen = labelling.choose(
         suite,
         task,
         rows,
         given["labels"],
-        labelled=labelled,
+        labelled=[*done, *arguments.labelled(given, task)],
         rule=given["rule"],
         seed=given["seed"],
         options=arguments.model_options(given, suite.models),
@@ -77,4 +80,6 @@ def choose(**given: Any) -> None:
             "accuracy on chosen rows ranks the models and does not estimate their accuracy; "
             "for that, label rows drawn at random (`--rule random`)"
         )
-    outputs.write(labelling.to_fill_in(chosen), given["output"])
+    outputs.write(labelling.to_fill_in(pool, chosen.rows, *columns.get("label", [])), given["output"])
+    if chosen.failures:
+        raise SystemExit(1)

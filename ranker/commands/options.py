@@ -36,7 +36,9 @@ MODELS = together(
         "[default: the set's embedded mini suite]",
     ),
     click.argument("more_models", nargs=-1, metavar=""),
-    click.option("--label-map", metavar="JSON", help='For checkpoints with unnamed labels: {"0": "entailment", ...}.'),
+    click.option(
+        "--label-map", metavar="JSON|FILE", help='For checkpoints with unnamed labels: {"LABEL_0": "entailment", ...}.'
+    ),
     click.option(
         "--trust-remote-code",
         multiple=True,
@@ -94,7 +96,9 @@ INCLUDE = click.option("--include", type=PATH, multiple=True, help="A folder wit
 
 OWN_ROWS = together(
     click.option(
-        "--task", metavar="NAME", help="Of your own rows: nli, paraphrase, ...  [default: the one that labels fit]"
+        "--task",
+        metavar="NAME",
+        help="Of your own rows: nli, paraphrase, ...  [default: the models' own labels, or the one that labels fit]",
     ),
     click.option(
         "--columns", metavar="ROLE=NAME,...", help="Of your own rows: text=premise,text=hypothesis,label=gold,id=key."

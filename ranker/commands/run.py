@@ -135,11 +135,15 @@ def run(**given: Any) -> None:
     draws = arguments.draws(given["draws"] or "exact")
     attribution, settings = named(given["attribution"])
     factors = arguments.factors(given)
-    ood = arguments.examples(given)
-    suite = arguments.suite(given, None if given["data"] else ood.name)
+    if given["data"]:
+        suite = arguments.suite(given, None)
+        ood = arguments.examples(given, arguments.own_labels(given, suite.models))
+    else:
+        ood = arguments.examples(given)
+        suite = arguments.suite(given, ood.name)
     model_options = arguments.model_options(given, suite.models)
     store = arguments.store(given)
-    pool = arguments.pool(given, ood.task)
+    pool = arguments.pool(given)
     if given["dry_run"]:
         for line in pipeline.plan(
             suite, ood, attribution, settings, model_options, store, pool if given["data"] else None

@@ -182,7 +182,7 @@ def one_line(err: str) -> str:
         ("--ood hans-sub --attribution igg", 2, "there is no attribution backend 'igg'; did you mean ig?"),
         ("--ood hans-sub --draws many", 2, "`--draws` must be a number of at least 1, or `exact` (got many)"),
         ("--ood hans-sub --format jsn", 2, "there is no format 'jsn'; did you mean json?"),
-        ("--ood hans-sub --label-map {", 2, "`--label-map` must be JSON (got '{'): "),
+        ("--ood hans-sub --label-map {", 2, "`--label-map` must be JSON, or a file of it (got '{'): "),
         ("rnu", 2, "there is no command 'rnu'; did you mean run?"),
     ],
 )
@@ -220,6 +220,32 @@ def test_labels_that_cannot_be_mapped(run, tmp_path):
     mapping = '{"0": "non-entailment", "1": "entailment"}'
     copies = [tmp_path / "unnamed", few_models(8)[7]]
     assert run("--ood", "hans-sub", *QUICK, "--models", *copies, "--label-map", mapping)[0] == 0
+    file = tmp_path / "labels.json"
+    file.write_text(mapping)
+    assert run("--ood", "hans-sub", *QUICK, "--models", *copies, "--label-map", file)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ("", ""),
+        ('files = ["own.tsv"]\n', "for the official data: `--data-dir DIR`"),
+        ('files = ["own.tsv"]\nurl = "https://example.org/own.tsv"\n', "`rank-models fetch own --data-dir DIR`, then"),
+    ],
+)
+def test_official_data_is_offered_where_there_is_some(run, tmp_path, more, says):
+    """A set of one's own has no embedded sample of another; what cannot be fetched is not offered for fetching."""
+    own = tmp_path / "own"
+    own.mkdir()
+    shutil.copy(MINI.parents[1] / "hans-sub" / "examples.jsonl.gz", own)
+    (own / "card.toml").write_text(
+        f'description = "d"\nsource = "s"\nlicence = "l"\n{more}'
+        '[task]\nname = "nli"\nlabels = ["non-entailment", "entailment"]\n'
+    )
+    command = ("--ood", "own", "--include", own, "--limit", "8", "--probe", "3", "--attribution", "none", "--models")
+    _, _, err = run(*command, *few_models(2))
+    assert says in err
+    assert ("official" in err) == bool(says)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from factors import Span
 from ranker import ood
-from ranker.cards import read_card
+from ranker.cards import Task, read_card
 from ranker.errors import RankModelsError
 from ranker.readers import MAX_BYTES, MAX_CELL, MAX_LINE, USUAL
 
@@ -34,6 +34,14 @@ def test_the_rows_are_read(folder):
     marked = ood.labelled(Path("marked.jsonl")).examples
     assert [example.marks for example in marked] == [{"cue": (Span(0, 9, 14),)}, {}]
     assert marked[0].text(Span(0, 9, 14)) == "never"
+
+
+def test_single_texts_are_read_by_the_models_own_labels(folder):
+    """The row without a label is left out; the page's own task has the labels of its rows."""
+    columns = {"text": "review", "label": "mood"}
+    found = ood.labelled("reviews.csv", columns=columns, own=Task("own", ("negative", "neutral", "positive")))
+    assert [example.label for example in found.examples] == [2, 1, 0]
+    assert found.notes == ("1 row has no label yet, and was left out.",)
 
 
 def test_the_set_is_loaded(folder):

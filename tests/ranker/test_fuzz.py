@@ -217,7 +217,8 @@ def of_bytes(*wholes):
 def rows_of(file):
     """The examples of a file; marks are found in them by every rule, too."""
     marker = ood.marker({name: name for name in ("control", "swapped", "irregular-past", "ing-main-verb", "adjective")})
-    return readers.read_examples(file, TASK, marker=marker)
+    sheet = readers.sheet(file)
+    return list(readers.examples(sheet.rows, TASK, lambda _: sheet.layout, marker))
 
 
 def label_map_of(file):

@@ -1,16 +1,18 @@
 import csv
 import io
 import json
+import shutil
 
 import numpy as np
 import pytest
 
 from factors import Example
 from factors.types import UNLABELLED
-from ranker import labelling, ood, suites
+from ranker import labelling, ood, readers, suites
 from ranker.cli import main
 from ranker.errors import DataError, UsageError
 from ranker.pipeline import decide, with_labelled
+from ranker.readers import sheet
 from ranker.store import Store
 
 
@@ -54,16 +56,16 @@ def run(capsys, *arguments):
 
 def test_the_choice_looks_at_no_label_and_goes_on_where_it_stopped(suite, rows, task, store):
     """The same rows are chosen from labelled rows; and five, then five more, are the ten chosen at once."""
-    ten = labelling.choose(suite, task, unlabelled(rows), 10, store=store)
-    assert [row.id for row in labelling.choose(suite, task, rows, 10, store=store)] == [row.id for row in ten]
-    more = labelling.choose(suite, task, unlabelled(rows), 5, labelled=ten[:5], store=store)
+    ten = labelling.choose(suite, task, unlabelled(rows), 10, store=store).rows
+    assert [row.id for row in labelling.choose(suite, task, rows, 10, store=store).rows] == [row.id for row in ten]
+    more = labelling.choose(suite, task, unlabelled(rows), 5, labelled=ten[:5], store=store).rows
     assert [row.id for row in more] == [row.id for row in ten[5:]]
 
 
 def test_a_text_is_chosen_once(suite, rows, task, store):
     """A pool that holds each text twice gives each text once, under its first id."""
     again = [Example(f"again-{row.id}", row.segments, UNLABELLED) for row in rows]
-    ten = labelling.choose(suite, task, [*unlabelled(rows), *again], 10, store=store)
+    ten = labelling.choose(suite, task, [*unlabelled(rows), *again], 10, store=store).rows
     assert len({row.segments for row in ten}) == 10
     assert not any(row.id.startswith("again") for row in ten)
 
@@ -78,13 +80,28 @@ def test_the_file_to_fill_in_is_read_back_as_it_was_written(tmp_path):
     """Quotes, commas, line breaks and what looks like a formula survive the way to the labels and back."""
     texts = ['He said "no", then ran.\nTwice.', "=SUM(A1)", " spaces ", "naïve 😀", "A\rlone return", "and\r\ntwo"]
     for count in (4, 6):
-        rows = [Example(str(i), (text, "It moved."), UNLABELLED) for i, text in enumerate(texts[:count])]
+        pool = sheet([{"text1": text, "text2": "It moved."} for text in texts[:count]], required=["text"])
         file = tmp_path / "filled.csv"
-        content = labelling.to_fill_in(rows).replace(",It moved.,", ",It moved.,entailment")
+        content = labelling.to_fill_in(pool, readers.unlabelled(pool)).replace(",It moved.,", ",It moved.,entailment")
         file.write_text(content.replace('"It moved.",""', '"It moved.","entailment"'), encoding="utf-8", newline="")
         read = ood.labelled(file, "nli").examples
-        assert [row.segments for row in read] == [row.segments for row in rows]
+        assert [row.segments for row in read] == [row.segments for row in readers.unlabelled(pool)]
         assert {row.label for row in read} == {1}
+
+
+def test_the_file_to_fill_in_has_all_that_the_pool_has():
+    """The user's own columns and their order; texts in a list become columns, and what is no text is JSON."""
+    rows = [
+        {"key": 7, "segments": ["A dog ran.", "It moved."], "marks": {"cue": [[0, 2, 5]]}, "by": "Ann"},
+        {"key": 8, "segments": ["A dog sang.", "It moved."], "extra": "\ud800"},
+    ]
+    pool = sheet(rows, {"id": "key"}, ["text"])
+    written = labelling.to_fill_in(pool, readers.unlabelled(pool)[::-1], "gold")
+    assert list(csv.reader(io.StringIO(written))) == [
+        ["key", "text1", "text2", "extra", "marks", "by", "gold"],
+        ["8", "A dog sang.", "It moved.", "?", "", "", ""],
+        ["7", "A dog ran.", "It moved.", "", '{"cue": [[0, 2, 5]]}', "Ann", ""],
+    ]
 
 
 def test_rows_of_one_text_and_of_two_are_not_chosen_from_together(suite, rows, task, store):
@@ -147,12 +164,12 @@ def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, s
     code, _, err = run(capsys, "choose", "--pool", pool, "--task", "nli", *common, "--labels", 4, "-o", to_label, "-q")
     assert (code, err) == (0, "")
     read = list(csv.DictReader(io.StringIO(to_label.read_text())))
-    assert [set(row) for row in read] == [{"id", "text1", "text2", "label"}] * 4
+    assert [list(row) for row in read] == [["premise", "hypothesis", "label"]] * 4
     truth = {row.segments: ("non-entailment", "entailment")[row.label] for row in rows}
     with to_label.open("w", newline="") as file:
-        writer = csv.DictWriter(file, ["id", "text1", "text2", "label"])
+        writer = csv.DictWriter(file, ["premise", "hypothesis", "label"])
         writer.writeheader()
-        writer.writerows({**row, "label": truth[row["text1"], row["text2"]]} for row in read)
+        writer.writerows({**row, "label": truth[row["premise"], row["hypothesis"]]} for row in read)
     code, out, _ = run(capsys, "--data", to_label, "--pool", pool, *common, "--attribution", "none", "--format", "json")
     assert code == 0
     assert json.loads(out)["decision"]["method"] == "SURROGATE"
@@ -169,8 +186,7 @@ def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, s
         (("--task", "nli"), "columns: a, b"),
         (("--task", "nli", "-o", "chosen.tsv"), "`--output` must be a .csv file (got chosen.tsv)"),
         (("--task", "nli", "--columns", "text=c"), "column 'c' is missing"),
-        (("--task", "nlu"), "did you mean nli"),
-        ((), "`--task NAME` is needed"),
+        (("--task", "nlu", "--columns", "text=a"), "did you mean nli"),
         (("--task", "nli", "--rule", "facilty"), "did you mean facility"),
         (("--task", "nli", "--labels", "0"), "--labels"),
     ],
@@ -186,19 +202,58 @@ def test_what_cannot_be_right_is_one_line(capsys, tmp_path, arguments, says):
 
 
 def test_chosen_rows_and_their_pool_are_read_together(capsys, tmp_path):
-    """The file to fill in has usual names, the pool its own: `--columns` is for the files that have them."""
+    """One `--columns` reads the pool, the rows chosen of it, and these once some are filled in; no task is named."""
     pool, chosen = tmp_path / "pool.csv", tmp_path / "chosen.csv"
-    rows = [f"The judge near the actor ran {n} miles.,The actor ran {n} miles.,{n % 2}" for n in range(12)]
-    pool.write_text("\n".join(["before,after,gold", *rows]) + "\n")
-    given = ("--columns", "text=before,text=after,label=gold", "--task", "nli", "--models", "hans-sub-mini", "--quiet")
+    rows = [f"{n},The judge near the actor ran {n} miles.,The actor ran {n} miles.,mail" for n in range(12)]
+    pool.write_text("\n".join(["ticket,before,after,channel", *rows]) + "\n")
+    given = ("--columns", "text=before,text=after,label=gold", "--models", "hans-sub-mini", "--quiet")
     run(capsys, "choose", "--pool", pool, *given, "--labels", "4", "-o", chosen)
-    chosen.write_text(chosen.read_text().replace(",\n", ",0\n", 2).replace(",\n", ",1\n"))
-    code, out, err = run(capsys, "--data", chosen, "--pool", pool, "--attribution", "none", *given)
+    assert chosen.read_text().splitlines()[0] == "ticket,before,after,channel,gold"
+    chosen.write_text(
+        chosen.read_text().replace("mail,\n", "mail,neutral\n", 2).replace("mail,\n", "mail,entailment\n", 1)
+    )
+    code, out, err = run(capsys, "--data", chosen, "--pool", pool, "--attribution", "none", "--format", "json", *given)
     assert (code, err) == (0, "")
-    assert "SURROGATE" in out
-    code, out, err = run(capsys, "choose", "--pool", pool, "--labelled", pool, *given, "--labels", "4")
+    found = json.loads(out)
+    assert (found["decision"]["method"], found["probe"]) == ("SURROGATE", 3)
+    assert "1 row has no label yet, and was left out." in found["notes"]
+    code, out, _ = run(capsys, "choose", "--pool", pool, "--labelled", chosen, *given, "--labels", "9")
+    assert (code, len(out.splitlines())) == (0, 10)
+    code, out, err = run(capsys, "choose", "--pool", pool, "--labelled", chosen, *given, "--labels", "10")
     assert (code, out) == (2, "")
-    assert "`--labels` must be between 1 and 0" in err
+    assert "`--labels` must be between 1 and 9" in err
+
+
+def test_rows_of_a_pool_that_have_a_label_are_not_chosen(capsys, tmp_path):
+    """They count as labelled; rows without a text are left out; where nothing is left, that is said."""
+    pool = tmp_path / "pool.csv"
+    rows = [f"The judge ran {n} miles.,The judge ran.,{'' if n % 2 else 'entailment'}" for n in range(6)]
+    pool.write_text("\n".join(["premise,hypothesis,Label", *rows, "The judge ran.,,"]) + "\n")
+    given = ("--models", "hans-sub-mini", "--rule", "random")
+    code, out, err = run(capsys, "choose", "--pool", pool, *given, "--labels", "3")
+    assert code == 0
+    assert sorted(out.splitlines()[1:]) == [row for row in rows if row.endswith(",")]
+    assert "rows with a blank text are left out: 1" in err
+    pool.write_text(pool.read_text().replace(".,\n", ".,neutral\n"))
+    code, out, err = run(capsys, "choose", "--pool", pool, *given, "--labels", "1")
+    assert (code, out) == (2, "")
+    assert "no row is left to choose: all of the pool have a label" in err
+
+
+def test_a_model_that_fails_has_no_say(capsys, tmp_path):
+    """The others choose, it is named with its reason, and the exit status tells; one model alone cannot choose."""
+    pool = tmp_path / "pool.csv"
+    pool.write_text("text1,text2\nThe judge ran.,A judge ran.\nThe actor ran.,An actor ran.\n")
+    broken = tmp_path / "broken"
+    shutil.copytree(suites.load(["hans-sub-mini"]).models[0].path, broken)
+    (broken / "model.safetensors").unlink()
+    common = ("choose", "--pool", pool, "--labels", "1", "--models")
+    code, out, err = run(capsys, *common, "hans-sub-mini", broken)
+    assert (code, len(out.splitlines())) == (1, 2)
+    assert f"broken is left out: {broken} has no weights" in err
+    code, out, err = run(capsys, *common, broken, suites.load(["hans-sub-mini"]).models[1].path)
+    assert (code, out) == (1, "")
+    assert "nothing to choose by: 1 of 2 models failed" in err
 
 
 def test_an_empty_pool_is_an_error(tmp_path, task):
@@ -206,7 +261,7 @@ def test_an_empty_pool_is_an_error(tmp_path, task):
     file = tmp_path / "pool.csv"
     file.write_text("text\n")
     with pytest.raises(DataError, match="holds no row"):
-        ood.unlabelled(file, task)
+        ood.unlabelled(file)
     file.write_text("text,label\n")
     for given in ({}, {"task": task.name}, {"like": "hans-sub"}):
         with pytest.raises(DataError, match="holds no row"):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from factors import Span
-from ranker import ood
+from ranker import ood, readers
+from ranker.cards import Task
 from ranker.errors import DataError, UnknownName, UsageError
 from ranker.ood import EMBEDDED, OODSet, fingerprint, sample
 
@@ -107,7 +108,7 @@ def test_a_path_may_be_text(toy, data, tmp_path):
     own = ood.labelled(rows, like="toy", include=[toy])
     assert ood.labelled(str(rows), like="toy", include=[toy]) == own
     assert (own.name, own.origin) == ("ten", str(rows))
-    assert ood.unlabelled(str(rows), own.task) == ood.unlabelled(rows, own.task)
+    assert ood.unlabelled(str(rows)) == ood.unlabelled(rows)
     with pytest.raises(UsageError, match="`--task` nli is not that of toy, which is colour"):
         ood.labelled(rows, "nli", like="toy", include=[toy])
 
@@ -210,6 +211,101 @@ def test_a_users_own_task_is_known_through_its_card(toy):
     assert ood.labelled([{"text": "A hut.", "label": "Blue"}], include=[toy]).task.name == "colour"
 
 
+def said(*labels):
+    """Rows with these labels."""
+    return [{"text": f"A tree of {number} years.", "label": label} for number, label in enumerate(labels)]
+
+
+THREE = Task("own", ("entailment", "neutral", "contradiction"))
+GLUE = Task("own", ("entailment", "not entailment"))
+MOOD = Task("own", ("negative", "positive"))
+
+
+@pytest.mark.parametrize(
+    ("own", "labels", "task"),
+    [
+        (THREE, ("neutral", "contradiction"), "own"),
+        (THREE, ("Entailment", "neutral"), "own"),
+        (THREE, ("entailment", "non-entailment"), "nli"),
+        (THREE, (0, 1, "2"), "own"),
+        (GLUE, ("neutral", "entailment"), "nli"),
+        (GLUE, (0, 1), "nli"),
+        (MOOD, ("Positive", "NEGATIVE"), "own"),
+        (MOOD, (0, 1), "own"),
+        (MOOD, ("entailment", "neutral"), "nli"),
+        (None, ("entailment", "neutral"), "nli"),
+    ],
+)
+def test_labels_are_the_models_own_where_no_known_task_has_them(own, labels, task):
+    """Three ways by three-way models; two ways where the rows say so; a known task where it has all the same labels."""
+    assert ood.labelled(said(*labels), own=own).task.name == task
+
+
+def test_labels_of_no_task_of_the_models_are_not_taken_for_one():
+    """0 and 1 may be the first two of three, or those of two."""
+    with pytest.raises(UsageError, match="`--task NAME` is needed: the labels of rows in memory fit several tasks"):
+        ood.labelled(said(0, 1), own=THREE)
+
+
+def test_rows_without_labels_are_of_the_models_task():
+    """Of the known one with the same labels, if there is one; where the models name none, the task has to be named."""
+    rows = readers.sheet([{"text": "A tree."}], required=["text"])
+    assert (ood.task_of(rows, MOOD), ood.task_of(rows, GLUE).name) == (MOOD, "nli")
+    with pytest.raises(
+        UsageError, match=r"`--task NAME` is needed \(nli, msgs, paraphrase\): the models name no labels"
+    ):
+        ood.task_of(rows)
+
+
+def test_a_task_of_ones_own_needs_no_card():
+    """From Python a task is a record like any other; of as many labels as it has."""
+    task = Task("group", tuple(f"group {n}" for n in range(12)))
+    found = ood.labelled(said("11", "group 3", 7), task)
+    assert ([row.label for row in found.examples], found.task) == ([11, 3, 7], task)
+
+
+def test_rows_without_a_label_and_repeats_are_left_out_and_that_is_said():
+    """The same text with another label stays: which of the two is wrong, only their author knows."""
+    task = Task("colour", ("blue", "red"))
+    rows = [
+        {"text": text, "label": label} for text, label in (("A.", "red"), ("B.", ""), ("A.", "Red"), ("A.", "blue"))
+    ]
+    found = ood.labelled(rows, task)
+    assert [(row.segments, row.label, row.id) for row in found.examples] == [(("A.",), 1, "1"), (("A.",), 0, "3")]
+    assert found.population == 2
+    assert found.notes == (
+        "1 row has no label yet, and was left out.",
+        "1 row that repeats another, label and all, was left out.",
+        "2 rows have the same text as another, and another label.",
+    )
+
+
+def test_labels_that_count_as_one_and_numbers_are_told():
+    """Whoever wrote three labels hears that two were judged; whoever wrote numbers, how they were read."""
+    assert ood.labelled(said("neutral", "contradiction", "Neutral", "entailment")).notes == (
+        "The rows say Neutral and contradiction, which count as one label here: non-entailment.",
+    )
+    found = ood.labelled(said("1", 0, True), "nli")
+    assert found.notes == ("0 was read as non-entailment, 1 as entailment.",)
+    assert found.numbers == {0: 0, 1: 1}
+    assert ood.labelled(said("neutral", "entailment")).notes == ()
+
+
+def test_rows_of_a_data_frame_are_rows():
+    """Of pandas, or of anything that gives its records so; what is not there is blank."""
+
+    class Frame:
+        def to_dict(self, orient):
+            assert orient == "records"
+            return [{"text": "A.", "label": "red"}, {"text": "B.", "label": float("nan")}]
+
+        def __iter__(self):
+            return iter(["text", "label"])
+
+    found = ood.labelled(Frame(), Task("colour", ("blue", "red")), columns={"text": "text", "label": "label"})
+    assert [row.segments for row in found.examples] == [("A.",)]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -284,12 +380,41 @@ def test_a_users_own_task_is_known_through_its_card(toy):
         (
             lambda toy, data: ood.labelled([{**OWN[0], "label": 1}], include=[toy]),
             UsageError,
-            "`--task` is needed: the labels of rows in memory fit several tasks (nli, msgs, paraphrase, colour)",
+            "`--task NAME` is needed: the labels of rows in memory fit several tasks (nli, msgs, paraphrase, colour); "
+            "or write names instead of numbers",
         ),
         (
             lambda toy, data: ood.labelled([{**OWN[0], "label": "green"}]),
             DataError,
-            "row 1: a label must be one of non-entailment (0), entailment (1) or an alias (got 'green')",
+            "row 1: the label 'green' is of no known task (nli: non-entailment, entailment; msgs: no-feature, feature; "
+            "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `--include DIR`, see docs/data.md, or "
+            "say with `--label-map` which outputs of the models are meant",
+        ),
+        (
+            lambda toy, data: ood.labelled(said("neutral", "entailed", "maybe")),
+            DataError,
+            "row 3: a label must be one of non-entailment (0), entailment (1) or an alias (got 'maybe'); for another "
+            "task say `--task NAME`, or describe it: a card and `--include DIR`, see docs/data.md",
+        ),
+        (
+            lambda toy, data: ood.labelled(said("", None, " ")),
+            DataError,
+            "rows in memory: the column 'label' is still empty in all 3 rows",
+        ),
+        (
+            lambda toy, data: ood.labelled(OWN, columns={"gold": "label"}),
+            UnknownName,
+            "there is no role of a column 'gold'; known: text, label, id",
+        ),
+        (
+            lambda toy, data: ood.labelled({"text": ["A hut."], "label": ["red"]}),
+            UsageError,
+            "rows in memory must be a list of column -> value, one such a row (got a dict)",
+        ),
+        (
+            lambda toy, data: ood.labelled(["A hut."]),
+            UsageError,
+            "rows in memory must be a list of column -> value, one such a row (got a str)",
         ),
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import ranker
 from factors import Example
 from ranker import Ranking, decide, ood, pipeline, rank, suites
 from ranker.backends import SETTINGS, Attributing, LIMESettings, SHAPSettings, attribute
+from ranker.cards import Task
 from ranker.checkpoints import content_hash
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.store import Store
@@ -193,6 +195,34 @@ def test_a_decision_takes_a_file(labelled_rows):
         for given in (str(labelled_rows), labelled_rows, ood.labelled(labelled_rows))
     ]
     assert found[0] == found[1] == found[2]
+
+
+def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
+    """Single texts and labels that no known task has; what was made of the rows stands in the notes."""
+    models = [tmp_path / name for name in ("untouched", "inoc-4000")]
+    for folder in models:
+        shutil.copytree(suites.embedded()["hans-sub-mini"] / folder.name, folder)
+        config = json.loads((folder / "config.json").read_text())
+        config |= {"id2label": {"0": "Dull", "1": "LOVELY"}, "label2id": {"Dull": 0, "LOVELY": 1}}
+        (folder / "config.json").write_text(json.dumps(config))
+    rows = tmp_path / "reviews.csv"
+    rows.write_text("text,label\nThe judge ran.,lovely\nThe actor saw it.,dull\nIt ran.,\nThe judge ran.,lovely\n")
+    found = decide(models, rows, attribution="none")
+    assert found.probe == 2
+    assert found.notes[:2] == (
+        "1 row has no label yet, and was left out.",
+        "1 row that repeats another, label and all, was left out.",
+    )
+    rows.write_text("text,label\nThe judge ran.,0\nThe actor saw it.,1\n")
+    assert decide(models, rows, attribution="none").notes[0] == "0 was read as Dull, 1 as LOVELY."
+    turned = ood.labelled(rows, Task("reviews", ("lovely", "dull")))
+    with pytest.raises(
+        UsageError, match="in the task reviews 0 is lovely, 1 is dull, and to untouched 0 is Dull, 1 is"
+    ):
+        decide(models, turned, attribution="none")
+    home = ood.labelled(rows, Task("nli", ("entailment", "non-entailment")))
+    with pytest.raises(UsageError, match="write names instead"):
+        rank("hans-sub-mini", "hans-sub", attribution="none", in_domain=home)
 
 
 def test_factors_that_nothing_is_attributed_for_are_named():

@@ -7,7 +7,8 @@ from factors import Span
 from ranker import readers
 from ranker.cards import Task
 from ranker.errors import DataError, UsageError
-from ranker.readers import from_rows, read_examples
+from ranker.ood import labelled
+from ranker.readers import examples, no_marks, sheet
 
 NLI = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
 GOOD = {"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment"}
@@ -18,10 +19,11 @@ TABLE = "premise,hypothesis,label\nThe actor ran.,An actor ran.,entailment\n"
 def read(tmp_path):
     """Writes a file and reads it: (name, content, ...) -> examples."""
 
-    def write_and_read(name, content, **options):
+    def write_and_read(name, content, columns=None, marker=no_marks):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return read_examples(path, NLI, **options)
+        found = sheet(path, columns)
+        return tuple(examples(found.rows, NLI, lambda _: found.layout, marker))
 
     return write_and_read
 
@@ -78,6 +80,20 @@ def test_a_file_of_usual_names_needs_no_others(read):
     assert example.segments == (GOOD["premise"], GOOD["hypothesis"])
     with pytest.raises(DataError, match="the column 'vorher' is missing"):
         read("b.jsonl", lines({**GOOD, "gold": 1}), columns=own)
+
+
+@pytest.mark.parametrize(
+    "header", ["Premise,Hypothesis,Label", " premise,HYPOTHESIS ,gold_label", "Text_A,text_b,Target"]
+)
+def test_usual_names_are_usual_in_any_case(read, header):
+    """As spreadsheets write them."""
+    (example,) = read("a.csv", f"{header}\nThe actor ran.,An actor ran.,entailment\n")
+    assert (example.segments, example.label) == (("The actor ran.", "An actor ran."), 1)
+
+
+def test_a_name_is_the_one_that_is_written_so(read):
+    """Where two differ in their case only."""
+    assert read("a.csv", "Label,label,text\n0,1,A.\n")[0].label == 1
 
 
 def test_columns_of_any_name_can_be_named(read):
@@ -143,6 +159,9 @@ WRONG = [
     ("a.jsonl", lines(GOOD, {"premise": "a", "label": 1}), "line 2: the column 'hypothesis' is missing (columns: pre"),
     ("a.jsonl", lines({"words": "a", "label": 1}), "no column has a usual name for the text; say which"),
     ("a.csv", "premise,hypothesis,score\na,b,1\n", "label; say which with `--columns` (columns: premise, "),
+    ("a.csv", "premise;hypothesis;label\na;b;1\n", "a.csv, line 1: no column has a usual name for the text; are its"),
+    ("a.tsv", "text,label\na,1\n", "are its cells separated by ','? in a .csv they are by commas, in a .tsv by tabs"),
+    ("a.csv", "A dog ran.,It ran.,1\nA.,B.,1\n", "line 1: no column has a usual name for the text; is that a row, and"),
     ("a.csv", "", "a.csv is empty; its first line must name the columns"),
     ("a.tsv", "", "a.tsv is empty; its first line must name the columns"),
     ("a.tsv", "text\tlabel\na\t1\nb\n", "a.tsv, line 3: 2 cells are needed, as in line 1 (got 1)"),
@@ -190,7 +209,7 @@ def test_an_unknown_kind_of_file_is_refused(read, name):
 def test_a_missing_file_is_said_so(tmp_path):
     """With the system's own words."""
     with pytest.raises(DataError, match=r"none\.csv cannot be read: No such file or directory"):
-        read_examples(tmp_path / "none.csv", NLI)
+        sheet(tmp_path / "none.csv")
 
 
 def test_a_file_is_read_no_further_than_its_limit(read, monkeypatch):
@@ -213,15 +232,15 @@ class Rows(list):
 
 def test_rows_in_memory_are_examples_as_well():
     """Any mappings will do; their places are their numbers."""
-    assert [example.id for example in from_rows([GOOD, GOOD], NLI)] == ["1", "2"]
+    assert [row.id for row in labelled([GOOD, {**GOOD, "label": 0}], NLI).examples] == ["1", "2"]
     with pytest.raises(DataError, match="^row 2: a label must be one of"):
-        from_rows([GOOD, {**GOOD, "label": 7}], NLI)
+        labelled([GOOD, {**GOOD, "label": 7}], NLI)
 
 
 def test_label_numbers_are_read_as_the_data_set_names_them():
     """The copy of HANS counts from entailment: 0 is class 1 of the task."""
     rows = Rows([{**GOOD, "label": 0}, {**GOOD, "label": 1}])
-    assert [example.label for example in from_rows(rows, NLI)] == [1, 0]
+    assert [row.label for row in labelled(rows, NLI).examples] == [1, 0]
 
 
 def test_a_real_data_set_of_hugging_face_is_read():
@@ -233,4 +252,4 @@ def test_a_real_data_set_of_hugging_face_is_read():
         label=datasets.ClassLabel(names=["entailment", "non-entailment"]),
     )
     rows = datasets.Dataset.from_list([{**GOOD, "label": 0}, {**GOOD, "label": 1}], features=features)
-    assert [example.label for example in from_rows(rows, NLI)] == [1, 0]
+    assert [row.label for row in labelled(rows).examples] == [1, 0]

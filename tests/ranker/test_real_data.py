@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ranker import ood
+from ranker import ood, readers
 from ranker.cards import Task
 from ranker.marks import RULES, control
-from ranker.readers import read_examples, read_rows
+from ranker.readers import read_rows
 
 DATA = os.environ.get("RANK_MODELS_DATA")
 pytestmark = pytest.mark.skipif(not DATA, reason="RANK_MODELS_DATA does not name the folder of the real files")
@@ -163,7 +163,8 @@ def test_training_files_are_read_as_a_users_own_data(path, rows, text, label):
     """Columns are found by their usual names, labels by name, alias or number."""
     name = "paraphrase" if "qqp" in path else "nli"
     task: Task = ood.tasks()[name]
-    found = read_examples(Path(DATA, path), task)
+    sheet = readers.sheet(Path(DATA, path))
+    found = list(readers.examples(sheet.rows, task, lambda _: sheet.layout))
     assert len(found) == rows
     first = lines(path)[0]
     assert found[0].segments == tuple(first[column] for column in text)

@@ -1,0 +1,63 @@
+"""What was made of a user's own rows, in sentences: what nobody was told would be taken for what the file says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from factors import Example
+from ranker.cards import Task, fold
+from ranker.readers import number_of
+
+
+def notes(
+    meant: Mapping[str, int], task: Task, kept: Sequence[Example], blank: int = 0, repeated: int = 0
+) -> Iterator[str]:
+    """What a reader of a ranking has to know of its rows.
+
+    Args:
+        meant: label as the rows write it -> the class that it was read as.
+        task: the labels.
+        kept: the rows.
+        blank: how many have no label.
+        repeated: how many repeat another, label and all.
+
+    Example:
+        >>> nli = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+        >>> print(*notes({"neutral": 0, "entailment": 1, "contradiction": 0}, nli, (), repeated=1), sep="\\n")
+        The rows say contradiction and neutral, which count as one label here: non-entailment.
+        1 row that repeats another, label and all, was left out.
+    """
+    for label, name in enumerate(task.labels):
+        says = {fold(said): said for said, read in meant.items() if read == label and number_of(said) is None}
+        if len(says) > 1:
+            yield f"The rows say {_and(sorted(says.values()))}, which count as one label here: {name}."
+    if read_as := [f"{number} as {task.labels[label]}" for number, label in numbers(meant).items()]:
+        yield f"{', '.join(read_as).replace(' as', ' was read as', 1)}."
+    if blank:
+        yield f"{_rows(blank, 'has', 'have')} no label yet, and {'was' if blank == 1 else 'were'} left out."
+    if repeated:
+        were = "was" if repeated == 1 else "were"
+        yield f"{_rows(repeated, 'that repeats', 'that repeat')} another, label and all, {were} left out."
+    several = [count for count in Counter(row.segments for row in kept).values() if count > 1]
+    if several:
+        yield f"{_rows(sum(several), 'has', 'have')} the same text as another, and another label."
+
+
+def numbers(meant: Mapping[str, int]) -> dict[int, int]:
+    """The bare numbers among labels, and the classes that they were read as.
+
+    Example:
+        >>> numbers({"entailment": 1, "0": 0})
+        {0: 0}
+    """
+    found = {number: label for said, label in meant.items() if (number := number_of(said)) is not None}
+    return dict(sorted(found.items()))
+
+
+def _rows(count: int, one: str, several: str) -> str:
+    return f"1 row {one}" if count == 1 else f"{count} rows {several}"
+
+
+def _and(items: Sequence[str]) -> str:
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)

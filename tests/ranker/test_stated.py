@@ -1,0 +1,70 @@
+import json
+
+import pytest
+from conftest import TASK
+
+from ranker import ood
+from ranker.errors import UsageError
+from ranker.measure import ModelOptions
+from ranker.stated import check_numbers, own_task
+from ranker.suites import Model
+
+THREE = ("entailment", "neutral", "contradiction")
+
+
+@pytest.fixture
+def models(tmp_path):
+    """Models of which only the names of the labels are there, a folder each."""
+
+    def make(*names):
+        found = []
+        for number, labels in enumerate(names):
+            folder = tmp_path / f"model-{number}"
+            folder.mkdir(exist_ok=True)
+            content = {"id2label": dict(enumerate(labels))} if labels else {}
+            (folder / "config.json").write_text(json.dumps(content))
+            found.append(Model(folder.name, str(folder)))
+        return found
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        ([("bad", "so-so", "good"), ("GOOD", "Bad", "so_so")], ("bad", "so-so", "good")),
+        ([("LABEL_0", "LABEL_1"), ("bad", "good")], ("bad", "good")),
+        ([(), ("bad", "good")], ("bad", "good")),
+        ([("bad", "good"), ("no", "yes")], None),
+        ([("LABEL_0", "LABEL_1"), ()], None),
+        ([("bad", "Bad")], None),
+    ],
+)
+def test_models_say_what_their_task_is(models, names, labels):
+    """In the order of the first that names its outputs; where two name others, none is taken."""
+    found = own_task(models(*names), ModelOptions())
+    assert (found and found.labels) == labels
+
+
+def test_a_label_map_names_the_labels_of_a_task_too(models):
+    """Two outputs may have one name; a model that is not there has no say."""
+    given = {"LABEL_0": "bad", "LABEL_1": "good", "LABEL_2": "good"}
+    gone = Model("gone", "/nowhere")
+    found = own_task([gone, *models(("LABEL_0", "LABEL_1", "LABEL_2"))], ModelOptions(label_map=given))
+    assert found.labels == ("bad", "good")
+
+
+def test_numbers_that_a_checkpoint_counts_otherwise_are_refused(models):
+    """MNLI's 0 is entailment, and that of the task is not: nobody but their author knows which is meant."""
+    row = {"premise": "A cook ran.", "hypothesis": "It rained.", "label": 0}
+    rows = ood.labelled([row, {**row, "premise": "It rained.", "label": 1}], TASK)
+    agreeing = models(("no entailment", "entailment"), ("LABEL_0", "LABEL_1"), ("neutral", "entailment"))
+    check_numbers([rows], agreeing, ModelOptions(label_map={"no entailment": "neutral"}))
+    with pytest.raises(UsageError) as caught:
+        check_numbers([rows], models(THREE), ModelOptions())
+    assert str(caught.value) == (
+        "the labels of rows in memory are numbers: in the task nli 0 is non-entailment, 1 is entailment, and to "
+        "model-0 0 is entailment, 1 is neutral; write names instead"
+    )
+    named = ood.labelled([{**row, "label": "neutral"}], TASK)
+    check_numbers([named], models(THREE), ModelOptions())
