@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Literal
 
 import numpy as np
 
-from factors.registry import Factor, Score
+from factors.registry import Factor, Score, number
 from factors.types import SPECIAL, Attributions, Example, Floats, Span
 
 Case = tuple[Attributions, Example]
@@ -170,19 +169,21 @@ def _value(factor: Factor, name: str, case: Case) -> float:
     row, example = case
     before = _snapshot(row, example)
     try:
-        value = factor.score(row, example)
-    except Exception as error:  # an author's function may raise anything
+        returned = factor.score(row, example)
+    except (Exception, SystemExit) as error:  # an author's function may raise anything
         raise ValueError(
             f"{factor.name} must not raise (got {type(error).__name__}: {error} on {name!r}); it returns nan where it "
             "is undefined, and copies an array before changing it"
         ) from error
-    if not isinstance(value, Real):
-        raise ValueError(f"{factor.name} must return a number (got {type(value).__name__} on {name!r})")
+    try:
+        value = number(returned)
+    except TypeError as error:
+        raise ValueError(f"{factor.name} {error}, on {name!r}") from error
     if math.isinf(value):
         raise ValueError(f"{factor.name} must be finite, or nan where it is undefined (got {value} on {name!r})")
     if _snapshot(row, example) != before:
         raise ValueError(f"{factor.name} must change nothing that it is shown (it did on {name!r})")
-    return float(value)
+    return value
 
 
 def _snapshot(row: Attributions, example: Example) -> tuple[object, ...]:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
+from reprlib import repr as shortened
 from types import ModuleType
 from typing import Literal, TypeVar, get_args
+
+import numpy as np
 
 from factors.types import Attributions, Example
 
@@ -83,6 +87,26 @@ def factor(
         return score
 
     return declare
+
+
+def number(value: object) -> float:
+    """What a factor returned, which must be a number.
+
+    Raises:
+        TypeError: it is none; text that could be read as one is none either.
+
+    Example:
+        >>> number(3)
+        3.0
+        >>> number("3")
+        Traceback (most recent call last):
+        TypeError: must return a number (got '3')
+    """
+    if not isinstance(value, (Real, np.bool_)):
+        shape = getattr(value, "shape", None)
+        got = shortened(value) if shape is None else f"an array of shape {tuple(shape)}"
+        raise TypeError(f"must return a number (got {got})")
+    return float(value)
 
 
 def factors_in(*modules: ModuleType) -> dict[str, Factor]:

@@ -17,7 +17,7 @@ Status = Literal["ranked", "failed", "absent"]
 SETTINGS = ("ood", "suite", "attribution", "probe", "draws", "seed", "near")
 """Fields of a `Ranking` that its numbers depend on."""
 
-RESULTS = ("command", "quality", "left_out")
+RESULTS = ("command", "quality", "left_out", "failed_factors")
 """Parts of the provenance that no number depends on: the command with its names of files, and what was found."""
 
 MODELS = "models."

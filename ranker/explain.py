@@ -218,7 +218,7 @@ def read_by(
         return tuple(
             t for t, rows in enumerate(moved) if any(_differ(factor.score(other, example), value) for other in rows)
         )
-    except Exception:  # a user's own factor may raise anything
+    except (Exception, SystemExit):  # a user's own factor may raise anything
         return ()
 
 

@@ -169,6 +169,8 @@ def decide(
         explain_pool=method == POOL_FACTOR,
     )
     scored = study.of(suite, rows)
+    if (reason := scored.provenance["left_out"].get(method)) is not None:
+        raise UsageError(f"`--method`: {method} cannot order these models: {reason}")
     ranking = decision.decide(
         scored.table,
         pool=scored.pool if pool else None,

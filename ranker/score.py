@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from factors.registry import Factor
+from factors.registry import Factor, number
 from factors.types import Attributions, Example, Floats, Norm
 from ranker import engine
 from ranker.errors import UsageError
@@ -24,6 +24,9 @@ Target = Literal["declared", "heuristic", "evidence", "true", "predicted"]
 FIXED = ("heuristic", "evidence")
 """The rules by which a factor is about one label on all rows: that which the task declares."""
 
+UNDEFINED = "undefined"
+"""Why a factor has no value where it says nothing of it: it is nan, or infinite."""
+
 
 @dataclass(frozen=True)
 class ScoreTable:
@@ -36,7 +39,8 @@ class ScoreTable:
         values: (M, F, N) each method's own scalar, in its own unit; read-only.
         labels: (N,) the examples' true labels; read-only.
         ood_accuracy: (M,) each model's accuracy on the whole OOD set, a fraction; None where it is not known.
-        dropped: method -> reason -> number of examples that the method could not be computed on.
+        dropped: method -> reason -> number of examples that the method could not be computed on; the methods that could
+            be computed on none, too.
 
     Raises:
         ValueError: the shapes do not agree, or a name occurs twice.
@@ -107,11 +111,11 @@ def score_model(
             "factor": cache(given.normalised(norm).toward),  # factors of one label share its word scores
         }
         for f, factor in enumerate(factors):
-            reason = "undefined"
+            reason = UNDEFINED
             try:
                 label = target_label(label_rule(factor, target), given, example, task)
-                values[f, n] = factor.score(toward[factor.kind](label), example)
-            except Exception as error:  # a user's own factor may raise anything
+                values[f, n] = number(factor.score(toward[factor.kind](label), example))
+            except (Exception, SystemExit) as error:  # a user's own factor may raise anything
                 reason = f"{type(error).__name__}: {error}"
             if not np.isfinite(values[f, n]):
                 values[f, n] = np.nan
@@ -126,7 +130,7 @@ def assemble(
     factors: Sequence[Factor],
     ood_accuracy: Mapping[str, float] | None = None,
 ) -> ScoreTable:
-    """Put the models' scores into one table, in the order given.
+    """Put the models' scores into one table, in the order given; factors that are defined on no example are left out.
 
     Args:
         scores: model -> its scores, all of the same factors and examples.
@@ -139,15 +143,36 @@ def assemble(
         for name, reasons in part.undefined.items():
             for reason, rows in reasons.items():
                 lost.setdefault(name, {}).setdefault(reason, set()).update(rows)
+    values = np.stack([part.values for part in scores.values()])
+    somewhere = np.asarray(engine.defined(values).any(axis=1))
     return ScoreTable(
         models=tuple(scores),
-        methods=tuple(factors),
+        methods=tuple(factor for factor, kept in zip(factors, somewhere, strict=True) if kept),
         examples=tuple(example.id for example in examples),
-        values=np.stack([part.values for part in scores.values()]),
+        values=values[:, somewhere],
         labels=tuple(example.label for example in examples),
         ood_accuracy=None if ood_accuracy is None else np.array([ood_accuracy[name] for name in scores]),
         dropped={name: {why: len(rows) for why, rows in reasons.items()} for name, reasons in lost.items()},
     )
+
+
+def defined_nowhere(table: ScoreTable) -> dict[str, str]:
+    """Why each method that is not in the table, being defined on no example for all models, is not.
+
+    Example:
+        >>> dropped = {"MINE": {"IndexError: index 5 is out of bounds": 2, "undefined": 10}}
+        >>> defined_nowhere(ScoreTable(("m",), (), (), np.zeros((1, 0, 0)), (), dropped=dropped))
+        {'MINE': 'is defined on no example; the first of 2 reasons: IndexError: index 5 is out of bounds'}
+    """
+    held = {method.name for method in table.methods}
+    return {name: _nowhere(list(reasons)) for name, reasons in table.dropped.items() if name not in held}
+
+
+def _nowhere(reasons: Sequence[str]) -> str:
+    if reasons == [UNDEFINED]:
+        return "is defined on no example"
+    among = "" if len(reasons) == 1 else f"the first of {len(reasons)} reasons: "
+    return f"is defined on no example; {among}{reasons[0]}"
 
 
 def target_label(explains: str, row: Attributions, example: Example, task: Task) -> int:

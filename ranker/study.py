@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 
-from factors import Attributions, Example, Factor
+from factors import BUILTIN, Attributions, Example, Factor
 from factors.types import Floats, Norm
 from ranker import hiding
 from ranker.backends import Settings, settings_of
@@ -23,7 +23,17 @@ from ranker.explanation import Explanation
 from ranker.measure import ModelOptions, Question, Subject
 from ranker.ood import OODSet
 from ranker.pool import Home, Pool
-from ranker.score import ModelScores, ScoreTable, Target, about_one_label, applicable, assemble, score_model
+from ranker.score import (
+    UNDEFINED,
+    ModelScores,
+    ScoreTable,
+    Target,
+    about_one_label,
+    applicable,
+    assemble,
+    defined_nowhere,
+    score_model,
+)
 from ranker.suites import Model, Suite
 from ranker.truth import FOLLOWS
 from ranker.unlabelled import BASELINES
@@ -225,13 +235,20 @@ class Study:
             raise ModelError(f"nothing to rank: {len(failures)} of {len(suite.models)} models failed")
         families = {model.name: model.family for model in suite.models}
         pool_factor = known(measured, lambda one: one.pool_factor)
+        table = assemble(
+            known(measured, lambda one: one.scores),
+            rows.population,
+            factors,
+            known(measured, lambda one: one.accuracy) or None,
+        )
+        nowhere = defined_nowhere(table)
+        own = [one.name for one in factors if one.name in nowhere and BUILTIN.get(one.name) is not one]
+        failed = [name for name in own if UNDEFINED not in table.dropped[name]]
+        for name in own:
+            level = logging.ERROR if name in failed else logging.WARNING
+            log.log(level, "%s is not in the table: it %s", name, nowhere[name])
         return Scored(
-            table=assemble(
-                known(measured, lambda one: one.scores),
-                rows.population,
-                factors,
-                known(measured, lambda one: one.accuracy) or None,
-            ),
+            table=table,
             pool=Pool(
                 np.array([one.probs for one in measured.values()]),
                 home_of([one.home_probs for one in measured.values()], self.in_domain),
@@ -265,7 +282,8 @@ class Study:
                 "target": self.target,
                 "norm": self.norm,
                 "dtype": self.options.dtype_of(settings),
-                "left_out": left_out,
+                "left_out": {**left_out, **nowhere},
+                "failed_factors": failed,
                 "quality": known(measured, lambda one: one.quality),
                 "versions": {name: metadata.version(name) for name in (*VERSIONED, *settings.libraries)},
             },

@@ -175,5 +175,5 @@ def run(**given: Any) -> None:
         ranking.save(given["save"])
     outputs.plot(ranking, given["plots"])
     outputs.write(report.render(ranking, format_name), given["output"])
-    if ranking.failures:
+    if ranking.failures or ranking.provenance["failed_factors"]:
         raise SystemExit(1)

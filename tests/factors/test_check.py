@@ -1,4 +1,5 @@
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -53,8 +54,10 @@ def write_through(a, e):
     ("score", "message"),
     [
         (lambda a, e: math.inf, r"MINE must be finite, or nan where it is undefined \(got inf on 'a pair'\)"),
-        (lambda a, e: None, r"MINE must return a number \(got NoneType on 'a pair'\)"),
-        (lambda a, e: a.scores, r"MINE must return a number \(got ndarray on 'a pair'\)"),
+        (lambda a, e: None, r"MINE must return a number \(got None\), on 'a pair'"),
+        (lambda a, e: "3", r"MINE must return a number \(got '3'\), on 'a pair'"),
+        (lambda a, e: a.scores, r"MINE must return a number \(got an array of shape \(19,\)\), on 'a pair'"),
+        (lambda a, e: sys.exit(3), r"MINE must not raise \(got SystemExit: 3 on 'a pair'\)"),
         (
             lambda a, e: 1 / len(e.marks),
             r"MINE must not raise \(got ZeroDivisionError: .* on 'no mark'\); it ret",

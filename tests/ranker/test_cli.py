@@ -92,6 +92,41 @@ def test_a_factor_of_ones_own_stands_in_the_table(run, tmp_path):
     assert "LAST-TOK" in out
 
 
+OWN = """\
+from factors import factor
+
+@factor("EMPTY", higher_is_better=True, explains="true")
+def empty(a, example):
+    return float("nan")
+
+@factor("CRASH", higher_is_better=True, explains="true")
+def crash(a, example):
+    raise SystemExit(3)
+"""
+
+
+def test_a_factor_of_ones_own_that_always_fails_is_no_coin(run, tmp_path, ten):
+    """It has no row in the table but a reason, and the exit status tells of it; one that is nan is only named."""
+    file = tmp_path / "own.py"
+    file.write_text(OWN)
+    status, out, said = run("--ood", "hans-sub", *QUICK, "--factors", f"ACC,{file}", "--format", "json")
+    found = json.loads(out)
+    assert status == 1
+    assert {"EMPTY", "CRASH"}.isdisjoint(method["name"] for method in found["methods"])
+    assert found["provenance"]["failed_factors"] == ["CRASH"]
+    assert "CRASH is not in the table: it is defined on no example; SystemExit: 3" in said
+    assert "EMPTY" not in said  # under --quiet
+    file.write_text(OWN.partition('@factor("CRASH"')[0])
+    own = ("--models", *few_models(2), "--factors", f"ACC,{file}", "--attribution", "ig:steps=4,max_steps=4")
+    status, out, said = run("--data", ten, *own)
+    assert status == 0
+    assert "EMPTY is not in the table: it is defined on no example" in said
+    assert "- Not in the table: EMPTY (is defined on no example)." in out
+    status, _, said = run("--data", ten, *own, "--method", "empty")
+    assert status == 2
+    assert "`--method`: EMPTY cannot order these models: is defined on no example" in said
+
+
 def test_one_broken_model_among_five(run, tmp_path):
     """Four models are ranked, the failure is listed with its reason, and the exit status tells of it."""
     broken = tmp_path / "broken"

@@ -1,3 +1,4 @@
+import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -6,7 +7,7 @@ import pytest
 
 from factors import BUILTIN, factor
 from factors.types import Attributions, Example, Span
-from ranker.score import ModelScores, ScoreTable, applicable, assemble, averages, score_model
+from ranker.score import ModelScores, ScoreTable, applicable, assemble, averages, defined_nowhere, score_model
 
 TASK = SimpleNamespace(name="nli", labels=("no", "yes"), heuristic=1, evidence=None)
 EXAMPLES = [Example("a", ("The actor ran.", "The actor"), 0), Example("b", ("A cat.", "Nothing shared"), 1)]
@@ -175,3 +176,27 @@ def test_accuracies_are_put_in_the_order_of_the_models():
     table = assemble({"m2": part, "m1": part}, EXAMPLES, pick("ACC"), {"m1": 0.1, "m2": 0.2})
     assert table.ood_accuracy is not None
     assert table.ood_accuracy.tolist() == [0.2, 0.1]
+
+
+def test_a_factor_that_is_defined_on_no_example_is_not_in_the_table():
+    """It has no accuracy; its first reason is kept, and text or an array is no number."""
+    wrong = {
+        "TEXT": lambda a, e: "3",
+        "NONE": lambda a, e: None,
+        "ARRAY": lambda a, e: a.scores,
+        "EXIT": lambda a, e: sys.exit(3),
+        "NAN": lambda a, e: np.nan,
+    }
+    own = [factor(name, higher_is_better=True, explains="true")(score).factor for name, score in wrong.items()]
+    factors = [*pick("ACC"), *own]
+    table = assemble({"m": score_model(rows([0.9, 0.2]), EXAMPLES, factors, TASK)}, EXAMPLES, factors)
+    assert [method.name for method in table.methods] == ["ACC"]
+    assert table.values.shape == (1, 1, 2)
+    assert defined_nowhere(table) == {
+        "TEXT": "is defined on no example; TypeError: must return a number (got '3')",
+        "NONE": "is defined on no example; TypeError: must return a number (got None)",
+        "ARRAY": "is defined on no example; the first of 2 reasons: TypeError: must return a number (got an array of "
+        "shape (6,))",
+        "EXIT": "is defined on no example; SystemExit: 3",
+        "NAN": "is defined on no example",
+    }
