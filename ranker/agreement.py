@@ -138,12 +138,9 @@ def measure(
     """
     examples = values.shape[2]
     rows = engine.draws(rng, examples, probe, MANY if draws == "exact" else max(draws, MANY))
-    mixed = _differences(values, plan, rows, decided)
-    influence = exact.influence(values, probe, decided, rows)
+    influence, mixed = influences(values, plan, probe, decided, rows)
     excess = np.zeros(len(plan.names))  # what the noise of draws adds to the influences
     if mixed is not None:
-        added = intervals.drawn_influence(mixed.success, rows, examples)
-        influence = np.concatenate([influence, influence[plan.acc] + added])
         excess = np.concatenate([excess, probe * mixed.success.var(axis=1) / len(rows)])
     if draws == "exact":
         beats, drawn = _exact(values, plan, probe, decided, rows)
@@ -167,6 +164,27 @@ def measure(
         noise_vs_acc=noise_vs_acc - excess,
     )
     return found_of_all, drawn
+
+
+def influences(
+    values: Floats, plan: Plan, probe: int, decided: Bools, rows: Ints
+) -> tuple[Floats, engine.Simulation | None]:
+    """How much each example weighs in each few-shot accuracy, over all probes; of derived methods from draws.
+
+    Args:
+        values, plan, probe, decided: as for `measure`.
+        rows: (B, K) the draws.
+
+    Returns:
+        (F, N) derivatives with respect to the examples' weights, those of the derived methods last; and what the draws
+        show of these minus ACC, None where there are none.
+    """
+    influence = exact.influence(values, probe, decided, rows)
+    mixed = _differences(values, plan, rows, decided)
+    if mixed is not None:
+        added = intervals.drawn_influence(mixed.success, rows, values.shape[2])
+        influence = np.concatenate([influence, influence[plan.acc] + added])
+    return influence, mixed
 
 
 def few_shot_accuracies(

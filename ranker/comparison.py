@@ -7,8 +7,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+import numpy as np
+
+from factors.types import Floats
+from ranker import engine, intervals
+from ranker.agreement import MANY, Plan, influences
 from ranker.errors import UsageError
+from ranker.evaluation import COINS
 from ranker.ranking import MethodResult, Mode, Ranking
+from ranker.score import turned
+from ranker.truth import Truth
 
 SCHEMA_VERSION = 1
 
@@ -59,6 +67,7 @@ class MethodChange:
         difference: after minus before.
         low, high: 95 % interval of the difference.
         beyond: the interval does not include 0; None, too, where the pairs of models are others.
+        paired: the interval is over samples of rows that are the same for both runs; else it takes them as independent.
     """
 
     name: str
@@ -68,6 +77,7 @@ class MethodChange:
     low: float | None = None
     high: float | None = None
     beyond: bool | None = None
+    paired: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -122,29 +132,67 @@ def compare(before: Ranking, after: Ranking) -> Comparison:
     if before.mode == "evaluation" and before.ood != after.ood:
         raise UsageError(f"only evaluations on one OOD set can be compared (got {before.ood} and {after.ood})")
     settings = tuple(_settings(before, after))
+    methods = tuple(_methods(before, after))
     return Comparison(
         mode=before.mode,
         ood=(before.ood, after.ood),
         suite=(before.suite, after.suite),
         models=tuple(_models(before, after)),
-        methods=tuple(_methods(before, after)),
+        methods=methods,
         settings=settings,
-        notes=tuple(_notes(before, after, settings)),
+        notes=tuple(_notes(before, after, methods, settings)),
     )
 
 
-def difference(before: MethodResult, after: MethodResult) -> tuple[float, float, float]:
+def difference(before: MethodResult, after: MethodResult, variance: float | None = None) -> tuple[float, float, float]:
     """The difference of two few-shot accuracies, and the ends of its 95 % interval.
 
     d = after - before; low = d - sqrt((after - after.low)^2 + (before.high - before)^2), and high likewise. This takes
-    the runs as independent. Two that share examples are not, and the true interval is then rather narrower.
+    the runs as independent. Two that share examples are not: their interval is d -+ 1.96 standard errors of the paired
+    difference.
+
+    Args:
+        before, after: what was found of one method.
+        variance: of the paired difference; None where the runs are independent, or not known not to be.
 
     Source: Zou and Donner (2008), Construction of confidence limits about effect measures.
     """
     a, b = after.few_shot_accuracy, before.few_shot_accuracy
+    if variance is not None:
+        (start,), (end,) = intervals.of_difference(np.array([a - b]), np.array([variance]))
+        return a - b, float(start), float(end)
     low = math.hypot(a - after.ci_low, before.ci_high - b)
     high = math.hypot(after.ci_high - a, b - before.ci_low)
     return a - b, a - b - low, a - b + high
+
+
+def paired(before: Ranking, after: Ranking) -> dict[str, float]:
+    """The variance of each method's difference over samples of rows that are the same for both runs.
+
+    Each example's influence on the one few-shot accuracy is subtracted from that on the other, as in a run that of ACC
+    is. The noise of the draws behind combined methods is left in, which makes their intervals rather too wide.
+
+    Returns:
+        Method -> variance; without the methods that see a pool, which is not kept with a run. Nothing where the rows
+        are not the same, or the runs are made of drawn probes.
+    """
+    prints = [ranking.provenance.get("data", {}).get("fingerprint") for ranking in (before, after)]
+    same = None not in prints and prints[0] == prints[1] and before.table.examples == after.table.examples
+    if not same or (before.draws, after.draws) != ("exact", "exact"):
+        return {}
+    old, new = _influences(before), _influences(after)
+    both = {name: (new[name] - old[name])[None] for name in old if name in new}
+    return {name: float(intervals.variance(change, np.zeros(1))[0]) for name, change in both.items()}
+
+
+def _influences(ranking: Ranking) -> dict[str, Floats]:
+    """Method -> (N,) how much each example weighs in its few-shot accuracy."""
+    table, truth = ranking.table, Truth.of(ranking.table, None, ranking.near)
+    plan = Plan.of(table.methods, next((method.name for method in ranking.methods if method.designed), None))
+    rows = engine.draws(np.random.default_rng(ranking.seed), len(table.examples), ranking.probe, MANY)
+    found, _ = influences(turned(table)[truth.order], plan, ranking.probe, truth.decided, rows)
+    coins = dict.fromkeys(COINS, np.zeros(len(table.examples)))
+    return coins | dict(zip((*plan.names, *plan.derived), found, strict=True))
 
 
 def _a(mode: Mode) -> str:
@@ -184,14 +232,15 @@ def _status(name: str, ranked: Mapping[str, Any], ranking: Ranking) -> Status:
 
 def _methods(before: Ranking, after: Ranking) -> Iterator[MethodChange]:
     old, new = ({method.name: method for method in ranking.methods} for ranking in (before, after))
+    variances = paired(before, after)
     for name in dict.fromkeys([*new, *old]):
         was, is_now = (side[name].few_shot_accuracy if name in side else None for side in (old, new))
         if was is None or is_now is None:
             yield MethodChange(name, was, is_now)
         else:
-            change, low, high = difference(old[name], new[name])
+            change, low, high = difference(old[name], new[name], variances.get(name))
             beyond = (low > 0 or high < 0) if same_pairs(before, after) else None
-            yield MethodChange(name, was, is_now, change, low, high, beyond)
+            yield MethodChange(name, was, is_now, change, low, high, beyond, name in variances)
 
 
 def same_pairs(before: Ranking, after: Ranking) -> bool:
@@ -222,7 +271,9 @@ def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any
             yield f"{above}{key}", value
 
 
-def _notes(before: Ranking, after: Ranking, settings: tuple[SettingChange, ...]) -> Iterator[str]:
+def _notes(
+    before: Ranking, after: Ranking, methods: tuple[MethodChange, ...], settings: tuple[SettingChange, ...]
+) -> Iterator[str]:
     changed = {setting.name for setting in settings}
     if changed & {"ood", "data.fingerprint"}:
         yield "The rows are not the same: what changed may come from them."
@@ -231,7 +282,17 @@ def _notes(before: Ranking, after: Ranking, settings: tuple[SettingChange, ...])
             yield "The models, or their accuracies, are not the same: few-shot accuracies are means over other pairs."
         if "probe" in changed:
             yield "K is not the same: few-shot accuracy rises with it."
+        yield from _intervals(methods)
+
+
+def _intervals(methods: tuple[MethodChange, ...]) -> Iterator[str]:
+    """Which of its two constructions the interval of a change is of."""
+    apart = [method.name for method in methods if method.paired is False]
+    if any(method.paired for method in methods):
+        yield "The interval of a change is paired: over other samples of rows, the same for both runs."
+    if apart:
+        of = f"of {', '.join(apart)} " if any(method.paired for method in methods) else ""
         yield (
-            "The interval of a change takes the two runs as independent; where they share examples it is too wide, and "
-            "a real change may hide in it."
+            f"The interval of a change {of}takes the two runs as independent; where they share examples it is too "
+            "wide, and a real change may hide in it."
         )

@@ -21,6 +21,9 @@ SHORT = 12
 NUMBERS = ("rank", "accuracy", "p_best")
 """What is compared of a model: `ModelChange` has each of them before and after."""
 
+CHANGE = ("difference", "low", "high", "beyond", "paired")
+"""What is said of the change of a method."""
+
 
 def render(comparison: Comparison, name: str) -> str:
     """The comparison in the named format.
@@ -159,14 +162,14 @@ def _rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
         for what, before, after in (*statuses, *(row for row in numbers if row[1:] != (None, None))):
             yield _row("model", model.name, what, before, after)
     for method in comparison.methods:
-        change = {"difference": method.difference, "low": method.low, "high": method.high, "beyond": method.beyond}
+        change = {field: getattr(method, field) for field in CHANGE}
         yield _row("method", method.name, "few_shot_accuracy", method.before, method.after) | change
     for setting in comparison.settings:
         yield _row("setting", setting.name, "value", _written(setting.before), _written(setting.after))
 
 
 def _row(part: str, name: str, what: str, before: Any, after: Any) -> dict[str, Any]:
-    empty = dict.fromkeys(("difference", "low", "high", "beyond"))
+    empty = dict.fromkeys(CHANGE)
     return {"part": part, "name": name, "what": what, "before": before, "after": after} | empty
 
 

@@ -8,11 +8,13 @@ import os
 
 import numpy as np
 import pytest
+from test_evaluation import suite
 from test_report_formats import GOLDEN, HOSTILE, REFRESH, method, toy, toy_decision
 
 from ranker import ranking as results
 from ranker.comparison import compare, difference
 from ranker.errors import UnknownName, UsageError
+from ranker.evaluation import evaluate
 from ranker.report import comparison as shown
 from ranker.report.markdown import escape
 
@@ -130,6 +132,44 @@ def test_ends_of_a_lopsided_difference():
     before = dataclasses.replace(method("X", "factor", 0.5), ci_low=0.2, ci_high=0.6)
     after = dataclasses.replace(method("X", "factor", 0.6), ci_low=0.5, ci_high=0.9)
     assert difference(before, after) == pytest.approx((0.1, 0.1 - 0.02**0.5, 0.1 + 0.18**0.5))
+
+
+def on_rows(table, **more):
+    """The evaluation of a table whose rows have a fingerprint."""
+    found = evaluate(table, curve=(), designed="INDEX-DIFF", **more)
+    return dataclasses.replace(found, provenance={"data": {"fingerprint": "f"}})
+
+
+def test_runs_on_the_same_rows_are_paired():
+    """A run has not changed from itself, by nothing to nothing; one with other scores has, by the paired variance."""
+    table = suite()
+    was = on_rows(table)
+    for change in compare(was, was).methods:
+        assert (change.difference, change.low, change.high, change.beyond, change.paired) == (0, 0, 0, False, True)
+    acc, _, factor = np.arange(3)
+    values = np.array(table.values)
+    values[:, factor] = -values[:, acc]  # ACC under another name: lower is better
+    now = on_rows(dataclasses.replace(table, values=values))
+    found = by_name(compare(was, now).methods)["INDEX-DIFF"]
+    wanted = was.method("INDEX-DIFF")
+    assert (-found.difference, -found.high, -found.low) == pytest.approx(
+        (wanted.vs_acc, wanted.vs_acc_low, wanted.vs_acc_high)
+    )
+    assert compare(was, now).notes == (
+        "The interval of a change is paired: over other samples of rows, the same for both runs.",
+    )
+
+
+def test_what_is_not_known_to_be_paired_takes_the_runs_as_independent():
+    """Other rows, drawn probes, and methods that see a pool, which is not kept."""
+    was = on_rows(suite())
+    other = dataclasses.replace(was, provenance={"data": {"fingerprint": "g"}})
+    for before, after in ((was, other), (on_rows(suite(), draws=50),) * 2):
+        assert {change.paired for change in compare(before, after).methods} == {False}
+    seen = dataclasses.replace(was, methods=(*was.methods, method("SURROGATE", "pool", 0.7)))
+    found = compare(seen, seen)
+    assert [change.name for change in found.methods if not change.paired] == ["SURROGATE"]
+    assert found.notes[1].startswith("The interval of a change of SURROGATE takes the two runs as independent;")
 
 
 def test_settings_and_versions_that_differ():
