@@ -134,7 +134,9 @@ class Decision:
         groups: runs of the order within which no two models can be told apart; a model may stand in two of them. Two
             that are no neighbours may be alike as well, which `p_beats` tells.
         more_labels: (M, M) how many more labels would tell the two apart, with 90 % probability, if they go on to
-            disagree as they did; 0 where they are told apart already, None where no number would do.
+            disagree as they did; 0 where they are told apart already. None where that cannot be said: the two were
+            right on the same rows, or each as often where the other was not; with a pool: labels and pool put them
+            level, or nearly so.
         level: the probability at which two models count as told apart.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from ranker.ranking import Decision, Ranking
-from ranker.report.numbers import percent, points
+from ranker.report.numbers import counted, percent, points
 from ranker.surrogate import NAME as SURROGATE
 
 NEXT = (
@@ -64,15 +64,17 @@ def _truly_best(ranking: Ranking) -> str:
 
 def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     """Which model, how sure, who cannot be told apart, and how many more labels would tell."""
-    names = found.models
+    names, best = found.models, taken(found)
+    seen = "labels and pool" if found.method == SURROGATE else "the labels"
+    but = f", but by {seen} {names[best]} is better. {names[best]}" if best else ". It"
     said = [
-        f"{found.method} puts {names[0]} first. It was right on {percent(found.accuracy[0])} % of the "
-        f"{ranking.probe} rows; it is the most accurate in the domain with a probability of "
-        f"{percent(found.p_best[0])} %."
+        f"{found.method} puts {names[0]} first{but} was right on {percent(found.accuracy[best])} % of the "
+        f"{counted(ranking.probe, 'row')}; it is the most accurate in the domain with a probability of "
+        f"{percent(found.p_best[best])} %."
     ]
     likeliest = max(range(len(names)), key=lambda i: found.p_best[i])
     # P(best) is drawn, P(A > B) is not: noise alone makes no model likelier
-    if found.p_best[likeliest] > found.p_best[0] + 1e-12 and found.p_beats[likeliest][0] > 0.5:
+    if found.p_best[likeliest] > found.p_best[best] + 1e-12 and found.p_beats[likeliest][best] > 0.5:
         by = "By labels and pool together" if found.method == SURROGATE else "By accuracy alone"
         said.append(f"{by} {names[likeliest]} is likelier to be, {percent(found.p_best[likeliest])} %.")
     together = [", ".join(group) for group in alike(found) if len(group) > 1]
@@ -80,28 +82,44 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
         said.append(f"Cannot be told apart: {'; nor '.join(together)}.")
     else:
         said.append(f"Every two models are told apart, with a probability of {found.level:.0%} or more.")
-    said.append(next_step(found))
-    return f"First choice: {names[0]}", said
+    said.append(next_step(ranking, found))
+    return f"First choice: {names[best]}", said
 
 
-def next_step(found: Decision) -> str:
-    """What to do with a decision: take the first model, or label more rows before; or believe the labels instead."""
-    names = found.models
+def taken(found: Decision) -> int:
+    """The place in the order of the model to take: the first, unless another is told from it as the better one."""
     better = [i for i, beats in enumerate(found.p_beats) if i and beats[0] >= found.level]
-    taken = max(better, key=lambda i: found.p_best[i], default=0)
-    seen = "labels and pool" if found.method == SURROGATE else "the labels"
-    told = f"; {seen} tell it from {names[0]}, whatever {found.method} says" if taken else ""
-    take = f"Next: take {names[taken]}{told}"
-    rivals = [j for j in range(len(names)) if j != taken and not _apart(found, taken, j)]
+    return max(better, key=lambda i: found.p_best[i], default=0)
+
+
+def next_step(ranking: Ranking, found: Decision) -> str:
+    """What to do with a decision: take a model, or label more rows before."""
+    names, best = found.models, taken(found)
+    rivals = [j for j in range(len(names)) if j != best and not _apart(found, best, j)]
     if not rivals:
-        return f"{take}."
-    nearest = min(rivals, key=lambda j: found.p_beats[taken][j])
+        return f"Next: take {names[best]}."
+    nearest = min(rivals, key=lambda j: found.p_beats[best][j])
     rival = names[nearest] if len(rivals) == 1 else f"{names[nearest]}, the nearest of {len(rivals)} rivals,"
-    label = f"{take}. Or label" if taken else f"{take}, or label"
-    more = found.more_labels[taken][nearest]
+    label = f"Next: take {names[best]}, or label"
+    more = found.more_labels[best][nearest]
     if more is None:
-        return f"{label} more rows; how many would tell it from {rival} is not known."
-    return f"{label} about {more:,} more rows, which would tell it from {rival} if the two go on to disagree as here."
+        why = untold(ranking, names[best], names[nearest])
+        return f"{label} more rows; how many would tell it from {rival} cannot be said: {why}."
+    rows = counted(more, "more row")
+    return f"{label} about {rows}, which would tell it from {rival} if the two go on to disagree as here."
+
+
+def untold(ranking: Ranking, a: str, b: str) -> str:
+    """Why it cannot be said how many more labels would tell two models apart."""
+    if ranking.decision is not None and ranking.decision.method == SURROGATE:
+        return "labels and pool put them level, or nearly so"
+    table = ranking.table
+    right = table.values[:, [method.name for method in table.methods].index("ACC"), : ranking.probe] > 0.5
+    first, second = (right[table.models.index(name)] for name in (a, b))
+    won = int((first & ~second).sum())
+    if not won:
+        return "they were right on the same rows"
+    return f"each was right on {counted(won, 'row')} on which the other was not"
 
 
 def alike(found: Decision) -> list[tuple[str, ...]]:

@@ -61,5 +61,5 @@ def tables(ranking: Ranking) -> list[Grid]:
 
 def remarks(ranking: Ranking) -> list[str]:
     """What a reader of the numbers has to know, and what is not in them, a sentence each."""
-    first = terminal.notes(ranking) if ranking.decision is None else terminal.decision_notes(ranking.decision)
+    first = terminal.notes(ranking) if ranking.decision is None else terminal.decision_notes(ranking, ranking.decision)
     return [*first, *ranking.notes, *terminal.losses(ranking)]

@@ -119,7 +119,9 @@ def _decision_tables(found: Decision) -> Iterator[Shown]:
         "50 is no idea.",
     )
     yield Shown(
-        grid("Two by two", pairs.decided(found)), help="more labels: how many would tell the two apart.", folded=True
+        grid("Two by two", pairs.decided(found)),
+        help=f"more labels: how many would tell the two apart. {pairs.UNSAID}",
+        folded=True,
     )
 
 

@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 
+def counted(count: int, what: str) -> str:
+    """How many of something, the noun in its number.
+
+    Example:
+        >>> counted(1, "row"), counted(1200, "more row")
+        ('1 row', '1,200 more rows')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def percent(value: float | None) -> str:
     """A fraction as a percentage with one decimal.
 

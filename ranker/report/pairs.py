@@ -14,6 +14,12 @@ from ranker.report.numbers import percent
 from ranker.report.terminal import table, written
 from ranker.truth import FOLLOWS
 
+UNSAID = (
+    "?: how many cannot be said: the two were right on the same rows, or each as often where the other was not; with a "
+    "pool: labels and pool put them level, or nearly so."
+)
+"""What a question mark stands for."""
+
 
 def render(ranking: Ranking) -> str:
     """The pairs as plain text; a line is as long as it needs to be."""
@@ -25,6 +31,8 @@ def parts(ranking: Ranking) -> Iterator[RenderableType]:
     yield Text(title(ranking) + "\n")
     if ranking.decision is not None:
         yield decided(ranking.decision)
+        if any(pair["more_labels"] is None for pair in ranking.pairs()):
+            yield Text(f"\n{UNSAID}")
         return
     yield accuracies(ranking)
     yield Text("\nFew-shot accuracy with a probe of K examples\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from string import ascii_letters
 
 from rich.console import Console, RenderableType
@@ -13,8 +14,8 @@ from rich.text import Text
 
 from ranker.backends import spelled
 from ranker.ranking import Decision, Ranking
-from ranker.report.answer import alike, answer, title
-from ranker.report.numbers import percent, points
+from ranker.report.answer import alike, answer, title, untold
+from ranker.report.numbers import counted, percent, points
 
 WIDTH = 80
 
@@ -90,7 +91,7 @@ def parts(ranking: Ranking) -> Iterator[RenderableType]:
         if len(ranking.models) <= MATRIX:
             yield Text()
             yield matrix(ranking.decision)
-        remarks = decision_notes(ranking.decision)
+        remarks = decision_notes(ranking, ranking.decision)
     yield Text()
     for note in (*remarks, *ranking.notes, *losses(ranking)):
         yield Text(f"- {note}")
@@ -125,21 +126,21 @@ def matrix(decision: Decision) -> Table:
     return shown
 
 
-def decision_notes(decision: Decision) -> Iterator[str]:
+def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
     """What a reader of a decision has to know."""
     yield (
         "right: share of the rows; interval, P(best) and P(row > column): accuracy in the domain, as far as these rows "
         f"tell. Models that share a letter are told apart with less than {decision.level:.0%} probability."
     )
-    names, unsettled = decision.models, 0
-    for i in range(len(names) - 1):
-        two, more = f"{names[i]} or {names[i + 1]}", decision.more_labels[i][i + 1]
+    reasons = []
+    for i, (a, b) in enumerate(pairwise(decision.models)):
+        more = decision.more_labels[i][i + 1]
         if more:
-            yield f"{two}: about {more:,} more labels would tell, if they go on to disagree as here."
-        unsettled += more is None
-    if unsettled:
-        pairs = "1 neighbouring pair" if unsettled == 1 else f"{unsettled} neighbouring pairs"
-        yield f"As things stand, no number of further labels would tell {pairs} apart."
+            yield f"{a} or {b}: about {counted(more, 'more label')} would tell, if they go on to disagree as here."
+        if more is None:
+            reasons.append((f"{a} or {b}", untold(ranking, a, b)))
+    for why, pairs in by_reason(reasons, "; ").items():
+        yield f"{pairs}: how many more labels would tell cannot be said: {why}."
 
 
 def models(ranking: Ranking) -> Table:
@@ -176,10 +177,12 @@ def notes(ranking: Ranking) -> Iterator[str]:
     drawn = "all draws there are (exact)" if ranking.draws == "exact" else f"{ranking.draws} draws, seed {ranking.seed}"
     yield (
         f"Few-shot accuracy: how often a method orders two models rightly from {ranking.probe} examples; mean over "
-        f"{decided} pairs, {drawn}, from a population of {len(ranking.table.examples)}. A tie counts one half."
+        f"{counted(decided, 'pair')}, {drawn}, from a population of {len(ranking.table.examples)}. A tie counts one "
+        "half."
     )
     if ranking.tied_pairs:
-        yield f"{ranking.tied_pairs} pairs of equal OOD accuracy are left out."
+        are = "is" if ranking.tied_pairs == 1 else "are"
+        yield f"{counted(ranking.tied_pairs, 'pair')} of equal OOD accuracy {are} left out."
     if any(model.misled is not None for model in ranking.models):
         yield "misled: of the examples on which the shortcut is wrong, those on which a model gives its label."
     if any(method.designed for method in ranking.methods):
@@ -198,7 +201,7 @@ def losses(ranking: Ranking) -> Iterator[str]:
     """What is not in the numbers: examples, factors, models."""
     for method in ranking.methods:
         for reason, count in method.dropped.items():
-            yield f"{method.name}: {count} {'example' if count == 1 else 'examples'} dropped for all models ({reason})."
+            yield f"{method.name}: {counted(count, 'example')} dropped for all models ({reason})."
     for reason, names in by_reason(ranking.provenance.get("left_out", {}).items()).items():
         yield f"Not in the table: {names} ({reason})."
     for model, counts in ranking.provenance.get("quality", {}).items():
@@ -210,8 +213,8 @@ def losses(ranking: Ranking) -> Iterator[str]:
         yield f"{model} FAILED: {reason}"
 
 
-def by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Reason -> the names that it holds for.
+def by_reason(pairs: Iterable[tuple[str, str]], between: str = ", ") -> dict[str, str]:
+    """Reason -> the names that it holds for, with something between them.
 
     Example:
         >>> by_reason([("CONF-H", "no label"), ("ARG", "no verb"), ("OVERLAP", "no label")])
@@ -220,7 +223,7 @@ def by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     names: dict[str, list[str]] = {}
     for name, reason in pairs:
         names.setdefault(reason, []).append(name)
-    return {reason: ", ".join(held) for reason, held in names.items()}
+    return {reason: between.join(held) for reason, held in names.items()}
 
 
 def table(*columns: str) -> Table:

@@ -514,17 +514,24 @@ def test_the_answer_of_a_decision():
 
 @pytest.mark.parametrize(
     ("more", "says"),
-    [(0, "take bert_large."), (None, "label more rows; how many would tell it from bert_base is not known.")],
+    [
+        (0, "take bert_large."),
+        (1, "or label about 1 more row, which would tell it from bert_base if the two go on to disagree as here."),
+        (
+            None,
+            "label more rows; how many would tell it from bert_base cannot be said: they were right on the same rows.",
+        ),
+    ],
 )
 def test_the_next_step_of_a_decision(more, says):
     """Where the first two are told apart, to take the first; where no number of labels is known, to label more."""
-    p = 0.71 if more is None else 0.92
+    p = 0.92 if more == 0 else 0.71
     found = dataclasses.replace(
         toy_decision().decision,
         p_beats=((0.5, p, 0.98), (1 - p, 0.5, 0.95), (0.02, 0.05, 0.5)),
         more_labels=((0, more, 0), (more, 0, 0), (0, 0, 0)),
     )
-    assert words.next_step(found).endswith(says)
+    assert words.next_step(toy_decision(), found).endswith(says)
 
 
 def test_a_model_is_taken_without_more_labels_only_if_it_is_told_from_every_other():
@@ -538,7 +545,7 @@ def test_a_model_is_taken_without_more_labels_only_if_it_is_told_from_every_othe
         "Next: take m0, or label about 15 more rows, which would tell it from m2 if the two go on to disagree as here.",
     ]
     level = dataclasses.replace(found, level=0.93)
-    assert "tell it from m2, the nearest of 2 rivals, if" in words.next_step(level)
+    assert "tell it from m2, the nearest of 2 rivals, if" in words.next_step(toy_decision(), level)
 
 
 def test_models_that_cannot_be_told_apart_need_not_be_neighbours():
@@ -592,15 +599,35 @@ def test_the_next_step_is_never_a_model_that_the_labels_speak_against():
         against = dataclasses.replace(
             found, p_best=p_best, p_beats=beaten, more_labels=((0, 0, 0), (0, 0, 700), (0, 700, 0))
         )
-        told = f"Next: take {found.models[1]}; the labels tell it from {found.models[0]}, whatever {found.method} says."
-        assert words.next_step(against) == (
-            f"{told} Or label about 700 more rows, which would tell it from {found.models[2]} if the two go on to "
+        take = f"Next: take {found.models[1]}"
+        assert words.next_step(toy_decision(), against) == (
+            f"{take}, or label about 700 more rows, which would tell it from {found.models[2]} if the two go on to "
             "disagree as here."
         )
         best = dataclasses.replace(against, p_beats=(beaten[0], (0.98, 0.5, 0.95), (0.98, 0.05, 0.5)))
-        assert words.next_step(best) == told
+        assert words.next_step(toy_decision(), best) == f"{take}."
     unsure = dataclasses.replace(found, p_best=(0.4, 0.6, 0.0))
-    assert words.next_step(unsure) == words.next_step(found)
+    assert words.next_step(toy_decision(), unsure) == words.next_step(toy_decision(), found)
+
+
+def test_the_title_is_the_model_to_take():
+    """Where the labels tell another model from the one put first, that is the first choice, and the text says why."""
+    found = dataclasses.replace(
+        toy_decision().decision,
+        p_best=(0.3, 0.6, 0.1),
+        p_beats=((0.5, 0.08, 0.98), (0.92, 0.5, 0.95), (0.02, 0.05, 0.5)),
+        groups=tuple((m,) for m in MODELS),
+    )
+    ranking = dataclasses.replace(toy_decision(), decision=found)
+    lead, answer = words.decided(ranking, found)
+    assert lead == "First choice: bert_base"
+    assert answer == [
+        "ACC+TIES puts bert_large first, but by the labels bert_base is better. bert_base was right on 80.0 % of the "
+        "10 rows; it is the most accurate in the domain with a probability of 60.0 %.",
+        "Every two models are told apart, with a probability of 90% or more.",
+        "Next: take bert_base.",
+    ]
+    assert "First choice: bert_base" in Reader(report.render(ranking, "html")).text
 
 
 def test_a_decision_that_accuracy_does_not_share():
@@ -608,13 +635,25 @@ def test_a_decision_that_accuracy_does_not_share():
     found = dataclasses.replace(
         toy_decision().decision,
         p_best=(0.3, 0.6, 0.1),
-        p_beats=((0.5, 0.08, 0.98), (0.92, 0.5, 0.95), (0.02, 0.05, 0.5)),
-        groups=tuple((m,) for m in MODELS),
+        p_beats=((0.5, 0.2, 0.98), (0.8, 0.5, 0.95), (0.02, 0.05, 0.5)),
     )
-    answer = words.decided(toy_decision(), found)[1]
+    lead, answer = words.decided(toy_decision(), found)
+    assert lead == "First choice: bert_large"
     assert answer[1] == "By accuracy alone bert_base is likelier to be, 60.0 %."
-    assert answer[2] == "Every two models are told apart, with a probability of 90% or more."
-    assert answer[3].endswith("the labels tell it from bert_large, whatever ACC+TIES says.")
+
+
+def test_why_nothing_is_said_of_more_labels_is_said_alike_everywhere():
+    """The pair is named, with what its rows show: the answer, the note and the list of pairs agree."""
+    right = [[1, 1, 0, 1], [1, 1, 0, 1], [1, 0, 1, 1]]
+    table = score_table(np.array(right, dtype=float)[:, None], ["ACC"], np.zeros(3))
+    ranking = decide(dataclasses.replace(table, ood_accuracy=None))
+    said = report.render(ranking, "markdown").replace("\\", "")
+    same = "cannot be said: they were right on the same rows."
+    assert f"m0 or m1: how many more labels would tell {same}" in said
+    each = "cannot be said: each was right on 1 row on which the other was not."
+    assert f"m1 or m2: how many more labels would tell {each}" in said
+    assert " cannot be said: " in words.decided(ranking, ranking.decision)[1][-1]
+    assert "\n?: how many cannot be said: the two were right on the same rows, or" in report.render(ranking, "pairs")
 
 
 def test_no_model_is_called_likelier_for_the_noise_of_the_draws():
@@ -629,15 +668,15 @@ def test_no_model_is_called_likelier_for_the_noise_of_the_draws():
 
 def test_what_a_pool_says_is_not_said_of_accuracy_alone():
     """The probabilities of SURROGATE are those of labels and pool."""
-    found = dataclasses.replace(
-        toy_decision().decision,
-        method="SURROGATE",
-        p_best=(0.3, 0.6, 0.1),
-        p_beats=((0.5, 0.08, 0.98), (0.92, 0.5, 0.95), (0.02, 0.05, 0.5)),
-    )
-    answer = words.decided(toy_decision(), found)[1]
+    pooled = dataclasses.replace(toy_decision().decision, method="SURROGATE", p_best=(0.3, 0.6, 0.1))
+    unsure = dataclasses.replace(pooled, p_beats=((0.5, 0.2, 0.98), (0.8, 0.5, 0.95), (0.02, 0.05, 0.5)))
+    answer = words.decided(toy_decision(), unsure)[1]
     assert answer[1] == "By labels and pool together bert_base is likelier to be, 60.0 %."
-    assert answer[3] == "Next: take bert_base; labels and pool tell it from bert_large, whatever SURROGATE says."
+    told = dataclasses.replace(pooled, p_beats=((0.5, 0.08, 0.98), (0.92, 0.5, 0.95), (0.02, 0.05, 0.5)))
+    answer = words.decided(toy_decision(), told)[1]
+    assert answer[0].startswith(
+        "SURROGATE puts bert_large first, but by labels and pool bert_base is better. bert_base"
+    )
 
 
 def test_the_page_shows_how_good_the_attributions_are():
