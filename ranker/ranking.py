@@ -165,6 +165,21 @@ class Decision:
 
 
 @dataclass(frozen=True)
+class Row:
+    """A labelled row of a decision, and what the models took it for.
+
+    Attributes:
+        id: of the example.
+        label: the true one, by name.
+        predicted: model -> label, by name.
+    """
+
+    id: str
+    label: str
+    predicted: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Ranking:
     """The answer of a run.
 
@@ -182,6 +197,7 @@ class Ranking:
         tied_pairs: pairs left out because their OOD accuracies are equal.
         near: OOD accuracies less than this apart make a near pair.
         decision: None in an evaluation.
+        rows: (K,) the labelled rows, as every model predicts them; empty in an evaluation.
         failures: model -> why it is not ranked.
         notes: what a reader of the numbers has to know, a sentence each.
         provenance: what the numbers were made from: versions, fingerprints, settings.
@@ -202,6 +218,7 @@ class Ranking:
     tied_pairs: int = 0
     near: float = 0.1
     decision: Decision | None = None
+    rows: tuple[Row, ...] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -244,6 +261,7 @@ class Ranking:
             "methods": [_plain(method) for method in self.methods],
             "pairs": self.pairs(),
             "decision": None if self.decision is None else asdict(self.decision),
+            "rows": [_plain(row) for row in self.rows],
             "failures": dict(self.failures),
             "notes": list(self.notes),
             "provenance": dict(self.provenance),
@@ -318,7 +336,7 @@ class Ranking:
         ]
 
 
-def _plain(result: ModelResult | MethodResult) -> dict[str, Any]:
+def _plain(result: ModelResult | MethodResult | Row) -> dict[str, Any]:
     """A result's fields, by name; frozen mappings, which JSON does not know, as dicts."""
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(result).items()}
 
@@ -388,6 +406,8 @@ def _from_dict(whole: Mapping[str, Any]) -> Ranking:
     ranking = records.record(Ranking, fields | made, whole="the ranking")
     if not ranking.models or (ranking.decision is not None and not ranking.decision.models):
         raise ValueError("`models` are none")
+    if any(model.name not in row.predicted for row in ranking.rows for model in ranking.models):
+        raise ValueError("`rows` must say what every model predicts")
     return ranking
 
 

@@ -23,6 +23,7 @@ from ranker.explanation import Explanation
 from ranker.measure import ModelOptions, Question, Subject
 from ranker.ood import OODSet
 from ranker.pool import Home, Pool
+from ranker.ranking import Ranking, Row
 from ranker.score import (
     UNDEFINED,
     ModelScores,
@@ -42,7 +43,6 @@ from ranker.workers import ahead
 if TYPE_CHECKING:
     from ranker.classifiers import Bases
     from ranker.progress import Progress
-    from ranker.ranking import Ranking
     from ranker.store import Store
 
 log = logging.getLogger(__name__)
@@ -71,6 +71,7 @@ class Scored:
         failures: model -> why it could not be measured.
         attribution: the backend that the factors read.
         examples: what the models see in the most telling examples.
+        rows: the labelled rows as the models predict them; empty where the truth is known.
         provenance: what the numbers were made from.
     """
 
@@ -83,6 +84,7 @@ class Scored:
     failures: Mapping[str, str]
     attribution: str
     examples: tuple[Explanation, ...]
+    rows: tuple[Row, ...]
     provenance: Mapping[str, Any]
 
     def completed(self, ranking: Ranking) -> Ranking:
@@ -100,6 +102,7 @@ class Scored:
             failures=self.failures,
             notes=notes,
             examples=self.examples,
+            rows=self.rows[: ranking.probe],
             provenance=self.provenance,
         )
 
@@ -274,6 +277,7 @@ class Study:
                     norm=self.norm,
                 )
             ),
+            rows=() if rows.truth else predicted(known(measured, lambda one: one.rows), rows.population, ood.task),
             provenance={
                 "data": {"origin": ood.origin, "rows": len(ood.examples), "fingerprint": ood.fingerprint},
                 "models": known(measured, lambda one: one.content),
@@ -395,6 +399,23 @@ def known(measured: Mapping[str, Measured], part: Callable[[Measured], T | None]
     """
     values = {name: part(one) for name, one in measured.items()}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def predicted(
+    answers: Mapping[str, Sequence[Attributions]], examples: Sequence[Example], task: Task
+) -> tuple[Row, ...]:
+    """What the models take examples for.
+
+    Args:
+        answers: model -> (N,) what it makes of them.
+        examples: (N,) the examples.
+        task: names the labels.
+    """
+    given = {name: [task.labels[row.predicted] for row in rows] for name, rows in answers.items()}
+    return tuple(
+        Row(example.id, task.labels[example.label], {name: labels[n] for name, labels in given.items()})
+        for n, example in enumerate(examples)
+    )
 
 
 def quality_of(

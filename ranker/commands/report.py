@@ -17,7 +17,9 @@ from ranker.errors import UsageError, look_up
 @click.command()
 @click.argument("files", metavar="RUN ...", type=options.PATH, nargs=-1, required=True)
 @options.FORMAT
-@click.option("--pairs", is_flag=True, help="Short for `--format pairs`: every pair of models.")
+@click.option(
+    "--pairs", is_flag=True, help="Short for `--format pairs`: every pair of models; of a decision every row, too."
+)
 @click.option("--compare", "other", metavar="RUN2", type=options.PATH, help="Say what changed from RUN to RUN2.")
 @click.option(
     "--output",

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from ranker.backends import SETTINGS
 from ranker.ranking import Decision, Ranking
-from ranker.report import figures, pairs, terminal
+from ranker.report import figures, pairs, rows, terminal
 from ranker.report.answer import answer, title
 from ranker.report.content import Grid, grid, remarks
 from ranker.report.explain import sheet
@@ -25,6 +25,9 @@ from ranker.report.pages import page
 
 FIGURES = (figures.learning_curve, figures.distribution, figures.against_acc, figures.intervals)
 """What the page shows as drawings; pairs by method and model by model are tables of it."""
+
+FEW = 20
+"""The most labelled rows, or models, that are shown without being asked for."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def render(ranking: Ranking) -> str:
     found = ranking.decision
     lead, said = answer(ranking)
     drawn = [Shown(drawing=drawing, help=drawing.help) for drawing in figures.drawings(ranking, FIGURES)]
-    tables = list(_evaluation_tables(ranking) if found is None else _decision_tables(found))
+    tables = list(_evaluation_tables(ranking) if found is None else _decision_tables(ranking, found))
     parts = [part for pair in zip_longest(tables, drawn) for part in pair if part is not None]
     return page(
         "template.html",
@@ -106,7 +109,7 @@ def _evaluation_tables(ranking: Ranking) -> Iterator[Shown]:
         yield Shown(grid("Learning curve in numbers", pairs.curves(ranking)), help="A column a K.", folded=True)
 
 
-def _decision_tables(found: Decision) -> Iterator[Shown]:
+def _decision_tables(ranking: Ranking, found: Decision) -> Iterator[Shown]:
     yield Shown(
         grid("Order", terminal.order(found)),
         help="Models that share a letter cannot be told apart. right: percent of the rows; the interval, and P(best), "
@@ -118,6 +121,8 @@ def _decision_tables(found: Decision) -> Iterator[Shown]:
         help="Percent probability that the model of the row is more accurate in the domain than that of the column; "
         "50 is no idea.",
     )
+    for counted in rows.grids(ranking):
+        yield Shown(counted, help=rows.HELP[counted.caption], folded=len(counted.rows) > FEW)
     yield Shown(
         grid("Two by two", pairs.decided(found)),
         help=f"more labels: how many would tell the two apart. {pairs.UNSAID}",

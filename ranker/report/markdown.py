@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ranker.ranking import Ranking
+from ranker.report import rows
 from ranker.report.answer import answer, title
 from ranker.report.content import Grid, remarks, tables
 
@@ -13,7 +14,8 @@ from ranker.report.content import Grid, remarks, tables
 def render(ranking: Ranking) -> str:
     """The ranking as GitHub-flavoured Markdown."""
     lead, sentences = answer(ranking)
-    return page(title(ranking), tables(ranking), remarks(ranking), [lead, " ".join(sentences)])
+    shown = [*tables(ranking), *rows.grids(ranking)]
+    return page(title(ranking), shown, remarks(ranking), [lead, " ".join(sentences)])
 
 
 def page(heading: str, grids: Iterable[Grid], said: Iterable[str], first: Iterable[str] = ()) -> str:

@@ -1,4 +1,7 @@
-"""Every pair of models: with every method in an evaluation, with its probability in a decision. Wide plain text."""
+"""Every pair of models: with every method in an evaluation, with its probability in a decision, and there every row.
+
+Wide plain text.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ranker.ranking import Decision, Ranking
+from ranker.report import rows
 from ranker.report.answer import title
 from ranker.report.numbers import percent
 from ranker.report.terminal import table, written
@@ -33,6 +37,12 @@ def parts(ranking: Ranking) -> Iterator[RenderableType]:
         yield decided(ranking.decision)
         if any(pair["more_labels"] is None for pair in ranking.pairs()):
             yield Text(f"\n{UNSAID}")
+        if ranking.rows:
+            yield Text(f"\n{rows.HELP[rows.COUNTED]}\n")
+            yield rows.by_label(ranking)
+        if 0 < len(ranking.rows) <= rows.LISTED:
+            yield Text(f"\n{rows.HELP[rows.LISTS]}\n")
+            yield rows.one_by_one(ranking)
         return
     yield accuracies(ranking)
     yield Text("\nFew-shot accuracy with a probe of K examples\n")

@@ -22,7 +22,7 @@ WIDTH = 80
 WIDE = Console(width=10_000, force_terminal=False, force_jupyter=False).options
 """Room for any table as wide as it would like to be."""
 
-NAMES = ("model", "family", "kind", "tied", "better", "worse")
+NAMES = ("model", "family", "kind", "tied", "better", "worse", "true label", "wrong")
 """Columns of names, beside the first."""
 
 MATRIX = 10

@@ -31,6 +31,7 @@ RECORDS = [
     (RUN, "method", ranking.MethodResult),
     (RUN, "pair", ranking.PairResult),
     (RUN, "decision", ranking.Decision),
+    (RUN, "row", ranking.Row),
     (COMPARISON, "model", comparison.ModelChange),
     (COMPARISON, "method", comparison.MethodChange),
     (COMPARISON, "setting", comparison.SettingChange),

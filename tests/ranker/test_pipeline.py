@@ -225,6 +225,18 @@ def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
         rank("hans-sub-mini", "hans-sub", attribution="none", in_domain=home)
 
 
+def test_a_decision_tells_what_every_model_takes_each_row_for(labelled_rows):
+    """By name, and of the rows that it is made from only."""
+    suite = suites.load(["hans-sub-mini"])
+    found = decide(suite, labelled_rows, attribution="none", probe=3)
+    assert len(found.rows) == 3
+    for row in found.rows:
+        assert row.label == "entailment"
+        assert list(row.predicted) == list(found.table.models)
+    for name, share in zip(found.decision.models, found.decision.accuracy, strict=True):
+        assert sum(row.predicted[name] == row.label for row in found.rows) == pytest.approx(3 * share)
+
+
 def test_factors_that_nothing_is_attributed_for_are_named():
     """`--attribution none` leaves them out, and says so."""
     folder = suites.embedded()["hans-sub-mini"]

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 from test_evaluation import suite
-from test_report_formats import toy
+from test_report_formats import toy, toy_decision
 
 from ranker.decision import decide
 from ranker.errors import DataError, UnknownName, UsageError
@@ -138,6 +138,15 @@ def test_a_ranking_of_no_models_is_none(evaluation, decided, tmp_path):
         path.write_text(json.dumps(whole))
         with pytest.raises(DataError, match="`models` are none"):
             Ranking.load(path)
+
+
+def test_rows_that_lack_a_model_are_none(tmp_path):
+    """A report asks each row what every model takes it for."""
+    ranking = toy_decision()
+    rows = (dataclasses.replace(ranking.rows[0], predicted={}),)
+    dataclasses.replace(ranking, rows=rows).save(tmp_path / "r.json")
+    with pytest.raises(DataError, match="`rows` must say what every model predicts"):
+        Ranking.load(tmp_path / "r.json")
 
 
 def test_a_file_that_cannot_be_written_or_found(evaluation, tmp_path):

@@ -22,7 +22,7 @@ from ranker import report
 from ranker.decision import decide, groups
 from ranker.evaluation import evaluate
 from ranker.explanation import Explanation, Reading, Word
-from ranker.ranking import Decision, MethodResult, ModelResult, PairResult, Ranking
+from ranker.ranking import Decision, MethodResult, ModelResult, PairResult, Ranking, Row
 from ranker.report import answer as words
 from ranker.report import content, latex, markdown
 from ranker.report import explain as explained
@@ -154,6 +154,10 @@ def toy_decision(models=MODELS):
         methods=(),
         pair_results=(),
         failures={},
+        rows=(
+            Row("e0", "no", dict.fromkeys(models, "no")),
+            Row("e1", "yes", dict(zip(models, ("yes", "no", "no"), strict=True))),
+        ),
         decision=Decision(
             method="ACC+TIES",
             models=models,
@@ -628,6 +632,22 @@ def test_the_title_is_the_model_to_take():
         "Next: take bert_base.",
     ]
     assert "First choice: bert_base" in Reader(report.render(ranking, "html")).text
+
+
+def test_who_is_wrong_on_which_row_is_shown():
+    """In every format to read, and not in the terminal's short answer: ten rows are looked at one by one."""
+    ranking = toy_decision()
+    page = Reader(report.render(ranking, "html")).rows
+    assert ["e1", "yes", "bert_base (no), lstm (no)"] in page
+    assert ["e0", "no", ""] in page
+    assert ["bert_large", "1", "1"] in page
+    assert ["lstm", "1", "0"] in page
+    assert "| e1 | yes | bert\\_base (no), lstm (no) |" in report.render(ranking, "markdown")
+    assert re.search("^e1 +yes +bert_base \\(no\\), lstm \\(no\\)$", report.render(ranking, "pairs"), re.M)
+    assert "e1" not in report.render(ranking, "table")
+    many = dataclasses.replace(ranking, rows=ranking.rows * 200)
+    for name in ("html", "markdown", "pairs"):
+        assert "bert_base (no)" not in report.render(many, name)
 
 
 def test_a_decision_that_accuracy_does_not_share():
