@@ -19,7 +19,7 @@ Explains = Literal["heuristic", "evidence", "true", "predicted"]
 Kind = Literal["baseline", "factor"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Factor:
     """A scalar per (model, example), with everything that a ranking must know before it looks at results.
 
@@ -58,6 +58,10 @@ class Factor:
         ):
             if value not in known:
                 raise ValueError(f"{self.name}: `{field}` must be one of {', '.join(known)} (got {value!r})")
+
+    def __repr__(self) -> str:
+        """Short, as it stands among the defaults of functions."""
+        return f"<factor {self.name}>"
 
 
 def factor(

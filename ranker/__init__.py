@@ -17,6 +17,11 @@ __all__ = ["Ranking", "decide", "rank"]
 _HOME = {"rank": "ranker.pipeline", "decide": "ranker.pipeline", "Ranking": "ranker.ranking"}
 
 
+def __dir__() -> list[str]:
+    """What one starts with; the modules are imported by their names."""
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for: `rank-models --help` asks for nothing."""
     if name not in _HOME:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,9 @@ class OODSet:
         return fingerprint(self.examples, self.task)
 
 
-def load(name: str, data_dir: str | Path | None = None, include: Iterable[str | Path] = ()) -> OODSet:
+def load(
+    name: str, data_dir: str | Path | None = None, include: Iterable[str | Path] = (), limit: int | None = None
+) -> OODSet:
     """Read an OOD set.
 
     Args:
@@ -75,16 +77,20 @@ def load(name: str, data_dir: str | Path | None = None, include: Iterable[str | 
         data_dir: where the official file lies (directly, or in a folder of its own), or that file; None takes the
             sample in the set's own folder.
         include: folders of a user's own sets, or folders of such folders.
+        limit: how many of the rows are taken for the whole set, for a quick try; see `sample`. None for all.
 
     Raises:
         UnknownName: no set bears that name.
-        UsageError: the file is not there; the message says how to get it.
+        UsageError: the file is not there, and the message says how to get it; or a limit below 1.
         DataError: the card or the file cannot be read, with the line.
     """
+    if limit is not None and limit < 1:
+        raise UsageError(f"`--limit` must be at least 1 (got {limit})")
     card = look_up("OOD set", name, cards(include))
     file = _find(card, None if data_dir is None else Path(data_dir))
     origin = EMBEDDED if file.parent == card.folder else str(file)
-    return _built(card, readers.read_rows(file), origin, lambda layout: layout)
+    whole = _built(card, readers.read_rows(file), origin, lambda layout: layout)
+    return whole if limit is None else replace(whole, examples=sample(whole, limit))
 
 
 def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[str | Path] = ()) -> OODSet:

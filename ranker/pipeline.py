@@ -46,14 +46,15 @@ def rank(
     norm: Norm = "raw",
     in_domain: OODSet | None = None,
     options: ModelOptions = ModelOptions(),
-    store: Store | None = None,
+    store: Store | str | Path | None = None,
     progress: Progress = silent,
 ) -> Ranking:
     """Rank models on an OOD set, and say how often each method would have ranked them rightly from a small probe.
 
     Args:
         models: a suite, or what `ranker.suites.load` makes one of: directories, hub ids, a suite.json.
-        examples: the OOD set, or the name of an embedded one; the population, a sample of it, is attributed.
+        examples: the OOD set, or the name of an embedded one; the population, a sample of it, is attributed. The
+            official data, or a few rows of it for a quick try: `ranker.ood.load(name, data_dir, limit=40)`.
         probe: K, how many labelled examples a practitioner would have.
         draws: B, how many probes are drawn, or "exact".
         seed: of the draws; the population does not depend on it.
@@ -65,7 +66,7 @@ def rank(
         in_domain: labelled rows of the domain that the models were trained for; one that does worse than chance there
             is noted, since its labels are probably mapped wrongly.
         options: how models are loaded and run.
-        store: where attributions are kept.
+        store: where attributions are kept: a `Store`, or its folder or URL; None keeps nothing.
         progress: opens a stage of the work on one model.
 
     Returns:
@@ -90,7 +91,7 @@ def rank(
     check_probe(probe, len(population), f"the rows of {ood.name} that are explained")
     if draws != "exact" and not (isinstance(draws, int) and draws > 0):
         raise UsageError(f"`--draws` must be a number of at least 1, or `exact` (got {draws!r})")
-    study = Study(attribution, settings, tuple(factors), target, norm, in_domain, options, store, progress)
+    study = Study(attribution, settings, tuple(factors), target, norm, in_domain, options, store_of(store), progress)
     scored = study.of(suite, Rows(ood, population))
     ranking = evaluate(
         scored.table,
@@ -122,7 +123,7 @@ def decide(
     norm: Norm = "raw",
     in_domain: OODSet | None = None,
     options: ModelOptions = ModelOptions(),
-    store: Store | None = None,
+    store: Store | str | Path | None = None,
     progress: Progress = silent,
 ) -> Ranking:
     """Order models by a few labelled examples where nobody knows the truth, and say what of that order they support.
@@ -157,7 +158,7 @@ def decide(
     if method is not None:
         unlabelled = (surrogate.NAME, *(one.name for one in BASELINES)) if pool else ()
         method = decision.named(method, [factor.name for factor in factors], examples.designed, unlabelled)
-    study = Study(attribution, settings, tuple(factors), target, norm, in_domain, options, store, progress)
+    study = Study(attribution, settings, tuple(factors), target, norm, in_domain, options, store_of(store), progress)
     everything, places = with_labelled(pool, examples.examples)
     if pool and len(everything) > len(pool):
         log.warning("%d of the labelled rows are not in the pool; they are added to it", len(everything) - len(pool))
@@ -191,6 +192,14 @@ def suite_of(models: Suite | str | Path | Sequence[str | Path]) -> Suite:
     if isinstance(models, Suite):
         return models
     return suites.load([str(model) for model in ([models] if isinstance(models, (str, Path)) else models)])
+
+
+def store_of(store: Store | str | Path | None) -> Store | None:
+    """A store, or the one in a folder or at a URL, which is made if it is not there."""
+    from ranker.places import place
+    from ranker.store import Store
+
+    return Store(place(str(store))) if isinstance(store, (str, Path)) else store
 
 
 def with_labelled(pool: Sequence[Example], own: Sequence[Example]) -> tuple[list[Example], Ints]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -179,7 +179,7 @@ class Row:
     predicted: Mapping[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ranking:
     """The answer of a run.
 
@@ -223,6 +223,12 @@ class Ranking:
     notes: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
     examples: tuple[Explanation, ...] = ()
+
+    def __repr__(self) -> str:
+        """In a line; the whole of it is `to_dict`, and a table is what a notebook shows, or `to_pandas`."""
+        by = f"{len(self.methods)} methods, best" if self.decision is None else f"by {self.decision.method}, first"
+        what = f"{self.suite} on {self.ood}: {len(self.models)} models, K = {self.probe}"
+        return f"<Ranking {what}, {by} {self.models[0].name}>"
 
     def method(self, name: str) -> MethodResult:
         """The result of one method.
@@ -270,6 +276,8 @@ class Ranking:
     def to_pandas(self) -> pd.DataFrame:
         """A row a method (evaluation) or a model (decision), with the fields of the result as columns.
 
+        In a decision with those of the `Decision`, too, and `tied`: the models that it cannot be told apart from.
+
         Raises:
             UsageError: pandas is not installed.
         """
@@ -277,7 +285,10 @@ class Ranking:
             import pandas as pd
         except ImportError as error:
             raise UsageError("`to_pandas` needs pandas; install it with `pip install pandas`") from error
-        return pd.DataFrame([_plain(row) for row in (self.methods or self.models)]).set_index("name")
+        rows = [_plain(row) for row in (self.methods or self.models)]
+        if self.decision is not None:
+            rows = [row | decided for row, decided in zip(rows, _by_model(self.decision), strict=True)]
+        return pd.DataFrame(rows).set_index("name")
 
     def save(self, path: str | Path) -> None:
         """Write everything, the score table and the examples included, as one JSON file.
@@ -339,6 +350,14 @@ class Ranking:
 def _plain(result: ModelResult | MethodResult | Row) -> dict[str, Any]:
     """A result's fields, by name; frozen mappings, which JSON does not know, as dicts."""
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(result).items()}
+
+
+def _by_model(found: Decision) -> Iterator[dict[str, Any]]:
+    """What a decision says of each model, in its order."""
+    for i, beats in enumerate(found.p_beats):
+        tied = [name for j, name in enumerate(found.models) if j != i and max(beats[j], 1 - beats[j]) < found.level]
+        numbers = {field: getattr(found, field)[i] for field in ("accuracy", "low", "high", "p_best")}
+        yield {"method": found.method, "score": found.scores[i], **numbers, "tied": ", ".join(tied)}
 
 
 def _row(tag: str, cells: _Cells) -> str:

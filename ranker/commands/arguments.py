@@ -62,9 +62,7 @@ def examples(given: Given, own: Task | None = None) -> OODSet:
         return ood.labelled(given["data"], given["task"], roles, given["ood_name"], given["include"], own)
     if not given["ood_name"]:
         raise UsageError("`--ood NAME` or `--data FILE` is needed; `rank-models ls ood` lists the names")
-    loaded = ood.load(given["ood_name"], given["data_dir"], given["include"])
-    if given["limit"]:
-        loaded = replace(loaded, examples=ood.sample(loaded, given["limit"]))
+    loaded = ood.load(given["ood_name"], given["data_dir"], given["include"], given["limit"])
     if given["population"]:
         loaded = replace(loaded, population=given["population"])
     card = look_up("OOD set", loaded.name, ood.cards(given["include"]))

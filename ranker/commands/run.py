@@ -84,7 +84,10 @@ def words(value: Any, several: bool) -> str | list[str]:
 @options.DATA_DIR
 @options.INCLUDE
 @click.option(
-    "--limit", type=click.IntRange(1), metavar="N", help="A sample of N rows is the whole set, for a quick try."
+    "--limit",
+    type=click.IntRange(1),
+    metavar="N",
+    help="For a quick try: only N rows of the set, drawn at random; true accuracies, too, are those on these.",
 )
 @click.option(
     "--population",

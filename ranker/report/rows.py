@@ -19,7 +19,7 @@ COUNTED = "Right, by true label"
 LISTS = "Labelled rows"
 HELP = {
     COUNTED: "On how many rows of each true label a model is right.",
-    LISTS: "wrong: the models that predict another label than the true one, and which; where there is none, all are right.",
+    LISTS: "wrong: the models that predict another label than the true one, and which; empty: all are right.",
 }
 """Caption -> what is shown."""
 

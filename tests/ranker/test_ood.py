@@ -507,6 +507,14 @@ def test_the_fingerprints_of_the_embedded_sets_differ():
     assert len({ood.load(name).fingerprint for name in ood.names()}) == len(ood.names())
 
 
+def test_a_few_rows_are_taken_for_the_whole_set():
+    """Those that `sample` draws; none is not a number of rows."""
+    few = ood.load("hans-sub", limit=12)
+    assert few.examples == ood.sample(ood.load("hans-sub"), 12)
+    with pytest.raises(UsageError, match=r"`--limit` must be at least 1 \(got 0\)"):
+        ood.load("hans-sub", limit=0)
+
+
 def test_a_smaller_sample_is_part_of_a_larger_one(ten):
     """What was computed on 3 rows serves the 7 that they are among."""
     few, more = ([example.id for example in sample(ten, size)] for size in (3, 7))

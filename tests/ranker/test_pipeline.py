@@ -237,6 +237,14 @@ def test_a_decision_tells_what_every_model_takes_each_row_for(labelled_rows):
         assert sum(row.predicted[name] == row.label for row in found.rows) == pytest.approx(3 * share)
 
 
+def test_a_store_is_taken_by_its_folder(labelled_rows, tmp_path):
+    """As a path or as text; what was computed lies in it."""
+    suite = Suite("two", suites.load(["hans-sub-mini"]).models[:2])
+    for folder in (tmp_path / "store", str(tmp_path / "store")):
+        decide(suite, labelled_rows, attribution="none", store=folder)
+        assert list((tmp_path / "store").rglob("*.parquet"))
+
+
 def test_factors_that_nothing_is_attributed_for_are_named():
     """`--attribution none` leaves them out, and says so."""
     folder = suites.embedded()["hans-sub-mini"]
@@ -293,5 +301,6 @@ def test_the_package_offers_what_one_starts_with():
     """`ranker.rank` and `ranker.decide` are the pipeline's, and what is not there is no attribute."""
     assert ranker.rank is pipeline.rank
     assert ranker.decide is pipeline.decide
+    assert dir(ranker) == ["Ranking", "decide", "rank"]
     with pytest.raises(AttributeError, match="no attribute 'rnak'"):
         ranker.rnak  # noqa: B018

@@ -7,6 +7,7 @@ import pytest
 from test_evaluation import suite
 from test_report_formats import toy, toy_decision
 
+from factors import BUILTIN
 from ranker.decision import decide
 from ranker.errors import DataError, UnknownName, UsageError
 from ranker.evaluation import evaluate
@@ -85,7 +86,13 @@ def test_pairs_are_rows(evaluation, decided):
 def test_pandas_tables_have_a_row_a_method_or_a_model(evaluation, decided):
     """The index is the name; the columns are the fields."""
     assert evaluation.to_pandas().loc["ACC", "few_shot_accuracy"] == evaluation.method("ACC").few_shot_accuracy
-    assert list(decided.to_pandas().index) == list(decided.decision.models)
+    table, found = decided.to_pandas(), decided.decision
+    assert list(table.index) == list(found.models)
+    for column in ("accuracy", "low", "high", "p_best"):
+        assert tuple(table[column]) == getattr(found, column)
+    first = [other for other, p in zip(found.models, found.p_beats[0], strict=True) if 0.1 < p < 0.9]
+    assert table["tied"].iloc[0] == ", ".join(first[1:])
+    assert (set(table["method"]), tuple(table["score"])) == ({"ACC+TIES"}, found.scores)
 
 
 def test_without_pandas_one_line_says_what_to_install(evaluation, monkeypatch):
@@ -101,6 +108,13 @@ def test_a_notebook_shows_a_small_table(evaluation, decided):
     assert html.count("<tr>") == 1 + len(evaluation.methods)
     assert "&lt;five&gt; on hans-sub, K = 10" in html
     assert decided._repr_html_().count("<tr>") == 1 + 5
+
+
+def test_a_ranking_and_a_factor_are_written_in_a_line(evaluation, decided):
+    """What a shell shows of them, alone or among the defaults of a function."""
+    assert repr(evaluation) == "<Ranking <five> on hans-sub: 5 models, K = 10, 7 methods, best m4>"
+    assert str(decided) == f"<Ranking five on mine: 5 models, K = 10, by ACC+TIES, first {decided.models[0].name}>"
+    assert repr(BUILTIN["ACC"]) == "<factor ACC>"
 
 
 def test_a_method_is_found_by_name(evaluation):
