@@ -12,6 +12,13 @@ from ranker.report.content import Grid
 from ranker.report.markdown import escape, lines
 from ranker.report.terminal import attributed
 
+APART = (
+    "Behind a number from here stands the published one, and the difference, here minus published. The paper's models, "
+    "their number and the rows are others than those listed below, so that even a large difference need not be one of "
+    "method: compare which methods are ahead of which, column by column."
+)
+"""Why published numbers are not met."""
+
 
 def markdown(name: str, exhibit: Exhibit, found: Rankings, cells: Sequence[Cell]) -> str:
     """The exhibit as GitHub-flavoured Markdown.
@@ -35,7 +42,8 @@ def markdown(name: str, exhibit: Exhibit, found: Rankings, cells: Sequence[Cell]
         )
         for one in found.values()
     ]
-    remarks = [f"{PAPER}, section {exhibit.section}. All numbers are percent{about}.", *exhibit.notes, *made_of]
+    apart = [APART] if any(cell.difference is not None for cell in cells) else []
+    remarks = [*apart, f"{PAPER}, section {exhibit.section}. All numbers are percent{about}.", *exhibit.notes, *made_of]
     shown = _grid(exhibit, cells)
     parts = [f"## {name}. {escape(shown.caption)}", "\n".join(lines(shown))]
     return "\n\n".join([*parts, "\n".join(f"- {escape(remark)}" for remark in remarks)]) + "\n"

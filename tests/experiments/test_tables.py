@@ -253,6 +253,15 @@ def test_markdown_puts_published_numbers_beside_ours():
     assert "K = 10, all draws (exact)" in text
 
 
+def test_a_table_says_under_it_why_published_numbers_are_not_met():
+    """The first remark, where there is a difference to explain; none where nothing was published."""
+    row = Row("ACC", published={"hans-sub": 50.0})
+    for rows, said in (((row,), True), ((Row("ACC"),), False)):
+        shown = exhibit("methods", *rows)
+        text = render.markdown("Table 0", shown, FOUND, tables.cells(shown, FOUND))
+        assert ("\n\n- Behind a number from here stands the published one" in text) is said
+
+
 def test_csv_has_a_line_a_cell():
     """Numbers are percent; what is not there is empty."""
     text = render.comma_separated(
