@@ -139,19 +139,22 @@ def example(given: Given) -> tuple[Task, str | None, Example]:
 
 
 def _rows(given: Given) -> OODSet:
-    """The rows of ``--data``, without labels where it has none that fit, or the whole set of ``--ood``."""
+    """All rows of ``--data``, those with a label that fits with theirs, or the whole set of ``--ood``."""
     if not given["data"] and given["ood_name"]:
         return ood.load(given["ood_name"], given["data_dir"], given["include"])
+    rows = pool({**given, "pool": given["data"]})
+    own = own_labels(given, models(given, None))
     try:
-        return examples(given)
+        known = examples(given, own)
     except DataError as error:
-        if not (given["task"] or given["ood_name"]):
+        if not (given["task"] or given["ood_name"] or own):
             raise
         log.warning("the rows are taken without labels: %s", error)
-    of_task = task(given)
-    designed = given["ood_name"] and ood.cards(given["include"])[given["ood_name"]].designed
-    rows = pool({**given, "pool": given["data"]}, of_task)
-    return OODSet(given["data"].stem, of_task, rows, len(rows), designed, str(given["data"]))
+        of_task = task({**given, "labelled": None}, own, sheet(given["data"], columns(given["columns"]), ("text",)))
+        designed = given["ood_name"] and ood.cards(given["include"])[given["ood_name"]].designed
+        return OODSet(given["data"].stem, of_task, rows, len(rows), designed, str(given["data"]))
+    labels = {row.id: row for row in known.examples}
+    return replace(known, examples=tuple(labels.get(row.id, row) for row in rows))
 
 
 def _own_example(card: Card, texts: tuple[str, ...], label_name: str | None) -> Example:
