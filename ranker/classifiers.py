@@ -233,7 +233,6 @@ def resolve(dtype: str, device: str = "cpu") -> str:
 
     In bfloat16 are the matrix products, which take most of the time; norms, sums and embeddings stay in float32, as
     they do in training with mixed precision. Scores move by about one part in a hundred, so it is never taken unasked.
-    The backends' own measures of error are stored with each row, and those over the tolerance are counted, as always.
 
     Raises:
         UsageError: no such format, or no such device.

@@ -28,8 +28,8 @@ class ModelOptions:
 
     Attributes:
         device: a torch device ("cpu", "cuda", "cuda:1", "mps").
-        dtype: "float32", "bfloat16", or "auto": bfloat16 where the device has units for it and the backend's measure of
-            error holds in it, which IG's does not.
+        dtype: "float32", "bfloat16", or "auto": bfloat16 where the device has units for it, for backends that give
+            nearly the same scores in it; IG does not within its tolerance.
         token_budget: tokens a batch; None takes what is fast on the device. It changes no number.
         trust_remote_code: the names of the models whose checkpoints may run code that they bring.
         allow_pickle: load weights that are not safetensors.

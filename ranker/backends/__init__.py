@@ -45,7 +45,7 @@ class Settings:
     # raised when the same settings come to give other numbers: here where all backends do, in one where that one does;
     # both are in the store's key
     revision: ClassVar[int] = 2
-    bfloat16: ClassVar[bool] = True  # whether what is within the tolerance in float32 stays so in bfloat16
+    bfloat16: ClassVar[bool] = True  # whether its scores were measured to be nearly the same in bfloat16
     hides: ClassVar[str] = ""  # the field that says what words are hidden behind
 
     def settled(self, labels: Sequence[str], heuristic: int | None = None) -> Self:
@@ -203,6 +203,9 @@ class IGSettings(Attributing):
 @dataclass(frozen=True)
 class SHAPSettings(Attributing):
     """SHAP: Owen values over a tree of words and their pieces.
+
+    Their additivity gap is no measure of how good they are: they add up for any function, by construction, but for the
+    rounding of the sum. It says that the walk is sound; `accepts` also tells a walk that the budget cut short.
 
     Attributes:
         baseline: the token that unseen ones are replaced by, the padding or mask token.

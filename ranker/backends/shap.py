@@ -4,7 +4,8 @@
 
 f is the explained output, row_e the example with the tokens hidden that the walk's mask e does not see. Which rows
 are needed is known before the first answer (`ranker.backends.trees`), so those of many examples go to the model
-together; each is asked for once.
+together; each is asked for once. The values add up whatever f is, were it random: a gap would tell of an unsound walk,
+and says nothing of f.
 
 Source: Lundberg and Lee 2017, "A Unified Approach to Interpreting Model Predictions"; Owen 1977, "Values of games with
 a priori unions".

@@ -16,6 +16,7 @@ from factors import Example
 from ranker.backends import SETTINGS, SHAPSettings, attribute
 from ranker.backends.trees import across_tree, evaluations, flat_tree, halves, leaves, segments_tree, walk
 from ranker.batching import Row
+from ranker.classifiers import Classifier
 from ranker.errors import ModelError
 
 EVERYTHING = 10**6
@@ -347,6 +348,16 @@ def test_a_model_without_the_token_is_refused(trained, hans):
     tokenless = replace(trained, tokenizer=SimpleNamespace(pad_token_id=None))
     with pytest.raises(ModelError, match="to `ig:baseline=zero` or `occlusion:hide=remove`$"):
         list(attribute(tokenless, hans.examples[:1], "shap"))
+
+
+def test_values_add_up_for_a_network_of_random_numbers(trained, hans, monkeypatch):
+    """Whatever is answered is shared out in full: the additivity gap is no measure of how well a model is explained."""
+    rng = torch.Generator().manual_seed(0)
+    monkeypatch.setattr(Classifier, "network", lambda self, batch: torch.randn(len(batch.ids), 2, generator=rng))
+    for row in attribute(trained, hans.examples[:3], "shap"):
+        assert abs(row.scores).sum() > 1
+        assert row.residual < 1e-12
+        assert SHAPSettings().accepts(row)
 
 
 def test_shap_is_in_the_table():
