@@ -45,6 +45,7 @@ SHORT = Example("short", ("One short text.",), UNLABELLED)
 """What a network is tried with once it is loaded."""
 ENCODED_AT_ONCE = 256
 """Examples a call of the tokenizer."""
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
 GENTLE_INITS = (True, False, None, "gaussian", "orthogonal", "eva")
 """The ways in which PEFT begins an adapter's weights and leaves the base's as they are; pissa and olora do not."""
 
@@ -361,6 +362,8 @@ def _load_adapter(
         raise ModelError(f"{folder} is a PEFT adapter; `pip install rank-models[peft]` to load it") from error
 
     checkpoints.weights(folder, allow_pickle=options.allow_pickle)
+    if not (options.allow_pickle or (folder / ADAPTER_WEIGHTS).is_file()):  # PEFT would take a pickled one
+        raise ModelError(f"{folder} has no {ADAPTER_WEIGHTS}; it must hold a saved adapter")
     config = PeftConfig.from_pretrained(str(folder))
     if config.is_prompt_learning:
         raise ModelError(f"{folder} adds tokens to the input ({config.peft_type}); adapters must change weights only")

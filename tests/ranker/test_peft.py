@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import TASK, make_checkpoint
+from safetensors.torch import load_file
 
 from factors.types import Example
 from ranker.backends import SHAPSettings, attribute
@@ -159,6 +160,17 @@ def test_a_base_that_is_not_there_is_told(adapters, tmp_path):
     (tmp_path / "adapter_config.json").write_text(json.dumps({**config, "base_model_name_or_path": "./gone"}))
     with pytest.raises(ModelError, match=rf"^the base of {tmp_path}: there is no directory './gone'$"):
         Classifier.load(tmp_path, TASK)
+
+
+def test_pickled_weights_beside_stray_safetensors_are_refused(adapters, tmp_path):
+    """PEFT goes by names: where its own file is not there it would take the pickled one."""
+    for file in adapters[0][0].iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    torch.save(load_file(tmp_path / "adapter_model.safetensors"), tmp_path / "adapter_model.bin")
+    (tmp_path / "adapter_model.safetensors").rename(tmp_path / "stray.safetensors")
+    with pytest.raises(ModelError, match=r"has no adapter_model\.safetensors; it must hold a saved adapter$"):
+        Classifier.load(tmp_path, TASK)
+    assert Classifier.load(tmp_path, TASK, allow_pickle=True).probabilities(EXAMPLES).shape == (2, 2)
 
 
 def test_an_adapter_that_adds_tokens_is_refused(base, tmp_path):
