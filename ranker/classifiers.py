@@ -106,7 +106,7 @@ class Classifier:
 
         Raises:
             UsageError: a device or a dtype that is none.
-            ModelError: the checkpoint is incomplete, damaged, or no sequence classifier.
+            ModelError: the checkpoint is incomplete, damaged, no sequence classifier, or cannot be run from embeddings.
             LabelError: its labels cannot be mapped.
         """
         where = device_named(device)
@@ -143,7 +143,7 @@ class Classifier:
             for config in (self.model.config, self.model.config.get_text_config()):
                 if getattr(config, "pad_token_id", None) is None:
                     config.pad_token_id = 0  # batches are never padded, and some are refused without one
-            off = (self.network(batch) - whole).abs().max().item()
+            off = (self.from_embeddings(self.embed(batch.ids), batch.type_ids) - whole).abs().max().item()
         # half of the digits: far beyond rounding, and below what makes a difference
         if off > torch.finfo(self.dtype).eps ** 0.5 * max(1.0, whole.abs().max().item()):
             raise ModelError(
