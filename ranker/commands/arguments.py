@@ -15,7 +15,7 @@ from typing import Any, Literal
 from factors import Example, Factor
 from ranker import custom, ood, suites
 from ranker.cards import Card, Task
-from ranker.commands.outputs import ending
+from ranker.commands.outputs import meant
 from ranker.errors import DataError, UnknownName, UsageError, look_up
 from ranker.marks import marker
 from ranker.measure import ModelOptions
@@ -249,8 +249,8 @@ def draws(value: str) -> int | Literal["exact"]:
 def format_name(given: Given) -> str:
     """``--format``, or what ``--pairs`` is short for, or the format that the name of ``--output`` ends like."""
     if not given.get("pairs"):
-        meant = {form.ending: name for name, form in reversed(FORMATS.items())}
-        return given["format_name"] or meant.get(ending(given["output"], meant) or "", "table")
+        endings = {form.ending: name for name, form in reversed(FORMATS.items())}
+        return given["format_name"] or meant(given["output"], endings) or "table"
     if given["format_name"] not in (None, "pairs"):
         raise UsageError(f"`--pairs` is a format of its own (got `--format {given['format_name']}` beside it)")
     return "pairs"

@@ -58,7 +58,8 @@ def explain(**given: Any) -> None:
     from ranker.report.explain import FORMATS, render
 
     stderr.log(given)
-    format_name = given["format_name"] or outputs.ending(given["output"], FORMATS) or "terminal"
+    endings = {"html": "html", "json": "json", "txt": "terminal"}
+    format_name = given["format_name"] or outputs.meant(given["output"], endings) or "terminal"
     look_up("format of explanations", format_name, FORMATS)
     outputs.check(given)
     arguments.check_mode(given)

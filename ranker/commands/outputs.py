@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,15 +69,25 @@ def check_path(path: Path, option: str, *, force: bool = False, folder: bool = F
         raise UsageError(f"{option}: {path} cannot be written: permission denied")
 
 
-def ending(path: Path | None, known: Container[str]) -> str | None:
-    """How the name of a file ends, without the dot, where that is something that is known.
+def meant(path: Path | None, formats: Mapping[str, str]) -> str | None:
+    """The format that the name of a file ends like; None where it has no ending.
+
+    Args:
+        path: of the file; None where there is none.
+        formats: ending, without the dot -> format.
+
+    Raises:
+        UsageError: no format has that ending.
 
     Example:
-        >>> ending(Path("page.HTML"), {"html", "json"}), ending(Path("answer"), {"html"}), ending(None, {"html"})
+        >>> meant(Path("page.HTML"), {"html": "html", "txt": "table"}), meant(Path("answer"), {}), meant(None, {})
         ('html', None, None)
     """
     found = "" if path is None else path.suffix.removeprefix(".").casefold()
-    return found if found in known else None
+    if found and found not in formats:
+        known = ", ".join(sorted(f".{ending}" for ending in formats))
+        raise UsageError(f"`--output`: {path} ends like no format ({known}); name one of these, or `--format`")
+    return formats.get(found)
 
 
 def write(answer: str | bytes, path: Path | None) -> None:

@@ -50,5 +50,11 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str] | No
     except RankModelsError as error:
         click.echo(f"{name}: {error}", err=True)
         sys.exit(error.exit_code)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        click.echo(f"{name}: stdout cannot be written to: {error.strerror}", err=True)
+        sys.stdout = None  # it would be flushed at the end, and fail again
+        sys.exit(1)
     finally:
         signal.signal(signal.SIGTERM, before)

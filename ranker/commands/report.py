@@ -43,9 +43,10 @@ def report(**given: Any) -> None:
     from ranker.commands import arguments
     from ranker.ranking import Ranking
 
-    name = arguments.format_name(given)
+    several = len(given["files"]) > 1
+    name = arguments.format_name({**given, "output": None} if several else given)  # a folder's name says no format
     look_up("format", name, reports.FORMATS)
-    if len(given["files"]) > 1:
+    if several:
         each(given, name)
         return
     outputs.check(given)

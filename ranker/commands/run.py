@@ -123,6 +123,7 @@ def run(**given: Any) -> None:
 
     Exit status: 0 done; 1 something failed, the rest was done and is reported; 2 an argument cannot be right.
     """
+    from contextlib import ExitStack
     from dataclasses import replace
     from functools import partial
 
@@ -174,9 +175,10 @@ def run(**given: Any) -> None:
     )
     command = click.get_current_context().obj
     ranking = replace(ranking, provenance={"command": command, **ranking.provenance})
-    if given["save"]:
-        ranking.save(given["save"])
-    outputs.plot(ranking, given["plots"])
-    outputs.write(report.render(ranking, format_name), given["output"])
+    with ExitStack() as rest:  # each is written, whatever becomes of the others
+        rest.callback(outputs.plot, ranking, given["plots"])
+        if given["save"]:
+            rest.callback(ranking.save, given["save"])
+        outputs.write(report.render(ranking, format_name), given["output"])
     if ranking.failures or ranking.provenance["failed_factors"]:
         raise SystemExit(1)

@@ -15,6 +15,8 @@ import pytest
 from experiments.generate import sample
 from ranker import backends, suites
 from ranker.cli import main
+from ranker.errors import UsageError
+from ranker.ranking import Ranking
 
 QUICK = ("--limit", "12", "--attribution", "ig:steps=4,max_steps=4", "--quiet")
 MINI = suites.embedded()["hans-sub-mini"]
@@ -381,6 +383,41 @@ def test_the_format_is_that_of_the_file(run, tmp_path):
     assert json.loads((tmp_path / "answer.json").read_text())["ood"] == "hans-sub"
     run(*command, "-o", tmp_path / "answer.html", "--format", "csv")
     assert not (tmp_path / "answer.html").read_text().startswith("<!")
+
+
+def test_a_file_that_ends_like_no_format_is_refused(run, tmp_path):
+    """Before any work, with the endings that there are; unless a format was named."""
+    for command in (("--ood", "hans-sub"), ("explain", "--ood", "hans-sub", "--id", "x")):
+        status, out, err = run(*command, "-o", tmp_path / "answer.xlsx")
+        assert (status, out) == (2, "")
+        assert one_line(err).startswith(f"`--output`: {tmp_path / 'answer.xlsx'} ends like no format (.")
+        assert ".html, .json" in err
+    assert "there is no OOD set" in run("--ood", "hans", "-o", tmp_path / "answer.xlsx", "--format", "csv")[2]
+
+
+def test_a_run_that_cannot_be_kept_is_answered_all_the_same(run, tmp_path, monkeypatch):
+    """The answer comes first; what cannot be written is one line and the exit status."""
+
+    def full(self, path):
+        raise UsageError("the disk is full")
+
+    monkeypatch.setattr(Ranking, "save", full)
+    command = ("--ood", "hans-sub", "--attribution", "none", "--quiet", "--models", *few_models(2))
+    status, out, err = run(*command, "--save", tmp_path / "run.json")
+    assert (status, one_line(err)) == (2, "the disk is full")
+    assert "untouched" in out
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
+def test_a_full_stdout_is_one_line():
+    """Exit status 1, no traceback, and nothing said at the end of the process."""
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "ranker", "ls", "formats"]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        "rank-models: stdout cannot be written to: No space left on device\n",
+    )
 
 
 def test_no_arguments_show_the_help(run):
