@@ -42,7 +42,7 @@ def bar(console: Console, label: str, total: int) -> Iterator[Advance]:
     """Show how far a stage is; gives the function that is told of examples done.
 
     Args:
-        console: where to; on anything but a terminal, one line each `LOG_EVERY` seconds and one at the end.
+        console: where to; on anything but a terminal, one line each `LOG_EVERY` seconds.
         label: what is being done.
         total: number of examples.
     """
@@ -87,8 +87,8 @@ def _logger(console: Console, label: str, total: int) -> Advance:
         if now - said >= LOG_EVERY:
             said = now
             rate = count / (now - started)
-            left = (total - count) / rate if rate else float("inf")
-            console.print(f"{label}: {count}/{total}, {rate:.1f} examples/s, {left:.0f} s left", highlight=False)
+            left = f", {rate:.1f} examples/s, {(total - count) / rate:.0f} s left" if rate else ""
+            console.print(f"{label}: {count}/{total}{left}", highlight=False)
 
     return advance
 
