@@ -7,12 +7,15 @@ import shlex
 import shutil
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ranker import store as store_module
+from ranker.backends import attribute
+from ranker.classifiers import Classifier
 from ranker.cli import main
 from ranker.store import prune, verify
 from ranker.suites import embedded
@@ -97,6 +100,16 @@ def test_the_batch_size_changes_no_answer(tmp_path, uninterrupted, more):
         assert b["rank"] == a["rank"]
     few_shot = [{m["name"]: m["few_shot_accuracy"] for m in run["methods"]} for run in (found, other)]
     assert few_shot[1] == pytest.approx(few_shot[0], abs=1e-6)
+
+
+@pytest.mark.parametrize(("method", "count"), [("none", 60), ("shap", 6), ("lime", 2), ("occlusion", 20), ("ig", 20)])
+def test_the_batch_size_changes_the_last_digits_of_scores(hans, method, count):
+    """Of float32 sums in another order, and of nothing else: a millionth of an example's absolute scores together."""
+    loaded = Classifier.load(MODELS[1], hans.task)
+    few, some = (attribute(replace(loaded, token_budget=size), hans.examples[:count], method) for size in (64, 1024))
+    for one, other in zip(few, some, strict=True):
+        assert abs(one.probs - other.probs).max() < 1e-6
+        assert (abs(one.scores - other.scores) <= 1e-6 * abs(one.scores).sum()).all()
 
 
 def test_the_order_of_the_models_changes_no_number(tmp_path, uninterrupted):
