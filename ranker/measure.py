@@ -190,7 +190,7 @@ class Subject:
 
         if self.store is None:
             return list(compute(list(examples)))
-        return self.store.rows(self.key(method, settings), examples, compute)
+        return self.store.rows(self.key(method, settings), examples, compute, self.model.name)
 
     def answer(self, question: Question, progress: Progress) -> list[Attributions]:
         """The rows of a question's examples, as a stage of the work.

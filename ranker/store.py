@@ -38,6 +38,9 @@ BLOCK = 64
 ABANDONED = 60.0
 """Seconds after which a temporary file is nobody's: a shard is written in a fraction of one."""
 
+CALLED = "called"
+"""The field of ``key.json`` that is no part of the key: the model's name, as the last run called it."""
+
 Place = Path | Remote
 """A local path, or one on an object store."""
 Compute = Callable[[list[Example]], Iterable[Attributions]]
@@ -86,7 +89,9 @@ class Store:
                 f"`--store`: {root} cannot be written to ({error.strerror or error}); name another folder"
             ) from error
 
-    def rows(self, key: Mapping[str, Any], examples: Sequence[Example], compute: Compute) -> list[Attributions]:
+    def rows(
+        self, key: Mapping[str, Any], examples: Sequence[Example], compute: Compute, called: str = ""
+    ) -> list[Attributions]:
         """One row for each example, in order: remembered ones from disk, the others computed and kept.
 
         Args:
@@ -94,6 +99,7 @@ class Store:
             examples: any examples; equal texts are computed once.
             compute: called with the examples that are missing, if any; yields their rows in order. What it yielded
                 before it was interrupted is kept, in blocks of `BLOCK`.
+            called: what the model is called, for `contents` to tell; no row is found by it.
 
         Raises:
             StoreError: the disk refuses to be read or written.
@@ -103,7 +109,7 @@ class Store:
         wanted = {example_key(example): example for example in examples}
         missing = {name: example for name, example in wanted.items() if name not in known}
         if missing:
-            self._describe(folder, key)
+            self._describe(folder, key, called)
             block: dict[str, Attributions] = {}
             try:
                 for name, row in zip(missing, compute(list(missing.values())), strict=True):
@@ -134,12 +140,12 @@ class Store:
                     shard.rename(shard.with_suffix(".damaged"))  # type: ignore[arg-type]  # both are of one kind
         return rows
 
-    def _describe(self, folder: Place, key: Mapping[str, Any]) -> None:
+    def _describe(self, folder: Place, key: Mapping[str, Any], called: str) -> None:
         with _failures(folder, "written to"):
             folder.mkdir(exist_ok=True)
             if isinstance(folder, Path):
                 _sync(folder.parent)
-            _replace(folder / "key.json", json.dumps(key, indent=1, sort_keys=True).encode())
+            _replace(folder / "key.json", json.dumps({**key, CALLED: called}, indent=1, sort_keys=True).encode())
 
     def _write(self, folder: Place, block: Mapping[str, Attributions]) -> None:
         import pyarrow as pa
@@ -160,12 +166,14 @@ class Kept:
     Attributes:
         folder: where.
         key: the named fields; empty where ``key.json`` is damaged; it is written anew with the next row.
+        called: the model's name, as the last run called it that computed a row; empty where that is not known.
         rows: how many texts are known.
         size: bytes of its shards.
     """
 
     folder: Place
     key: Mapping[str, Any]
+    called: str
     rows: int
     size: int
 
@@ -174,6 +182,7 @@ class Kept:
         settings = ",".join(f"{name}={value}" for name, value in (self.key.get("settings") or {}).items())
         method = f"{self.key.get('method', '?')}:{settings}".rstrip(":")
         model, dtype = str(self.key.get("model", "?"))[:12], self.key.get("dtype", "?")
+        model += f" {self.called!r}" if self.called else ""  # which anybody may have written into a shared store
         return (
             f"{self.folder.name[:12]}  {self.rows:>6,} rows  {self.size:>10,} bytes  model {model}  {dtype}  {method}"
         )
@@ -276,11 +285,11 @@ _FOLDER = re.compile("[0-9a-f]{32}")
 
 def _kept(folder: Place) -> Kept:
     described = folder / "key.json"
-    key = parse_json(described.read_bytes()) if _sound(described) else {}
+    key, called = _key(described) if _sound(described) else ({}, "")
     shards = [shard for shard in _shards(folder) if _sound(shard)]
     names = set[str]().union(*map(_names, shards))
     with _failures(folder, "read"):
-        return Kept(folder, key, len(names), sum(len(shard.read_bytes()) for shard in shards))
+        return Kept(folder, key, called, len(names), sum(len(shard.read_bytes()) for shard in shards))
 
 
 def _shards(folder: Place) -> list[Place]:
@@ -297,12 +306,24 @@ def _sound(file: Place) -> bool:
     """Say whether a shard, or a ``key.json``, is what was written."""
     try:
         if file.name == "key.json":
-            with _failures(file, "read"):
-                return digest(parse_json(file.read_bytes()))[:32] == file.parent.name
+            return digest(_key(file)[0])[:32] == file.parent.name
         _records(file)
     except (ValueError, TypeError):
         return False
     return True
+
+
+def _key(file: Place) -> tuple[dict[str, Any], str]:
+    """The key in a ``key.json``, and what its model is called.
+
+    Raises:
+        ValueError, TypeError: there is none in it.
+        StoreError: it cannot be read.
+    """
+    with _failures(file, "read"):
+        read = dict(parse_json(file.read_bytes()))
+    called = read.pop(CALLED, "")
+    return read, called if isinstance(called, str) else ""
 
 
 def _names(shard: Place) -> set[str]:

@@ -17,7 +17,7 @@ def store() -> None:
 @store.command()
 @options.STORE
 def info(**given: Any) -> None:
-    """List what is kept, a line for each model, method and settings; models by the hash of their content."""
+    """List what is kept, a line for each model, method and settings; models by their content's hash and their name."""
     from ranker import store as stores
     from ranker.commands import arguments
 

@@ -214,6 +214,15 @@ def test_info_lists_keys_with_their_rows_and_bytes(filled, command):
     )
 
 
+def test_info_calls_a_model_by_its_last_name(filled, command):
+    """The name is no part of the key, and none that anybody wrote reaches the terminal as a command to it."""
+    more = [*EXAMPLES, Example("new", ("text 9",), 0)]
+    filled.rows(FIELDS, more, Counter(), "bert\x1b[2J")
+    assert command("info")[1][0].endswith("model abcabcabcabc 'bert\\x1b[2J'  float32  ig:baseline=mask,steps=5")
+    assert command("verify")[0] == 0
+    assert filled.missing(FIELDS, more) == 0
+
+
 def test_info_of_a_key_whose_description_is_damaged(filled, command):
     """Its rows are found and counted all the same; what they are is not known."""
     [described] = filled.root.rglob("key.json")
