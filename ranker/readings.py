@@ -35,7 +35,8 @@ def notes(
     if read_as := [f"{number} as {task.labels[label]}" for number, label in numbers(meant).items()]:
         yield f"{', '.join(read_as).replace(' as', ' was read as', 1)}."
     if blank:
-        yield f"{_rows(blank, 'has', 'have')} no label yet, and {'was' if blank == 1 else 'were'} left out."
+        count = "counts" if blank == 1 else "count"
+        yield f"{_rows(blank, 'has', 'have')} no label yet, and {count} only in a pool (`--pool`)."
     if repeated:
         were = "was" if repeated == 1 else "were"
         yield f"{_rows(repeated, 'that repeats', 'that repeat')} another, label and all, {were} left out."

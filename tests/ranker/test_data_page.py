@@ -41,7 +41,7 @@ def test_single_texts_are_read_by_the_models_own_labels(folder):
     columns = {"text": "review", "label": "mood"}
     found = ood.labelled("reviews.csv", columns=columns, own=Task("own", ("negative", "neutral", "positive")))
     assert [example.label for example in found.examples] == [2, 1, 0]
-    assert found.notes == ("1 row has no label yet, and was left out.",)
+    assert found.notes == ("1 row has no label yet, and counts only in a pool (`--pool`).",)
 
 
 def test_the_set_is_loaded(folder):

@@ -216,7 +216,7 @@ def test_chosen_rows_and_their_pool_are_read_together(capsys, tmp_path):
     assert (code, err) == (0, "")
     found = json.loads(out)
     assert (found["decision"]["method"], found["probe"]) == ("SURROGATE", 3)
-    assert "1 row has no label yet, and was left out." in found["notes"]
+    assert "1 row has no label yet, and counts only in a pool (`--pool`)." in found["notes"]
     code, out, _ = run(capsys, "choose", "--pool", pool, "--labelled", chosen, *given, "--labels", "9")
     assert (code, len(out.splitlines())) == (0, 10)
     code, out, err = run(capsys, "choose", "--pool", pool, "--labelled", chosen, *given, "--labels", "10")

@@ -274,7 +274,7 @@ def test_rows_without_a_label_and_repeats_are_left_out_and_that_is_said():
     assert [(row.segments, row.label, row.id) for row in found.examples] == [(("A.",), 1, "1"), (("A.",), 0, "3")]
     assert found.population == 2
     assert found.notes == (
-        "1 row has no label yet, and was left out.",
+        "1 row has no label yet, and counts only in a pool (`--pool`).",
         "1 row that repeats another, label and all, was left out.",
         "2 rows have the same text as another, and another label.",
     )

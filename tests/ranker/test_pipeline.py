@@ -210,7 +210,7 @@ def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
     found = decide(models, rows, attribution="none")
     assert found.probe == 2
     assert found.notes[:2] == (
-        "1 row has no label yet, and was left out.",
+        "1 row has no label yet, and counts only in a pool (`--pool`).",
         "1 row that repeats another, label and all, was left out.",
     )
     rows.write_text("text,label\nThe judge ran.,0\nThe actor saw it.,1\n")
