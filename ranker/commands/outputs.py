@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -88,6 +90,17 @@ def meant(path: Path | None, formats: Mapping[str, str]) -> str | None:
         known = ", ".join(sorted(f".{ending}" for ending in formats))
         raise UsageError(f"`--output`: {path} ends like no format ({known}); name one of these, or `--format`")
     return formats.get(found)
+
+
+def rendered(ranking: Ranking, format_name: str, path: Path | None) -> str:
+    """The ranking in a format; text that goes to a terminal is wrapped where that ends, if it is a narrow one."""
+    from ranker import report
+
+    if format_name == "table" and path is None and sys.stdout.isatty():
+        from ranker.report import terminal
+
+        return terminal.render(ranking, shutil.get_terminal_size().columns)
+    return report.render(ranking, format_name)
 
 
 def write(answer: str | bytes, path: Path | None) -> None:

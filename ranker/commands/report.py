@@ -53,7 +53,7 @@ def report(**given: Any) -> None:
     ranking = Ranking.load(given["files"][0])
     outputs.plot(ranking, given["plots"])
     if given["other"] is None:
-        outputs.write(reports.render(ranking, name), given["output"])
+        outputs.write(outputs.rendered(ranking, name, given["output"]), given["output"])
         return
     from ranker.comparison import compare
     from ranker.report.comparison import render

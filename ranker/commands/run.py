@@ -179,6 +179,6 @@ def run(**given: Any) -> None:
         rest.callback(outputs.plot, ranking, given["plots"])
         if given["save"]:
             rest.callback(ranking.save, given["save"])
-        outputs.write(report.render(ranking, format_name), given["output"])
+        outputs.write(outputs.rendered(ranking, format_name, given["output"]), given["output"])
     if ranking.failures or ranking.provenance["failed_factors"]:
         raise SystemExit(1)

@@ -52,7 +52,7 @@ def grid(caption: str, table: Table) -> Grid:
 def tables(ranking: Ranking) -> list[Grid]:
     """Models and methods; in a decision, the order of the models and how sure it is."""
     if ranking.decision is None:
-        return [grid("Models", terminal.models(ranking)), grid("Methods", terminal.methods(ranking))]
+        return [grid("Models", terminal.models(ranking)), grid("Methods", terminal.methods(ranking, over_models=True))]
     return [
         grid("Order", terminal.order(ranking.decision)),
         grid("How sure is the order of two models?", terminal.matrix(ranking.decision)),

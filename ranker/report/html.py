@@ -26,6 +26,10 @@ from ranker.report.pages import page
 FIGURES = (figures.learning_curve, figures.distribution, figures.against_acc, figures.intervals)
 """What the page shows as drawings; pairs by method and model by model are tables of it."""
 
+PAPER = (
+    "Singhal, Forristal, Ye and Durrett (2022), Assessing Out-of-Domain Language Model Performance from Few Examples"
+)
+
 FEW = 20
 """The most labelled rows, or models, that are shown without being asked for."""
 
@@ -78,6 +82,7 @@ def render(ranking: Ranking) -> str:
         remarks=remarks(ranking),
         command=ranking.provenance.get("command", ""),
         provenance=_provenance(ranking),
+        citation=citation(ranking),
     )
 
 
@@ -86,8 +91,9 @@ def render(ranking: Ranking) -> str:
 
 def _evaluation_tables(ranking: Ranking) -> Iterator[Shown]:
     yield Shown(
-        grid("Methods", terminal.methods(ranking)),
-        help="Percent of draws in which two models are put in their true order; minus ACC: percentage points.",
+        grid("Methods", terminal.methods(ranking, over_models=True)),
+        help="Percent of draws in which two models are put in their true order; minus ACC: percentage points. The "
+        "intervals are over other samples of examples; over models: over other models of this kind.",
     )
     yield Shown(
         grid("Models", terminal.models(ranking)),
@@ -163,6 +169,12 @@ def quality(ranking: Ranking) -> Table:
         written = (f"{error:.2g}" if isinstance(error, float | int) else "" for error in errors)
         shown.add_row(Text(model), *written, *map(str, counts))
     return shown
+
+
+def citation(ranking: Ranking) -> str:
+    """The program, in the version that made the run, and the paper that its method is from."""
+    version = ranking.provenance.get("versions", {}).get("rank-models")
+    return f"{' '.join(filter(None, ('rank-models', version)))}; the method: {PAPER}."
 
 
 def _provenance(ranking: Ranking) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 
 def page(template: str, **shown: Any) -> str:
@@ -23,8 +25,18 @@ def _environment() -> Environment:
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True,
     )  # fmt: skip
-    environment.filters |= {"heat": heat, "sha256": _sha256}
+    environment.filters |= {"code": code, "heat": heat, "sha256": _sha256}
     return environment
+
+
+def code(text: str) -> Markup:
+    """Escaped text, in which a command or an option between backticks is set as code.
+
+    Example:
+        >>> print(code("see `--in-domain` of a<b"))
+        see <code>--in-domain</code> of a&lt;b
+    """
+    return Markup(re.sub(r"`((?:rank-models|--)[^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 
 def heat(cell: str) -> int | None:

@@ -29,32 +29,33 @@ MATRIX = 10
 """The most models whose pairs are shown."""
 
 
-def render(ranking: Ranking) -> str:
-    """The ranking as plain text, for a terminal of 80 columns or more."""
-    return written(parts(ranking))
+def render(ranking: Ranking, columns: int = WIDTH) -> str:
+    """The ranking as plain text: sentences are wrapped at so many columns, tables are made for a terminal of 80."""
+    return written(parts(ranking), columns=columns)
 
 
-def written(parts: Iterable[RenderableType], width: int = WIDTH) -> str:
+def written(parts: Iterable[RenderableType], width: int = WIDTH, columns: int | None = None) -> str:
     """Plain text, whatever the environment says of colours; blanks at the ends of lines are cut.
 
     Args:
         parts: from top to bottom. Names are folded where a table is too wide, numbers are not.
-        width: in characters.
+        width: of tables, in characters.
+        columns: where sentences are wrapped, if that is before the width.
     """
     console = Console(
         file=io.StringIO(), width=width, force_terminal=False, force_jupyter=False, no_color=True, highlight=False
     )
-    show(parts, console)
+    show(parts, console, columns)
     text: str = console.file.getvalue()  # type: ignore[attr-defined]  # the StringIO from above
     return "\n".join(plain(line).rstrip() for line in text.split("\n"))
 
 
-def show(parts: Iterable[RenderableType], console: Console) -> None:
-    """Print the parts, from top to bottom, on a console of any width."""
+def show(parts: Iterable[RenderableType], console: Console, columns: int | None = None) -> None:
+    """Print the parts, from top to bottom, on a console of any width; sentences are wrapped at so many columns."""
     for part in parts:
         if isinstance(part, Table) and Measurement.get(console, WIDE, part).maximum > console.width:
             _squeeze(part)
-        console.print(part)
+        console.print(part, width=columns if isinstance(part, Text) else None)
 
 
 def _squeeze(shown: Table) -> None:
@@ -153,9 +154,16 @@ def models(ranking: Ranking) -> Table:
     return shown
 
 
-def methods(ranking: Ranking) -> Table:
-    """Each method's few-shot accuracy, the best first within baselines and factors."""
-    shown = table("method", "kind", "few-shot accuracy", "95 % interval", "minus ACC", "95 % interval")
+def methods(ranking: Ranking, over_models: bool = False) -> Table:
+    """Each method's few-shot accuracy, the best first within baselines and factors.
+
+    Args:
+        ranking: the evaluation.
+        over_models: the interval over models, too, if there is any.
+    """
+    over_models = over_models and any(method.models_low is not None for method in ranking.methods)
+    more = ["95 % interval over models"] if over_models else []
+    shown = table("method", "kind", "few-shot accuracy", "95 % interval", "minus ACC", "95 % interval", *more)
     for kind in dict.fromkeys(method.kind for method in ranking.methods):
         alike = [method for method in ranking.methods if method.kind == kind]
         for method in sorted(alike, key=lambda m: -m.few_shot_accuracy):
@@ -166,9 +174,15 @@ def methods(ranking: Ranking) -> Table:
                 f"{percent(method.ci_low)} to {percent(method.ci_high)}",
                 points(method.vs_acc),
                 "" if method.vs_acc is None else f"{points(method.vs_acc_low)} to {points(method.vs_acc_high)}",
+                *([between(method.models_low, method.models_high)] if over_models else []),
             )
         shown.add_section()
     return shown
+
+
+def between(low: float | None, high: float | None) -> str:
+    """An interval; empty where there is none."""
+    return "" if low is None else f"{percent(low)} to {percent(high)}"
 
 
 def notes(ranking: Ranking) -> Iterator[str]:

@@ -19,12 +19,13 @@ from test_evaluation import table as score_table
 from factors import BUILTIN, Example, Span
 from factors.types import split_words
 from ranker import report
+from ranker.commands import outputs
 from ranker.decision import decide, groups
 from ranker.evaluation import evaluate
 from ranker.explanation import Explanation, Reading, Word
 from ranker.ranking import Decision, MethodResult, ModelResult, PairResult, Ranking, Row
 from ranker.report import answer as words
-from ranker.report import content, latex, markdown
+from ranker.report import content, latex, markdown, terminal
 from ranker.report import explain as explained
 from ranker.score import ScoreTable
 
@@ -309,7 +310,8 @@ def test_eighty_columns_are_enough(decision):
     text = report.render(ranking, "table")
     assert max(map(len, text.splitlines())) <= 80
     squeezed = re.sub(r"\s", "", text)
-    for shown in content.tables(ranking):
+    tables = [terminal.models, terminal.methods]
+    for shown in content.tables(ranking) if decision else [content.grid("", table(ranking)) for table in tables]:
         for row in shown.rows:
             for cell, numeric in zip(row, shown.numeric, strict=True):
                 assert not numeric or not cell or re.search(rf"(^| ){re.escape(cell)}( |$)", text, re.M)
@@ -336,6 +338,20 @@ def test_plain_text_whatever_the_environment(name, environment, monkeypatch):
         monkeypatch.setenv(key, value)
     assert report.render(toy(), name) == plain
     assert "\x1b" not in plain
+
+
+def test_on_a_narrow_terminal_sentences_are_wrapped_and_tables_are_whole(monkeypatch):
+    """At the columns that there are; a pipe and a file get what they always get."""
+    text = report.render(toy(), "table")
+    monkeypatch.setenv("COLUMNS", "60")
+    assert outputs.rendered(toy(), "table", None) == text
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert outputs.rendered(toy(), "table", Path("answer.txt")) == text
+    narrow = outputs.rendered(toy(), "table", None)
+    assert narrow.split() == text.split()
+    tables = {line for line in text.splitlines() if re.search(r"  \S", line)}
+    assert tables <= set(narrow.splitlines())
+    assert max(len(line) for line in narrow.splitlines() if line not in tables) <= 60
 
 
 @pytest.mark.parametrize("name", ["table", "pairs"])
@@ -456,6 +472,26 @@ def test_the_page_needs_nothing_else(mode):
     assert all(a["xlink:href"].startswith("#") for _, a in found.tags if "xlink:href" in a)
     (policy,) = [a["content"] for tag, a in found.tags if tag == "meta" and "http-equiv" in a]
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
+
+
+def test_the_page_sets_commands_as_code_and_says_how_to_cite_it():
+    """In the answer and the remarks; backticks of a name stay what they are."""
+    page = report.render(toy(note="Name more with `--models`; not `e`."), "html")
+    assert "Next: <code>rank-models --data ROWS --models A B ...</code> chooses" in page
+    assert "<li>Name more with <code>--models</code>; not `e`.</li>" in page
+    assert "How to cite: rank-models 0.0.0; the method: Singhal, Forristal, Ye and Durrett (2022), Assessing" in page
+
+
+def test_intervals_over_models_stand_in_tables_for_papers():
+    """LaTeX, Markdown and the page have them, as CSV and JSON do; where there is none, there is no column."""
+    sure = dataclasses.replace(toy().methods[0], models_low=0.5, models_high=0.9375)
+    ranking = dataclasses.replace(toy(), methods=(sure, *toy().methods[1:]))
+    text = report.render(ranking, "latex")
+    assert "95 \\% interval over models \\\\" in text
+    assert re.search(r"^ACC & .* & 50.0 to 93.8 \\\\$", text, re.M)
+    assert report.render(ranking, "markdown").count("| 50.0 to 93.8 |") == 1
+    assert "50.0 to 93.8" in Reader(report.render(ranking, "html")).rows[2]
+    assert "over models" not in report.render(toy(), "latex")
 
 
 def test_the_page_of_eight_models_is_small():
