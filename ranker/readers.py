@@ -62,10 +62,12 @@ class Row(NamedTuple):
 
     Attributes:
         place: where it stands, for messages: "dev.tsv, line 17".
+        number: the how manieth row it is, which is its id where no column holds one.
         cells: column -> value.
     """
 
     place: str
+    number: int
     cells: Mapping[str, Any]
 
 
@@ -198,7 +200,7 @@ def placed(rows: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
         if cells is rows or not isinstance(cells, Mapping):
             what = type(rows if cells is rows else cells).__name__
             raise UsageError(f"rows in memory must be a list of column -> value, one such a row (got a {what})")
-        yield Row(f"row {number}", cells)
+        yield Row(f"row {number}", number, cells)
 
 
 def named(layout: Layout, rows: object) -> Layout:
@@ -224,7 +226,7 @@ def examples(
     """
     layout: Layout | None = None
     taken: dict[str, str] = {}
-    for number, (place, cells) in enumerate(rows, 1):
+    for place, number, cells in rows:
         try:
             layout = layout or choose(tuple(cells))
             if any(str(cells[column]) != value for column, value in layout.where.items()):
@@ -404,22 +406,23 @@ def _table(path: Path, lines: Iterator[tuple[int, list[str]]]) -> Iterator[Row]:
     if len(set(header)) < len(header):
         twice = next(name for name in header if header.count(name) > 1)
         raise DataError(f"{path}, line 1: two columns are named {twice!r}")
-    for number, cells in lines:
+    for number, (line, cells) in enumerate(lines, 1):
+        place = f"{path}, line {line}"
         if len(cells) != len(header):
-            raise DataError(f"{path}, line {number}: {len(header)} cells are needed, as in line 1 (got {len(cells)})")
-        yield Row(f"{path}, line {number}", dict(zip(header, cells, strict=True)))
+            raise DataError(f"{place}: {len(header)} cells are needed, as in line 1 (got {len(cells)})")
+        yield Row(place, number, dict(zip(header, cells, strict=True)))
 
 
 def _json_lines(path: Path) -> Iterator[Row]:
-    for number, line in _filled(path):
-        place = f"{path}, line {number}"
+    for number, (at, line) in enumerate(_filled(path), 1):
+        place = f"{path}, line {at}"
         try:
             cells = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise DataError(f"{place}: no JSON ({getattr(error, 'msg', None) or error})") from error
         if not isinstance(cells, dict):
             raise DataError(f"{place}: an object {{...}} is needed (got {line[:50]!r})")
-        yield Row(place, cells)
+        yield Row(place, number, cells)
 
 
 def _filled(path: Path) -> Iterator[tuple[int, str]]:

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     "--data", type=options.PATH, metavar="FILE", help="Rows of your own, labelled or not (.jsonl, .csv, .tsv)."
 )
 @click.option(
-    "--id", "example_id", metavar="ID", help="An example of the set, or of the file; its line where it has no ids."
+    "--id",
+    "example_id",
+    metavar="ID",
+    help="An example of the set, or of the file; its number from 1 where it has no ids.",
 )
 @options.OWN_ROWS
 @click.option("--text", "texts", multiple=True, metavar="TEXT", help="A text of your own instead; twice for a pair.")
