@@ -232,7 +232,8 @@ def _notes(
     if found.method == surrogate.NAME:
         notes.append(f"{found.method} draws accuracies to chance: the order and the probabilities mean more than them.")
     if len(found.groups) == 1:
-        notes.append(f"No two models can be told apart with these {len(labels)} labels.")
+        these = "this one label" if len(labels) == 1 else f"these {len(labels)} labels"
+        notes.append(f"No two models can be told apart with {these}.")
     if np.ptp(score) <= TIE:
         notes.append(f"{found.method} ties all models; their order is that in which they were given.")
     # counted, not taken from `p_beats`: with a pool these are no statement about the labels alone

@@ -271,7 +271,7 @@ def test_rows_without_a_label_and_repeats_are_left_out_and_that_is_said():
         {"text": text, "label": label} for text, label in (("A.", "red"), ("B.", ""), ("A.", "Red"), ("A.", "blue"))
     ]
     found = ood.labelled(rows, task)
-    assert [(row.segments, row.label, row.id) for row in found.examples] == [(("A.",), 1, "1"), (("A.",), 0, "3")]
+    assert [(row.segments, row.label, row.id) for row in found.examples] == [(("A.",), 1, "1"), (("A.",), 0, "4")]
     assert found.population == 2
     assert found.notes == (
         "1 row has no label yet, and counts only in a pool (`--pool`).",

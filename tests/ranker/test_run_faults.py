@@ -158,6 +158,15 @@ def test_global_generators_are_neither_read_nor_touched(tmp_path, uninterrupted)
     assert answer(again, output) == first
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C is heard, as it is not in a job that a shell has begun in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted, number, status):
     """And so does SIGTERM: one line, an exit status, no temporary file; the same command goes on to the same answer."""
