@@ -51,8 +51,7 @@ def stated_by(model: Model, options: ModelOptions) -> dict[int, str]:
     """
     try:
         folder = checkpoints.locate(model.path, allow_pickle=options.allow_pickle)
-        base = checkpoints.adapter_base(folder)
-        folder = folder if base is None else checkpoints.locate(base, allow_pickle=options.allow_pickle)
+        folder = checkpoints.locate_base(folder, allow_pickle=options.allow_pickle) or folder
         written = checkpoints.read_json(folder / checkpoints.CONFIG).get("id2label", UNNAMED)
         names = {int(output): str(name) for output, name in written.items()} if isinstance(written, dict) else {}
         return meanings(names, model.label_map or options.label_map)

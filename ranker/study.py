@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -23,6 +22,7 @@ from ranker.explanation import Explanation
 from ranker.measure import ModelOptions, Question, Subject
 from ranker.ood import OODSet
 from ranker.pool import Home, Pool
+from ranker.quality import accuracy_of, below_chance, misled_share, quality_of, shortcut_avoided
 from ranker.ranking import Ranking, Row
 from ranker.score import (
     UNDEFINED,
@@ -36,7 +36,6 @@ from ranker.score import (
     score_model,
 )
 from ranker.suites import Model, Suite
-from ranker.truth import FOLLOWS
 from ranker.unlabelled import BASELINES
 from ranker.workers import ahead
 
@@ -418,63 +417,9 @@ def predicted(
     )
 
 
-def quality_of(
-    rows: Sequence[Attributions], population: Sequence[Example], settings: Settings
-) -> dict[str, int | float | None]:
-    """How good a model's attributions are, by the backend's own measure of error, and how many are not good enough.
-
-    Returns:
-        error_median, error_high: the median and the 95th percentile of `Settings.error`; None where there is none.
-        over_tolerance: rows over the error tolerance.
-        truncated: rows that were cut at the model's limit.
-    """
-    errors = np.array([settings.error(row) for row in rows])
-    errors = errors[np.isfinite(errors)]
-    return {
-        "error_median": float(np.median(errors)) if len(errors) else None,
-        "error_high": float(np.quantile(errors, 0.95)) if len(errors) else None,
-        "over_tolerance": sum(not settings.accepts(row) for row in rows),
-        "truncated": sum(cut(row, example) for row, example in zip(rows, population, strict=True)),
-    }
-
-
-def cut(row: Attributions, example: Example) -> bool:
-    """Whether a model did not see the end of a segment; not known of bare probabilities, and then not said."""
-    if not len(row.tokens):
-        return False
-    texts = example.segments
-    last = {w.segment: n for n, w in enumerate(example.words) if has_sign(texts[w.segment][w.start : w.end])}
-    seen = row.word_scores
-    return any(n >= len(seen) or bool(np.isnan(seen[n])) for n in last.values())
-
-
-def has_sign(text: str) -> bool:
-    """Whether a text has a sign of its own; accents, joiners and codes that stand alone have none, nor a token.
-
-    Example:
-        >>> has_sign("."), has_sign("\\u200b")
-        (True, False)
-    """
-    return any(unicodedata.category(character)[0] not in "MC" for character in text)
-
-
 def unknown(model: Model, ood: OODSet) -> Sequence[Example]:
     """The examples that have to be predicted for a model's accuracy on a set: none where its suite states it."""
     return () if ood.fingerprint in model.ood_accuracy else ood.examples
-
-
-def accuracy_of(rows: Sequence[Attributions], examples: Sequence[Example]) -> float:
-    """The share of the examples that a model is right on, a fraction."""
-    return sum(row.predicted == example.label for row, example in zip(rows, examples, strict=True)) / len(rows)
-
-
-def misled_share(rows: Sequence[Attributions], examples: Sequence[Example], task: Task) -> float | None:
-    """The share of the examples on which the shortcut is wrong where a model gives the shortcut's label, a fraction.
-
-    None where the task has no such label, or every example that one.
-    """
-    given = [row.predicted for row, example in zip(rows, examples, strict=True) if example.label != task.heuristic]
-    return given.count(task.heuristic) / len(given) if given and task.heuristic is not None else None
 
 
 def home_of(probs: Sequence[Sequence[Floats]], in_domain: OODSet | None) -> Home | None:
@@ -482,41 +427,3 @@ def home_of(probs: Sequence[Sequence[Floats]], in_domain: OODSet | None) -> Home
     if in_domain is None:
         return None
     return Home(np.array(probs), np.array([example.label for example in in_domain.examples]))
-
-
-def below_chance(in_domain: Mapping[str, float], classes: int) -> Iterator[str]:
-    """Warn of models that do worse at home than guessing does: their labels are probably mapped wrongly.
-
-    Args:
-        in_domain: model -> accuracy, a fraction.
-        classes: C.
-
-    Example:
-        >>> list(below_chance({"a": 0.84, "b": 0.16}, 2))
-        ['b is right on only 16.0 % of the in-domain rows, chance is 50.0 %: are its labels wrong (`--label-map`)?']
-    """
-    for name, accuracy in in_domain.items():
-        if accuracy < 1 / classes:
-            right = f"{name} is right on only {100 * accuracy:.1f} % of the in-domain rows"
-            yield f"{right}, chance is {100 / classes:.1f} %: are its labels wrong (`--label-map`)?"
-
-
-def shortcut_avoided(misled: Mapping[str, float]) -> Iterator[str]:
-    """Say so where no model follows the shortcut: what measures agreement with it has little to go by.
-
-    Args:
-        misled: model -> how often the shortcut misleads it, a fraction; empty where that is not known.
-
-    Example:
-        >>> print(*shortcut_avoided({"a": 0.64, "b": 0.2}))  # doctest: +ELLIPSIS
-        No model follows the shortcut: where it is wrong, a gives its label most often, on 64 % of the rows...
-        >>> list(shortcut_avoided({"a": 0.96, "b": 0.2}))
-        []
-    """
-    most = max(misled, key=lambda name: misled[name], default=None)
-    if most is not None and misled[most] < FOLLOWS:
-        yield (
-            f"No model follows the shortcut: where it is wrong, {most} gives its label most often, on "
-            f"{100 * misled[most]:.0f} % of the rows. Factors measure agreement with a shortcut, and may tell little "
-            "here."
-        )

@@ -15,8 +15,8 @@ from ranker.backends import SETTINGS, Attributing, LIMESettings, SHAPSettings, a
 from ranker.cards import Task
 from ranker.checkpoints import content_hash
 from ranker.errors import ModelError, UnknownName, UsageError
+from ranker.quality import quality_of
 from ranker.store import Store
-from ranker.study import quality_of
 from ranker.suites import Model, Suite
 
 
