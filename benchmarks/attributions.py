@@ -311,7 +311,7 @@ def compare(
     }[method]
 
     def ours() -> list[Any]:
-        return list(attribute(classifier, examples, method, settings))
+        return list(attribute(classifier, examples, settings))
 
     rows = ours()
     needed = operations(ours) / rate(classifier, device)
@@ -324,7 +324,7 @@ def compare(
         theirs, own = (statistics.median(side) for side in zip(*times, strict=True))
         yield Result(
             model, name, len(examples) / theirs, len(examples) / own, tuple(a / b for a, b in times),
-            difference(name, libraries, examples, rows, method, settings), needed / own,
+            difference(name, libraries, examples, rows, settings), needed / own,
         )  # fmt: skip
 
 
@@ -333,12 +333,11 @@ def difference(
     libraries: Libraries,
     examples: Sequence[Example],
     rows: Sequence[Any],
-    method: str,
     settings: Any,
 ) -> str:
     """How far our values are from the reference's, and in what unit."""
     if name == "captum":
-        exact = attribute(libraries.ours, examples, "ig", IGSettings(steps=300, max_steps=300))
+        exact = attribute(libraries.ours, examples, IGSettings(steps=300, max_steps=300))
         errors = [
             abs(row.scores - best.scores).max() / abs(best.scores).max() for row, best in zip(rows, exact, strict=True)
         ]
@@ -351,7 +350,7 @@ def difference(
         few = list(zip(rows, examples, strict=True))[:2]  # 500 passes of one row each
         gaps = [abs(row.word_scores - libraries.lime_same_samples(e, settings)).max() for row, e in few]
         return f"{max(gaps):.1e} (same samples)"
-    same = attribute(libraries.ours, examples, method, settings)
+    same = attribute(libraries.ours, examples, settings)
     off = [abs(row.scores - one.scores).max() / abs(one.scores).max() for row, one in zip(rows, same, strict=True)]
     return f"another tree; {statistics.median(off):.1%} of ours in float32"
 
@@ -371,7 +370,7 @@ def explain_and_forget(count: int) -> int:
     few = data.examples[: math.isqrt(count) + 1]
     pairs = itertools.product((example.segments[0] for example in few), (example.segments[1] for example in few))
     examples = [Example(str(i), pair, 0) for i, pair in enumerate(itertools.islice(pairs, count))]
-    for _ in attribute(classifier, examples, "shap", SHAPSettings(max_evaluations=100)):
+    for _ in attribute(classifier, examples, SHAPSettings(max_evaluations=100)):
         pass
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 

@@ -230,13 +230,13 @@ def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
         UsageError: an option cannot be right.
     """
     from experiments.tables import Run
-    from ranker.backends import named as backend
+    from ranker.backends import settings_of
     from ranker.commands import arguments
     from ranker.measure import ModelOptions
     from ranker.workers import cores
 
     sets = {name: name for name in exhibit.sets}
-    attributions = dict(map(backend, given["attributions"]))
+    attributions = {one.name: one for one in map(settings_of, given["attributions"])}
     for name in attributions:
         look_up("attribution of this exhibit", name, dict.fromkeys(exhibit.attributions))
     own: dict[str, list[str]] = {}

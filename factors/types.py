@@ -117,6 +117,11 @@ class Example:
         """The words of all segments in reading order (W of them): see `split_words`."""
         return tuple(Span(s, a, b) for s, text in enumerate(self.segments) for a, b in split_words(text))
 
+    @property
+    def labelled(self) -> bool:
+        """Whether its true label is known."""
+        return self.label != UNLABELLED
+
     def text(self, span: Span) -> str:
         """The characters that a span covers."""
         return self.segments[span.segment][span.start : span.end]

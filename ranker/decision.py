@@ -69,7 +69,7 @@ def decide(
         method=method,
         models=tuple(table.models[m] for m in order),
         scores=tuple(shown[m].get("ACC" if method == combined.TIES else method) for m in order),
-        **_conclusions(right, order, known if method == surrogate.NAME else None, table.models, seed, level),
+        **_conclusions(right, order, known if method == surrogate.NAME else None, seed, level),
         level=level,
     )
     return Ranking(
@@ -148,7 +148,7 @@ def _order(
 
 
 def _conclusions(
-    right: Bools, order: Ints, known: surrogate.Posterior | None, models: Sequence[str], seed: int, level: float
+    right: Bools, order: Ints, known: surrogate.Posterior | None, seed: int, level: float
 ) -> dict[str, Any]:
     """What the rows say, model by model and pair by pair, as fields of a `Decision`.
 
@@ -156,7 +156,6 @@ def _conclusions(
         right: (M, K) which model was right on which row.
         order: (M,) the models in the predicted order.
         known: what labels and pool tell, if they are what the order was made by.
-        models: (M,) names.
         seed: of the draws behind P(best).
         level: the probability at which two models count as told apart.
     """
@@ -176,34 +175,8 @@ def _conclusions(
         "high": tuple(high[order].tolist()),
         "p_best": tuple(best[order].tolist()),
         "p_beats": tuple(map(tuple, better.tolist())),
-        "groups": tuple(tuple(models[order[m]] for m in group) for group in groups(better, level)),
         "more_labels": tuple(tuple(None if n < 0 else n for n in row) for row in more[np.ix_(order, order)].tolist()),
     }
-
-
-def groups(better: Floats, level: float = posterior.LEVEL) -> list[range]:
-    """Find the longest runs of the order within which no two models can be told apart.
-
-    Args:
-        better: (M, M) probabilities, the models in order: see `ranker.posterior.more_accurate`.
-        level: below which two models count as not told apart.
-
-    Returns:
-        The runs, as positions in the order; they may overlap, and a model that stands alone is one of its own.
-
-    Example:
-        >>> groups(np.array([[0.5, 0.7, 0.95], [0.3, 0.5, 0.8], [0.05, 0.2, 0.5]]))
-        [range(0, 2), range(1, 3)]
-    """
-    apart = np.maximum(better, 1 - better) >= level
-    runs: list[range] = []
-    for start in range(len(better)):
-        stop = start + 1
-        while stop < len(better) and not apart[start:stop, stop].any():
-            stop += 1
-        if not runs or stop > runs[-1].stop:
-            runs.append(range(start, stop))
-    return runs
 
 
 def _notes(

@@ -51,7 +51,7 @@ class Estimate:
 
 
 def estimate(
-    subject: Subject, examples: Sequence[Example], population: Sequence[Example], attribution: str, settings: Settings
+    subject: Subject, examples: Sequence[Example], population: Sequence[Example], settings: Settings
 ) -> Estimate:
     """Count what the store lacks, and time the model on one batch if it lacks anything.
 
@@ -59,14 +59,13 @@ def estimate(
         subject: the model.
         examples: those whose probabilities are wanted.
         population: those whose attributions are wanted.
-        attribution: the backend.
-        settings: of that backend.
+        settings: of the backend.
 
     Raises:
         ModelError: the model cannot be loaded or run; StoreError: the store cannot be read.
     """
-    predict = subject.missing(examples, "none", Settings()) if examples else 0
-    explain = subject.missing(population, attribution, settings)
+    predict = subject.missing(examples) if examples else 0
+    explain = subject.missing(population, settings)
     if not predict and not explain:
         return Estimate(0, 0, 0, float("nan"))
     every = max(len(population) // SAMPLE, 1)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,12 +14,12 @@ import numpy as np
 from factors import BUILTIN, Factor
 from factors.types import SPECIAL, Attributions, Example, Norm
 from ranker.backends import Settings, settings_of
+from ranker.cards import Task
 from ranker.errors import ModelError, UsageError
 from ranker.explanation import Explanation, Reading, Word
 from ranker.score import Target, about_one_label, applicable, label_rule, score_model, target_label
 
 if TYPE_CHECKING:
-    from ranker.cards import Task
     from ranker.measure import Subject
 
 NEEDS_LABEL = "needs the true label"
@@ -28,29 +28,91 @@ TELLING = 3
 """How many examples a report shows."""
 
 
+@dataclass(frozen=True)
+class View:
+    """How examples are shown: toward which label, and what is measured on them.
+
+    Attributes:
+        task: the labels.
+        settings: of the attributions, settled.
+        toward: the label that positive scores speak for.
+        factors: what is measured.
+        designed: that of them whose words are told; None where there is none.
+        target, norm: as in `ranker.score.score_model`.
+    """
+
+    task: Task
+    settings: Settings
+    toward: int
+    factors: Sequence[Factor]
+    designed: Factor | None = None
+    target: Target = "declared"
+    norm: Norm = "raw"
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        settings: Settings,
+        factors: Sequence[Factor],
+        designed: str | None = None,
+        target: Target = "declared",
+        norm: Norm = "raw",
+    ) -> View:
+        """A view toward the label that scores are shown toward where nobody says which, `shown_label`.
+
+        Args:
+            task, settings, factors, target, norm: see the attributes.
+            designed: the name of the factor that was designed for the set, if any; it need not be among the others.
+        """
+        named = next((factor for factor in factors if factor.name == designed), None)
+        return cls(task, settings, shown_label(task, settings), factors, named, target, norm)
+
+    def explanation(self, example: Example, rows: Mapping[str, Attributions]) -> Explanation:
+        """One example as models read it: model -> its attributions."""
+        return Explanation(
+            example=example,
+            labels=self.task.labels,
+            toward=self.toward,
+            attribution=self.settings.name,
+            factors=tuple(self.factors),
+            readings=tuple(self.reading(name, row, example) for name, row in rows.items()),
+            designed=None if self.designed is None else self.designed.name,
+        )
+
+    def reading(self, model: str, row: Attributions, example: Example) -> Reading:
+        """What one model made of an example; what needs the true label has no value where that is not known."""
+        scaled = row.normalised(self.norm)
+        values, undefined = measure(scaled, example, self.factors, self.task, self.target)
+        words = tuple(words_of(scaled.toward(self.toward), example, self.read(scaled, example)))
+        return Reading(model, tuple(row.probs.tolist()), words, values, undefined, self.settings.accepts(row))
+
+    def read(self, row: Attributions, example: Example) -> tuple[int, ...]:
+        """The tokens that the designed factor reads, where it is known which label it is about."""
+        if self.designed is None or not (example.labelled or about_one_label(self.designed, self.target)):
+            return ()
+        return read_by(self.designed, row, example, self.task, self.target)
+
+
 def explain(
     subjects: Sequence[Subject],
     example: Example,
     *,
-    attribution: str = "shap",
-    settings: Settings | None = None,
+    attribution: str | Settings = "shap",
     factors: Sequence[Factor] = tuple(BUILTIN.values()),
     toward: int | None = None,
-    labelled: bool = True,
     designed: str | None = None,
 ) -> Explanation:
     """Ask models what they make of one example, and where they see it.
 
     Args:
         subjects: the models, all of one task; each is released when it was asked.
-        example: the text.
-        attribution: a backend's name, or "none" for predictions and baselines alone.
-        settings: of that backend; its defaults where None.
+        example: the text. Where it is `UNLABELLED`, factors that need its label have no value.
+        attribution: a backend, or its settings (`ranker.backends.settings_of`); "none" for predictions and baselines
+            alone.
         factors: what to measure.
         toward: the label that positive scores speak for; None takes the one that the heuristic predicts, where the
             task names none the last one, and where the scores speak for one alone that.
-        labelled: the example's label is its true one, unless it is below 0; otherwise it is not looked at, and factors
-            that need it have no value.
         designed: the factor that was designed for the example's set, if any.
 
     Raises:
@@ -60,66 +122,43 @@ def explain(
         StoreError: the store cannot be read or written.
     """
     task = subjects[0].task
-    settings = settings_of(attribution, settings).settled(task.labels, task.heuristic if toward is None else toward)
-    attribution = settings.name  # however it was spelled
-    labelled = labelled and example.label >= 0
+    settings = settings_of(attribution).settled(task.labels, task.heuristic if toward is None else toward)
     only = settings.only_label(len(task.labels))
-    if toward is None:
-        toward = shown_label(task, only)
-    elif only not in (None, toward):
+    if toward is not None and only not in (None, toward):
         raise UsageError(
             f"`--toward` {task.labels[toward]}: the scores speak for {task.labels[only]} alone; see `target` of "
-            f"`--attribution {attribution}`"
+            f"`--attribution {settings.name}`"
         )
-    if attribution == "none":
+    if settings.name == "none":
         factors = [factor for factor in factors if factor.kind == "baseline"]
     kept, left_out = applicable(factors, [example], task, designed, only_label=only)
-    reads = _designed(kept, designed)
-    readings, failures = [], {}
+    rows: dict[str, Attributions] = {}
+    failures: dict[str, str] = {}
     for subject in subjects:
         try:
-            (row,) = subject.rows([example], attribution, settings)
+            (rows[subject.model.name],) = subject.rows([example], settings)
         except ModelError as error:
             failures[subject.model.name] = str(error)
-            continue
         finally:
             subject.release()
-        readings.append(reading(subject.model.name, row, example, kept, task, settings, toward, reads, labelled))
-    if not readings:
+    if not rows:
         raise ModelError("; ".join(f"{name}: {reason}" for name, reason in failures.items()))
-    return Explanation(
-        example=example,
-        labels=task.labels,
-        label=example.label if labelled else None,
-        toward=toward,
-        attribution=attribution,
-        factors=tuple(kept),
-        readings=tuple(readings),
-        left_out=left_out,
-        failures=failures,
-        designed=None if reads is None else designed,
-    )
+    view = View.of(task, settings, kept, designed)
+    if toward is not None:
+        view = replace(view, toward=toward)
+    return replace(view.explanation(example, rows), left_out=left_out, failures=failures)
 
 
-def shown_label(task: Task, only: int | None) -> int:
+def shown_label(task: Task, settings: Settings) -> int:
     """The label that scores are shown toward: the only one that they speak for, else the heuristic's, else the last."""
+    only = settings.only_label(len(task.labels))
     if only is not None:
         return only
     return len(task.labels) - 1 if task.heuristic is None else task.heuristic
 
 
 def telling(
-    rows: Mapping[str, Sequence[Attributions]],
-    examples: Sequence[Example],
-    factors: Sequence[Factor],
-    task: Task,
-    settings: Settings,
-    *,
-    attribution: str,
-    designed: str | None = None,
-    target: Target = "declared",
-    norm: Norm = "raw",
-    count: int = TELLING,
+    rows: Mapping[str, Sequence[Attributions]], examples: Sequence[Example], view: View, count: int = TELLING
 ) -> Iterator[Explanation]:
     """The examples that tell most about how models differ, as each of them reads them.
 
@@ -129,85 +168,26 @@ def telling(
     Args:
         rows: model -> its (N,) attributions.
         examples: (N,) the population.
-        factors: what was measured on it.
-        task, settings, attribution: of the run.
-        designed: the factor that was designed for the set, if any.
-        target, norm: as in `ranker.score.score_model`.
+        view: how they are shown.
         count: how many examples.
     """
-    factor = _designed(factors, designed)
     predicted = np.array([[row.predicted for row in model] for model in rows.values()])  # (M, N)
-    votes = np.stack([np.sum(predicted == label, axis=0) for label in range(len(task.labels))])  # (C, N)
+    votes = np.stack([np.sum(predicted == label, axis=0) for label in range(len(view.task.labels))])  # (C, N)
     alike = np.sum(votes**2, axis=0)  # (N,) pairs of models of one mind
-    mark = None if factor is None else factor.mark
-    toward = shown_label(task, settings.only_label(len(task.labels)))
+    mark = None if view.designed is None else view.designed.mark
     usable = [n for n, example in enumerate(examples) if mark is None or mark in example.marks]
     for n in sorted(usable, key=lambda n: alike[n])[:count]:
-        example = examples[n]
-        yield Explanation(
-            example=example,
-            labels=task.labels,
-            label=example.label if example.label >= 0 else None,
-            toward=toward,
-            attribution=attribution,
-            factors=tuple(factors),
-            readings=tuple(
-                reading(name, model[n], example, factors, task, settings, toward, factor, target=target, norm=norm)
-                for name, model in rows.items()
-            ),
-            left_out={},
-            failures={},
-            designed=None if factor is None else designed,
-        )
-
-
-def reading(
-    model: str,
-    row: Attributions,
-    example: Example,
-    factors: Sequence[Factor],
-    task: Task,
-    settings: Settings,
-    toward: int,
-    reads: Factor | None = None,
-    labelled: bool = True,
-    target: Target = "declared",
-    norm: Norm = "raw",
-) -> Reading:
-    """What one model made of an example.
-
-    Args:
-        model: its name.
-        row: its attributions.
-        example: the text.
-        factors: what to measure.
-        task: the labels.
-        settings: of the attributions.
-        toward: the label that positive scores speak for.
-        reads: the factor whose words are told, if any.
-        labelled: the example's label is its true one; what needs it has no value otherwise.
-        target, norm: as in `ranker.score.score_model`.
-    """
-    scaled = row.normalised(norm)
-    values, undefined = measure(scaled, example, factors, task, labelled, target)
-    known = labelled or (reads is not None and about_one_label(reads, target))
-    read = read_by(reads, scaled, example, task, target) if known else ()
-    words = tuple(words_of(scaled.toward(toward), example, read))
-    return Reading(model, tuple(row.probs.tolist()), words, values, undefined, settings.accepts(row))
-
-
-def _designed(factors: Sequence[Factor], name: str | None) -> Factor | None:
-    return next((factor for factor in factors if factor.name == name), None)
+        yield view.explanation(examples[n], {name: model[n] for name, model in rows.items()})
 
 
 def read_by(
-    factor: Factor | None, row: Attributions, example: Example, task: Task, target: Target = "declared"
+    factor: Factor, row: Attributions, example: Example, task: Task, target: Target = "declared"
 ) -> tuple[int, ...]:
     """The tokens that a factor reads: those whose score, if it were quite another, would give it another value.
 
     Nothing has to be declared for it, so that it holds for a user's own factor, too.
     """
-    if factor is None or not len(row.tokens):
+    if not len(row.tokens):
         return ()
     try:
         row = row.toward(target_label(label_rule(factor, target), row, example, task))
@@ -231,14 +211,13 @@ def measure(
     example: Example,
     factors: Sequence[Factor],
     task: Task,
-    labelled: bool = True,
     target: Target = "declared",
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Every factor's value on one row, nan where it is undefined, and why it is, where there is something to say.
 
     Where the true label is not known, a factor has a value if it is the same under every label.
     """
-    labels = [example.label] if labelled else range(len(task.labels))
+    labels = [example.label] if example.labelled else range(len(task.labels))
     runs = [score_model([row], [replace(example, label=label)], factors, task, target) for label in labels]
     table = np.stack([run.values[:, 0] for run in runs])  # (labels, F)
     settled = np.all((table == table[0]) | (np.isnan(table) & np.isnan(table[0])), axis=0)

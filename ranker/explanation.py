@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from factors import Factor
-from factors.types import Example, Span
+from factors.types import UNLABELLED, Example, Span
 from ranker import records
 
 SCHEMA_VERSION = 1
@@ -74,7 +74,6 @@ class Explanation:
     Attributes:
         example: the text, with its marks.
         labels: (C,) the task's labels by name.
-        label: the true one; None where it is not known.
         toward: the label that positive scores speak for.
         attribution: the backend that the scores come from.
         factors: what was measured.
@@ -86,14 +85,18 @@ class Explanation:
 
     example: Example
     labels: tuple[str, ...]
-    label: int | None
     toward: int
     attribution: str
     factors: tuple[Factor, ...]
     readings: tuple[Reading, ...]
-    left_out: Mapping[str, str]
-    failures: Mapping[str, str]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
     designed: str | None = None
+
+    @property
+    def label(self) -> int | None:
+        """The true label; None where it is not known."""
+        return self.example.label if self.example.labelled else None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON, keys in a fixed order; nan is None."""
@@ -152,16 +155,15 @@ class Explanation:
         whole = records.table(content, "examples")
         labels = records.typed(whole["labels"], tuple[str, ...], "labels")
         given = records.table(whole["example"], "example")
-        label = None if given["label"] is None else labels.index(given["label"])
+        label = UNLABELLED if given["label"] is None else labels.index(given["label"])
         marks = {
             name: tuple(Span(*records.typed(span, tuple[int, ...], name)) for span in spans)
             for name, spans in records.table(given["marks"], "marks").items()
         }
         segments = records.typed(given["segments"], tuple[str, ...], "segments")
         return cls(
-            example=Example(records.typed(given["id"], str, "id"), segments, label or 0, marks),
+            example=Example(records.typed(given["id"], str, "id"), segments, label, marks),
             labels=labels,
-            label=label,
             toward=labels.index(whole["toward"]),
             attribution=records.typed(whole["attribution"], str, "attribution"),
             factors=tuple(_declared(records.table(factor, "factors")) for factor in whole["factors"]),

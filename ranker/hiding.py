@@ -38,7 +38,7 @@ def questions(settings: Settings, population: Sequence[Example]) -> list[Questio
     token: Hide = getattr(settings, settings.hides)
     some = population[:: max(len(population) // ROWS, 1)][:ROWS]
     return [
-        Question(f"words behind [{hide.upper()}]", some, "occlusion", OcclusionSettings(settings.target, hide=hide))
+        Question(f"words behind [{hide.upper()}]", some, OcclusionSettings(settings.target, hide=hide))
         for hide in (token, OTHER[token])
     ]
 
@@ -62,19 +62,18 @@ def effect(rows: Sequence[Attributions]) -> float:
     return float(seen.mean()) if seen.size else 0.0
 
 
-def speaks(effects: Mapping[str, tuple[float, float]], attribution: str, settings: Settings) -> Iterator[str]:
+def speaks(effects: Mapping[str, tuple[float, float]], settings: Settings) -> Iterator[str]:
     """Say so where the token speaks for itself.
 
     Args:
         effects: model -> the effect of a word hidden behind the token, and behind the other.
-        attribution: the backend that hides words behind the token.
-        settings: its own.
+        settings: of the backend that hides words behind the token.
 
     Example:
         >>> from ranker.backends import IGSettings
-        >>> print(*speaks({"a": (3.3, 1.3), "b": (2.0, 1.0)}, "ig", IGSettings()))  # doctest: +ELLIPSIS
+        >>> print(*speaks({"a": (3.3, 1.3), "b": (2.0, 1.0)}, IGSettings()))  # doctest: +ELLIPSIS
         [MASK] speaks for itself: to hide a word behind it moves these models 2.3 times as far as behind [PAD]...
-        >>> list(speaks({"a": (1.2, 1.3)}, "ig", IGSettings()))
+        >>> list(speaks({"a": (1.2, 1.3)}, IGSettings()))
         []
     """
     times = float(np.median([own / others for own, others in effects.values() if others > 0] or [0.0]))
@@ -84,5 +83,5 @@ def speaks(effects: Mapping[str, tuple[float, float]], attribution: str, setting
         yield (
             f"[{token.upper()}] speaks for itself: to hide a word behind it moves these models {times:.1f} times as "
             f"far as behind [{other.upper()}] (median). Factors may be worth more with "
-            f"`--attribution {attribution}:{settings.hides}={other}`."
+            f"`--attribution {settings.name}:{settings.hides}={other}`."
         )

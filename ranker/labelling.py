@@ -14,7 +14,6 @@ import numpy as np
 
 from factors import Example
 from ranker import choice
-from ranker.backends import Settings
 from ranker.cards import Task
 from ranker.errors import ModelError, UsageError
 from ranker.measure import ModelOptions, Question, Subject
@@ -110,7 +109,7 @@ def predictions(
         ModelError: fewer than two models could be asked.
         StoreError: the store cannot be read or written.
     """
-    question = Question("predictions", rows, "none", Settings())
+    question = Question("predictions", rows)
     ahead([(model, [question]) for model in suite.models], task, options, store, progress)
     bases: Bases = {}
     found, failures = [], {}

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from factors.types import Attributions, Example
-from ranker.errors import ModelError, UsageError, look_up
+from ranker.backends import BARE, Attributing, Settings, attribute
+from ranker.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
-    from ranker.backends import Settings
     from ranker.cards import Task
     from ranker.classifiers import Bases, Classifier
     from ranker.progress import Advance, Progress
@@ -69,14 +69,12 @@ class Question:
     Attributes:
         label: as progress calls it.
         examples: rows.
-        method: an attribution backend, or "none" for bare probabilities.
-        settings: of that backend.
+        settings: of an attribution backend; bare probabilities are wanted where none is named.
     """
 
     label: str
     examples: Sequence[Example]
-    method: str
-    settings: Settings
+    settings: Settings = BARE
 
 
 class Subject:
@@ -144,10 +142,9 @@ class Subject:
 
         return content_hash(self.model.path, allow_pickle=self.options.allow_pickle)
 
-    def key(self, method: str, settings: Settings) -> dict[str, Any]:
+    def key(self, settings: Settings) -> dict[str, Any]:
         """Everything but the example that can change a number, by name."""
         from ranker.align import REVISION
-        from ranker.backends import SETTINGS, Attributing, Settings
         from ranker.checkpoints import brings_code, is_adapter
 
         code = self.trusted and brings_code(self.model.path, allow_pickle=self.options.allow_pickle)
@@ -159,7 +156,7 @@ class Subject:
             "labels": [[label, sorted(self.task.aliases.get(label, ()))] for label in self.task.labels],
             "label_map": self.label_map,
             "own_code": code,
-            "method": look_up("attribution backend", method, SETTINGS).name,
+            "method": settings.name,
             "settings": {name: value for name, value in asdict(settings).items() if name != settings.judges},
             "revision": [Settings.revision, settings.revision],
             "alignment": REVISION if isinstance(settings, Attributing) else None,
@@ -168,9 +165,9 @@ class Subject:
         }
 
     def rows(
-        self, examples: Sequence[Example], method: str, settings: Settings, advance: Advance = lambda done: None
+        self, examples: Sequence[Example], settings: Settings = BARE, advance: Advance = lambda done: None
     ) -> list[Attributions]:
-        """Attributions of the examples, in order; method "none" gives bare probabilities.
+        """Attributions of the examples, in order; bare probabilities where no backend is named.
 
         Raises:
             ModelError: the model cannot be loaded or run, or gives a number that is none.
@@ -180,17 +177,15 @@ class Subject:
         settings = settings.settled(self.task.labels, self.task.heuristic)
 
         def compute(missing: Sequence[Example]) -> Iterable[Attributions]:
-            from ranker.backends import attribute
-
             advance(len(examples) - len(missing))
-            for row in attribute(self.classifier(settings), missing, method, settings, advance):
+            for row in attribute(self.classifier(settings), missing, settings, advance):
                 if not (np.isfinite(row.probs).all() and np.isfinite(row.scores).all()):
                     raise ModelError(f"{self.model.name}: the model gives numbers that are not finite")
                 yield row
 
         if self.store is None:
             return list(compute(list(examples)))
-        return self.store.rows(self.key(method, settings), examples, compute, self.model.name)
+        return self.store.rows(self.key(settings), examples, compute, self.model.name)
 
     def answer(self, question: Question, progress: Progress) -> list[Attributions]:
         """The rows of a question's examples, as a stage of the work.
@@ -199,9 +194,9 @@ class Subject:
             ModelError, StoreError: as in `rows`.
         """
         with progress(f"{self.model.name}: {question.label}", len(question.examples)) as advance:
-            return self.rows(question.examples, question.method, question.settings, advance)
+            return self.rows(question.examples, question.settings, advance)
 
-    def missing(self, examples: Sequence[Example], method: str, settings: Settings) -> int:
+    def missing(self, examples: Sequence[Example], settings: Settings = BARE) -> int:
         """How many of the examples' texts the store does not know yet.
 
         Raises:
@@ -210,7 +205,7 @@ class Subject:
         if self.store is None:
             return len(examples)
         settings = settings.settled(self.task.labels, self.task.heuristic)
-        return self.store.missing(self.key(method, settings), examples)
+        return self.store.missing(self.key(settings), examples)
 
 
 def version(package: str) -> str | None:

@@ -12,7 +12,7 @@ import numpy as np
 from factors import BUILTIN, Example, Factor
 from factors.types import Norm
 from ranker import suites
-from ranker.backends import Settings
+from ranker.backends import Settings, settings_of
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import estimate, minutes
 from ranker.measure import ModelOptions, Subject
@@ -39,8 +39,7 @@ def rank(
     probe: int = 10,
     draws: int | Literal["exact"] = "exact",
     seed: int = 0,
-    attribution: str = "shap",
-    settings: Settings | None = None,
+    attribution: str | Settings = "shap",
     factors: Sequence[Factor] = tuple(BUILTIN.values()),
     target: Target = "declared",
     norm: Norm = "raw",
@@ -58,8 +57,8 @@ def rank(
         probe: K, how many labelled examples a practitioner would have.
         draws: B, how many probes are drawn, or "exact".
         seed: of the draws; the population does not depend on it.
-        attribution: a backend's name, or "none" for the baselines alone.
-        settings: of that backend; its defaults where None.
+        attribution: a backend, with its settings or as it comes ("shap", "ig:steps=50", `IGSettings(steps=50)`, see
+            `ranker.backends.settings_of`); "none" for the baselines alone.
         factors: what to measure.
         target: "declared", or one label rule for all attribution factors.
         norm: what an example's attributions are divided by before the factors see them.
@@ -91,8 +90,9 @@ def rank(
     check_probe(probe, len(population), f"the rows of {ood.name} that are explained")
     if draws != "exact" and not (isinstance(draws, int) and draws > 0):
         raise UsageError(f"`--draws` must be a number of at least 1, or `exact` (got {draws!r})")
-    study = Study(attribution, settings, tuple(factors), target, norm, in_domain, options, store_of(store), progress)
-    scored = study.of(suite, Rows(ood, population))
+    backend, rows, kept = settings_of(attribution), Rows(ood, population), store_of(store)
+    study = Study(suite, rows, backend, tuple(factors), target, norm, in_domain, options, kept, progress)
+    scored = study.scored()
     ranking = evaluate(
         scored.table,
         probe=probe,
@@ -116,8 +116,7 @@ def decide(
     probe: int | None = None,
     method: str | None = None,
     seed: int = 0,
-    attribution: str = "shap",
-    settings: Settings | None = None,
+    attribution: str | Settings = "shap",
     factors: Sequence[Factor] = tuple(BUILTIN.values()),
     target: Target = "declared",
     norm: Norm = "raw",
@@ -129,7 +128,7 @@ def decide(
     """Order models by a few labelled examples where nobody knows the truth, and say what of that order they support.
 
     Args:
-        models, attribution, settings, factors, target, norm, in_domain, options, store, progress: as in `rank`.
+        models, attribution, factors, target, norm, in_domain, options, store, progress: as in `rank`.
         examples: the labelled rows (see `ranker.ood.labelled`); or their file, judged by the models' own labels if it
             has no others.
         pool: rows of the same domain without labels (see `ranker.ood.unlabelled`); labelled rows may be among them.
@@ -158,7 +157,7 @@ def decide(
     if method is not None:
         unlabelled = (surrogate.NAME, *(one.name for one in BASELINES)) if pool else ()
         method = decision.named(method, [factor.name for factor in factors], examples.designed, unlabelled)
-    study = Study(attribution, settings, tuple(factors), target, norm, in_domain, options, store_of(store), progress)
+    backend, kept = settings_of(attribution), store_of(store)
     everything, places = with_labelled(pool, examples.examples)
     if pool and len(everything) > len(pool):
         log.warning("%d of the labelled rows are not in the pool; they are added to it", len(everything) - len(pool))
@@ -169,7 +168,8 @@ def decide(
         pool=everything if pool else (),
         explain_pool=method == POOL_FACTOR,
     )
-    scored = study.of(suite, rows)
+    study = Study(suite, rows, backend, tuple(factors), target, norm, in_domain, options, kept, progress)
+    scored = study.scored()
     if (reason := scored.provenance["left_out"].get(method)) is not None:
         raise UsageError(f"`--method`: {method} cannot order these models: {reason}")
     ranking = decision.decide(
@@ -225,8 +225,7 @@ def with_labelled(pool: Sequence[Example], own: Sequence[Example]) -> tuple[list
 def plan(
     suite: Suite,
     ood: OODSet,
-    attribution: str,
-    settings: Settings,
+    attribution: str | Settings,
     options: ModelOptions,
     store: Store,
     pool: Sequence[Example] | None = None,
@@ -236,16 +235,17 @@ def plan(
     A model of which anything is missing is loaded, and its speed is measured on a few rows. With a pool, which may be
     empty, it is a decision, which asks nobody for the truth.
     """
-    population, settings = sample(ood, ood.population), settings.settled(ood.task.labels, ood.task.heuristic)
+    settings = settings_of(attribution).settled(ood.task.labels, ood.task.heuristic)
+    population = sample(ood, ood.population)
     rows = len(ood.examples) + len(pool or ())
-    size = f"{len(suite.models)} models, {rows} rows, {len(population)} to explain with {attribution}"
+    size = f"{len(suite.models)} models, {rows} rows, {len(population)} to explain with {settings.name}"
     yield f"{suite.name} on {ood.name}: {size}"
     seconds = 0.0
     for model in suite.models:
         subject = Subject(model, ood.task, options, store)
         try:
             wanted = unknown(model, ood) if pool is None else pool
-            todo = estimate(subject, wanted, population, attribution, settings)
+            todo = estimate(subject, wanted, population, settings)
         except ModelError as error:
             yield f"{model.name}: cannot be run: {error}"
             continue

@@ -6,6 +6,7 @@ import html
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -131,8 +132,8 @@ class Decision:
         p_best: (M,) probability that no other model is more accurate in the domain.
         p_beats: (M, M) probability that the model of the row is more accurate than that of the column; 1/2 on the
             diagonal.
-        groups: runs of the order within which no two models can be told apart; a model may stand in two of them. Two
-            that are no neighbours may be alike as well, which `p_beats` tells.
+        groups: sets of models within which no two are told apart; two that are in none together are. A model that is
+            told from all others is a set of its own. They follow from `p_beats` and `level`.
         more_labels: (M, M) how many more labels would tell the two apart, with 90 % probability, if they go on to
             disagree as they did; 0 where they are told apart already. None where that cannot be said: the two were
             right on the same rows, or each as often where the other was not; with a pool: labels and pool put them
@@ -151,7 +152,7 @@ class Decision:
     high: tuple[float, ...]
     p_best: tuple[float, ...]
     p_beats: tuple[tuple[float, ...], ...]
-    groups: tuple[tuple[str, ...], ...]
+    groups: tuple[tuple[str, ...], ...] = field(init=False)
     more_labels: tuple[tuple[int | None, ...], ...]
     level: float = 0.9
 
@@ -162,6 +163,34 @@ class Decision:
             rows = column if name in ("p_beats", "more_labels") else ()
             if {len(column), *map(len, rows)} != {size}:
                 raise ValueError(f"`{name}` must have the length {size}, a value for each model")
+        object.__setattr__(self, "groups", self._groups())
+
+    def apart(self, i: int, j: int) -> bool:
+        """Whether the models at two places of the order are told apart, whichever is the better one."""
+        return max(self.p_beats[i][j], 1 - self.p_beats[i][j]) >= self.level
+
+    def _groups(self) -> tuple[tuple[str, ...], ...]:
+        """See `groups`.
+
+        Models that cannot be told apart need not be neighbours in the order: it may be another than that of accuracy,
+        and how sure a difference is, depends on how often the two disagree. So the sets are runs of the order where
+        these hold all such pairs, and may leave models out where they do not.
+        """
+        size = len(self.models)
+        sets: list[list[int]] = []
+        covered: set[tuple[int, int]] = set()
+        for i, j in combinations(range(size), 2):
+            if (i, j) in covered or self.apart(i, j):
+                continue
+            members = [i, j]
+            for k in range(size):
+                if k not in members and not any(self.apart(min(k, m), max(k, m)) for m in members):
+                    members.append(k)
+            sets.append(sorted(members))
+            covered.update(combinations(sets[-1], 2))
+        inside = {m for members in sets for m in members}
+        alone = [[m] for m in range(size) if m not in inside]
+        return tuple(tuple(self.models[m] for m in members) for members in sorted(sets + alone))
 
 
 @dataclass(frozen=True)
@@ -354,8 +383,8 @@ def _plain(result: ModelResult | MethodResult | Row) -> dict[str, Any]:
 
 def _by_model(found: Decision) -> Iterator[dict[str, Any]]:
     """What a decision says of each model, in its order."""
-    for i, beats in enumerate(found.p_beats):
-        tied = [name for j, name in enumerate(found.models) if j != i and max(beats[j], 1 - beats[j]) < found.level]
+    for i in range(len(found.models)):
+        tied = [name for j, name in enumerate(found.models) if j != i and not found.apart(i, j)]
         numbers = {field: getattr(found, field)[i] for field in ("accuracy", "low", "high", "p_best")}
         yield {"method": found.method, "score": found.scores[i], **numbers, "tied": ", ".join(tied)}
 
@@ -418,6 +447,7 @@ def _from_dict(whole: Mapping[str, Any]) -> Ranking:
         "table": _table_from_dict(whole["table"]),
         "methods": tuple(map(_method, records.typed(whole["methods"], tuple[Any, ...], "methods"))),
         "pair_results": () if decided else whole["pairs"],
+        "decision": _decision_from_dict(whole["decision"]) if decided else None,
         "examples": _examples(whole.get("examples", [])),  # files of before have none
     }
     if whole["draws"] != "exact":
@@ -428,6 +458,11 @@ def _from_dict(whole: Mapping[str, Any]) -> Ranking:
     if any(model.name not in row.predicted for row in ranking.rows for model in ranking.models):
         raise ValueError("`rows` must say what every model predicts")
     return ranking
+
+
+def _decision_from_dict(content: Any) -> Decision:
+    given = records.table(content, "decision")
+    return records.record(Decision, {name: value for name, value in given.items() if name != "groups"}, "decision")
 
 
 def _examples(content: Any) -> tuple[Explanation, ...]:

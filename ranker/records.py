@@ -151,7 +151,7 @@ def record(cls: type[T], content: Any, name: str = "", whole: str = "the file", 
     """
     given = table(content, name)
     place = f"`[{name}]`" if name else whole
-    known = {field.name: field for field in fields(cls)}  # type: ignore[arg-type]  # T is a dataclass
+    known = {field.name: field for field in fields(cls) if field.init}  # type: ignore[arg-type]  # T is a dataclass
     for key in given:
         if key not in known:
             raise UnknownName(f"key of {place}", key, (*known, *also))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -13,11 +14,11 @@ import numpy as np
 from factors import BUILTIN, Attributions, Example, Factor
 from factors.types import Floats, Norm
 from ranker import hiding
-from ranker.backends import Settings, settings_of
+from ranker.backends import Settings
 from ranker.cards import Task
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import estimate
-from ranker.explain import telling
+from ranker.explain import View, telling
 from ranker.explanation import Explanation
 from ranker.measure import ModelOptions, Question, Subject
 from ranker.ood import OODSet
@@ -158,10 +159,20 @@ class Measured:
 
 @dataclass(frozen=True)
 class Study:
-    """What is asked of every model: see `rank` for the fields."""
+    """A suite of models, and what is asked of each: see `rank` for the fields that are not told of here.
 
-    attribution: str
-    settings: Settings | None
+    Attributes:
+        suite: the models.
+        rows: what they are asked about.
+        settings: of the attribution backend; settled for the rows' task as soon as the study is there.
+
+    Raises:
+        UsageError: a target, a norm or a label to attribute that there is not.
+    """
+
+    suite: Suite
+    rows: Rows
+    settings: Settings
     factors: tuple[Factor, ...]
     target: Target
     norm: Norm
@@ -174,69 +185,149 @@ class Study:
         for option, value, kind in (("--target", self.target, Target), ("--normalise", self.norm, Norm)):
             if value not in get_args(kind):
                 raise UsageError(f"`{option}` must be one of {', '.join(get_args(kind))} (got {value!r})")
-        named = settings_of(self.attribution, self.settings)
-        object.__setattr__(self, "attribution", named.name)  # however it was spelled
+        object.__setattr__(self, "settings", self.settings.settled(self.task.labels, self.task.heuristic))
 
-    def of(self, suite: Suite, rows: Rows) -> Scored:
-        """Score every model of a suite.
+    @property
+    def task(self) -> Task:
+        """The task of the rows."""
+        return self.rows.ood.task
+
+    @property
+    def home(self) -> Sequence[Example]:
+        """The labelled rows of the domain that the models were trained for; none where there are none."""
+        return () if self.in_domain is None else self.in_domain.examples
+
+    @cached_property
+    def applicable(self) -> tuple[Sequence[Factor], Mapping[str, str]]:
+        """The factors that the rows have what they need for, and why the others are left out."""
+        none = self.settings.name == "none"
+        unread = {
+            one.name: "reads attributions, and there are none" for one in self.factors if none and one.kind == "factor"
+        }
+        kept, left_out = applicable(
+            [factor for factor in self.factors if factor.name not in unread],
+            *(self.rows.population, self.task, self.rows.ood.designed, self.target),
+            self.settings.only_label(len(self.task.labels)),
+        )
+        left_out = unread | left_out
+        if self.rows.truth and self.in_domain is None:
+            left_out |= {one.name: "needs labelled rows: `--in-domain`" for one in BASELINES if one.needs == "home"}
+        return kept, left_out
+
+    @cached_property
+    def hidden(self) -> list[Question]:
+        """What each model is asked about hidden words."""
+        return hiding.questions(self.settings, self.rows.population)
+
+    def scored(self) -> Scored:
+        """Ask every model, and put together what they score.
 
         Raises:
-            UsageError: an unknown backend, or a target that is no class.
             ModelError: fewer than two models could be measured.
             StoreError: the store cannot be read or written.
         """
-        factors, left_out = self.factors_for(rows)
-        measured, failures = self.run(suite, rows, factors)
-        return self.scored(suite, rows, factors, measured, failures, left_out)
+        measured, failures = self.run()
+        return self.together(measured, failures)
 
-    def run(self, suite: Suite, rows: Rows, factors: Sequence[Factor]) -> tuple[dict[str, Measured], dict[str, str]]:
-        """Ask every model of a suite, and measure what it answers.
+    def run(self) -> tuple[dict[str, Measured], dict[str, str]]:
+        """Ask every model, and measure what it answers.
 
         Returns:
             What was found out about each model that could be run, and why the others could not.
         """
-        task, settings = rows.ood.task, self.backend(rows.ood.task)
-        hidden = hiding.questions(settings, rows.population)
-        asked = [(model, self.questions(model, rows)) for model in suite.models]
-        jobs = [(model, [*questions.values(), *hidden]) for model, questions in asked]
-        ahead(jobs, task, self.options, self.store, self.progress)
+        asked = [(model, self.questions(model)) for model in self.suite.models]
+        jobs = [(model, [*questions.values(), *self.hidden]) for model, questions in asked]
+        ahead(jobs, self.task, self.options, self.store, self.progress)
         measured: dict[str, Measured] = {}
         failures: dict[str, str] = {}
         bases: Bases = {}
         for model, questions in asked:
-            subject = Subject(model, task, self.options, self.store, bases)
+            subject = Subject(model, self.task, self.options, self.store, bases)
             try:
-                self.announce(subject, rows)
+                self.announce(subject)
                 answers = {name: subject.answer(question, self.progress) for name, question in questions.items()}
-                measured[model.name] = self.measure(subject, rows, factors, answers, hidden)
+                measured[model.name] = self.measure(subject, answers)
             except ModelError as error:
                 failures[model.name] = str(error)
                 log.error("%s is left out: %s", model.name, error)
         return measured, failures
 
-    def scored(
-        self,
-        suite: Suite,
-        rows: Rows,
-        factors: Sequence[Factor],
-        measured: Mapping[str, Measured],
-        failures: Mapping[str, str],
-        left_out: Mapping[str, str],
-    ) -> Scored:
-        """Put together what was found out about the models of a suite.
+    def questions(self, model: Model) -> dict[str, Question]:
+        """What a model is asked.
+
+        Returns:
+            home: the in-domain rows, if there are any.
+            set: all rows of the set, where the truth is wanted and the suite does not state it.
+            population: the rows that are attributed.
+            pool: the rows of the pool, if there are any.
+        """
+        rows, own = self.rows, self.settings
+        of_set = unknown(model, rows.ood) if rows.truth else ()
+        every = {
+            "home": Question("in-domain rows", self.home),
+            "set": Question(f"accuracy on {rows.ood.name}", of_set),
+            "population": Question(own.name, rows.population, own),
+            "pool": Question(f"{own.name} of the pool", rows.pool, own)
+            if rows.explain_pool
+            else Question("the pool", rows.pool),
+        }
+        return {name: question for name, question in every.items() if question.examples}
+
+    def announce(self, subject: Subject) -> None:
+        """Log how long a model will take."""
+        if log.isEnabledFor(logging.INFO):
+            wanted = unknown(subject.model, self.rows.ood) if self.rows.truth else self.rows.pool
+            todo = estimate(subject, wanted, self.rows.population, self.settings)
+            level = logging.INFO if todo.seconds >= WORTH_SAYING else logging.DEBUG
+            log.log(level, "%s: %s", subject.model.name, todo)
+
+    def measure(self, subject: Subject, answers: Mapping[str, Sequence[Attributions]]) -> Measured:
+        """What a model's answers to its `questions`, by their names, say of it."""
+        rows, model, own = self.rows, subject.model, answers["population"]
+        of_pool, at_home = answers.get("pool", own), answers.get("home", [])
+        accuracy = model.ood_accuracy.get(rows.ood.fingerprint) if rows.truth else None
+        if rows.truth and accuracy is None:
+            accuracy = accuracy_of(answers["set"], rows.ood.examples)
+        factors, _ = self.applicable
+        return Measured(
+            content=subject.content,
+            rows=own,
+            scores=score_model(own, rows.population, factors, self.task, self.target, self.norm),
+            quality=quality_of(own, rows.population, self.settings),
+            accuracy=accuracy,
+            in_domain=accuracy_of(at_home, self.home) if at_home else model.in_domain_accuracy,
+            misled=misled_share(own, rows.population, self.task),
+            probs=[row.probs for row in of_pool],
+            home_probs=[row.probs for row in at_home],
+            pool_factor=self.pool_factor(of_pool),
+            hiding=hiding.effects(subject, self.hidden, self.progress),
+        )
+
+    def pool_factor(self, of_pool: Sequence[Attributions]) -> Floats | None:
+        """(N,) the designed factor of the pool's rows; None where it needs labels, or they have no attributions."""
+        rows, (factors, _) = self.rows, self.applicable
+        free = [one for one in factors if one.name == rows.ood.designed and about_one_label(one, self.target)]
+        if not free or (rows.pool and not rows.explain_pool):
+            return None
+        scored = score_model(of_pool, rows.pool or rows.population, free, self.task, self.target, self.norm)
+        return np.asarray(scored.values[0] if free[0].higher_is_better else -scored.values[0])
+
+    def together(self, measured: Mapping[str, Measured], failures: Mapping[str, str]) -> Scored:
+        """Put together what was found out about the models.
 
         Raises:
             ModelError: that are fewer than two.
         """
-        ood, settings = rows.ood, self.backend(rows.ood.task)
+        rows, ood, (factors, left_out) = self.rows, self.rows.ood, self.applicable
         in_domain = known(measured, lambda one: one.in_domain)
-        warnings = tuple(below_chance(in_domain, len(ood.task.labels)))
+        warnings = tuple(below_chance(in_domain, len(self.task.labels)))
         for warning in warnings:
             log.warning(warning)
         if len(measured) < 2:
-            raise ModelError(f"nothing to rank: {len(failures)} of {len(suite.models)} models failed")
-        families = {model.name: model.family for model in suite.models}
+            raise ModelError(f"nothing to rank: {len(failures)} of {len(self.suite.models)} models failed")
+        families = {model.name: model.family for model in self.suite.models}
         pool_factor = known(measured, lambda one: one.pool_factor)
+        answers = known(measured, lambda one: one.rows)
         table = assemble(
             known(measured, lambda one: one.scores),
             rows.population,
@@ -244,11 +335,7 @@ class Study:
             known(measured, lambda one: one.accuracy) or None,
         )
         nowhere = defined_nowhere(table)
-        own = [one.name for one in factors if one.name in nowhere and BUILTIN.get(one.name) is not one]
-        failed = [name for name in own if UNDEFINED not in table.dropped[name]]
-        for name in own:
-            level = logging.ERROR if name in failed else logging.WARNING
-            log.log(level, "%s is not in the table: it %s", name, nowhere[name])
+        view = View.of(self.task, self.settings, factors, ood.designed, self.target, self.norm)
         return Scored(
             table=table,
             pool=Pool(
@@ -259,134 +346,41 @@ class Study:
             families=tuple(families[name] for name in measured) if any(families.values()) else None,
             misled=known(measured, lambda one: one.misled),
             in_domain=in_domain,
-            notes=(
-                *ood.notes,
-                *warnings,
-                *hiding.speaks(known(measured, lambda one: one.hiding), self.attribution, settings),
-            ),
+            notes=(*ood.notes, *warnings, *hiding.speaks(known(measured, lambda one: one.hiding), self.settings)),
             failures=failures,
-            attribution=self.attribution,
-            examples=tuple(
-                telling(
-                    known(measured, lambda one: one.rows),
-                    *(rows.population, factors, ood.task, settings),
-                    attribution=self.attribution,
-                    designed=ood.designed,
-                    target=self.target,
-                    norm=self.norm,
-                )
-            ),
-            rows=() if rows.truth else predicted(known(measured, lambda one: one.rows), rows.population, ood.task),
+            attribution=self.settings.name,
+            examples=tuple(telling(answers, rows.population, view)),
+            rows=() if rows.truth else predicted(answers, rows.population, self.task),
             provenance={
                 "data": {"origin": ood.origin, "rows": len(ood.examples), "fingerprint": ood.fingerprint},
                 "models": known(measured, lambda one: one.content),
                 "population": len(rows.population),
-                "settings": asdict(settings),
+                "settings": asdict(self.settings),
                 "target": self.target,
                 "norm": self.norm,
-                "dtype": self.options.dtype_of(settings),
+                "dtype": self.options.dtype_of(self.settings),
                 "left_out": {**left_out, **nowhere},
-                "failed_factors": failed,
+                "failed_factors": failing(table, nowhere, factors),
                 "quality": known(measured, lambda one: one.quality),
-                "versions": {name: metadata.version(name) for name in (*VERSIONED, *settings.libraries)},
+                "versions": {name: metadata.version(name) for name in (*VERSIONED, *self.settings.libraries)},
             },
         )
 
-    def backend(self, task: Task) -> Settings:
-        """The settings of the backend for a task; its defaults where none were given.
 
-        Raises:
-            UsageError: there is no such backend, the settings are another's, or their target is no label of the task.
-        """
-        return settings_of(self.attribution, self.settings).settled(task.labels, task.heuristic)
+def failing(table: ScoreTable, nowhere: Mapping[str, str], factors: Sequence[Factor]) -> list[str]:
+    """The user's own factors that raise on every example; logged, as are those that are only defined on none.
 
-    @property
-    def home(self) -> Sequence[Example]:
-        """The labelled rows of the domain that the models were trained for; none where there are none."""
-        return () if self.in_domain is None else self.in_domain.examples
-
-    def factors_for(self, rows: Rows) -> tuple[Sequence[Factor], dict[str, str]]:
-        """The factors that these rows have what they need for, and why the others are left out."""
-        wanted = [factor for factor in self.factors if factor.kind == "baseline" or self.attribution != "none"]
-        unread = {one.name: "reads attributions, and there are none" for one in self.factors if one not in wanted}
-        factors, left_out = applicable(
-            *(wanted, rows.population, rows.ood.task, rows.ood.designed, self.target),
-            self.backend(rows.ood.task).only_label(len(rows.ood.task.labels)),
-        )
-        left_out = unread | left_out
-        if rows.truth and self.in_domain is None:
-            left_out |= {one.name: "needs labelled rows: `--in-domain`" for one in BASELINES if one.needs == "home"}
-        return factors, left_out
-
-    def announce(self, subject: Subject, rows: Rows) -> None:
-        """Log how long a model will take."""
-        if log.isEnabledFor(logging.INFO):
-            wanted = unknown(subject.model, rows.ood) if rows.truth else rows.pool
-            todo = estimate(subject, wanted, rows.population, self.attribution, self.backend(rows.ood.task))
-            level = logging.INFO if todo.seconds >= WORTH_SAYING else logging.DEBUG
-            log.log(level, "%s: %s", subject.model.name, todo)
-
-    def measure(
-        self,
-        subject: Subject,
-        rows: Rows,
-        factors: Sequence[Factor],
-        answers: Mapping[str, Sequence[Attributions]],
-        hidden: Sequence[Question],
-    ) -> Measured:
-        """What a model's answers say of it.
-
-        Args:
-            subject: the model.
-            rows: what it was asked about.
-            factors: what to measure.
-            answers: to its `questions`, by their names.
-            hidden: what else it is asked, about hidden words.
-        """
-        ood, model, own = rows.ood, subject.model, answers["population"]
-        of_pool, at_home = answers.get("pool", own), answers.get("home", [])
-        accuracy = model.ood_accuracy.get(ood.fingerprint) if rows.truth else None
-        if rows.truth and accuracy is None:
-            accuracy = accuracy_of(answers["set"], ood.examples)
-        pool_factor = None
-        free = [factor for factor in factors if factor.name == ood.designed and about_one_label(factor, self.target)]
-        if free and (rows.explain_pool or not rows.pool):
-            scored = score_model(of_pool, rows.pool or rows.population, free, ood.task, self.target, self.norm)
-            pool_factor = scored.values[0] if free[0].higher_is_better else -scored.values[0]
-        return Measured(
-            content=subject.content,
-            rows=own,
-            scores=score_model(own, rows.population, factors, ood.task, self.target, self.norm),
-            quality=quality_of(own, rows.population, self.backend(ood.task)),
-            accuracy=accuracy,
-            in_domain=accuracy_of(at_home, self.home) if at_home else model.in_domain_accuracy,
-            misled=misled_share(own, rows.population, ood.task),
-            probs=[row.probs for row in of_pool],
-            home_probs=[row.probs for row in at_home],
-            pool_factor=pool_factor,
-            hiding=hiding.effects(subject, hidden, self.progress),
-        )
-
-    def questions(self, model: Model, rows: Rows) -> dict[str, Question]:
-        """What a model is asked.
-
-        Returns:
-            home: the in-domain rows, if there are any.
-            set: all rows of the set, where the truth is wanted and the suite does not state it.
-            population: the rows that are attributed.
-            pool: the rows of the pool, if there are any.
-        """
-        bare, own = Settings(), self.backend(rows.ood.task)
-        method, of_pool = (self.attribution, own) if rows.explain_pool else ("none", bare)
-        every = {
-            "home": Question("in-domain rows", self.home, "none", bare),
-            "set": Question(
-                f"accuracy on {rows.ood.name}", unknown(model, rows.ood) if rows.truth else (), "none", bare
-            ),
-            "population": Question(self.attribution, rows.population, self.attribution, own),
-            "pool": Question(f"{method} of the pool" if rows.explain_pool else "the pool", rows.pool, method, of_pool),
-        }
-        return {name: question for name, question in every.items() if question.examples}
+    Args:
+        table: the scores.
+        nowhere: factor -> why it is not in the table.
+        factors: what was measured.
+    """
+    own = [one.name for one in factors if one.name in nowhere and BUILTIN.get(one.name) is not one]
+    failed = [name for name in own if UNDEFINED not in table.dropped[name]]
+    for name in own:
+        level = logging.ERROR if name in failed else logging.WARNING
+        log.log(level, "%s is not in the table: it %s", name, nowhere[name])
+    return failed
 
 
 def known(measured: Mapping[str, Measured], part: Callable[[Measured], T | None]) -> dict[str, T]:

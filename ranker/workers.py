@@ -123,7 +123,7 @@ def lacks(model: Model, questions: Sequence[Question], task: Task, options: Mode
     """Whether the store lacks anything of what is asked. It is not said of a model that cannot even be read."""
     subject = Subject(model, task, options, store)
     with suppress(ModelError):
-        return any(subject.missing(one.examples, one.method, one.settings) for one in questions)
+        return any(subject.missing(one.examples, one.settings) for one in questions)
     return False
 
 
@@ -180,4 +180,4 @@ def work(
         subject = Subject(model, task, options, store, bases)
         with suppress(RankModelsError):  # it will be met again, and reported, where the flow comes to this model
             for question in questions:
-                subject.rows(question.examples, question.method, question.settings, advance)
+                subject.rows(question.examples, question.settings, advance)

@@ -339,51 +339,36 @@ SETTINGS: dict[str, type[Settings]] = {
 }
 """Every backend's settings, by its name; they name the function that does the work."""
 
-
-def settings_of(method: str, given: Settings | None = None) -> Settings:
-    """The settings of a backend: those given, or its defaults.
-
-    Raises:
-        UnknownName: there is no such backend.
-        UsageError: the settings are another backend's, or a value cannot be.
-
-    Example:
-        >>> settings_of("ig").measure
-        'the completeness gap, as a fraction of the sum of absolute scores'
-    """
-    kind = look_up("attribution backend", method, SETTINGS)
-    if given is None:
-        return kind()
-    if type(given) is not kind:
-        raise UsageError(f"the settings of {method} must be {kind.__name__} (got {type(given).__name__})")
-    try:
-        return record(kind, asdict(given))
-    except ValueError as error:
-        raise UsageError(f"the settings of {method}: {error}") from error
+BARE = Settings()
+"""What asks for bare probabilities."""
 
 
-def named(text: str) -> tuple[str, Settings]:
-    """A backend and its settings, as one writes them in a line.
+def settings_of(attribution: str | Settings) -> Settings:
+    """The settings of a backend, as one writes them in a line, or as they are; every value of theirs is looked at.
 
     Args:
-        text: a backend's name, with those of its settings that are to differ: "ig:steps=50,baseline=pad".
+        attribution: a backend's name, with those of its settings that are to differ ("ig:steps=50,baseline=pad"), or
+            its settings.
 
     Raises:
-        UnknownName: no such backend, or no such setting.
-        UsageError: a value that cannot be.
+        UnknownName: there is no such backend, or setting.
+        UsageError: a value cannot be.
 
     Example:
-        >>> named("shap:max_evaluations=200")[1].max_evaluations
+        >>> settings_of("shap:max_evaluations=200").max_evaluations
         200
     """
-    name, _, given = text.partition(":")
-    name = name.strip().casefold()
-    kind = look_up("attribution backend", name, SETTINGS)
-    pairs = [part.partition("=") for part in given.split(",") if part]
+    if isinstance(attribution, Settings):
+        kind, given, line = type(attribution), asdict(attribution), attribution.name
+    else:
+        name, _, values = attribution.partition(":")
+        kind = look_up("attribution backend", name.strip().casefold(), SETTINGS)
+        pairs = [part.partition("=") for part in values.split(",") if part]
+        given, line = {key.strip(): _value(value.strip()) for key, _, value in pairs}, attribution
     try:
-        return name, record(kind, {key.strip(): _value(value.strip()) for key, _, value in pairs}, whole=f"`{name}`")
+        return record(kind, given, whole=f"`{kind.name}`")
     except ValueError as error:
-        raise UsageError(f"`--attribution {text}`: {error}") from error
+        raise UsageError(f"`--attribution {line}`: {error}") from error
 
 
 def spelled(method: str, settings: Mapping[str, object]) -> str:
@@ -415,8 +400,7 @@ def _value(text: str) -> str | int | float:
 def attribute(
     classifier: Classifier,
     examples: Sequence[Example],
-    method: str,
-    settings: Settings | None = None,
+    attribution: str | Settings,
     progress: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
     """Attribute a classifier's output to the tokens of examples.
@@ -424,8 +408,7 @@ def attribute(
     Args:
         classifier: the model.
         examples: any number of them.
-        method: a backend's name; "none" gives bare probabilities.
-        settings: of that backend; its defaults where None.
+        attribution: a backend, see `settings_of`; "none" gives bare probabilities.
         progress: told how many more examples are done.
 
     Yields:
@@ -433,10 +416,10 @@ def attribute(
 
     Raises:
         UnknownName: there is no such backend.
-        UsageError: the settings are another backend's, or the target is none of the model's classes.
+        UsageError: a setting that cannot be, or a target that is none of the model's classes.
         ModelError: the model cannot be run.
     """
-    settings = settings_of(method, settings).settled([str(label) for label in range(len(classifier.groups))])
+    settings = settings_of(attribution).settled([str(label) for label in range(len(classifier.groups))])
     module, _, function = settings.function.partition(":")
     rows: Iterator[Attributions] = getattr(import_module(module), function)(classifier, examples, settings, progress)
     return rows

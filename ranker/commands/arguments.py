@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from factors import Example, Factor
+from factors.types import UNLABELLED
 from ranker import custom, ood, suites
 from ranker.cards import Card, Task
 from ranker.commands.outputs import meant
@@ -163,7 +164,7 @@ def _own_example(card: Card, texts: tuple[str, ...], label_name: str | None) -> 
     if len(texts) not in wanted:
         times = " or ".join(map(str, sorted(wanted)))
         raise UsageError(f"`--text` must be given {times} times for {card.name} (got {len(texts)})")
-    true = 0 if label_name is None else label(label_name, card.task)
+    true = UNLABELLED if label_name is None else label(label_name, card.task)
     try:
         return Example("text", texts, true, marker(card.marks)(texts, {}))
     except ValueError as error:  # bytes of the command line that are no text

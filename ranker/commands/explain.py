@@ -54,7 +54,7 @@ def explain(**given: Any) -> None:
     rank-models explain --ood hans-sub --id sn_past_participle-0 --format html -o example.html
     rank-models explain --data ten.jsonl --id 3 --models bert-a bert-b
     """
-    from ranker.backends import named
+    from ranker.backends import settings_of
     from ranker.commands import arguments
     from ranker.explain import explain as explain_example
     from ranker.measure import Subject
@@ -66,7 +66,7 @@ def explain(**given: Any) -> None:
     look_up("format of explanations", format_name, FORMATS)
     outputs.check(given)
     arguments.check_mode(given)
-    attribution, settings = named(given["attribution"])
+    attribution = settings_of(given["attribution"])
     task, designed, example = arguments.example(given)
     toward = None if given["toward"] is None else arguments.label(given["toward"], task)
     models = arguments.models(given, None if given["data"] else given["ood_name"])
@@ -76,10 +76,8 @@ def explain(**given: Any) -> None:
         [Subject(model, task, model_options, store, bases) for model in models],
         example,
         attribution=attribution,
-        settings=settings,
         factors=arguments.factors(given),
         toward=toward,
-        labelled=not given["texts"] or given["label"] is not None,
         designed=designed,
     )
     colour = given["output"] is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ

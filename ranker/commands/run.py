@@ -128,7 +128,7 @@ def run(**given: Any) -> None:
     from functools import partial
 
     from ranker import pipeline, report
-    from ranker.backends import named
+    from ranker.backends import settings_of
     from ranker.commands import arguments
 
     stderr.log(given)
@@ -137,7 +137,7 @@ def run(**given: Any) -> None:
     outputs.check(given)
     arguments.check_mode(given)
     draws = arguments.draws(given["draws"] or "exact")
-    attribution, settings = named(given["attribution"])
+    attribution = settings_of(given["attribution"])
     factors = arguments.factors(given)
     if given["data"]:
         suite = arguments.suite(given, None)
@@ -149,9 +149,7 @@ def run(**given: Any) -> None:
     store = arguments.store(given)
     pool = arguments.pool(given)
     if given["dry_run"]:
-        for line in pipeline.plan(
-            suite, ood, attribution, settings, model_options, store, pool if given["data"] else None
-        ):
+        for line in pipeline.plan(suite, ood, attribution, model_options, store, pool if given["data"] else None):
             click.echo(line)
         return
     only_in_one_mode = (
@@ -164,7 +162,6 @@ def run(**given: Any) -> None:
         ood,
         seed=given["seed"],
         attribution=attribution,
-        settings=settings,
         factors=factors,
         target=given["target"],
         norm=given["norm"],

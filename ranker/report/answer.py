@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 from ranker.ranking import Decision, Ranking
 from ranker.report.numbers import counted, percent, points
 from ranker.surrogate import NAME as SURROGATE
@@ -77,7 +75,7 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     if found.p_best[likeliest] > found.p_best[best] + 1e-12 and found.p_beats[likeliest][best] > 0.5:
         by = "By labels and pool together" if found.method == SURROGATE else "By accuracy alone"
         said.append(f"{by} {names[likeliest]} is likelier to be, {percent(found.p_best[likeliest])} %.")
-    together = [", ".join(group) for group in alike(found) if len(group) > 1]
+    together = [", ".join(group) for group in found.groups if len(group) > 1]
     if together:
         said.append(f"Cannot be told apart: {'; nor '.join(together)}.")
     else:
@@ -95,7 +93,7 @@ def taken(found: Decision) -> int:
 def next_step(ranking: Ranking, found: Decision) -> str:
     """What to do with a decision: take a model, or label more rows before."""
     names, best = found.models, taken(found)
-    rivals = [j for j in range(len(names)) if j != best and not _apart(found, best, j)]
+    rivals = [j for j in range(len(names)) if j != best and not found.apart(best, j)]
     if not rivals:
         return f"Next: take {names[best]}."
     nearest = min(rivals, key=lambda j: found.p_beats[best][j])
@@ -120,35 +118,6 @@ def untold(ranking: Ranking, a: str, b: str) -> str:
     if not won:
         return "they were right on the same rows"
     return f"each was right on {counted(won, 'row')} on which the other was not"
-
-
-def alike(found: Decision) -> list[tuple[str, ...]]:
-    """Sets of models within which no two are told apart; two that are in none together are.
-
-    Models that cannot be told apart need not be neighbours in the order: it may be another than that of accuracy, and
-    how sure a difference is, depends on how often the two disagree. So the sets are the runs of the order where these
-    hold all such pairs, and may leave models out where they do not.
-    """
-    size = len(found.models)
-    sets: list[list[int]] = []
-    covered: set[tuple[int, int]] = set()
-    for i, j in combinations(range(size), 2):
-        if (i, j) in covered or _apart(found, i, j):
-            continue
-        members = [i, j]
-        for k in range(size):
-            if k not in members and not any(_apart(found, min(k, m), max(k, m)) for m in members):
-                members.append(k)
-        sets.append(sorted(members))
-        covered.update(combinations(sets[-1], 2))
-    inside = {m for members in sets for m in members}
-    alone = [[m] for m in range(size) if m not in inside]
-    return [tuple(found.models[m] for m in members) for members in sorted(sets + alone)]
-
-
-def _apart(found: Decision, i: int, j: int) -> bool:
-    """Whether the models at two places of the order are told apart, whichever is the better one."""
-    return max(found.p_beats[i][j], 1 - found.p_beats[i][j]) >= found.level
 
 
 def _interval(low: float, high: float) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ranker.ranking import Decision, Ranking
-from ranker.report.answer import alike
 
 METHOD_FIELDS = (
     *("name", "kind", "designed", "few_shot_accuracy", "ci_low", "ci_high", "models_low", "models_high"),
@@ -51,7 +50,7 @@ def _methods(ranking: Ranking) -> Iterator[dict[str, Any]]:
 
 def _models(found: Decision) -> Iterator[dict[str, Any]]:
     """Each model; `groups` are the numbers of its groups: two models that share one cannot be told apart."""
-    groups = alike(found)
+    groups = found.groups
     for i, name in enumerate(found.models):
         yield {
             "rank": i + 1,

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ranker.backends import spelled
 from ranker.ranking import Decision, Ranking
-from ranker.report.answer import alike, answer, title, untold
+from ranker.report.answer import answer, title, untold
 from ranker.report.numbers import counted, percent, points
 
 WIDTH = 80
@@ -101,7 +101,7 @@ def parts(ranking: Ranking) -> Iterator[RenderableType]:
 def order(decision: Decision) -> Table:
     """The models in the predicted order; models that share a letter cannot be told apart."""
     shown = table("rank", "model", "tied", decision.method, "right", "95 % interval", "P(best)")
-    groups = alike(decision)
+    groups = decision.groups
     for i, name in enumerate(decision.models):
         letters = [letter for letter, group in zip(ascii_letters, groups, strict=False) if name in group]
         score = decision.scores[i]

@@ -45,9 +45,9 @@ def test_probabilities_are_those_of_a_padded_batch(classifier, checkpoint, name)
 @pytest.mark.parametrize("method", QUICK)
 def test_scores_do_not_depend_on_company(classifier, name, method):
     """An example's scores and probabilities are the same alone as among examples of other lengths."""
-    together = list(attribute(classifier(name), EXAMPLES, method, QUICK[method]))
+    together = list(attribute(classifier(name), EXAMPLES, QUICK[method]))
     for example, row in zip(EXAMPLES, together, strict=True):
-        (alone,) = attribute(classifier(name), [example], method, QUICK[method])
+        (alone,) = attribute(classifier(name), [example], QUICK[method])
         np.testing.assert_allclose(row.scores, alone.scores, atol=1e-5)
         np.testing.assert_allclose(row.probs, alone.probs, atol=1e-5)
         assert (row.scores[row.word >= 0] != 0).any()

@@ -140,8 +140,7 @@ def test_outputs_that_are_not_numbered_from_0_are_refused(checkpoint, tmp_path):
 def test_every_backend_says_what_was_cut(classifier, caplog, method):
     """One warning, whatever is computed of the examples."""
     long = Example("long", ("the " * 60, "saw the actor"), 0)
-    settings = LIMESettings(samples=3) if method == "lime" else None
-    list(attribute(classifier("bert"), [long, PAIRS[0]], method, settings))
+    list(attribute(classifier("bert"), [long, PAIRS[0]], LIMESettings(samples=3) if method == "lime" else method))
     assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
         f"1 of 2 examples are longer than its {LIMIT} tokens, and were cut"
     ]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from experiments.generate import sample
-from ranker import backends, suites
+from ranker import measure, suites
 from ranker.cli import main
 from ranker.errors import UsageError
 from ranker.ranking import Ranking
@@ -58,7 +58,7 @@ def test_the_second_run_asks_no_model(run, monkeypatch):
     def refuse(*arguments: object):
         raise AssertionError("a model was asked again")
 
-    monkeypatch.setattr(backends, "attribute", refuse)
+    monkeypatch.setattr(measure, "attribute", refuse)
     assert run("--ood", "hans-sub", *QUICK, "--format", "json") == first
     assert first[0] == 0
 

@@ -6,7 +6,7 @@ import scipy.stats
 from test_evaluation import table
 
 from ranker import posterior
-from ranker.decision import decide, groups
+from ranker.decision import decide
 from ranker.errors import UnknownName, UsageError
 from ranker.pool import Pool
 
@@ -17,16 +17,21 @@ def labelled(right, **kwargs):
     return dataclasses.replace(made, ood_accuracy=None)
 
 
-def test_runs_of_models_that_cannot_be_told_apart():
-    """A run is broken by any pair in it that can be told apart, also one against the order; runs may overlap."""
-    far = np.full((4, 4), 0.99)
-    assert groups(far) == [range(i, i + 1) for i in range(4)]
+def test_models_that_cannot_be_told_apart_are_in_one_group():
+    """A group is broken by any pair in it that can be told apart, also one against the order; groups may overlap."""
+
+    def groups(better):
+        found = decide(labelled(np.eye(4))).decision
+        found = dataclasses.replace(found, p_beats=tuple(map(tuple, better.tolist())))
+        return [tuple(found.models.index(name) for name in group) for group in found.groups]
+
+    assert groups(np.full((4, 4), 0.99)) == [(0,), (1,), (2,), (3,)]
     near = np.full((4, 4), 0.6)
-    assert groups(near) == [range(4)]
+    assert groups(near) == [(0, 1, 2, 3)]
     near[0, 3] = 0.95
-    assert groups(near) == [range(3), range(1, 4)]
+    assert groups(near) == [(0, 1, 2), (1, 2, 3)]
     near[1, 2] = 0.01
-    assert groups(near) == [range(2), range(2, 4)]
+    assert groups(near) == [(0, 1), (0, 2), (1, 3), (2, 3)]
 
 
 def test_a_decision_worked_by_hand():

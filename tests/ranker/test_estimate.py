@@ -3,7 +3,7 @@ import torch
 
 from factors import Example
 from ranker import ood, suites
-from ranker.backends import LIMESettings, Settings
+from ranker.backends import LIMESettings
 from ranker.classifiers import Classifier
 from ranker.estimate import Estimate, estimate, minutes
 from ranker.measure import ModelOptions, Subject
@@ -19,16 +19,16 @@ def test_what_is_known_costs_nothing(tmp_path):
     store = Store(tmp_path)
     subject = Subject(MODEL, NLI, ModelOptions(), store)
     settings = LIMESettings(samples=10)
-    first = estimate(subject, EXAMPLES, EXAMPLES[:2], "lime", settings)
+    first = estimate(subject, EXAMPLES, EXAMPLES[:2], settings)
     assert (first.predict, first.explain, first.passes) == (3, 2, 3 + 2 * 10)
     assert first.rate > 0
     assert first.seconds == pytest.approx(first.passes / first.rate)
-    subject.rows(EXAMPLES, "none", Settings())
-    subject.rows(EXAMPLES[:1], "lime", settings)
-    assert estimate(subject, EXAMPLES, EXAMPLES[:2], "lime", settings).passes == 10
-    subject.rows(EXAMPLES[:2], "lime", settings)
+    subject.rows(EXAMPLES)
+    subject.rows(EXAMPLES[:1], settings)
+    assert estimate(subject, EXAMPLES, EXAMPLES[:2], settings).passes == 10
+    subject.rows(EXAMPLES[:2], settings)
     fresh = Subject(MODEL, NLI, ModelOptions(), store)
-    assert estimate(fresh, EXAMPLES, EXAMPLES[:2], "lime", settings).passes == 0
+    assert estimate(fresh, EXAMPLES, EXAMPLES[:2], settings).passes == 0
     assert "classifier" not in vars(fresh)
 
 
@@ -42,7 +42,7 @@ def test_a_batch_that_memory_has_no_room_for_is_halved(monkeypatch):
         return whole(classifier, embeddings, type_ids)
 
     monkeypatch.setattr(Classifier, "from_embeddings", small)
-    assert estimate(subject, EXAMPLES, EXAMPLES, "lime", LIMESettings(samples=10)).rate > 0
+    assert estimate(subject, EXAMPLES, EXAMPLES, LIMESettings(samples=10)).rate > 0
 
 
 def test_an_estimate_reads_as_a_line():

@@ -11,13 +11,14 @@ import pytest
 
 from factors import BUILTIN, Example, Span, factor
 from factors.check import cases
+from factors.types import UNLABELLED
 from ranker import ood, suites
 from ranker.backends import Settings, SHAPSettings
 from ranker.cards import Task
 from ranker.classifiers import Classifier
 from ranker.cli import main
 from ranker.errors import ModelError, UnknownName, UsageError
-from ranker.explain import NEEDS_LABEL, explain, telling, words_of
+from ranker.explain import NEEDS_LABEL, View, explain, telling, words_of
 from ranker.measure import ModelOptions, Subject
 from ranker.report.explain import FORMATS, render
 
@@ -33,7 +34,7 @@ class Canned:
         self.model, self.task, self.row = SimpleNamespace(name=name), task, row
         self.asked, self.released = [], 0
 
-    def rows(self, examples, method, settings):
+    def rows(self, examples, settings):
         """The canned row, or the canned failure."""
         self.asked.append(settings)
         if isinstance(self.row, Exception):
@@ -106,11 +107,11 @@ def test_factors_that_do_not_apply_are_left_out_with_their_reason():
 
 def test_without_a_label_what_needs_it_has_no_value():
     """ACC, CONF-GT, NLL and CONST depend on the true label; every other value is what it is with the label."""
-    known, unknown = explained().readings[0], explained(labelled=False).readings[0]
+    known, unknown = explained().readings[0], explained(example=replace(EXAMPLE, label=UNLABELLED)).readings[0]
     assert {name for name, why in unknown.undefined.items() if why == NEEDS_LABEL} == {"ACC", "CONF-GT", "NLL", "CONST"}
     rest = set(known.values) - set(unknown.undefined)
     assert {name: unknown.values[name] for name in rest} == {name: known.values[name] for name in rest}
-    assert explained(labelled=False).label is None
+    assert explained(example=replace(EXAMPLE, label=UNLABELLED)).label is None
 
 
 def test_a_row_without_a_label_is_no_row_of_the_last_one():
@@ -123,7 +124,7 @@ def test_a_row_without_a_label_is_no_row_of_the_last_one():
 def test_a_target_that_is_no_class_is_refused():
     """Before a label is looked up by it."""
     with pytest.raises(UsageError, match=r"the target must be one of .* \(got 5\)"):
-        explained(settings=SHAPSettings(target=5, output="logit"), toward=1)
+        explained(attribution=SHAPSettings(target=5, output="logit"), toward=1)
 
 
 def test_the_words_that_a_factor_reads_are_found():
@@ -151,10 +152,7 @@ def test_the_telling_examples_are_those_that_models_disagree_on():
     rows = {"a": [yes, yes, yes, yes], "b": [yes, no, yes, no], "c": [yes, no, no, no], "d": [yes, yes, yes, yes]}
 
     def chosen(designed):
-        found = telling(
-            rows, examples, [BUILTIN["ACC"], BUILTIN["CONST"]], NLI, Settings(), attribution="ig", designed=designed
-        )
-        return list(found)
+        return list(telling(rows, examples, View.of(NLI, Settings(), [BUILTIN["ACC"], BUILTIN["CONST"]], designed)))
 
     assert [found.example.id for found in chosen(None)] == ["plain", "two", "one"]
     assert [found.example.id for found in chosen("CONST")] == ["two", "one", "agreed"]
@@ -191,12 +189,12 @@ def test_a_model_that_fails_is_listed_and_the_others_are_explained():
 def test_three_labels_cannot_be_turned():
     """The margin of one label says nothing about a third: it is shown toward its own, and any other is refused."""
     model = Canned("x", replace(ROW, probs=np.array([0.2, 0.3, 0.5])), Task("t", ("a", "b", "c"), heuristic=2))
-    found = explained(model, settings=SHAPSettings(target=1))
+    found = explained(model, attribution=SHAPSettings(target=1))
     assert found.toward == ROW.target == 1
     assert found.readings[0].values["ACC"] == 0.0
     assert found.left_out["SUM-DIFF"].startswith("is about c, and what is attributed is b")
     with pytest.raises(UsageError, match="`--toward` a: the scores speak for b alone; see `target`"):
-        explained(model, settings=SHAPSettings(target=1), toward=0)
+        explained(model, attribution=SHAPSettings(target=1), toward=0)
 
 
 @pytest.mark.parametrize(("toward", "label"), [(None, 2), (0, 0)])
@@ -212,15 +210,15 @@ def test_of_three_labels_the_heuristics_is_attributed_or_the_one_asked_for(towar
 def test_a_logit_is_shown_toward_its_own_label():
     """What speaks against the one logit does not speak for the other."""
     settings = SHAPSettings(output="logit", target=0)
-    assert explained(Canned("x", ROW.toward(0)), settings=settings).toward == 0
+    assert explained(Canned("x", ROW.toward(0)), attribution=settings).toward == 0
     with pytest.raises(UsageError, match="`--toward` entailment: the scores speak for non-entailment alone"):
-        explained(Canned("x", ROW.toward(0)), settings=settings, toward=1)
+        explained(Canned("x", ROW.toward(0)), attribution=settings, toward=1)
 
 
 @pytest.mark.parametrize(("designed", "marked"), [("SHARED-AVG", True), ("CONST", False)])
 def test_words_of_a_designed_factor_that_needs_no_label_are_marked_without_one(designed, marked):
     """SHARED-AVG is about the heuristic's label, which is known; CONST about the true one."""
-    (reading,) = explained(Canned("x"), designed=designed, labelled=False).readings
+    (reading,) = explained(Canned("x"), designed=designed, example=replace(EXAMPLE, label=UNLABELLED)).readings
     assert any(word.read for word in reading.words) == marked
 
 

@@ -52,7 +52,7 @@ def loud(models, tmp_path):
 
 def notes(models, data, settings, **named):
     """What a ranking says of the token that it hides words behind."""
-    found = rank(models, data, attribution="lime", settings=settings, draws=1, **named)
+    found = rank(models, data, attribution=settings, draws=1, **named)
     return [note for note in found.notes if "speaks for itself" in note]
 
 
@@ -119,5 +119,5 @@ def test_an_effect_is_a_mean_over_words():
 
 def test_models_that_nothing_moves_say_nothing():
     """Where words behind the other token have no effect at all there is no ratio."""
-    assert list(hiding.speaks({"a": (1.0, 0.0)}, "shap", SHAPSettings())) == []
-    assert list(hiding.speaks({}, "shap", SHAPSettings())) == []
+    assert list(hiding.speaks({"a": (1.0, 0.0)}, SHAPSettings())) == []
+    assert list(hiding.speaks({}, SHAPSettings())) == []

@@ -13,7 +13,6 @@ from conftest import TASK
 
 from factors.types import Example
 from ranker import readers, suites
-from ranker.backends import Settings
 from ranker.cards import read_card
 from ranker.checkpoints import content_hash, locate
 from ranker.cli import main
@@ -43,7 +42,7 @@ def refusal(model, **options):
     """The one line that a checkpoint is refused with."""
     subject = Subject(Model("tiny", str(model)), TASK, ModelOptions(**options), Store(model.parent / "store"))
     with pytest.raises(ModelError) as caught:
-        subject.rows([EXAMPLE], "none", Settings())
+        subject.rows([EXAMPLE])
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -88,7 +87,7 @@ def test_a_trainers_state_is_not_read(model, canary):
     """What else lies in the folder is neither weights nor opened."""
     for name in ("training_args.bin", "optimizer.bin", "optimizer.pt"):
         (model / name).write_bytes(pickle.dumps(Bomb(canary), protocol=2))
-    assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).rows([EXAMPLE], "none", Settings())
+    assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).rows([EXAMPLE])
 
 
 def own_code(canary):
@@ -109,7 +108,7 @@ def test_code_beside_a_network_that_is_known_is_not_run(model, canary):
     (model / "own.py").write_text(own_code(canary))
     change(model / "config.json", auto_map={"AutoModelForSequenceClassification": "own.Own"})
     change(model / "tokenizer_config.json", auto_map={"AutoTokenizer": [None, "own.Own"]})
-    assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).rows([EXAMPLE], "none", Settings())
+    assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).rows([EXAMPLE])
 
 
 def test_trust_is_given_to_a_model_by_its_name(model, canary):

@@ -56,9 +56,9 @@ def bag(bend=0.0, budget=1000):
     return Classifier("bag", Bag(len(tokenizer), bend), tokenizer, groups, 100, False, torch.device("cpu"), budget)
 
 
-def rows_of(classifier, settings=None, examples=EXAMPLES):
+def rows_of(classifier, settings="ig", examples=EXAMPLES):
     """The attributions, as a list."""
-    return list(attribute(classifier, examples, "ig", settings))
+    return list(attribute(classifier, examples, settings))
 
 
 @pytest.mark.parametrize("baseline", ["mask", "pad", "zero"])
@@ -263,7 +263,7 @@ def test_a_large_budget_makes_no_large_windows(monkeypatch):
     """Rows come after so many examples at most, however many a batch of an accelerator has room for."""
     monkeypatch.setattr(ig, "MOST", 2)
     told = []
-    next(attribute(bag(budget=65_536), EXAMPLES, "ig", ROUGH, told.append))
+    next(attribute(bag(budget=65_536), EXAMPLES, ROUGH, told.append))
     assert sum(told) == 2
 
 
@@ -271,7 +271,7 @@ def test_progress_counts_every_example_once():
     """Examples that need more steps are told when they are done, those of one round together."""
     told = []
     settings = IGSettings(steps=1, tolerance=0.02)
-    assert len(list(attribute(bag(bend=2.0), EXAMPLES, "ig", settings, told.append))) == len(EXAMPLES)
+    assert len(list(attribute(bag(bend=2.0), EXAMPLES, settings, told.append))) == len(EXAMPLES)
     assert sum(told) == len(EXAMPLES) > len(told)
 
 

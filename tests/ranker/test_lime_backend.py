@@ -104,7 +104,7 @@ def test_scores_are_limes_on_the_rows_that_the_model_saw(trained, hans, hide, mo
         return logits
 
     monkeypatch.setattr(Classifier, "network", spy)
-    (row,) = attribute(trained, [example], "lime", replace(QUICK, hide=hide))
+    (row,) = attribute(trained, [example], replace(QUICK, hide=hide))
 
     shown = samples(len(example.words), 60, np.random.default_rng(seed_of(0, fingerprint(trained), example)))
     values = []
@@ -124,7 +124,7 @@ def test_scores_are_limes_on_the_rows_that_the_model_saw(trained, hans, hide, mo
 def test_the_pieces_of_a_word_add_up_to_it(trained):
     """A word's coefficient is shared equally by its tokens; special tokens have none."""
     example = Example("a", ("The blimpization of doctors ran.", "Doctors ran."), 0)
-    (row,) = attribute(trained, [example], "lime", QUICK)
+    (row,) = attribute(trained, [example], QUICK)
     pieces = [row.scores[row.word == word] for word in range(len(example.words))]
     assert max(map(len, pieces)) > 2
     assert all(np.ptp(scores) == 0 for scores in pieces)
@@ -134,16 +134,16 @@ def test_the_pieces_of_a_word_add_up_to_it(trained):
 
 def test_a_repeated_word_has_a_score_at_each_place(trained):
     """Words are told apart by where they stand, also across the segments."""
-    (row,) = attribute(trained, [Example("a", ("The poets ran.", "The poets ran."), 0)], "lime", QUICK)
+    (row,) = attribute(trained, [Example("a", ("The poets ran.", "The poets ran."), 0)], QUICK)
     assert len(np.unique(row.word_scores)) == 8
 
 
 def test_scores_do_not_depend_on_what_is_computed_beside_them(trained, hans):
     """One example alone, or at another place with another batch size, has the same samples and the same scores."""
     examples = list(hans.examples[:4])
-    together = list(attribute(trained, examples, "lime", QUICK))
+    together = list(attribute(trained, examples, QUICK))
     for example, row in list(zip(examples, together, strict=True))[::-1]:
-        (alone,) = attribute(replace(trained, token_budget=50), [example], "lime", QUICK)
+        (alone,) = attribute(replace(trained, token_budget=50), [example], QUICK)
         assert alone.scores == pytest.approx(row.scores, abs=1e-6)
 
 
@@ -153,7 +153,7 @@ def test_samples_are_drawn_anew_for_every_seed_model_and_text(trained, hans):
     seeds = {seed_of(0, "a", first), seed_of(1, "a", first), seed_of(0, "b", first), seed_of(0, "a", second)}
     assert len(seeds) == 4
     assert seed_of(0, "a", first) == seed_of(0, "a", replace(first, id="renamed", label=1 - first.label))
-    rows = [next(attribute(trained, [first], "lime", replace(QUICK, seed=seed))) for seed in (0, 0, 1)]
+    rows = [next(attribute(trained, [first], replace(QUICK, seed=seed))) for seed in (0, 0, 1)]
     assert (rows[0].scores == rows[1].scores).all()
     assert not np.allclose(rows[0].scores, rows[2].scores)
 
@@ -168,7 +168,7 @@ def test_a_model_is_known_by_its_weights(hans):
 
 def test_the_gate_is_the_share_of_variance(trained, hans):
     """The residual is 1 - R2, between 0 and 1, and an example passes where it is within the tolerance."""
-    (row,) = attribute(trained, hans.examples[:1], "lime", QUICK)
+    (row,) = attribute(trained, hans.examples[:1], QUICK)
     assert 0 < row.residual < 1
     assert row.effort == 60
     assert LIMESettings(tolerance=row.residual).accepts(row)
@@ -178,7 +178,7 @@ def test_the_gate_is_the_share_of_variance(trained, hans):
 @pytest.mark.parametrize("segments", [("", ""), ("Ran", ""), ("", "Ran"), ("Ran",)])
 def test_empty_segments_have_scores_too(trained, segments):
     """A pair may have an empty half, or be empty, which lime itself refuses."""
-    (row,) = attribute(trained, [Example("a", segments, 0)], "lime", replace(QUICK, hide="remove"))
+    (row,) = attribute(trained, [Example("a", segments, 0)], replace(QUICK, hide="remove"))
     assert len(row.scores) == len(row.tokens)
     assert (row.scores != 0).any() == any(segments)
 

@@ -9,7 +9,7 @@ from conftest import TASK
 
 from factors.types import Example
 from ranker import batching, suites
-from ranker.backends import SETTINGS, IGSettings, LIMESettings, Settings, SHAPSettings, ig
+from ranker.backends import BARE, SETTINGS, IGSettings, LIMESettings, SHAPSettings, ig
 from ranker.classifiers import Classifier
 from ranker.errors import ModelError
 from ranker.measure import ModelOptions, Subject
@@ -33,7 +33,7 @@ def subject(checkpoint, tmp_path):
 def key(subject, method="ig", settings=None, **options):
     """The key of a subject's rows under other options."""
     changed = Subject(subject.model, subject.task, replace(subject.options, **options))
-    return changed.key(method, settings or SETTINGS[method]())
+    return changed.key(settings or SETTINGS[method]())
 
 
 @pytest.mark.parametrize("options", SAME_NUMBERS)
@@ -67,7 +67,7 @@ def test_the_key_is_of_content(subject, checkpoint):
     assert found["versions"].keys() == {"torch", "transformers", "tokenizers", "captum"}
     assert str(checkpoint("bert")) not in str(found)
     renamed = Subject(replace(subject.model, name="other"), TASK, ModelOptions())
-    assert renamed.key("ig", IGSettings()) == found
+    assert renamed.key(IGSettings()) == found
 
 
 @pytest.mark.parametrize(("method", "bfloat16"), [("none", True), ("shap", True), ("lime", True), ("ig", False)])
@@ -88,11 +88,9 @@ def test_under_auto_each_backend_gets_the_network_in_its_own_format(subject, mon
     )
     settings = IGSettings(steps=4, max_steps=4)
     auto, exact = (Subject(subject.model, TASK, ModelOptions(dtype=dtype)) for dtype in ("auto", "float32"))
-    rows = [
-        auto.rows(EXAMPLES, *question)[0] for question in (("ig", settings), ("none", Settings()), ("ig", settings))
-    ]
+    rows = [auto.rows(EXAMPLES, given)[0] for given in (settings, BARE, settings)]
     assert loaded == ["float32", "bfloat16"]
-    expected = exact.rows(EXAMPLES, "ig", settings)[0]
+    expected = exact.rows(EXAMPLES, settings)[0]
     np.testing.assert_array_equal(rows[0].scores, expected.scores)
     np.testing.assert_array_equal(rows[2].scores, expected.scores)
     assert not np.array_equal(rows[1].probs, expected.probs)
@@ -102,30 +100,31 @@ def test_under_auto_each_backend_gets_the_network_in_its_own_format(subject, mon
 def test_a_model_is_loaded_only_where_rows_are_missing(subject, monkeypatch):
     """What the store knows needs no weights; a second subject gets the first one's numbers."""
     told = []
-    first = subject.rows(EXAMPLES, "none", Settings(), told.append)
+    first = subject.rows(EXAMPLES, BARE, told.append)
     assert sum(told) == 2
-    assert subject.missing([*EXAMPLES, replace(EXAMPLES[0], segments=("new",))], "none", Settings()) == 1
+    assert subject.missing([*EXAMPLES, replace(EXAMPLES[0], segments=("new",))]) == 1
     monkeypatch.setattr(Classifier, "load", None)
     again = Subject(subject.model, TASK, ModelOptions(token_budget=9), subject.store)
-    for row, known in zip(first, again.rows(EXAMPLES, "none", Settings()), strict=True):
+    for row, known in zip(first, again.rows(EXAMPLES), strict=True):
         np.testing.assert_array_equal(row.probs, known.probs)
 
 
 def test_work_is_told_of_when_it_is_done(subject):
     """IG finishes many examples in a round, long before it gives the first row; what was known is told first."""
     told = []
-    subject.rows(EXAMPLES[:1], "ig", IGSettings(steps=4, max_steps=4))
+    subject.rows(EXAMPLES[:1], IGSettings(steps=4, max_steps=4))
     more = [replace(example, id=str(i), segments=(example.segments[0], f"{i} judges danced."))
             for i in range(5) for example in EXAMPLES[:1]]  # fmt: skip
-    subject.rows([*EXAMPLES[:1], *more], "ig", IGSettings(steps=4, max_steps=4), told.append)
+    subject.rows([*EXAMPLES[:1], *more], IGSettings(steps=4, max_steps=4), told.append)
     assert told == [1, 5]
 
 
 @pytest.mark.parametrize(
-    ("method", "settings"),
-    [("none", Settings()), ("ig", IGSettings(steps=4, max_steps=4)), ("shap", SHAPSettings(max_evaluations=30))],
+    "settings",
+    [BARE, IGSettings(steps=4, max_steps=4), SHAPSettings(max_evaluations=30)],
+    ids=lambda settings: settings.name,
 )
-def test_ctrl_c_costs_the_window_that_it_comes_in(tmp_path, monkeypatch, hans, method, settings):
+def test_ctrl_c_costs_the_window_that_it_comes_in(tmp_path, monkeypatch, hans, settings):
     """Rows come when their whole window is done: those of earlier ones are kept, of this one even what was told of."""
     cut, sizes, told = batching.windows, [], []
 
@@ -146,9 +145,9 @@ def test_ctrl_c_costs_the_window_that_it_comes_in(tmp_path, monkeypatch, hans, m
     subject = Subject(mini, hans.task, ModelOptions(token_budget=64), Store(tmp_path))
     rows = list({example.segments: example for example in hans.examples}.values())[:64]
     with pytest.raises(KeyboardInterrupt):
-        subject.rows(rows, method, settings, advance)
+        subject.rows(rows, settings, advance)
     assert len(sizes) > 1
-    assert len(rows) - subject.missing(rows, method, settings) == sum(sizes[:-1])
+    assert len(rows) - subject.missing(rows, settings) == sum(sizes[:-1])
     assert sum(told) - sizes[-1] <= sum(sizes[:-1]) < sum(told)
 
 
@@ -157,8 +156,8 @@ def test_numbers_that_are_none_are_refused_and_not_kept(subject, monkeypatch):
     network = Classifier.network
     monkeypatch.setattr(Classifier, "network", lambda self, batch: network(self, batch) * float("nan"))
     with pytest.raises(ModelError, match="^tiny: the model gives numbers that are not finite$"):
-        subject.rows(EXAMPLES, "none", Settings())
-    assert subject.missing(EXAMPLES, "none", Settings()) == 2
+        subject.rows(EXAMPLES)
+    assert subject.missing(EXAMPLES) == 2
 
 
 def test_a_models_own_label_map_goes_before_the_runs(subject):
@@ -181,6 +180,6 @@ def test_passes_of_shap_are_its_rows(subject):
     """An example's tree says exactly how many rows SHAP will ask for."""
     settings = SHAPSettings()
     for encoding, row in zip(
-        subject.classifier(settings).encode(EXAMPLES), subject.rows(EXAMPLES, "shap", settings), strict=True
+        subject.classifier(settings).encode(EXAMPLES), subject.rows(EXAMPLES, settings), strict=True
     ):
         assert settings.passes(encoding.segment, encoding.word) == row.effort

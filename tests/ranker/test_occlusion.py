@@ -32,7 +32,7 @@ def test_scores_are_those_of_captums_ablation(trained, hans, hide):
         found = FeatureAblation(margin).attribute(
             ids, baselines=baseline, additional_forward_args=(types,), feature_mask=words
         )
-    (row,) = attribute(trained, [example], "occlusion", OcclusionSettings(hide=hide))
+    (row,) = attribute(trained, [example], OcclusionSettings(hide=hide))
     effect = found[0].numpy()
     expected = [effect[encoding.word == word][0] for word in range(encoding.words)]
     assert row.word_scores == pytest.approx(expected, abs=1e-6)
@@ -45,7 +45,7 @@ def test_a_word_may_be_left_out(trained):
     example = Example("a", (" ".join(words), "the bridge ran"), 0)
     without = [Example("b", (" ".join(words[:n] + words[n + 1 :]), "the bridge ran"), 0) for n in range(len(words))]
     margins = np.diff(np.log(trained.probabilities([example, *without])), axis=1)[:, 0]
-    (row,) = attribute(trained, [example], "occlusion", OcclusionSettings(hide="remove"))
+    (row,) = attribute(trained, [example], OcclusionSettings(hide="remove"))
     assert row.word_scores[: len(words)] == pytest.approx(margins[0] - margins[1:], abs=1e-5)
 
 
@@ -64,8 +64,7 @@ def test_a_pass_for_each_word_and_one_more(trained, hans):
 def test_targets_are_each_others_opposites(trained, hans):
     """The margin of one of two classes is that of the other with its sign changed."""
     first, second = (
-        next(attribute(trained, hans.examples[:1], "occlusion", OcclusionSettings(target=target))).scores
-        for target in (0, 1)
+        next(attribute(trained, hans.examples[:1], OcclusionSettings(target=target))).scores for target in (0, 1)
     )
     np.testing.assert_allclose(first, -second, atol=1e-12)
 

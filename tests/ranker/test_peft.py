@@ -199,7 +199,7 @@ def test_attributions_of_adapters_that_share_a_base_do_not_mix(adapters):
     """Working through one adapter changes nothing of another that was loaded beside it."""
     bases = {}
     first, second = (Classifier.load(folder, TASK, bases=bases) for folder in adapters[0])
-    (before,) = attribute(first, EXAMPLES[:1], "shap", SHAPSettings())
+    (before,) = attribute(first, EXAMPLES[:1], SHAPSettings())
     list(attribute(second, EXAMPLES, "ig"))
-    (after,) = attribute(first, EXAMPLES[:1], "shap", SHAPSettings())
+    (after,) = attribute(first, EXAMPLES[:1], SHAPSettings())
     np.testing.assert_array_equal(before.scores, after.scores)

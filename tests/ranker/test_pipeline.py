@@ -11,7 +11,7 @@ import pytest
 import ranker
 from factors import Example
 from ranker import Ranking, decide, ood, pipeline, rank, suites
-from ranker.backends import SETTINGS, Attributing, LIMESettings, SHAPSettings, attribute
+from ranker.backends import SETTINGS, Attributing, LIMESettings, SHAPSettings, attribute, settings_of
 from ranker.cards import Task
 from ranker.checkpoints import content_hash
 from ranker.errors import ModelError, UnknownName, UsageError
@@ -83,12 +83,8 @@ def test_where_no_model_follows_the_shortcut_factors_are_doubted(ranking):
     right = [row for row in data.examples if row.label == data.task.heuristic]
     folder = suites.embedded()["hans-sub-mini"]
 
-    def notes(*names, attribution="lime", data=data):
-        models, settings = (
-            [f"{folder}/{name}" for name in names],
-            LIMESettings(samples=8) if attribution == "lime" else None,
-        )
-        found = rank(models, data, attribution=attribution, settings=settings, draws=1)
+    def notes(*names, attribution="lime:samples=8", data=data):
+        found = rank([f"{folder}/{name}" for name in names], data, attribution=attribution, draws=1)
         return [note for note in found.notes if "follows the shortcut" in note]
 
     (doubt,) = notes("inoc-400", "inoc-4000")
@@ -124,24 +120,24 @@ def test_signs_that_have_no_token_are_not_missed(trained):
     assert quality_of(rows, examples, SETTINGS["occlusion"]())["truncated"] == 0
 
 
-def test_settings_of_another_backend_are_refused(tmp_path):
-    """Their numbers would stand under a name that is not theirs."""
-    for attribution in ("occlusion", "none"):
-        with pytest.raises(UsageError, match=f"settings of {attribution} must be .*Settings .got LIMESettings"):
-            rank("hans-sub-mini", "hans-sub", attribution=attribution, settings=LIMESettings())
+def test_a_backend_is_named_with_its_settings_or_given_as_they_are():
+    """One attribution, however it is written."""
+    flat = SHAPSettings(tree="flat", max_evaluations=100)
+    assert settings_of("SHAP: tree=flat, max_evaluations=100") == settings_of(flat) == flat
+    assert settings_of("lime") == LIMESettings()
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"attribution": "shap", "settings": SHAPSettings(baseline="cls")}, "`baseline` must be one of pad, mask"),
-        ({"attribution": "lime", "settings": LIMESettings(seed="5")}, "of lime: `seed` must be a whole number"),
+        ({"attribution": SHAPSettings(baseline="cls")}, "`--attribution shap`: `baseline` must be one of pad, mask"),
+        ({"attribution": LIMESettings(seed="5")}, "`--attribution lime`: `seed` must be a whole number"),
         *(
             (
-                {"attribution": name, "settings": kind(target=2)},
+                {"attribution": kind(target=2)},
                 r"the target must be one of non-entailment \(0\), entailment \(1\) \(got 2\)",
             )
-            for name, kind in SETTINGS.items()
+            for kind in SETTINGS.values()
             if issubclass(kind, Attributing)
         ),
         ({"target": "foo"}, "`--target` must be one of declared, heuristic, evidence, true, predicted .got 'foo'"),
@@ -268,7 +264,7 @@ def test_a_logit_is_read_by_factors_of_its_label_only():
     data = dataclasses.replace(ood.load("hans-sub"), population=20)
     models = [f"{suites.embedded()['hans-sub-mini']}/{name}" for name in ("untouched", "inoc-4000")]
     by_output = {
-        output: rank(models, data, attribution="lime", settings=LIMESettings(samples=8, output=output), draws=1)
+        output: rank(models, data, attribution=LIMESettings(samples=8, output=output), draws=1)
         for output in ("margin", "logit")
     }
     names = {output: {method.name for method in ranking.methods} for output, ranking in by_output.items()}

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import types
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from factors import BUILTIN, Example, Span
 from factors.types import split_words
 from ranker import report
 from ranker.commands import outputs
-from ranker.decision import decide, groups
+from ranker.decision import decide
 from ranker.evaluation import evaluate
 from ranker.explanation import Explanation, Reading, Word
 from ranker.ranking import Decision, MethodResult, ModelResult, PairResult, Ranking, Row
@@ -75,13 +74,10 @@ def telling(models=MODELS, text="The poet slept."):
     return Explanation(
         example=Example("e0", (text,), 1, {"feature": (Span(0, *split_words(text)[1]),)}),
         labels=("no", "yes"),
-        label=1,
         toward=1,
         attribution="ig",
         factors=(BUILTIN["ACC"], BUILTIN["INDEX-DIFF"]),
         readings=tuple(read(name, (0.5 - i, 1.0 - i, -0.25, 0.0), text) for i, name in enumerate(models)),
-        left_out={},
-        failures={},
         designed="INDEX-DIFF",
     )
 
@@ -168,7 +164,6 @@ def toy_decision(models=MODELS):
             high=(0.975, 0.95, 0.7),
             p_best=(0.7, 0.28, 0.02),
             p_beats=((0.5, 0.71, 0.98), (0.29, 0.5, 0.95), (0.02, 0.05, 0.5)),
-            groups=(models[:2], models[2:]),
             more_labels=((0, 40, 0), (40, 0, 0), (0, 0, 0)),
         ),
     )
@@ -593,7 +588,6 @@ def test_models_that_cannot_be_told_apart_need_not_be_neighbours():
     found = dataclasses.replace(
         toy_decision().decision,
         p_beats=((0.5, 0.02, 0.5), (0.98, 0.5, 0.98), (0.5, 0.02, 0.5)),
-        groups=tuple((m,) for m in MODELS),
     )
     ranking = dataclasses.replace(toy_decision(), decision=found)
     assert "Cannot be told apart: bert_large, lstm." in words.decided(ranking, found)[1]
@@ -609,26 +603,13 @@ def test_two_models_share_a_set_exactly_if_they_cannot_be_told_apart(seed):
     rng = np.random.default_rng(seed)
     found = decide(dataclasses.replace(suite(models=7, examples=12, seed=seed), ood_accuracy=None)).decision
     shuffled = rng.permutation(7)
-    found = dataclasses.replace(
-        found, p_beats=tuple(tuple(found.p_beats[i][j] for j in shuffled) for i in shuffled), groups=()
-    )
-    sets = [set(group) for group in words.alike(found)]
+    found = dataclasses.replace(found, p_beats=tuple(tuple(found.p_beats[i][j] for j in shuffled) for i in shuffled))
+    sets = [set(group) for group in found.groups]
     for i, a in enumerate(found.models):
         for j, b in enumerate(found.models):
             near = max(found.p_beats[i][j], 1 - found.p_beats[i][j]) < found.level
             assert any({a, b} <= one for one in sets) == near
     assert not any(one < other for one in sets for other in sets)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_sets_are_the_runs_where_the_order_is_that_of_the_probabilities(seed):
-    """Where the farther two models are from each other, the surer is their order, the sets are `Decision.groups`."""
-    accuracy = np.sort(np.random.default_rng(seed).random(8))[::-1]
-    better = 0.5 + (accuracy[:, None] - accuracy)
-    names = tuple(f"m{i}" for i in range(8))
-    runs = tuple(tuple(names[m] for m in run) for run in groups(better))
-    found = types.SimpleNamespace(models=names, p_beats=better.tolist(), level=0.9)
-    assert words.alike(found) == list(runs)
 
 
 def test_the_next_step_is_never_a_model_that_the_labels_speak_against():
@@ -656,7 +637,6 @@ def test_the_title_is_the_model_to_take():
         toy_decision().decision,
         p_best=(0.3, 0.6, 0.1),
         p_beats=((0.5, 0.08, 0.98), (0.92, 0.5, 0.95), (0.02, 0.05, 0.5)),
-        groups=tuple((m,) for m in MODELS),
     )
     ranking = dataclasses.replace(toy_decision(), decision=found)
     lead, answer = words.decided(ranking, found)

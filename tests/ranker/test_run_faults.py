@@ -174,11 +174,11 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted, 
 
     rows, asked = measure.Subject.rows, []
 
-    def interrupted(self, examples, method, settings, advance):
-        asked.append(method)
+    def interrupted(self, examples, settings, advance):
+        asked.append(settings)
         if len(asked) == 4:
             signal.raise_signal(number)
-        return rows(self, examples, method, settings, advance)
+        return rows(self, examples, settings, advance)
 
     root, output = tmp_path / "store", tmp_path / "a.json"
     with monkeypatch.context() as patched:

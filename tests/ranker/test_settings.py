@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ranker.backends import SETTINGS, Attributing, IGSettings, LIMESettings, SHAPSettings, named
+from ranker.backends import SETTINGS, Attributing, IGSettings, LIMESettings, SHAPSettings, settings_of
 from ranker.errors import UsageError
 
 
@@ -65,7 +65,7 @@ def test_the_label_that_is_attributed(target, labels, heuristic, expected):
 
 def test_a_label_is_given_in_a_line_by_its_name_or_number():
     """As in `--attribution shap:target=positive`."""
-    assert named("shap:target=positive")[1].target == "positive"
-    assert named("shap:target=2")[1].target == 2
+    assert settings_of("shap:target=positive").target == "positive"
+    assert settings_of("shap:target=2").target == 2
     with pytest.raises(UsageError, match="`target` must be a whole number"):
-        named("shap:target=0.5")
+        settings_of("shap:target=0.5")

@@ -233,7 +233,7 @@ def test_segments_first_says_of_two_texts_only_what_each_is_alone(trained, hans)
     examples, random = hans.examples[::100], np.random.default_rng(0)
     found = {}
     for tree in ("across", "segments"):
-        rows = attribute(trained, examples, "shap", SHAPSettings(tree=tree))
+        rows = attribute(trained, examples, SHAPSettings(tree=tree))
         found[tree] = np.array([row.scores @ ((row.segment == 0) * 1.0 - (row.segment == 1)) for row in rows])
     alone, exact = [], []
     for encoding in trained.encode(examples):
@@ -259,7 +259,7 @@ def test_values_are_those_of_shap(shap, trained, hans, tree, number):
     example = hans.examples[number]
     encoding = trained.encode([example])[0]
     settings = SHAPSettings(tree=tree)
-    (row,) = attribute(trained, [example], "shap", settings)
+    (row,) = attribute(trained, [example], settings)
     values, evaluated = by_shap(shap, trained, encoding, settings.tree_of(encoding.segment, encoding.word))
     assert row.scores[encoding.segment >= 0] == pytest.approx(values, abs=1e-6)
     assert row.effort == evaluated + 2
@@ -270,7 +270,7 @@ def test_a_truncated_tree_is_that_of_shap_with_clusters_that_stay_whole(shap, tr
     """Where the budget ends, shap with the deeper clusters marked as not to be split finds the same values."""
     example = hans.examples[0]
     encoding = trained.encode([example])[0]
-    (row,) = attribute(trained, [example], "shap", SHAPSettings(max_evaluations=60))
+    (row,) = attribute(trained, [example], SHAPSettings(max_evaluations=60))
     values, evaluated = by_shap(shap, trained, encoding, across_tree(encoding.segment, encoding.word), depth=3)
     assert row.effort == evaluated + 2 == 44
     assert row.scores[encoding.segment >= 0] == pytest.approx(values, abs=1e-6)
@@ -289,7 +289,7 @@ def test_values_are_shapleys_where_there_are_no_groups(trained):
     ((_, logits),) = trained.logits([(None, [Row(row, encoding.type_ids) for row in ids])])
     game = dict(zip(masks, logits[:, 1] - logits[:, 0], strict=True))
     expected = shapley(len(inside), lambda seen: [game[tuple(mask)] for mask in seen.tolist()])
-    (row,) = attribute(trained, [example], "shap", SHAPSettings(tree="flat"))
+    (row,) = attribute(trained, [example], SHAPSettings(tree="flat"))
     assert row.scores[inside] == pytest.approx(expected, abs=1e-6)
 
 
@@ -307,8 +307,8 @@ def test_values_add_up_and_truncation_is_told(trained, hans):
     """The gate lets whole trees pass whose values add up, and no truncated one, though its values add up too."""
     whole, cut = SHAPSettings(), SHAPSettings(max_evaluations=100)
     for example in hans.examples[:3]:
-        (row,) = attribute(trained, [example], "shap", whole)
-        (rough,) = attribute(trained, [example], "shap", cut)
+        (row,) = attribute(trained, [example], whole)
+        (rough,) = attribute(trained, [example], cut)
         assert abs(row.residual) < 1e-9 > abs(rough.residual)
         assert (whole.accepts(row), whole.truncated(row)) == (True, False)
         assert (cut.accepts(rough), cut.truncated(rough)) == (False, True)
@@ -335,7 +335,7 @@ def test_an_output_can_be_chosen(trained, hans):
     """The margin is the difference of the logits' values: both outputs are Owen values of one linear walk."""
     by_name = {}
     for target, output in ((1, "margin"), (0, "logit"), (1, "logit")):
-        (row,) = attribute(trained, hans.examples[:1], "shap", SHAPSettings(target=target, output=output))
+        (row,) = attribute(trained, hans.examples[:1], SHAPSettings(target=target, output=output))
         by_name[target, output] = row.scores
     assert by_name[1, "margin"] == pytest.approx(by_name[1, "logit"] - by_name[0, "logit"], abs=1e-6)
 

@@ -100,7 +100,7 @@ def subject(checkpoint: Callable[[str], Path], tmp_path: Path) -> Subject:
 def key(subject: Subject, method: str = "ig", settings: Settings | None = None) -> str:
     """The name of the folder that a subject's rows are kept in, in a run that begins now."""
     now = Subject(subject.model, subject.task, subject.options)
-    return digest(now.key(method, settings or SETTINGS[method]()))
+    return digest(now.key(settings or SETTINGS[method]()))
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_an_adapters_base_changes_the_key(subject, tmp_path):
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": subject.model.path}))
     adapted = Subject(Model("adapted", str(adapter)), TASK, ModelOptions())
     before = key(adapted)
-    assert "peft" in adapted.key("none", Settings())["versions"]
+    assert "peft" in adapted.key(Settings())["versions"]
     with (Path(subject.model.path) / "model.safetensors").open("ab") as file:
         file.write(b" ")
     assert key(adapted) != before
