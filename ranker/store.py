@@ -19,7 +19,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -331,9 +331,8 @@ def _names(shard: Place) -> set[str]:
     return {record["example"] for record in _records(shard, ["example"])}
 
 
-COLUMNS = (
-    "example", "probs", "target", "tokens", "segment", "word", "offsets", "scores", "method", "residual", "effort",
-)  # fmt: skip
+FIELDS = tuple(field.name for field in fields(Attributions))
+COLUMNS = ("example", *FIELDS)
 """Of a shard."""
 
 
@@ -370,19 +369,9 @@ def _name(content: bytes) -> str:
 
 
 def _record(row: Attributions) -> dict[str, Any]:
-    """A row as plain columns; arrays become lists, offsets one flat list."""
-    return {
-        "probs": row.probs.tolist(),
-        "target": row.target,
-        "tokens": list(row.tokens),
-        "segment": row.segment.tolist(),
-        "word": row.word.tolist(),
-        "offsets": row.offsets.ravel().tolist(),
-        "scores": row.scores.tolist(),
-        "method": row.method,
-        "residual": row.residual,
-        "effort": row.effort,
-    }
+    """A row as plain columns; arrays become flat lists."""
+    values = {name: getattr(row, name) for name in FIELDS}
+    return {name: value.ravel().tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 def _attributions(record: Mapping[str, Any]) -> Attributions:

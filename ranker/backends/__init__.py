@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from factors.types import SPECIAL, Attributions, Example, Ints, Output
+from factors.types import SPECIAL, Attributions, Example, Floats, Ints, Output
 from ranker.backends.trees import Tree, across_tree, evaluations, flat_tree, segments_tree
 from ranker.errors import UsageError, look_up
 from ranker.records import record
@@ -20,6 +20,7 @@ from ranker.records import record
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from ranker.align import Encoding
     from ranker.classifiers import Classifier
     from ranker.progress import Advance
 
@@ -118,6 +119,29 @@ class Attributing(Settings):
         if not isinstance(self.target, int):
             raise TypeError(f"settle the settings first; their target is {self.target!r}")
         return self.target
+
+    def row(self, encoding: Encoding, probs: Floats, scores: Floats, residual: float, effort: int) -> Attributions:
+        """The attributions of one example.
+
+        Args:
+            encoding: its T tokens.
+            probs: (C,) what the model makes of it.
+            scores: (T,) of its tokens, toward the label that is attributed.
+            residual: the backend's own measure of error.
+            effort: what it took, in the backend's own unit.
+        """
+        return Attributions(
+            probs=probs,
+            target=self.label,
+            tokens=encoding.tokens,
+            segment=encoding.segment,
+            word=encoding.word,
+            offsets=encoding.offsets,
+            scores=scores,
+            method=self.name,
+            residual=residual,
+            effort=effort,
+        )
 
     def only_label(self, classes: int) -> int | None:
         """The one label that attributions speak for; None where a change of sign turns them toward the other.

@@ -196,9 +196,7 @@ def _attribute(
     for i, (e, path) in enumerate(zip(encodings, paths, strict=True)):
         scores = path.scores
         gap = abs(float(scores.sum() - (known.values[i, 1.0] - known.values[i, 0.0])))
-        yield Attributions(
-            known.probs[i], settings.label, e.tokens, e.segment, e.word, e.offsets, scores, "ig", gap, path.effort
-        )  # fmt: skip
+        yield settings.row(e, known.probs[i], scores, residual=gap, effort=path.effort)
 
 
 Point = tuple[int, float]

@@ -67,10 +67,8 @@ def attribute(
     for (e, shown), logits in classifier.logits(requests, progress):
         values = perturb.values(logits, settings.label, settings.output)
         coefficients, r2 = fit(shown, values, settings.kernel_width, settings.ridge)
-        yield Attributions(
-            softmax(logits[:1])[0], settings.label, e.tokens, e.segment, e.word, e.offsets,
-            perturb.spread(coefficients, e), "lime", 1 - r2, len(values),
-        )  # fmt: skip
+        scores = perturb.spread(coefficients, e)
+        yield settings.row(e, softmax(logits[:1])[0], scores, residual=1 - r2, effort=len(values))
 
 
 def fingerprint(classifier: Classifier) -> str:

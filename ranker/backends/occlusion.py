@@ -57,7 +57,5 @@ def attribute(
 
     for e, logits in classifier.logits(map(request, classifier.encodings(examples)), progress):
         values = perturb.values(logits, settings.label, settings.output)
-        yield Attributions(
-            softmax(logits[:1])[0], settings.label, e.tokens, e.segment, e.word, e.offsets,
-            perturb.spread(values[0] - values[1:], e), "occlusion", 0.0, len(values),
-        )  # fmt: skip
+        scores = perturb.spread(values[0] - values[1:], e)
+        yield settings.row(e, softmax(logits[:1])[0], scores, residual=0.0, effort=len(values))
