@@ -32,6 +32,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +54,14 @@ from transformers.utils import logging
 
 from factors.types import SPECIAL, Example, Floats
 from ranker import ood, suites
-from ranker.backends import IGSettings, LIMESettings, SHAPSettings, attribute
+from ranker.backends import IGSettings, LIMESettings, Settings, SHAPSettings, attribute
 from ranker.backends.lime import fingerprint, samples, seed_of
 from ranker.backends.trees import Tree, leaves
 from ranker.classifiers import Classifier
 
 STEPS, SAMPLES = 50, 500
 NAMES = ("non-entailment", "entailment")
-LABELS = {"id2label": dict(enumerate(NAMES)), "label2id": {name: i for i, name in enumerate(NAMES)}}
+LABELS: dict[str, Any] = {"id2label": dict(enumerate(NAMES)), "label2id": {name: i for i, name in enumerate(NAMES)}}
 
 
 def minilm(folder: Path) -> None:
@@ -84,7 +85,7 @@ def roberta(folder: Path) -> None:
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     raw.train_from_iterator(texts, vocab_size=1500, special_tokens=special, show_progress=False)
     raw.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0))
-    tokenizer = PreTrainedTokenizerFast(
+    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=raw._tokenizer, bos_token="<s>", eos_token="</s>", cls_token="<s>", sep_token="</s>",
         pad_token="<pad>", unk_token="<unk>", mask_token="<mask>", model_max_length=512,
     )  # fmt: skip
@@ -121,7 +122,7 @@ class Libraries:
 
         self.model = AutoModelForSequenceClassification.from_pretrained(folder).eval().to(device)
         self.tokenizer = ours.tokenizer
-        pipe = pipeline("text-classification", model=self.model, tokenizer=self.tokenizer, top_k=None, device=device)
+        pipe = pipeline("text-classification", model=self.model, tokenizer=self.tokenizer, top_k=None, device=device)  # type: ignore[call-overload]
         self._shap = shap.Explainer(pipe)
         self._lime = LimeTextExplainer(random_state=0)
         self._pipe, self.ours, self.device = pipe, ours, device
@@ -289,7 +290,7 @@ def rate(classifier: Classifier, device: str) -> float:
     a = torch.randn(1024, width, device=device, dtype=dtype)
     b = torch.randn(width, 4 * width, device=device, dtype=dtype)
     best = min(seconds(lambda: [a @ b for _ in range(20)], device) / 20 for _ in range(5))
-    return 2 * 1024 * width * 4 * width / best
+    return float(2 * 1024 * width * 4 * width / best)
 
 
 def operations(work: Callable[[], object]) -> int:
@@ -304,11 +305,12 @@ def compare(
 ) -> Iterator[Result]:
     """The lines of one model and one method."""
     device = libraries.device
-    settings, references = {
+    known: dict[str, tuple[Settings, dict[str, Callable[[Example], Any]]]] = {
         "ig": (IGSettings(), {"captum": libraries.captum}),
         "shap": (SHAPSettings(), {"shap": libraries.shap, "shap, same tree": libraries.shap_same_tree}),
         "lime": (LIMESettings(samples=SAMPLES), {"lime": libraries.lime}),
-    }[method]
+    }
+    settings, references = known[method]
 
     def ours() -> list[Any]:
         return list(attribute(classifier, examples, settings))
@@ -318,8 +320,7 @@ def compare(
     for name, explain in references.items():
         explain(examples[0])  # what is done once, at the first call, is not counted
         times = [
-            (seconds(lambda explain=explain: list(map(explain, examples)), device), seconds(ours, device))
-            for _ in range(repeats)
+            (seconds(partial(list, map(explain, examples)), device), seconds(ours, device)) for _ in range(repeats)
         ]
         theirs, own = (statistics.median(side) for side in zip(*times, strict=True))
         yield Result(
@@ -409,8 +410,8 @@ def main() -> None:
         return
 
     warnings.simplefilter("ignore")
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     data = ood.load("hans-sub")
     examples = data.examples[:: max(1, len(data.examples) // given.examples)][: given.examples]

@@ -20,8 +20,7 @@ import numpy as np
 
 from factors.types import Bools, Floats, Ints
 from ranker import combined, engine, posterior
-from ranker.decision import groups
-from ranker.ranking import Ranking
+from ranker.ranking import Ranking, groups
 from ranker.score import turned
 
 MODELS = 8
@@ -194,7 +193,7 @@ def of_suite(ranking: Ranking, probe: int, repeats: int, rng: np.random.Generato
     tied = []
     for drawn in rows:
         order = np.argsort(-hits[:, drawn].mean(axis=1), kind="stable")
-        tied.append(len(groups(posterior.more_accurate(hits[order][:, drawn]))))
+        tied.append(len(groups(posterior.more_accurate(hits[order][:, drawn]).tolist(), posterior.LEVEL)))
     yield f"## {ranking.suite} on {ranking.ood}"
     yield ""
     yield (
@@ -206,7 +205,7 @@ def of_suite(ranking: Ranking, probe: int, repeats: int, rng: np.random.Generato
     yield ""
     shares = ", ".join(f"{name} {share:.1%}" for name, share in order_of_pairs(ranking, rows).items())
     yield (
-        f"{first_places(outcome)} Runs of models that cannot be told apart: {np.mean(tied):.1f} on average. Pairs in "
+        f"{first_places(outcome)} Groups of models that cannot be told apart: {np.mean(tied):.1f} on average. Pairs in "
         f"the right order: {shares}."
     )
     yield ""

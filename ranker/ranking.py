@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -163,34 +163,54 @@ class Decision:
             rows = column if name in ("p_beats", "more_labels") else ()
             if {len(column), *map(len, rows)} != {size}:
                 raise ValueError(f"`{name}` must have the length {size}, a value for each model")
-        object.__setattr__(self, "groups", self._groups())
+        together = groups(self.p_beats, self.level)
+        object.__setattr__(self, "groups", tuple(tuple(self.models[m] for m in members) for members in together))
 
     def apart(self, i: int, j: int) -> bool:
         """Whether the models at two places of the order are told apart, whichever is the better one."""
-        return max(self.p_beats[i][j], 1 - self.p_beats[i][j]) >= self.level
+        return apart(self.p_beats, i, j, self.level)
 
-    def _groups(self) -> tuple[tuple[str, ...], ...]:
-        """See `groups`.
 
-        Models that cannot be told apart need not be neighbours in the order: it may be another than that of accuracy,
-        and how sure a difference is, depends on how often the two disagree. So the sets are runs of the order where
-        these hold all such pairs, and may leave models out where they do not.
-        """
-        size = len(self.models)
-        sets: list[list[int]] = []
-        covered: set[tuple[int, int]] = set()
-        for i, j in combinations(range(size), 2):
-            if (i, j) in covered or self.apart(i, j):
-                continue
-            members = [i, j]
-            for k in range(size):
-                if k not in members and not any(self.apart(min(k, m), max(k, m)) for m in members):
-                    members.append(k)
-            sets.append(sorted(members))
-            covered.update(combinations(sets[-1], 2))
-        inside = {m for members in sets for m in members}
-        alone = [[m] for m in range(size) if m not in inside]
-        return tuple(tuple(self.models[m] for m in members) for members in sorted(sets + alone))
+def apart(p_beats: Sequence[Sequence[float]], i: int, j: int, level: float) -> bool:
+    """Whether one of two models is more accurate with a probability of that level, whichever it is.
+
+    Args:
+        p_beats: (M, M), see `Decision`.
+        i, j: the two.
+        level: the probability.
+    """
+    return max(p_beats[i][j], 1 - p_beats[i][j]) >= level
+
+
+def groups(p_beats: Sequence[Sequence[float]], level: float) -> list[list[int]]:
+    """Sets of models within which no two are told apart; two that are in none together are.
+
+    Models that cannot be told apart need not be neighbours in the order: it may be another than that of accuracy, and
+    how sure a difference is, depends on how often the two disagree. So the sets are runs of the order where these hold
+    all such pairs, and may leave models out where they do not.
+
+    Args:
+        p_beats: (M, M), see `Decision`.
+        level: the probability at which two count as told apart.
+
+    Example:
+        >>> groups([[0.5, 0.7, 0.95], [0.3, 0.5, 0.8], [0.05, 0.2, 0.5]], 0.9)
+        [[0, 1], [1, 2]]
+    """
+    size = len(p_beats)
+    sets: list[list[int]] = []
+    covered: set[tuple[int, int]] = set()
+    for i, j in combinations(range(size), 2):
+        if (i, j) in covered or apart(p_beats, i, j, level):
+            continue
+        members = [i, j]
+        for k in range(size):
+            if k not in members and not any(apart(p_beats, min(k, m), max(k, m), level) for m in members):
+                members.append(k)
+        sets.append(sorted(members))
+        covered.update(combinations(sets[-1], 2))
+    inside = {m for members in sets for m in members}
+    return sorted([*sets, *([m] for m in range(size) if m not in inside)])
 
 
 @dataclass(frozen=True)
