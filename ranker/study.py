@@ -200,12 +200,10 @@ class Study:
     @cached_property
     def applicable(self) -> tuple[Sequence[Factor], Mapping[str, str]]:
         """The factors that the rows have what they need for, and why the others are left out."""
-        none = self.settings.name == "none"
-        unread = {
-            one.name: "reads attributions, and there are none" for one in self.factors if none and one.kind == "factor"
-        }
+        reading = [factor for factor in self.factors if factor.kind == "factor" and self.settings.name == "none"]
+        unread = {factor.name: "reads attributions, and there are none" for factor in reading}
         kept, left_out = applicable(
-            [factor for factor in self.factors if factor.name not in unread],
+            [factor for factor in self.factors if factor not in reading],
             *(self.rows.population, self.task, self.rows.ood.designed, self.target),
             self.settings.only_label(len(self.task.labels)),
         )

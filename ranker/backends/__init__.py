@@ -382,13 +382,15 @@ def settings_of(attribution: str | Settings) -> Settings:
         >>> settings_of("shap:max_evaluations=200").max_evaluations
         200
     """
-    if isinstance(attribution, Settings):
-        kind, given, line = type(attribution), asdict(attribution), attribution.name
-    else:
+    if isinstance(attribution, str):
         name, _, values = attribution.partition(":")
         kind = look_up("attribution backend", name.strip().casefold(), SETTINGS)
         pairs = [part.partition("=") for part in values.split(",") if part]
         given, line = {key.strip(): _value(value.strip()) for key, _, value in pairs}, attribution
+    elif isinstance(attribution, Settings):
+        kind, given, line = type(attribution), asdict(attribution), attribution.name
+    else:
+        raise UsageError(f"an attribution must be a backend's name, or its settings (got {attribution!r})")
     try:
         return record(kind, given, whole=f"`{kind.name}`")
     except ValueError as error:

@@ -131,6 +131,7 @@ def test_a_backend_is_named_with_its_settings_or_given_as_they_are():
     ("given", "message"),
     [
         ({"attribution": SHAPSettings(baseline="cls")}, "`--attribution shap`: `baseline` must be one of pad, mask"),
+        ({"attribution": SHAPSettings}, "an attribution must be a backend's name, or its settings .got <class"),
         ({"attribution": LIMESettings(seed="5")}, "`--attribution lime`: `seed` must be a whole number"),
         *(
             (
