@@ -35,63 +35,57 @@ class View:
     Attributes:
         task: the labels.
         settings: of the attributions, settled.
-        toward: the label that positive scores speak for.
         factors: what is measured.
-        designed: that of them whose words are told; None where there is none.
+        designed: the factor that was designed for the set, if any; it need not be among the others.
+        toward: the label that positive scores are to speak for; None for the one that they speak for alone, else the
+            one that the heuristic predicts, else the last.
         target, norm: as in `ranker.score.score_model`.
     """
 
     task: Task
     settings: Settings
-    toward: int
     factors: Sequence[Factor]
-    designed: Factor | None = None
+    designed: str | None = None
+    toward: int | None = None
     target: Target = "declared"
     norm: Norm = "raw"
 
-    @classmethod
-    def of(
-        cls,
-        task: Task,
-        settings: Settings,
-        factors: Sequence[Factor],
-        designed: str | None = None,
-        target: Target = "declared",
-        norm: Norm = "raw",
-    ) -> View:
-        """A view toward the label that scores are shown toward where nobody says which, `shown_label`.
+    @property
+    def label(self) -> int:
+        """The label that positive scores speak for."""
+        last = len(self.task.labels) - 1
+        asked = (self.toward, self.settings.only_label(len(self.task.labels)), self.task.heuristic)
+        return next((label for label in asked if label is not None), last)
 
-        Args:
-            task, settings, factors, target, norm: see the attributes.
-            designed: the name of the factor that was designed for the set, if any; it need not be among the others.
-        """
-        named = next((factor for factor in factors if factor.name == designed), None)
-        return cls(task, settings, shown_label(task, settings), factors, named, target, norm)
+    @property
+    def reader(self) -> Factor | None:
+        """The factor whose words are told: the designed one, where it is measured."""
+        return next((factor for factor in self.factors if factor.name == self.designed), None)
 
     def explanation(self, example: Example, rows: Mapping[str, Attributions]) -> Explanation:
         """One example as models read it: model -> its attributions."""
         return Explanation(
             example=example,
             labels=self.task.labels,
-            toward=self.toward,
+            toward=self.label,
             attribution=self.settings.name,
             factors=tuple(self.factors),
             readings=tuple(self.reading(name, row, example) for name, row in rows.items()),
-            designed=None if self.designed is None else self.designed.name,
+            designed=None if self.reader is None else self.designed,
         )
 
     def reading(self, model: str, row: Attributions, example: Example) -> Reading:
         """What one model made of an example; what needs the true label has no value where that is not known."""
         scaled = row.normalised(self.norm)
         values, undefined = measure(scaled, example, self.factors, self.task, self.target)
-        words = tuple(words_of(scaled.toward(self.toward), example, self.read(scaled, example)))
+        words = tuple(words_of(scaled.toward(self.label), example, self.read(scaled, example)))
         return Reading(model, tuple(row.probs.tolist()), words, values, undefined, self.settings.accepts(row))
 
     def read(self, row: Attributions, example: Example) -> tuple[int, ...]:
         """The tokens that the designed factor reads, where it is known which label it is about."""
-        if self.designed is None or not (example.labelled or about_one_label(self.designed, self.target)):
+        if self.reader is None or not (example.labelled or about_one_label(self.reader, self.target)):
             return ()
-        return read_by(self.designed, row, example, self.task, self.target)
+        return read_by(self.reader, row, example, self.task, self.target)
 
 
 def explain(
@@ -111,8 +105,7 @@ def explain(
         attribution: a backend, or its settings (`ranker.backends.settings_of`); "none" for predictions and baselines
             alone.
         factors: what to measure.
-        toward: the label that positive scores speak for; None takes the one that the heuristic predicts, where the
-            task names none the last one, and where the scores speak for one alone that.
+        toward: the label that positive scores speak for; None leaves it to `View`.
         designed: the factor that was designed for the example's set, if any.
 
     Raises:
@@ -143,18 +136,8 @@ def explain(
             subject.release()
     if not rows:
         raise ModelError("; ".join(f"{name}: {reason}" for name, reason in failures.items()))
-    view = View.of(task, settings, kept, designed)
-    if toward is not None:
-        view = replace(view, toward=toward)
-    return replace(view.explanation(example, rows), left_out=left_out, failures=failures)
-
-
-def shown_label(task: Task, settings: Settings) -> int:
-    """The label that scores are shown toward: the only one that they speak for, else the heuristic's, else the last."""
-    only = settings.only_label(len(task.labels))
-    if only is not None:
-        return only
-    return len(task.labels) - 1 if task.heuristic is None else task.heuristic
+    shown = View(task, settings, kept, designed, toward).explanation(example, rows)
+    return replace(shown, left_out=left_out, failures=failures)
 
 
 def telling(
@@ -174,7 +157,7 @@ def telling(
     predicted = np.array([[row.predicted for row in model] for model in rows.values()])  # (M, N)
     votes = np.stack([np.sum(predicted == label, axis=0) for label in range(len(view.task.labels))])  # (C, N)
     alike = np.sum(votes**2, axis=0)  # (N,) pairs of models of one mind
-    mark = None if view.designed is None else view.designed.mark
+    mark = None if view.reader is None else view.reader.mark
     usable = [n for n, example in enumerate(examples) if mark is None or mark in example.marks]
     for n in sorted(usable, key=lambda n: alike[n])[:count]:
         yield view.explanation(examples[n], {name: model[n] for name, model in rows.items()})

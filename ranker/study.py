@@ -333,7 +333,7 @@ class Study:
             known(measured, lambda one: one.accuracy) or None,
         )
         nowhere = defined_nowhere(table)
-        view = View.of(self.task, self.settings, factors, ood.designed, self.target, self.norm)
+        view = View(self.task, self.settings, factors, ood.designed, target=self.target, norm=self.norm)
         return Scored(
             table=table,
             pool=Pool(

@@ -152,7 +152,7 @@ def test_the_telling_examples_are_those_that_models_disagree_on():
     rows = {"a": [yes, yes, yes, yes], "b": [yes, no, yes, no], "c": [yes, no, no, no], "d": [yes, yes, yes, yes]}
 
     def chosen(designed):
-        return list(telling(rows, examples, View.of(NLI, Settings(), [BUILTIN["ACC"], BUILTIN["CONST"]], designed)))
+        return list(telling(rows, examples, View(NLI, Settings(), [BUILTIN["ACC"], BUILTIN["CONST"]], designed)))
 
     assert [found.example.id for found in chosen(None)] == ["plain", "two", "one"]
     assert [found.example.id for found in chosen("CONST")] == ["two", "one", "agreed"]
