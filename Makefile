@@ -29,8 +29,8 @@ bench: $(DEV)/installed  ## ratios, measured side by side in one process
 	$(DEV)/bin/python -m benchmarks.engine
 	$(DEV)/bin/python -m benchmarks.attributions
 
-suites: $(DEV)/installed  ## train the embedded suites again, and compare: an hour
-	OMP_NUM_THREADS=1 $(DEV)/bin/rank-experiments rebuild -o build/suites
+suites: $(DEV)/installed  ## train the embedded suites again, and compare: two hours
+	$(DEV)/bin/rank-experiments rebuild -o build/suites
 
 pictures: $(DEV)/installed  ## of the README, made by the product itself; needs chromium
 	$(DEV)/bin/python docs/pictures.py

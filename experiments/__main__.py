@@ -40,8 +40,20 @@ def cli() -> None:
 @click.option("--base", "bases", multiple=True, metavar="NAME=PATH", help="Another directory or hub id for a base.")
 @options.DEVICE
 @click.option("--bf16", is_flag=True, help="Train in bfloat16 where that is safe.")
+@click.option(
+    "--portable",
+    is_flag=True,
+    help="Train with kernels that all x86-64 processors share: the same weights on each, to the last bit, at half the "
+    "speed or less.",
+)
 def inoculate(
-    recipe: str, data_dir: Path | None, output: Path | None, bases: Sequence[str], device: str, bf16: bool
+    recipe: str,
+    data_dir: Path | None,
+    output: Path | None,
+    bases: Sequence[str],
+    device: str,
+    bf16: bool,
+    portable: bool,
 ) -> None:
     """Train and measure the suite of RECIPE: a TOML file, or the name of a recipe that comes with the product.
 
@@ -58,7 +70,7 @@ def inoculate(
     from experiments.inoculate import inoculate as make_suite
 
     disable_progress_bar()  # type: ignore[no-untyped-call]  # there is one bar a training already
-    click.echo(make_suite(read, data_dir, output or Path("suites") / read.name, Machine(device, bf16)))
+    click.echo(make_suite(read, data_dir, output or Path("suites") / read.name, Machine(device, bf16, portable)))
 
 
 @cli.command()
@@ -68,14 +80,15 @@ def inoculate(
 def rebuild(names: Sequence[str], output: Path, within: float) -> None:
     """Make embedded suites again from their recipes, all of them by default, and compare the accuracies.
 
-    What is complete in the folder is not trained again. Exit status 1: some accuracy is further off than --within.
+    They are trained as `inoculate --portable` does. What is complete in the folder is not trained again. Exit status 1:
+    some accuracy is further off than --within.
     """
     from experiments import recipe as recipes
     from experiments.inoculate import Machine, inoculate
     from experiments.rebuild import Difference, differences
     from ranker import suites
 
-    embedded, machine = suites.embedded(), Machine()
+    embedded, machine = suites.embedded(), Machine(portable=True)
     found: list[Difference] = []
     for name, folder in {name: look_up("embedded suite", name, embedded) for name in names or embedded}.items():
         made = inoculate(recipes.load(name), None, output / name, machine)

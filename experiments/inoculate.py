@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 
 from experiments import plan as plans
-from experiments import train
+from experiments import portable, train
 from experiments.plan import Plan, Training
 from experiments.recipe import Member, Recipe
 from ranker import progress, suites
@@ -34,6 +34,9 @@ TRAINING = "training.json"
 MEASURED = "measured.json"
 """In a model's folder: fingerprint of rows -> its accuracy on them."""
 
+ARITHMETIC = ("bf16", "portable")
+"""The ways to compute that a model's `TRAINING` tells of."""
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -42,12 +45,26 @@ class Machine:
     Attributes:
         device: a torch device.
         bf16: compute in bfloat16 where that is safe.
+        portable: compute with kernels that all x86-64 processors share (see `experiments.portable`).
         console: where progress goes.
+
+    Raises:
+        UsageError: portable, but not in float32 on the processor.
     """
 
     device: str = "cpu"
     bf16: bool = False
+    portable: bool = False
     console: Console = field(default_factory=progress.stderr)
+
+    def __post_init__(self) -> None:
+        if self.portable and (self.bf16 or self.device != "cpu"):
+            raise UsageError("portable training is in float32 on the CPU (`--device cpu`, no `--bf16`)")
+
+    @property
+    def arithmetic(self) -> dict[str, bool]:
+        """What decides the bits of a training beside its key, where it is not as usual."""
+        return {name: True for name in ARITHMETIC if getattr(self, name)}
 
     def say(self, line: str) -> None:
         """Tell what was done."""
@@ -67,12 +84,15 @@ def inoculate(recipe: Recipe, data_dir: Path | None, output: Path, machine: Mach
         The path of the ``suite.json``.
 
     Raises:
-        UsageError: the recipe does not fit the data, or the output holds other things; nothing was trained.
+        UsageError: the recipe does not fit the data, the output holds other things, or this process cannot compute
+            portably; nothing was trained.
         ModelError: a base cannot be loaded or trained, or its training has diverged.
         RankModelsError: the output cannot be written; what was complete before stays.
     """
     machine = machine or Machine()
     device_named(machine.device)
+    if machine.portable:
+        portable.hold()
     plan = plans.make(recipe, data_dir)
     for member, training in zip(recipe.members, plan.trainings, strict=True):
         check_folder(output / training.folder)
@@ -144,7 +164,7 @@ def trained(training: Training, task: Task, output: Path, machine: Machine) -> P
         "steps": steps,
         "loss": round(float(np.mean(losses[-max(1, steps // 10) :])), 4) if losses else None,
         "seconds": round(seconds, 1),
-        **({"bf16": True} if machine.bf16 else {}),
+        **machine.arithmetic,
     }
     write_json(partial / TRAINING, about)
     shutil.rmtree(folder, ignore_errors=True)
@@ -154,12 +174,13 @@ def trained(training: Training, task: Task, output: Path, machine: Machine) -> P
 
 
 def told(folder: Path, key: str, machine: Machine) -> dict[str, Any] | None:
-    """What was written down about a finished training of that key, in the machine's number format.
+    """What was written down about a finished training of that key, in the machine's arithmetic.
 
     None if there is no such model in that folder.
     """
     about = read_json(folder / TRAINING)
-    if about.get("key") != key or about.get("bf16", False) != machine.bf16 or not any(folder.glob("*.safetensors")):
+    arithmetic = {name: True for name in ARITHMETIC if about.get(name)}
+    if about.get("key") != key or arithmetic != machine.arithmetic or not any(folder.glob("*.safetensors")):
         return None
     return {name: value for name, value in about.items() if name != "key"}
 

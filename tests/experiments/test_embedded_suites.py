@@ -62,9 +62,10 @@ def test_stated_accuracies_are_those_of_the_embedded_rows(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_models_are_alike_at_home(name):
-    """In-domain accuracies lie within 3 points, across architectures 7: they hardly tell the models apart."""
+    """In-domain accuracies lie within 3 points, hans-lex 4, across architectures 7: they hardly tell models apart."""
     accuracies = [model.in_domain_accuracy for model in suites.load([name]).models]
-    assert max(accuracies) - min(accuracies) <= (0.07 if "across" in name else 0.03)
+    wide = {"hans-lex-mini": 0.04, "hans-sub-across-mini": 0.07}
+    assert round(max(accuracies) - min(accuracies), 6) <= wide.get(name, 0.03)
 
 
 @pytest.mark.parametrize("name", SETS)

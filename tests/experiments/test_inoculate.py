@@ -10,7 +10,7 @@ from rich.console import Console
 from safetensors import SafetensorError
 
 from experiments import __main__ as program
-from experiments import inoculate, plan, recipe, train
+from experiments import inoculate, plan, portable, recipe, train
 from experiments.inoculate import Machine
 from factors import Example
 from ranker import ood, suites
@@ -377,10 +377,12 @@ def test_a_training_that_diverges_makes_no_model(changed, data_dir, tmp_path):
     assert not (tmp_path / "out" / suites.FILE).exists()
 
 
-def test_another_number_format_is_another_training(small, data_dir, tmp_path, trained):
-    """Weights trained in bfloat16 are others, and each are made again where the others are wanted."""
-    rounded = Machine(bf16=True, console=Console(quiet=True))
-    for machine, count in ((QUIET, 4), (rounded, 4), (rounded, 0), (QUIET, 4)):
+@pytest.mark.parametrize("way", ["bf16", "portable"])
+def test_another_arithmetic_is_another_training(small, data_dir, tmp_path, trained, monkeypatch, way):
+    """Weights trained in bfloat16 or portably are others, and each are made again where the others are wanted."""
+    monkeypatch.setattr(portable, "hold", lambda: None)  # it would hold this process
+    other = Machine(**{way: True}, console=Console(quiet=True))
+    for machine, count in ((QUIET, 4), (other, 4), (other, 0), (QUIET, 4)):
         trained.clear()
         inoculate.inoculate(small, data_dir, tmp_path / "out", machine)
         assert len(trained) == count

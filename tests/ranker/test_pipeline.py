@@ -87,15 +87,15 @@ def test_where_no_model_follows_the_shortcut_factors_are_doubted(ranking):
         found = rank([f"{folder}/{name}" for name in names], data, attribution=attribution, draws=1)
         return [note for note in found.notes if "follows the shortcut" in note]
 
-    (doubt,) = notes("inoc-400", "inoc-4000")
+    (doubt,) = notes("inoc-800", "inoc-4000")
     assert doubt.startswith(
-        "No model follows the shortcut: where it is wrong, inoc-400 gives its label most often, on "
+        "No model follows the shortcut: where it is wrong, inoc-800 gives its label most often, on "
     )
-    assert not notes("inoc-400", "untouched")
-    assert not notes("inoc-400", "inoc-4000", attribution="none")
-    assert not notes("inoc-400", "inoc-4000", data=dataclasses.replace(data, examples=tuple(right)))
+    assert not notes("inoc-800", "untouched")
+    assert not notes("inoc-800", "inoc-4000", attribution="none")
+    assert not notes("inoc-800", "inoc-4000", data=dataclasses.replace(data, examples=tuple(right)))
     assert not notes(
-        "inoc-400", "inoc-4000", data=dataclasses.replace(data, task=dataclasses.replace(data.task, heuristic=None))
+        "inoc-800", "inoc-4000", data=dataclasses.replace(data, task=dataclasses.replace(data.task, heuristic=None))
     )
 
 

@@ -1,0 +1,73 @@
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from experiments import __main__ as program
+from experiments import portable
+from ranker.errors import UsageError
+
+STEPS = """
+from experiments import portable
+
+portable.hold()
+
+import hashlib
+import numpy as np
+from experiments import recipe, train
+from experiments.generate import SOURCES
+from ranker import ood
+
+rows = SOURCES["nli"](np.random.default_rng(0), 400)
+texts = [text for row in rows for text in row.segments]
+read = recipe.load("hans-sub-across-mini")
+for name, base in read.bases.items():
+    model, tokenizer = train.build(base, ood.tasks()[read.task].labels, texts, seed=0)
+    train.train(model, tokenizer, rows, recipe.Stage(steps=4, batch_size=32, learning_rate=1e-3), seed=0)
+    print(name, hashlib.sha256(b"".join(w.detach().numpy().tobytes() for w in model.parameters())).hexdigest()[:16])
+"""
+"""Four steps of each architecture of the embedded suites, and a digest of the weights."""
+
+DIGESTS = {
+    "bert": "358bfbac67872565",
+    "roberta": "2827edb37717ceed",
+    "electra": "18879cc70825c228",
+    "deberta": "eafe107838af572e",
+}
+"""The same on Intel's Sapphire Rapids, and on AMD's EPYC (Rome) as QEMU emulates it."""
+
+
+def test_weights_are_the_same_on_every_processor():
+    """To the last bit, whatever the processor that runs this; docs/suites.md says on which others it was run."""
+    done = subprocess.run([sys.executable, "-c", STEPS], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert dict(line.split() for line in done.stdout.splitlines()) == DIGESTS
+
+
+@pytest.fixture
+def released(monkeypatch):
+    """What `hold` changes in this process, as it was afterwards."""
+    threads = torch.get_num_threads()
+    for name in portable.KERNELS:
+        monkeypatch.setenv(name, os.environ.get(name, ""))
+    yield
+    torch.set_num_threads(threads)
+
+
+def test_other_kernels_are_refused(released, monkeypatch):
+    """Where torch has chosen its kernels already, or the processor has none that others share."""
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
+    with pytest.raises(UsageError, match="^portable training needs an x86-64 processor with AVX2"):
+        portable.hold()
+
+
+@pytest.mark.parametrize("other", ["--bf16", "--device=cuda"])
+def test_only_single_precision_on_the_processor_is_portable(capsys, tmp_path, other):
+    """Other kernels would compute."""
+    with pytest.raises(SystemExit) as ended:
+        program.main(["inoculate", "hans-sub-mini", "--portable", other, "-o", str(tmp_path / "out")])
+    assert ended.value.code == 2
+    assert "portable training is in float32 on the CPU" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
