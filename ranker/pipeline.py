@@ -79,7 +79,7 @@ def rank(
     Example:
         >>> ranking = rank("hans-sub-mini", "hans-sub", attribution="none")
         >>> ranking.models[0].name, ranking.method("RANDOM").few_shot_accuracy
-        ('inoc-1600', 0.5)
+        ('inoc-4000', 0.5)
     """
     from ranker.evaluation import evaluate
 
