@@ -24,8 +24,8 @@ from factors.types import Floats, Ints
 from ranker import choice, engine, ood, suites, surrogate
 from ranker.commands.options import PATH, together
 from ranker.labelling import predictions
+from ranker.numbers import percent
 from ranker.pool import Pool
-from ranker.report.numbers import percent
 from ranker.store import Store
 from ranker.unlabelled import dawid_skene, possible
 

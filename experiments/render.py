@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from experiments.published import PAPER, Exhibit
 from experiments.tables import Cell, Rankings
+from ranker.numbers import signed
 from ranker.report import csv
 from ranker.report.content import Grid
 from ranker.report.markdown import escape, lines
@@ -89,7 +90,7 @@ def _parts(exhibit: Exhibit, column: str, cells: Sequence[Cell]) -> Iterator[tup
     if any(cell.published is not None for cell in cells):
         yield ("published" if ours else f"{column}, published"), lambda cell: _number(cell.published)
     if any(cell.difference is not None for cell in cells):
-        yield "difference", lambda cell: _number(cell.difference, "+")
+        yield "difference", lambda cell: "" if cell.difference is None else signed(cell.difference)
 
 
 def _here(cell: Cell) -> str:
@@ -97,8 +98,8 @@ def _here(cell: Cell) -> str:
     return _number(cell.here) + interval
 
 
-def _number(value: float | None, sign: str = "") -> str:
-    return "" if value is None else f"{value:{sign}.1f}"
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
 
 
 def _rounded(value: str | float | None) -> str | float | None:

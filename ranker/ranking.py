@@ -16,6 +16,7 @@ from factors.registry import Factor
 from ranker import records
 from ranker.errors import DataError, UsageError, look_up
 from ranker.explanation import Explanation, not_saved
+from ranker.numbers import points
 from ranker.score import ScoreTable
 
 if TYPE_CHECKING:
@@ -383,7 +384,7 @@ class Ranking:
     def _methods_html(self) -> tuple[_Cells, list[_Cells]]:
         head = ("method", "few-shot accuracy", "95 % interval", "minus ACC")
         return head, [
-            (m.name, f"{m.few_shot_accuracy:.1%}", f"{m.ci_low:.1%} to {m.ci_high:.1%}", _signed(m.vs_acc))
+            (m.name, f"{m.few_shot_accuracy:.1%}", f"{m.ci_low:.1%} to {m.ci_high:.1%}", points(m.vs_acc))
             for m in self.methods
         ]
 
@@ -411,10 +412,6 @@ def _by_model(found: Decision) -> Iterator[dict[str, Any]]:
 
 def _row(tag: str, cells: _Cells) -> str:
     return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-
-def _signed(difference: float | None) -> str:
-    return "" if difference is None else f"{100 * difference:+.1f}"
 
 
 def _table_to_dict(table: ScoreTable) -> dict[str, Any]:

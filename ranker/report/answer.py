@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ranker.numbers import counted, percent, points
 from ranker.ranking import Decision, Ranking
-from ranker.report.numbers import counted, percent, points
 from ranker.surrogate import NAME as SURROGATE
 
 NEXT = (

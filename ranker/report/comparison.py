@@ -11,9 +11,9 @@ from rich.text import Text
 
 from ranker.comparison import MODELS, Comparison, ModelChange
 from ranker.errors import look_up
+from ranker.numbers import percent, points
 from ranker.report import csv, json, markdown, terminal
 from ranker.report.content import grid
-from ranker.report.numbers import percent, points
 
 SHORT = 12
 """Characters of a fingerprint that tell two apart."""

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from ranker.errors import look_up
 from ranker.explanation import Explanation, Reading, Word
+from ranker.numbers import signed
 from ranker.report import json
 from ranker.report.content import Grid
 from ranker.report.terminal import by_reason, plain
@@ -110,7 +111,7 @@ def _written(explanation: Explanation, word: Word) -> str:
     """A word with its score and its marks written out."""
     if explanation.attribution == "none":
         return word.text
-    return f"{word.text}({', '.join((_signed(word.score), *word.marks))})"
+    return f"{word.text}({', '.join((_seen(word.score), *word.marks))})"
 
 
 def _style(share: float) -> str:
@@ -217,7 +218,7 @@ def sheet(explanation: Explanation) -> Sheet:
         ),
         scores=Grid(
             "Scores in numbers", ("word", *names), (False,) + (True,) * len(names),
-            tuple((line[0].text, *(_signed(word.score) for word in line)) for line in lines),
+            tuple((line[0].text, *(_seen(word.score) for word in line)) for line in lines),
         ),
         notes=tuple(_notes(explanation)),
     )  # fmt: skip
@@ -242,7 +243,7 @@ def _piece(explanation: Explanation, reading: Reading, word: Word, gap: str) -> 
         text=word.text,
         classes=" ".join(["word", *(kind for kind, holds in kinds.items() if holds)]),
         background=f"rgb(var({side}) / {MOST * abs(share):.0f}%)" if share else "",
-        title=", ".join((_signed(word.score), *word.marks)),
+        title=", ".join((_seen(word.score), *word.marks)),
     )
 
 
@@ -287,8 +288,8 @@ def _share(reading: Reading, word: Word) -> float:
     return 0.0 if math.isnan(word.score) or not reading.strongest else word.score / reading.strongest
 
 
-def _signed(score: float) -> str:
-    return "not seen" if math.isnan(score) else f"{score:+.2f}"
+def _seen(score: float) -> str:
+    return "not seen" if math.isnan(score) else signed(score, decimals=2)
 
 
 def _rows(explanation: Explanation) -> Iterator[tuple[str, ...]]:

@@ -26,8 +26,8 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ranker.errors import RankModelsError
+from ranker.numbers import percent
 from ranker.ranking import MethodResult, Ranking
-from ranker.report.numbers import percent
 
 INK, SOFT = "#010203", "#70777f"
 """Of texts and axes, and of what stands behind. No one else's black is `INK`: in a page, it becomes the page's own."""

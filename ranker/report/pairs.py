@@ -11,10 +11,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ranker.numbers import percent
 from ranker.ranking import Decision, Ranking
 from ranker.report import rows
 from ranker.report.answer import title
-from ranker.report.numbers import percent
 from ranker.report.terminal import table, written
 from ranker.truth import FOLLOWS
 

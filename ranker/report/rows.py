@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
+from ranker.numbers import counted
 from ranker.ranking import Ranking
 from ranker.report.content import Grid, grid
-from ranker.report.numbers import counted
 from ranker.report.terminal import table
 
 LISTED = 200

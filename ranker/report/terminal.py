@@ -13,9 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ranker.backends import spelled
+from ranker.numbers import counted, percent, points
 from ranker.ranking import Decision, Ranking
 from ranker.report.answer import answer, title, untold
-from ranker.report.numbers import counted, percent, points
 
 WIDTH = 80
 

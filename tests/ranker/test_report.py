@@ -8,7 +8,7 @@ from ranker import report
 from ranker.decision import decide
 from ranker.errors import UnknownName
 from ranker.evaluation import evaluate
-from ranker.report.numbers import percent, points
+from ranker.numbers import percent, points
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,16 @@ def percent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.1f}"
 
 
+def signed(value: float, decimals: int = 1) -> str:
+    """A number with its sign; what rounds to nothing has a plus, whichever side it came from.
+
+    Example:
+        >>> signed(-3.14), signed(-0.04), signed(-0.004, decimals=2)
+        ('-3.1', '+0.0', '+0.00')
+    """
+    return f"{round(value, decimals) + 0.0:+.{decimals}f}"  # -0.0 + 0.0 is 0.0
+
+
 def points(value: float | None) -> str:
     """A difference of two fractions, in percentage points, signed.
 
@@ -30,4 +40,4 @@ def points(value: float | None) -> str:
         >>> points(-0.031)
         '-3.1'
     """
-    return "" if value is None else f"{100 * value:+.1f}"
+    return "" if value is None else signed(100 * value)
