@@ -138,7 +138,7 @@ def labelled(
     Rows whose label is blank are left out, and so are those that repeat another, label and all: the notes say how many.
 
     Args:
-        data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file, or rows in memory (see `ranker.readers.sheet`).
+        data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, or rows in memory (see `ranker.readers.sheet`).
         task: the labels, or the name of a known task; None takes the one whose labels the rows have: see `task_of`.
         columns: "text", "label" and "id" -> columns, where their names are unusual.
         like: an OOD set whose task, marks and designed factor hold for these rows, too.
@@ -258,7 +258,7 @@ def unlabelled(
     Rows with a blank text are left out, and that is said.
 
     Args:
-        path: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file (see `ranker.readers.sheet`).
+        path: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file (see `ranker.readers.sheet`).
         columns: "text" and "id" -> columns, where their names are unusual.
         like: an OOD set whose marks hold for these rows, too.
         include: folders of a user's own sets.

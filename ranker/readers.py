@@ -1,4 +1,4 @@
-"""Files of examples: lines -> rows -> examples, and a line number in every complaint.
+"""Files of examples: lines, or Parquet -> rows -> examples, and the line or row in every complaint.
 
 Nothing about a file is believed: not its encoding, its columns or its size. Memory and time are bounded by the
 constants below, also for a gzip file that unpacks into far more than it seems to be.
@@ -15,6 +15,7 @@ import math
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +36,12 @@ MAX_LINE = 1 << 20
 
 MAX_CELL = 100_000
 """Characters of a text; what a model of 512 tokens can read has some 3,000."""
+
+PARQUET = ".parquet"
+"""How the name of a Parquet file ends, whose compression is its own."""
+
+BATCH = 100
+"""Rows of a Parquet file that are in memory at once."""
 
 USUAL = {
     "text": (
@@ -95,12 +102,13 @@ def sheet(
     columns: Mapping[str, str | Sequence[str]] | None = None,
     required: Sequence[str] = ("text", "label"),
 ) -> Sheet:
-    """A user's own rows: from memory, or a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file, with or without ``.gz``.
+    """A user's own rows: from memory, or a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file, with or without ``.gz``, or
+    a ``.parquet``.
 
-    The first line of all but ``.jsonl`` names the columns. A ``.tsv`` or ``.txt`` has a tab between cells and knows no
-    quotes. Where the container of rows in memory names its label numbers (``features[...].names``, as a
-    ``datasets.Dataset`` does), they are read by these names: the Hugging Face copy of HANS counts from entailment, and
-    the task here from non-entailment.
+    The first line of a ``.csv``, ``.tsv`` or ``.txt`` names the columns. The last two have a tab between cells and know
+    no quotes. Where the container of the rows names its label numbers (``features[...].names``, as a
+    ``datasets.Dataset`` and the Parquet that it writes do), they are read by these names: the Hugging Face copy of HANS
+    counts from entailment, and the task here from non-entailment.
 
     Args:
         source: the file; or mappings, such as a ``datasets.Dataset``, or a table with ``to_dict("records")``, such as a
@@ -120,7 +128,9 @@ def sheet(
         look_up("role of a column", role, {part: part for part in USUAL}): (names,) if isinstance(names, str) else names
         for role, names in (columns or {}).items()
     }
-    origin, place = (str(source), f"{source}, line 1") if isinstance(source, Path) else ("rows in memory",) * 2
+    origin = place = str(source) if isinstance(source, Path) else "rows in memory"
+    if isinstance(source, Path) and source.suffix != PARQUET:
+        place += ", line 1"
     rows = tuple(read_rows(source) if isinstance(source, Path) else placed(source))
     if not rows:
         raise DataError(f"{origin} holds no row")
@@ -205,8 +215,11 @@ def placed(rows: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
 
 def named(layout: Layout, rows: object) -> Layout:
     """The layout, with numbers read as the container of the rows names them, if it does (a ``datasets.ClassLabel``)."""
-    features = getattr(rows, "features", None)
-    names = getattr(features.get(layout.label), "names", None) if isinstance(features, Mapping) else None
+    if isinstance(rows, Path):
+        names = _names_in(rows, layout.label) if rows.suffix == PARQUET else None
+    else:
+        features = getattr(rows, "features", None)
+        names = getattr(features.get(layout.label), "names", None) if isinstance(features, Mapping) else None
     return replace(layout, numbers=tuple(names)) if names else layout
 
 
@@ -361,7 +374,8 @@ def _marks(cell: Any) -> Mapping[str, tuple[Span, ...]]:
     """Marks as data: name -> list of [segment, start, end], or the same as JSON."""
     try:
         content = parse_json(cell) if isinstance(cell, str) else cell
-        return {str(name): tuple(Span(*map(int, span)) for span in spans) for name, spans in content.items()}
+        named = {name: spans for name, spans in content.items() if spans is not None}  # a column of Parquet names all
+        return {str(name): tuple(Span(*map(int, span)) for span in spans) for name, spans in named.items()}
     except (AttributeError, TypeError, OverflowError, json.JSONDecodeError) as error:
         raise ValueError(f"marks must be name -> list of [segment, start, end] (got {str(cell)[:50]!r})") from error
 
@@ -373,10 +387,62 @@ def read_rows(path: Path) -> Iterator[Row]:
         UsageError: its name does not end in a known way.
         DataError: it cannot be read, is too large, or a line of it is malformed.
     """
+    if path.suffix == PARQUET:
+        return _parquet(path)
     parse = _PARSERS.get(Path(path.name.removesuffix(".gz")).suffix)
     if parse is None:
-        raise UsageError(f"{path}: a file of examples ends in {', '.join(_PARSERS)}, or one of these and .gz")
+        known = ", ".join(_PARSERS)
+        raise UsageError(f"{path}: a file of examples ends in {known}, one of these and .gz, or {PARQUET}")
     return parse(path)
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    """What `datasets` and data frames write."""
+    for number, cells in enumerate(_unpacked(path), 1):
+        yield Row(f"{path}, row {number}", number, cells)
+
+
+def _unpacked(path: Path) -> Iterator[dict[str, Any]]:
+    """The cells of each row of a Parquet file, no more of them in memory than a batch."""
+    with _parquet_file(path) as file:
+        names = file.schema_arrow.names
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise DataError(f"{path}: two columns are named {twice!r}")
+        _check_size(path, sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)))
+        size = 0
+        for batch in file.iter_batches(BATCH, use_threads=False):
+            size += batch.nbytes
+            _check_size(path, size)
+            yield from batch.to_pylist()
+
+
+def _check_size(place: Path | str, size: int) -> None:
+    if size > MAX_BYTES:
+        raise DataError(f"{place}: more than {MAX_BYTES:,} bytes, the most that is read")
+
+
+def _names_in(path: Path, column: str | None) -> Sequence[str] | None:
+    """What `datasets` says of a column of numbers in a Parquet file that it writes: the label that each stands for."""
+    with _parquet_file(path) as file:
+        about = parse_json((file.schema_arrow.metadata or {}).get(b"huggingface", b"{}").decode())
+    try:
+        return tuple(map(str, about["info"]["features"][column]["names"]))
+    except (KeyError, TypeError):
+        return None
+
+
+@contextmanager
+def _parquet_file(path: Path) -> Iterator[Any]:
+    """A Parquet file, whose faults are said in one line."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            yield file
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _tab_separated(path: Path) -> Iterator[Row]:
@@ -450,8 +516,7 @@ def _lines(path: Path) -> Iterator[str]:
                     return
                 if len(line) > MAX_LINE:
                     raise DataError(f"{path}, line {number}: longer than {MAX_LINE:,} bytes, the most that is read")
-                if size > MAX_BYTES:
-                    raise DataError(f"{path}, line {number}: more than {MAX_BYTES:,} bytes, the most that is read")
+                _check_size(f"{path}, line {number}", size)
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}, line {number}: not UTF-8 (byte 0x{error.object[error.start]:02x})") from error

@@ -12,7 +12,11 @@ from ranker.errors import UsageError, look_up
 
 @click.command()
 @click.option(
-    "--pool", type=options.PATH, required=True, metavar="FILE", help="Rows of the domain (.jsonl, .csv, .tsv)."
+    "--pool",
+    type=options.PATH,
+    required=True,
+    metavar="FILE",
+    help="Rows of the domain (.jsonl, .csv, .tsv, .parquet).",
 )
 @click.option(
     "--labels", type=click.IntRange(1), default=10, show_default=True, metavar="N", help="How many to choose."

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--ood", "ood_name", metavar="NAME", help="The OOD set: its task, marks and models.")
 @click.option(
-    "--data", type=options.PATH, metavar="FILE", help="Rows of your own, labelled or not (.jsonl, .csv, .tsv)."
+    "--data",
+    type=options.PATH,
+    metavar="FILE",
+    help="Rows of your own, labelled or not (.jsonl, .csv, .tsv, .parquet).",
 )
 @click.option(
     "--id",

@@ -36,7 +36,7 @@ def words(value: Any, several: bool) -> str | list[str]:
     "--data",
     type=options.PATH,
     metavar="FILE",
-    help="Your own labelled rows (.jsonl, .csv, .tsv): decide between models whose truth nobody knows.",
+    help="Your own labelled rows (.jsonl, .csv, .tsv, .parquet): decide between models whose truth nobody knows.",
 )
 @click.option(
     "--pool",

@@ -39,6 +39,7 @@ ROWS = [
     {"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment", "marks": {"x": [[0, 4, 9]]}},
     {"premise": "Naïve 走 judges, and more.", "hypothesis": "He said: 'no'.", "label": 0},
 ]
+COLUMNAR = [{**row, "label": 0, "marks": {"x": [[0, 4, 9]]}} for row in ROWS]
 SUITE = {
     "schema_version": 1,
     "name": "toy",
@@ -310,6 +311,7 @@ READERS = {
     "tsv.gz": Reader("a.tsv.gz", of_bytes(gzip.compress(TABLE.replace(",", "\t").encode()), BOMB), rows_of),
     "csv": Reader("a.csv", of_bytes(TABLE), rows_of),
     "jsonl": Reader("a.jsonl", of_json(ROWS, lines=True), rows_of),
+    "parquet": Reader("a.parquet", turned(COLUMNAR).map(shard_of).flatmap(scratched), rows_of),
     "suite": Reader("suite.json", of_json(SUITE), lambda file: suites.load([str(file.parent)])),
     "card": Reader("card.toml", of_bytes(*CARDS), cards.read_card),
     "recipe": Reader("a.toml", of_bytes(*RECIPES), lambda file: recipe.load(str(file))),

@@ -1,7 +1,9 @@
 import gzip
 import json
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from factors import Span
 from ranker import readers
@@ -33,6 +35,17 @@ def lines(*rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
+def columnar(*rows, names=None, **columns):
+    """Rows as Parquet; columns may be given ready, and names to the label numbers, as `datasets` writes them."""
+    table = pa.Table.from_pylist(list(rows)) if rows else pa.table(columns)
+    if names:
+        features = {"label": {"names": names, "_type": "ClassLabel"}}
+        table = table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+    sink = pa.BufferOutputStream()
+    parquet.write_table(table, sink)
+    return sink.getvalue().to_pybytes()
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -48,6 +61,11 @@ def lines(*rows):
         ("a.csv", TABLE.replace("entailment", "1")),
         ("a.jsonl", lines({"sentence1": "The actor ran.", "sentence2": "An actor ran.", "gold_label": "Entailment"})),
         ("a.jsonl", lines({**GOOD, "label": True})),
+        ("a.parquet", columnar(GOOD)),
+        ("a.parquet", columnar({"segments": ["The actor ran.", "An actor ran."], "label": 1})),
+        ("a.parquet", columnar({**GOOD, "label": True})),
+        ("a.parquet", columnar({**GOOD, "label": 0}, names=["entailment", "non-entailment"])),
+        ("a.parquet", columnar(**{column: pa.array([cell]).dictionary_encode() for column, cell in GOOD.items()})),
     ],
 )
 def test_one_row_in_every_form_is_the_same_example(read, name, content):
@@ -118,6 +136,27 @@ def test_rows_may_bring_marks(read):
     assert read("a.tsv", table)[0].marks == expected
 
 
+def test_a_column_of_parquet_names_the_marks_of_all_rows(read):
+    """Those that a row has not are empty there."""
+    first, second = {"x": [[0, 4, 9]]}, {"y": [[1, 0, 2]]}
+    found = read("a.parquet", columnar({**GOOD, "marks": first}, {**GOOD, "id": 2, "marks": second}))
+    assert [set(example.marks) for example in found] == [{"x"}, {"y"}]
+
+
+def of_names(said):
+    """A Parquet file that says this of its columns."""
+    table = parquet.read_table(pa.BufferReader(columnar({**GOOD, "label": 1})))
+    sink = pa.BufferOutputStream()
+    parquet.write_table(table.replace_schema_metadata({"huggingface": said}), sink)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize("said", ["[]", "{}", '{"info": {"features": {"label": {"names": 5}}}}'])
+def test_what_does_not_name_labels_says_nothing(read, said):
+    """Then numbers are read in the order of the task."""
+    assert [row.label for row in read("a.parquet", of_names(said))] == [1]
+
+
 def test_a_rows_own_marks_win_over_a_rules(read):
     """A rule marks what the row leaves open."""
     found = read(
@@ -176,6 +215,17 @@ WRONG = [
     ("a.jsonl", lines({**GOOD, "marks": {"x": [[0, 3]]}}), "marks must be name -> list of [segment, start, end] (got"),
     ("a.jsonl", lines({**GOOD, "marks": [1]}), "marks must be name -> list of [segment, start, end] (got '[1]')"),
     ("a.tsv", "text\tlabel\tmarks\na\t1\tnone\n", "marks must be name -> list of [segment, start, end] (got 'none')"),
+    ("a.parquet", "text,label\na,1\n", "a.parquet cannot be read: "),
+    ("a.parquet", columnar(GOOD)[:-9], "a.parquet cannot be read: "),
+    ("a.parquet", gzip.compress(columnar(GOOD)), "a.parquet cannot be read: "),
+    ("a.parquet", columnar(GOOD, {**GOOD, "label": "often"}), "a.parquet, row 2: a label must be one of"),
+    ("a.parquet", columnar(GOOD, {**GOOD, "premise": None}), "a.parquet, row 2: the column 'premise' must hold a text"),
+    ("a.parquet", columnar({**GOOD, "premise": b"a"}), "row 1: the column 'premise' must hold a text (got \"b'a'\")"),
+    ("a.parquet", columnar({"words": "a", "label": 1}), "a.parquet: no column has a usual name for the text; say"),
+    ("a.parquet", columnar(text=pa.array([], pa.string()), label=pa.array([], pa.int64())), "a.parquet holds no row"),
+    ("a.parquet", of_names("{"), "a.parquet cannot be read: Expecting property name"),
+    ("a.parquet", of_names("[" * 100_000), "a.parquet cannot be read: it is nested too deeply"),
+    ("a.parquet", columnar(text=pa.array([b"caf\xe9"]).view(pa.string()), label=[1]), "a.parquet cannot be read: 'utf"),
 ]  # fmt: skip
 
 
@@ -197,11 +247,12 @@ def test_a_column_that_is_named_must_be_there(read):
         read("a.jsonl", lines(GOOD), columns={"label": ["gold"]})
 
 
-@pytest.mark.parametrize("name", ["a.xlsx", "a", "a.json", "a.gz"])
+@pytest.mark.parametrize("name", ["a.xlsx", "a", "a.json", "a.gz", "a.parquet.gz"])
 def test_an_unknown_kind_of_file_is_refused(read, name):
     """The message lists the kinds that are known."""
     with pytest.raises(
-        UsageError, match=r"a file of examples ends in \.jsonl, \.csv, \.tsv, \.txt, or one of these and"
+        UsageError,
+        match=r"ends in \.jsonl, \.csv, \.tsv, \.txt, one of these and \.gz, or \.parquet$",
     ):
         read(name, "")
 
@@ -217,6 +268,25 @@ def test_a_file_is_read_no_further_than_its_limit(read, monkeypatch):
     monkeypatch.setattr(readers, "MAX_BYTES", 100)
     with pytest.raises(DataError, match="line 24: more than 100 bytes, the most that is read"):
         read("a.csv.gz", gzip.compress(b"text,label\n" + b"a,1\n" * 1000))
+
+
+@pytest.mark.parametrize("rows", [[{**GOOD, "premise": f"{n} " * 300} for n in range(40)], [GOOD] * 2000])
+def test_a_parquet_file_is_read_no_further_than_its_limit(read, monkeypatch, rows):
+    """Nor where it is small because its rows are all the same."""
+    content = columnar(*rows)
+    read("a.parquet", content)
+    monkeypatch.setattr(readers, "MAX_BYTES", 10_000)
+    with pytest.raises(DataError, match=r"a\.parquet: more than 10,000 bytes, the most that is read"):
+        read("a.parquet", content)
+
+
+def test_columns_of_one_name_in_a_parquet_file(read):
+    """Which of the two is meant, nobody can know."""
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"]), pa.array([1])], ["text", "text", "label"])
+    sink = pa.BufferOutputStream()
+    parquet.write_table(table, sink)
+    with pytest.raises(DataError, match=r"a\.parquet: two columns are named 'text'"):
+        read("a.parquet", sink.getvalue().to_pybytes())
 
 
 class Rows(list):
@@ -243,8 +313,8 @@ def test_label_numbers_are_read_as_the_data_set_names_them():
     assert [row.label for row in labelled(rows, NLI).examples] == [1, 0]
 
 
-def test_a_real_data_set_of_hugging_face_is_read():
-    """The same with the library itself."""
+def test_a_real_data_set_of_hugging_face_is_read(tmp_path):
+    """The same with the library itself, and with a file that it has written."""
     datasets = pytest.importorskip("datasets", reason="the library `datasets` is not installed")
     features = datasets.Features(
         premise=datasets.Value("string"),
@@ -253,3 +323,5 @@ def test_a_real_data_set_of_hugging_face_is_read():
     )
     rows = datasets.Dataset.from_list([{**GOOD, "label": 0}, {**GOOD, "label": 1}], features=features)
     assert [row.label for row in labelled(rows).examples] == [1, 0]
+    rows.to_parquet(tmp_path / "rows.parquet")
+    assert [row.label for row in labelled(tmp_path / "rows.parquet").examples] == [1, 0]
