@@ -33,11 +33,11 @@ for name, base in read.bases.items():
 
 DIGESTS = {
     "bert": "358bfbac67872565",
-    "roberta": "2827edb37717ceed",
+    "roberta": "736a5db5a88a8bd3",
     "electra": "18879cc70825c228",
     "deberta": "eafe107838af572e",
 }
-"""The same on Intel's Sapphire Rapids, and on AMD's EPYC (Rome) as QEMU emulates it."""
+"""The same on Intel's Emerald Rapids, and on AMD's EPYC (Rome) as QEMU emulates it."""
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="kernels of x86-64 processors")
