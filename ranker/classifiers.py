@@ -453,11 +453,14 @@ def device_named(name: str) -> torch.device:
 
 
 def _has_bfloat16(device: torch.device) -> bool:
-    """Say whether a device computes in bfloat16 itself; torch emulates it elsewhere, many times slower."""
+    """Say whether a device has units for products in bfloat16, so that they are faster than in float32.
+
+    A processor that has the instructions of AVX-512 for it, and no such units (AMX), takes half as long again; one that
+    has neither emulates it, many times slower.
+    """
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    units = torch.cpu.get_capabilities() if device.type == "cpu" else {}
-    return any(units.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
+    return device.type == "cpu" and bool(torch.cpu.get_capabilities().get("amx_bf16", False))
 
 
 @contextmanager
