@@ -374,8 +374,8 @@ def _marks(cell: Any) -> Mapping[str, tuple[Span, ...]]:
     """Marks as data: name -> list of [segment, start, end], or the same as JSON."""
     try:
         content = parse_json(cell) if isinstance(cell, str) else cell
-        named = {name: spans for name, spans in content.items() if spans is not None}  # a column of Parquet names all
-        return {str(name): tuple(Span(*map(int, span)) for span in spans) for name, spans in named.items()}
+        found = {name: spans for name, spans in content.items() if spans is not None}  # a column of Parquet names all
+        return {str(name): tuple(Span(*map(int, span)) for span in spans) for name, spans in found.items()}
     except (AttributeError, TypeError, OverflowError, json.JSONDecodeError) as error:
         raise ValueError(f"marks must be name -> list of [segment, start, end] (got {str(cell)[:50]!r})") from error
 
