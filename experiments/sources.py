@@ -15,6 +15,7 @@ from factors import Example
 from ranker import readers
 from ranker.cards import Layout, Task
 from ranker.errors import DataError, UsageError, look_up
+from ranker.rows import read_rows
 
 NO_GOLD_LABEL = "-"
 """What SNLI and MNLI write where the annotators did not agree; such a row is passed over."""
@@ -80,5 +81,5 @@ def _from_file(source: Source, task: Task, path: Path) -> list[Example]:
     def choose(found: Sequence[str]) -> Layout:
         return replace(readers.layout_of(found, columns), id=None, where=source.where)
 
-    rows = (row for row in readers.read_rows(path) if row.cells.get(source.label or "gold_label") != NO_GOLD_LABEL)
+    rows = (row for row in read_rows(path) if row.cells.get(source.label or "gold_label") != NO_GOLD_LABEL)
     return list(readers.examples(rows, task, choose))

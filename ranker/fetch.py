@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ranker import ood, progress
 from ranker.errors import FetchError, UsageError, look_up
-from ranker.readers import MAX_BYTES
+from ranker.rows import MAX_BYTES
 
 CHUNK = 1 << 16
 """Bytes that are in memory at once: 64 KiB."""

@@ -23,6 +23,7 @@ from ranker import embedded, readers, readings
 from ranker.cards import Card, Layout, Task
 from ranker.errors import DataError, UsageError, look_up
 from ranker.marks import marker
+from ranker.rows import Row, read_rows
 
 SAMPLE = ("examples.jsonl.gz", "examples.jsonl")
 """The files of a set's own folder that may hold its rows."""
@@ -89,7 +90,7 @@ def load(
     card = look_up("OOD set", name, cards(include))
     file = _find(card, None if data_dir is None else Path(data_dir))
     origin = EMBEDDED if file.parent == card.folder else str(file)
-    whole = _built(card, readers.read_rows(file), origin, lambda layout: layout)
+    whole = _built(card, read_rows(file), origin, lambda layout: layout)
     return whole if limit is None else replace(whole, examples=sample(whole, limit))
 
 
@@ -111,7 +112,7 @@ def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[st
     return _built(card, readers.placed(rows), "rows in memory", lambda layout: readers.named(layout, rows))
 
 
-def _built(card: Card, rows: Iterable[readers.Row], origin: str, adapt: Callable[[Layout], Layout]) -> OODSet:
+def _built(card: Card, rows: Iterable[Row], origin: str, adapt: Callable[[Layout], Layout]) -> OODSet:
     """The set of a card's rows, in the first of its layouts whose columns are there."""
     layouts = (*card.layouts, OWN)
 

@@ -1,21 +1,12 @@
-"""Files of examples: lines, or Parquet -> rows -> examples, and the line or row in every complaint.
-
-Nothing about a file is believed: not its encoding, its columns or its size. Memory and time are bounded by the
-constants below, also for a gzip file that unpacks into far more than it seems to be.
-"""
+"""Rows as examples: which columns hold the texts, the label and the id, and what their cells mean."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import itertools
 import json
 import logging
 import math
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,23 +16,12 @@ from factors.types import UNLABELLED
 from ranker.cards import Layout, Task
 from ranker.errors import DataError, UsageError, look_up
 from ranker.records import parse_json
+from ranker.rows import PARQUET, Row, label_names, read_rows
 
 log = logging.getLogger(__name__)
 
-MAX_BYTES = 1 << 29
-"""Bytes of a file, unpacked: 512 MiB, a million rows of HANS with their parses."""
-
-MAX_LINE = 1 << 20
-"""Bytes of a line: 1 MiB."""
-
 MAX_CELL = 100_000
 """Characters of a text; what a model of 512 tokens can read has some 3,000."""
-
-PARQUET = ".parquet"
-"""How the name of a Parquet file ends, whose compression is its own."""
-
-BATCH = 100
-"""Rows of a Parquet file that are in memory at once."""
 
 USUAL = {
     "text": (
@@ -62,20 +42,6 @@ USUAL = {
 
 Marker = Callable[[tuple[str, ...], Mapping[str, Any]], Mapping[str, tuple[Span, ...]]]
 """Finds marks: (segments, the whole row) -> name -> spans."""
-
-
-class Row(NamedTuple):
-    """One row of a file, or of any other table.
-
-    Attributes:
-        place: where it stands, for messages: "dev.tsv, line 17".
-        number: the how manieth row it is, which is its id where no column holds one.
-        cells: column -> value.
-    """
-
-    place: str
-    number: int
-    cells: Mapping[str, Any]
 
 
 def no_marks(segments: tuple[str, ...], row: Mapping[str, Any]) -> Mapping[str, tuple[Span, ...]]:
@@ -216,7 +182,7 @@ def placed(rows: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
 def named(layout: Layout, rows: object) -> Layout:
     """The layout, with numbers read as the container of the rows names them, if it does (a ``datasets.ClassLabel``)."""
     if isinstance(rows, Path):
-        names = _names_in(rows, layout.label) if rows.suffix == PARQUET else None
+        names = label_names(rows, layout.label)
     else:
         features = getattr(rows, "features", None)
         names = getattr(features.get(layout.label), "names", None) if isinstance(features, Mapping) else None
@@ -378,150 +344,3 @@ def _marks(cell: Any) -> Mapping[str, tuple[Span, ...]]:
         return {str(name): tuple(Span(*map(int, span)) for span in spans) for name, spans in found.items()}
     except (AttributeError, TypeError, OverflowError, json.JSONDecodeError) as error:
         raise ValueError(f"marks must be name -> list of [segment, start, end] (got {str(cell)[:50]!r})") from error
-
-
-def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a file, one at a time.
-
-    Raises:
-        UsageError: its name does not end in a known way.
-        DataError: it cannot be read, is too large, or a line of it is malformed.
-    """
-    if path.suffix == PARQUET:
-        return _parquet(path)
-    parse = _PARSERS.get(Path(path.name.removesuffix(".gz")).suffix)
-    if parse is None:
-        known = ", ".join(_PARSERS)
-        raise UsageError(f"{path}: a file of examples ends in {known}, one of these and .gz, or {PARQUET}")
-    return parse(path)
-
-
-def _parquet(path: Path) -> Iterator[Row]:
-    """What `datasets` and data frames write."""
-    for number, cells in enumerate(_unpacked(path), 1):
-        yield Row(f"{path}, row {number}", number, cells)
-
-
-def _unpacked(path: Path) -> Iterator[dict[str, Any]]:
-    """The cells of each row of a Parquet file, no more of them in memory than a batch."""
-    with _parquet_file(path) as file:
-        names = file.schema_arrow.names
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise DataError(f"{path}: two columns are named {twice!r}")
-        _check_size(path, sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)))
-        size = 0
-        for batch in file.iter_batches(BATCH, use_threads=False):
-            size += batch.nbytes
-            _check_size(path, size)
-            yield from batch.to_pylist()
-
-
-def _check_size(place: Path | str, size: int) -> None:
-    if size > MAX_BYTES:
-        raise DataError(f"{place}: more than {MAX_BYTES:,} bytes, the most that is read")
-
-
-def _names_in(path: Path, column: str | None) -> Sequence[str] | None:
-    """What `datasets` says of a column of numbers in a Parquet file that it writes: the label that each stands for."""
-    with _parquet_file(path) as file:
-        about = parse_json((file.schema_arrow.metadata or {}).get(b"huggingface", b"{}").decode())
-    try:
-        return tuple(map(str, about["info"]["features"][column]["names"]))
-    except (KeyError, TypeError):
-        return None
-
-
-@contextmanager
-def _parquet_file(path: Path) -> Iterator[Any]:
-    """A Parquet file, whose faults are said in one line."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        with parquet.ParquetFile(path) as file:
-            yield file
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-
-
-def _tab_separated(path: Path) -> Iterator[Row]:
-    """Tabs between cells, no quotes: the format of HANS and PAWS."""
-    return _table(path, ((number, line.split("\t")) for number, line in _filled(path)))
-
-
-def _comma_separated(path: Path) -> Iterator[Row]:
-    """RFC 4180: commas between cells, a cell may stand in double quotes and then hold anything."""
-    reader = csv.reader(_lines(path), strict=True)
-
-    def numbered() -> Iterator[tuple[int, list[str]]]:
-        try:
-            for cells in reader:
-                if cells:  # a blank line is no row
-                    yield reader.line_num, cells
-        except csv.Error as error:
-            raise DataError(f"{path}, line {reader.line_num}: {error}") from error
-
-    return _table(path, numbered())
-
-
-def _table(path: Path, lines: Iterator[tuple[int, list[str]]]) -> Iterator[Row]:
-    header = next(lines, (1, []))[1]
-    if not any(header):
-        raise DataError(f"{path} is empty; its first line must name the columns")
-    if len(set(header)) < len(header):
-        twice = next(name for name in header if header.count(name) > 1)
-        raise DataError(f"{path}, line 1: two columns are named {twice!r}")
-    for number, (line, cells) in enumerate(lines, 1):
-        place = f"{path}, line {line}"
-        if len(cells) != len(header):
-            raise DataError(f"{place}: {len(header)} cells are needed, as in line 1 (got {len(cells)})")
-        yield Row(place, number, dict(zip(header, cells, strict=True)))
-
-
-def _json_lines(path: Path) -> Iterator[Row]:
-    for number, (at, line) in enumerate(_filled(path), 1):
-        place = f"{path}, line {at}"
-        try:
-            cells = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{place}: no JSON ({getattr(error, 'msg', None) or error})") from error
-        if not isinstance(cells, dict):
-            raise DataError(f"{place}: an object {{...}} is needed (got {line[:50]!r})")
-        yield Row(place, number, cells)
-
-
-def _filled(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines without their ends; only the last may be empty."""
-    empty = 0
-    for number, line in enumerate(_lines(path), 1):
-        if empty:
-            raise DataError(f"{path}, line {empty}: empty")
-        if line.isspace():
-            empty = number
-        else:
-            yield number, line.rstrip("\r\n")
-
-
-def _lines(path: Path) -> Iterator[str]:
-    """The lines of a file with their ends, unpacked and decoded, no more of it in memory than one line."""
-    size = 0
-    number = 1
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as stream:
-            for number in itertools.count(1):
-                line = stream.readline(MAX_LINE + 1)
-                size += len(line)
-                if not line:
-                    return
-                if len(line) > MAX_LINE:
-                    raise DataError(f"{path}, line {number}: longer than {MAX_LINE:,} bytes, the most that is read")
-                _check_size(f"{path}, line {number}", size)
-                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}, line {number}: not UTF-8 (byte 0x{error.object[error.start]:02x})") from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-
-
-_PARSERS = {".jsonl": _json_lines, ".csv": _comma_separated, ".tsv": _tab_separated, ".txt": _tab_separated}

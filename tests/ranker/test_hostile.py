@@ -12,7 +12,7 @@ import pytest
 from conftest import TASK
 
 from factors.types import Example
-from ranker import readers, suites
+from ranker import rows, suites
 from ranker.cards import read_card
 from ranker.checkpoints import content_hash, locate
 from ranker.cli import main
@@ -268,13 +268,13 @@ def test_a_name_is_only_a_name(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize("content", [b"a" * (1 << 20), (b"a" * 8188 + b",0\n") * 128], ids=["one line", "many lines"])
 def test_a_gzip_bomb_is_bounded(tmp_path, monkeypatch, content):
     """A file of a megabyte that unpacks to a gigabyte: refused, with no more of it in memory than a line or two."""
-    monkeypatch.setattr(readers, "MAX_BYTES", 4 << 20)  # the bound is the same, the test is not as long
+    monkeypatch.setattr(rows, "MAX_BYTES", 4 << 20)  # the bound is the same, the test is not as long
     file = tmp_path / "bomb.csv.gz"
     file.write_bytes(gzip.compress(b"text,label\n") + gzip.compress(content) * 1024)
     tracemalloc.start()
     try:
         with pytest.raises(DataError, match="the most that is read$"):
-            for _ in readers.read_rows(file):
+            for _ in rows.read_rows(file):
                 pass
         assert tracemalloc.get_traced_memory()[1] < 16 << 20
     finally:

@@ -6,7 +6,7 @@ import pytest
 from pyarrow import parquet
 
 from factors import Span
-from ranker import readers
+from ranker import rows as rows_of_files
 from ranker.cards import Task
 from ranker.errors import DataError, UsageError
 from ranker.ood import labelled
@@ -265,7 +265,7 @@ def test_a_missing_file_is_said_so(tmp_path):
 
 def test_a_file_is_read_no_further_than_its_limit(read, monkeypatch):
     """What unpacks into far more than it seems to be stops at the limit, with a line."""
-    monkeypatch.setattr(readers, "MAX_BYTES", 100)
+    monkeypatch.setattr(rows_of_files, "MAX_BYTES", 100)
     with pytest.raises(DataError, match="line 24: more than 100 bytes, the most that is read"):
         read("a.csv.gz", gzip.compress(b"text,label\n" + b"a,1\n" * 1000))
 
@@ -275,7 +275,7 @@ def test_a_parquet_file_is_read_no_further_than_its_limit(read, monkeypatch, row
     """Nor where it is small because its rows are all the same."""
     content = columnar(*rows)
     read("a.parquet", content)
-    monkeypatch.setattr(readers, "MAX_BYTES", 10_000)
+    monkeypatch.setattr(rows_of_files, "MAX_BYTES", 10_000)
     with pytest.raises(DataError, match=r"a\.parquet: more than 10,000 bytes, the most that is read"):
         read("a.parquet", content)
 

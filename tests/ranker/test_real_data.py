@@ -13,7 +13,7 @@ import pytest
 from ranker import ood, readers
 from ranker.cards import Task
 from ranker.marks import RULES, control
-from ranker.readers import read_rows
+from ranker.rows import read_rows
 
 DATA = os.environ.get("RANK_MODELS_DATA")
 pytestmark = pytest.mark.skipif(not DATA, reason="RANK_MODELS_DATA does not name the folder of the real files")
