@@ -330,10 +330,11 @@ def test_a_part_of_a_table(capsys, tmp_path, two_suites):
     here = {row["column"] for row in csv.DictReader(io.StringIO(out)) if row["here"]}
     assert here == {"paws"}
     assert "ACC,hans-sub,,,,90.6," in out
-    status, out, _ = run(capsys, "table", "1", "--attribution", "ig", *given[4:], "--format", "csv")
+    given = ["table", "1", "--ood", "msgs-verb", *given[4:]]
+    status, out, _ = run(capsys, *given, "--attribution", "ig", "--format", "csv")
     rows = {row["row"] for row in csv.DictReader(io.StringIO(out)) if row["here"]}
     assert rows == {"ACC", "CONF", "CONF-GT", "NLL", "CONF-H", "RANDOM", "designed, ig"}
-    status, out, _ = run(capsys, "table", "1", "--attribution", "ig:baseline=zero,steps=4", *given[4:])
+    status, out, _ = run(capsys, *given, "--attribution", "ig:baseline=zero,steps=4")
     assert (status, "12 rows, ig:baseline=zero,steps=4\n" in out) == (0, True)
 
 

@@ -378,7 +378,7 @@ def test_columns_are_of_the_in_domain_rows_too(run, tmp_path):
 def test_the_format_is_that_of_the_file(run, tmp_path):
     """As its name ends; a format that was named wins."""
     models = (few_models(1)[0], few_models(8)[7])
-    command = ("--ood", "hans-sub", "--attribution", "none", "--quiet", "--models", *models)
+    command = ("--ood", "hans-sub", "--attribution", "none", "--limit", "60", "--quiet", "--models", *models)
     run(*command, "-o", tmp_path / "answer.json")
     assert json.loads((tmp_path / "answer.json").read_text())["ood"] == "hans-sub"
     run(*command, "-o", tmp_path / "answer.html", "--format", "csv")
@@ -402,7 +402,7 @@ def test_a_run_that_cannot_be_kept_is_answered_all_the_same(run, tmp_path, monke
         raise UsageError("the disk is full")
 
     monkeypatch.setattr(Ranking, "save", full)
-    command = ("--ood", "hans-sub", "--attribution", "none", "--quiet", "--models", *few_models(2))
+    command = ("--ood", "hans-sub", "--attribution", "none", "--limit", "60", "--quiet", "--models", *few_models(2))
     status, out, err = run(*command, "--save", tmp_path / "run.json")
     assert (status, one_line(err)) == (2, "the disk is full")
     assert "untouched" in out
@@ -508,7 +508,7 @@ def test_a_model_below_chance_at_home_is_pointed_out(run, tmp_path):
 def test_options_from_a_file(run, tmp_path):
     """`--config` holds options, the command line wins, and an unknown key is refused."""
     file = tmp_path / "run.toml"
-    file.write_text('ood = "hans-sub"\nprobe = 5\nlimit = 30\nquiet = true\nformat = "json"\n')
+    file.write_text('ood = "hans-sub"\nprobe = 5\nlimit = 30\nattribution = "none"\nquiet = true\nformat = "json"\n')
     assert json.loads(run("run", "--config", file)[1])["probe"] == 5
     assert json.loads(run("run", "--config", file, "--probe", "7")[1])["probe"] == 7
     file.write_text("prob = 5\n")
