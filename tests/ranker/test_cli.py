@@ -402,7 +402,8 @@ def test_a_run_that_cannot_be_kept_is_answered_all_the_same(run, tmp_path, monke
         raise UsageError("the disk is full")
 
     monkeypatch.setattr(Ranking, "save", full)
-    command = ("--ood", "hans-sub", "--attribution", "none", "--limit", "60", "--quiet", "--models", *few_models(2))
+    models = (few_models(1)[0], few_models(8)[7])
+    command = ("--ood", "hans-sub", "--attribution", "none", "--limit", "60", "--quiet", "--models", *models)
     status, out, err = run(*command, "--save", tmp_path / "run.json")
     assert (status, one_line(err)) == (2, "the disk is full")
     assert "untouched" in out
