@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from factors.types import Example
-from ranker.backends import Settings
-from ranker.measure import Subject
+from ranker.backends import BARE, Settings
+from ranker.measure import Question, Subject
 
 if TYPE_CHECKING:
     from ranker.align import Encoding
@@ -27,7 +27,7 @@ class Estimate:
 
     Attributes:
         predict: examples whose probabilities are not known.
-        explain: examples whose attributions are not known.
+        explain: examples whose attributions are not known; of several backends the one that lacks most.
         passes: forward passes for all of that; on the way back one counts as two.
         rate: passes a second, measured; nan where there is nothing to do.
     """
@@ -50,30 +50,39 @@ class Estimate:
         return f"{work}: {self.passes:,} forward passes at {self.rate:,.0f} a second, at least {minutes(self.seconds)}"
 
 
-def estimate(
-    subject: Subject, examples: Sequence[Example], population: Sequence[Example], settings: Settings
-) -> Estimate:
-    """Count what the store lacks, and time the model on one batch if it lacks anything.
+def estimate(subject: Subject, questions: Iterable[Question]) -> Estimate:
+    """Count what the store lacks of the answers, and time the model on one batch if it lacks anything.
+
+    Rows that several questions ask of one backend are counted once.
 
     Args:
         subject: the model.
-        examples: those whose probabilities are wanted.
-        population: those whose attributions are wanted.
-        settings: of the backend.
+        questions: all that it is asked.
 
     Raises:
         ModelError: the model cannot be loaded or run; StoreError: the store cannot be read.
     """
-    predict = subject.missing(examples) if examples else 0
-    explain = subject.missing(population, settings)
-    if not predict and not explain:
+    asked: dict[Settings, dict[tuple[str, ...], Example]] = {}
+    for question in questions:
+        asked.setdefault(question.settings, {}).update({one.segments: one for one in question.examples})
+    rows = {settings: tuple(examples.values()) for settings, examples in asked.items()}
+    missing = {settings: subject.missing(examples, settings) for settings, examples in rows.items()}
+    most = max(missing, key=lambda settings: missing[settings])
+    if not missing[most]:
         return Estimate(0, 0, 0, float("nan"))
-    every = max(len(population) // SAMPLE, 1)
-    classifier = subject.classifier(settings)
-    encodings = sorted(classifier.encode(population[::every][:SAMPLE]), key=len)
-    passes = float(np.mean([settings.passes(encoding.segment, encoding.word) for encoding in encodings]))
-    rate = speed(classifier, encodings[len(encodings) // 2])
-    return Estimate(predict, explain, predict + round(explain * passes), rate)
+    classifier = subject.classifier(most)
+    encodings = {
+        settings: classifier.encode(examples[:: max(len(examples) // SAMPLE, 1)][:SAMPLE])
+        for settings, examples in rows.items()
+        if missing[settings]
+    }
+    passes = sum(
+        missing[settings] * float(np.mean([settings.passes(one.segment, one.word) for one in some]))
+        for settings, some in encodings.items()
+    )
+    typical = sorted(encodings[most], key=len)[len(encodings[most]) // 2]
+    explain = max((count for settings, count in missing.items() if settings != BARE), default=0)
+    return Estimate(missing.get(BARE, 0), explain, round(passes), speed(classifier, typical))
 
 
 def speed(classifier: Classifier, encoding: Encoding) -> float:

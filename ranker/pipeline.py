@@ -14,13 +14,13 @@ from factors.types import Norm
 from ranker import suites
 from ranker.backends import Settings, settings_of
 from ranker.errors import ModelError, UsageError
-from ranker.estimate import estimate, minutes
+from ranker.estimate import minutes
 from ranker.measure import ModelOptions, Subject
 from ranker.ood import OODSet, labelled, load, sample
 from ranker.progress import Progress, silent
 from ranker.score import Target, check_probe
 from ranker.stated import check_numbers, own_task
-from ranker.study import Rows, Study, unknown
+from ranker.study import Rows, Study
 from ranker.suites import Suite
 from ranker.unlabelled import BASELINES, POOL_FACTOR
 
@@ -85,12 +85,12 @@ def rank(
 
     suite = suite_of(models)
     ood = examples if isinstance(examples, OODSet) else load(examples)
-    population = sample(ood, ood.population)
+    rows = rows_of_set(ood)
     check_numbers([in_domain] if in_domain else [], suite.models, options)
-    check_probe(probe, len(population), f"the rows of {ood.name} that are explained")
+    check_probe(probe, len(rows.population), f"the rows of {ood.name} that are explained")
     if draws != "exact" and not (isinstance(draws, int) and draws > 0):
         raise UsageError(f"`--draws` must be a number of at least 1, or `exact` (got {draws!r})")
-    backend, rows, kept = settings_of(attribution), Rows(ood, population), store_of(store)
+    backend, kept = settings_of(attribution), store_of(store)
     study = Study(suite, rows, backend, tuple(factors), target, norm, in_domain, options, kept, progress)
     scored = study.scored()
     ranking = evaluate(
@@ -146,7 +146,7 @@ def decide(
         ModelError: fewer than two models could be measured.
         StoreError: the store cannot be read or written.
     """
-    from ranker import decision, surrogate
+    from ranker import decision
 
     suite = suite_of(models)
     if not isinstance(examples, OODSet):
@@ -155,19 +155,11 @@ def decide(
     if probe is not None:
         check_probe(probe, len(examples.examples), "the labelled rows")
     if method is not None:
-        unlabelled = (surrogate.NAME, *(one.name for one in BASELINES)) if pool else ()
-        method = decision.named(method, [factor.name for factor in factors], examples.designed, unlabelled)
+        method = method_named(method, examples, pool, factors)
     backend, kept = settings_of(attribution), store_of(store)
-    everything, places = with_labelled(pool, examples.examples)
-    if pool and len(everything) > len(pool):
-        log.warning("%d of the labelled rows are not in the pool; they are added to it", len(everything) - len(pool))
-    rows = Rows(
-        examples,
-        examples.examples,
-        truth=False,
-        pool=everything if pool else (),
-        explain_pool=method == POOL_FACTOR,
-    )
+    rows, places = rows_of_decision(examples, pool, method)
+    if pool and len(rows.pool) > len(pool):
+        log.warning("%d of the labelled rows are not in the pool; they are added to it", len(rows.pool) - len(pool))
     study = Study(suite, rows, backend, tuple(factors), target, norm, in_domain, options, kept, progress)
     scored = study.scored()
     if (reason := scored.provenance["left_out"].get(method)) is not None:
@@ -202,6 +194,36 @@ def store_of(store: Store | str | Path | None) -> Store | None:
     return Store(place(str(store))) if isinstance(store, (str, Path)) else store
 
 
+def rows_of_set(ood: OODSet) -> Rows:
+    """What models are asked of a set whose truth is known: its sample is explained."""
+    return Rows(ood, sample(ood, ood.population))
+
+
+def rows_of_decision(examples: OODSet, pool: Sequence[Example], method: str | None) -> tuple[Rows, Ints]:
+    """What models are asked of labelled rows and a pool, and the places of the labelled rows in it.
+
+    Args:
+        examples: the labelled rows, which are explained.
+        pool: rows of the same domain; none where it is empty.
+        method: what is ordered by; POOL-FACTOR needs the pool explained, too.
+    """
+    everything, places = with_labelled(pool, examples.examples)
+    asked = tuple(everything) if pool else ()
+    return Rows(examples, examples.examples, truth=False, pool=asked, explain_pool=method == POOL_FACTOR), places
+
+
+def method_named(method: str, examples: OODSet, pool: Sequence[Example], factors: Sequence[Factor]) -> str:
+    """The method of a decision by the name that somebody wrote (see `ranker.decision.named`).
+
+    Raises:
+        UnknownName: there is none of that name, or not without a pool.
+    """
+    from ranker import decision, surrogate
+
+    unlabelled = (surrogate.NAME, *(one.name for one in BASELINES)) if pool else ()
+    return decision.named(method, [factor.name for factor in factors], examples.designed, unlabelled)
+
+
 def with_labelled(pool: Sequence[Example], own: Sequence[Example]) -> tuple[list[Example], Ints]:
     """The rows of a pool, those labelled rows that are not in it behind them, and the places of the labelled ones.
 
@@ -224,28 +246,30 @@ def with_labelled(pool: Sequence[Example], own: Sequence[Example]) -> tuple[list
 
 def plan(
     suite: Suite,
-    ood: OODSet,
+    rows: Rows,
     attribution: str | Settings,
-    options: ModelOptions,
-    store: Store,
-    pool: Sequence[Example] | None = None,
+    *,
+    in_domain: OODSet | None = None,
+    options: ModelOptions = ModelOptions(),
+    store: Store | None = None,
 ) -> Iterator[str]:
     """Say what a run would do, a line for each model: how much is not known yet, and how long it would take.
 
-    A model of which anything is missing is loaded, and its speed is measured on a few rows. With a pool, which may be
-    empty, it is a decision, which asks nobody for the truth.
+    A model of which anything is missing is loaded, and its speed is measured on a few rows.
+
+    Args:
+        suite, attribution, in_domain, options, store: as in `rank`.
+        rows: what the models would be asked: see `rows_of_set` and `rows_of_decision`.
     """
-    settings = settings_of(attribution).settled(ood.task.labels, ood.task.heuristic)
-    population = sample(ood, ood.population)
-    rows = len(ood.examples) + len(pool or ())
-    size = f"{len(suite.models)} models, {rows} rows, {len(population)} to explain with {settings.name}"
-    yield f"{suite.name} on {ood.name}: {size}"
+    study = Study(suite, rows, settings_of(attribution), (), "declared", "raw", in_domain, options, store, silent)
+    explained = {one.segments for one in (*rows.population, *(rows.pool if rows.explain_pool else ()))}
+    every = {one.segments for one in (*rows.ood.examples, *rows.pool, *study.home)}
+    size = f"{len(suite.models)} models, {len(every)} rows, {len(explained)} to explain with {study.settings.name}"
+    yield f"{suite.name} on {rows.ood.name}: {size}"
     seconds = 0.0
     for model in suite.models:
-        subject = Subject(model, ood.task, options, store)
         try:
-            wanted = unknown(model, ood) if pool is None else pool
-            todo = estimate(subject, wanted, population, settings)
+            todo = study.todo(Subject(model, study.task, options, store))
         except ModelError as error:
             yield f"{model.name}: cannot be run: {error}"
             continue

@@ -17,7 +17,7 @@ from ranker import hiding
 from ranker.backends import Settings
 from ranker.cards import Task
 from ranker.errors import ModelError, UsageError
-from ranker.estimate import estimate
+from ranker.estimate import Estimate, estimate
 from ranker.explain import View, telling
 from ranker.explanation import Explanation
 from ranker.measure import ModelOptions, Question, Subject
@@ -271,11 +271,18 @@ class Study:
         }
         return {name: question for name, question in every.items() if question.examples}
 
+    def todo(self, subject: Subject) -> Estimate:
+        """What is not known yet of a model, and how long it takes to find out.
+
+        Raises:
+            ModelError: the model cannot be loaded or run; StoreError: the store cannot be read.
+        """
+        return estimate(subject, [*self.questions(subject.model).values(), *self.hidden])
+
     def announce(self, subject: Subject) -> None:
         """Log how long a model will take."""
         if log.isEnabledFor(logging.INFO):
-            wanted = unknown(subject.model, self.rows.ood) if self.rows.truth else self.rows.pool
-            todo = estimate(subject, wanted, self.rows.population, self.settings)
+            todo = self.todo(subject)
             level = logging.INFO if todo.seconds >= WORTH_SAYING else logging.DEBUG
             log.log(level, "%s: %s", subject.model.name, todo)
 

@@ -149,7 +149,12 @@ def run(**given: Any) -> None:
     store = arguments.store(given)
     pool = arguments.pool(given)
     if given["dry_run"]:
-        for line in pipeline.plan(suite, ood, attribution, model_options, store, pool if given["data"] else None):
+        rows = pipeline.rows_of_set(ood)
+        if given["data"]:
+            method = given["method"] and pipeline.method_named(given["method"], ood, pool, factors)
+            rows, _ = pipeline.rows_of_decision(ood, pool, method)
+        at_home = arguments.in_domain(given, ood.task)
+        for line in pipeline.plan(suite, rows, attribution, in_domain=at_home, options=model_options, store=store):
             click.echo(line)
         return
     only_in_one_mode = (

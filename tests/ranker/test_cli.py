@@ -325,7 +325,7 @@ def test_a_dry_run_says_what_is_missing(run):
     for _ in range(2):
         first = run(*command, "--dry-run")[1].splitlines()
         assert first[0] == "models on hans-sub: 2 models, 12 rows, 12 to explain with lime"
-        assert "untouched: 12 rows to predict, 12 to explain: 252 forward passes at " in first[1]
+        assert "untouched: 12 rows to predict, 12 to explain: " in first[1]
         assert first[-1].startswith("in all at least ")
     run(*command)
     assert "untouched: all is known" in run(*command, "--dry-run")[1]
@@ -339,9 +339,13 @@ def test_a_dry_run_of_a_decision_counts_the_pool(run, tmp_path):
     pool.write_text("".join(text % n for n in range(50)))
     command = ("--data", ten, "--models", *few_models(2), "--dry-run", "--attribution", "lime:samples=10")
     out = run(*command, "--task", "nli", "--pool", pool)[1].splitlines()
-    assert out[0] == "models on ten: 2 models, 54 rows, 4 to explain with lime"
-    assert "untouched: 50 rows to predict, 4 to explain: 90 forward passes at " in out[1]
-    assert "untouched: 0 rows to predict, 4 to explain: 40 forward passes at " in run(*command)[1]
+    assert out[0] == "models on ten: 2 models, 50 rows, 4 to explain with lime"
+    assert "untouched: 50 rows to predict, 4 to explain: " in out[1]
+    assert "untouched: 0 rows to predict, 4 to explain: " in run(*command)[1]
+    by_factor = ("--ood", "hans-sub", "--pool", pool, "--method", "pool-factor")
+    assert "untouched: 0 rows to predict, 50 to explain: " in run(*command, *by_factor)[1]
+    home = ("--task", "nli", "--in-domain", ten)
+    assert "untouched: 4 rows to predict, 4 to explain: " in run(*command, *home)[1]
     status, _, err = run(*command, "--task", "nli", "--pool", tmp_path / "none.jsonl")
     assert (status, "none.jsonl" in one_line(err)) == (2, True)
 

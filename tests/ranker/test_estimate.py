@@ -3,14 +3,15 @@ import torch
 
 from factors import Example
 from ranker import ood, suites
-from ranker.backends import LIMESettings
+from ranker.backends import LIMESettings, OcclusionSettings
 from ranker.classifiers import Classifier
 from ranker.estimate import Estimate, estimate, minutes
-from ranker.measure import ModelOptions, Subject
+from ranker.measure import ModelOptions, Question, Subject
 from ranker.store import Store
 
 MODEL = suites.load(["hans-sub-mini"]).models[0]
 NLI = ood.cards()["hans-sub"].task
+LIME = LIMESettings(samples=10)
 EXAMPLES = tuple(Example(who, (f"The {who} ran.", "It ran."), 1) for who in ("cat", "dog", "old dog"))
 
 
@@ -18,18 +19,27 @@ def test_what_is_known_costs_nothing(tmp_path):
     """Only what the store lacks is counted; where it lacks nothing, no model is loaded."""
     store = Store(tmp_path)
     subject = Subject(MODEL, NLI, ModelOptions(), store)
-    settings = LIMESettings(samples=10)
-    first = estimate(subject, EXAMPLES, EXAMPLES[:2], settings)
+    asked = [Question("all", EXAMPLES), Question("two", EXAMPLES[:2], LIME), Question("one again", EXAMPLES[1:2], LIME)]
+    first = estimate(subject, asked)
     assert (first.predict, first.explain, first.passes) == (3, 2, 3 + 2 * 10)
     assert first.rate > 0
     assert first.seconds == pytest.approx(first.passes / first.rate)
     subject.rows(EXAMPLES)
-    subject.rows(EXAMPLES[:1], settings)
-    assert estimate(subject, EXAMPLES, EXAMPLES[:2], settings).passes == 10
-    subject.rows(EXAMPLES[:2], settings)
+    subject.rows(EXAMPLES[:1], LIME)
+    assert estimate(subject, asked).passes == 10
+    subject.rows(EXAMPLES[:2], LIME)
     fresh = Subject(MODEL, NLI, ModelOptions(), store)
-    assert estimate(fresh, EXAMPLES, EXAMPLES[:2], settings).passes == 0
+    assert estimate(fresh, asked).passes == 0
     assert "classifier" not in vars(fresh)
+
+
+def test_all_that_is_asked_counts():
+    """Of each backend its own passes, and each row once; what is explained is that of the backend that lacks most."""
+    subject = Subject(MODEL, NLI, ModelOptions())
+    words = OcclusionSettings()
+    found = estimate(subject, [Question("words", EXAMPLES[:1], words), Question("all", EXAMPLES, LIME)])
+    assert (found.predict, found.explain) == (0, 3)
+    assert found.passes == 3 * 10 + (1 + 7)  # "The cat ran ." and "It ran ."
 
 
 def test_a_batch_that_memory_has_no_room_for_is_halved(monkeypatch):
@@ -42,7 +52,7 @@ def test_a_batch_that_memory_has_no_room_for_is_halved(monkeypatch):
         return whole(classifier, embeddings, type_ids)
 
     monkeypatch.setattr(Classifier, "from_embeddings", small)
-    assert estimate(subject, EXAMPLES, EXAMPLES, LIMESettings(samples=10)).rate > 0
+    assert estimate(subject, [Question("all", EXAMPLES, LIME)]).rate > 0
 
 
 def test_an_estimate_reads_as_a_line():
