@@ -207,6 +207,11 @@ def _embedded_suite(ood_name: str | None) -> Suite:
 
 def model_options(given: Given, models: Sequence[Model]) -> ModelOptions:
     """How these models are loaded and run."""
+    if given["dtype"] == "bfloat16":
+        from ranker.classifiers import resolve
+
+        if resolve("auto", given["device"]) != "bfloat16":
+            log.warning("`--dtype bfloat16`: %s has no units for it; float32 may be faster", given["device"])
     names = {model.name: model.name for model in models}
     return ModelOptions(
         device=given["device"],

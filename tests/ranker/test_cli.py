@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
 from experiments.generate import sample
 from ranker import measure, suites
@@ -329,6 +330,14 @@ def test_a_dry_run_says_what_is_missing(run):
         assert first[-1].startswith("in all at least ")
     run(*command)
     assert "untouched: all is known" in run(*command, "--dry-run")[1]
+
+
+@pytest.mark.parametrize("units", [True, False])
+def test_a_format_that_makes_it_slower_is_pointed_out(run, monkeypatch, units):
+    """bfloat16 is taken when it is asked for by name, also where it is slower; that is said, once."""
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": units})
+    _, _, said = run("--ood", "hans-sub", "--attribution", "none", "--dtype", "bfloat16", "--dry-run")
+    assert said.count("`--dtype bfloat16`: cpu has no units for it; float32 may be faster") == (0 if units else 1)
 
 
 def test_a_dry_run_of_a_decision_counts_the_pool(run, tmp_path):
