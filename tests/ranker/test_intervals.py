@@ -89,6 +89,21 @@ def test_intervals_stay_between_none_and_all():
     assert (low[1], high[1], low[2], high[2]) == (1, 1, 0, 0)
 
 
+def test_a_difference_is_cut_at_all_and_nothing():
+    """Of two accuracies between 0 and 1."""
+    low, high = intervals.of_difference(np.array([-0.95, 0.95, 0.5]), np.full(3, 0.1**2))
+    assert low.tolist() == pytest.approx([-1, 0.95 - 0.196, 0.5 - 0.196], abs=1e-4)
+    assert high.tolist() == pytest.approx([-0.95 + 0.196, 1, 0.5 + 0.196], abs=1e-4)
+
+
+def test_a_mean_of_draws_varies_as_standard_errors_do():
+    """The square of scipy's standard error; of two draws that is known, of one it is not."""
+    success = np.random.default_rng(7).random((3, 5))
+    assert intervals.of_draws(success) == pytest.approx(scipy.stats.sem(success, axis=1) ** 2)
+    assert intervals.of_draws(success[:, :2]) == pytest.approx(scipy.stats.sem(success[:, :2], axis=1) ** 2)
+    assert intervals.of_draws(success[:, :1]).tolist() == [np.inf] * 3
+
+
 def test_all_right_is_as_unsure_as_its_variance():
     """An accuracy of 100 or 0 % that is known to vary has an interval of 1.96 standard errors inwards, at most all."""
     low, high = intervals.of_accuracy(np.array([1.0, 0.0, 1.0]), np.array([0.02**2, 0.02**2, np.inf]))

@@ -102,6 +102,14 @@ def test_probabilities_of_a_pair_add_up():
     assert two[0] == pytest.approx(more_accurate(hits[:2])[0, 1], abs=0.012)
 
 
+@pytest.mark.parametrize("c", [PRIORS[0], PRIORS[-1]])
+def test_the_best_are_drawn_from_the_prior_that_the_pairs_are_weighed_by(monkeypatch, c):
+    """Where one wins nearly all disagreements and where both win some, P(best) of two is P(a better)."""
+    monkeypatch.setattr("ranker.posterior.PRIORS", np.array([c]))
+    hits = np.array([[1, 1, 1, 0, 1], [0, 0, 1, 1, 1]], dtype=bool)
+    assert best(hits, np.random.default_rng(0))[0] == pytest.approx(more_accurate(hits)[0, 1], abs=0.012)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_models_that_are_right_on_the_same_rows_share_the_first_place_alike(seed):
     """No row tells them apart, and neither do the draws; others keep what is theirs."""

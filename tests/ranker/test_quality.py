@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+
+from factors import Attributions, Example
+from ranker.backends import BARE, IGSettings, LIMESettings
+from ranker.cards import Task
+from ranker.quality import accuracy_of, cut, misled_share, quality_of
+
+PAIR = Example("a", ("A dog ran.", "It ran."), 1)
+
+
+def row(predicted=1, residual=np.nan, words=7, scores=1.0):
+    """What a model of two labels made of the pair, of which it saw so many words: "A dog ran . It ran ."."""
+    tokens = PAIR.words[:words]
+    return Attributions(
+        np.eye(2)[predicted],
+        1,
+        tuple(PAIR.text(word) for word in tokens),
+        np.array([word.segment for word in tokens], np.int64),
+        np.arange(len(tokens)),
+        np.array([[word.start, word.end] for word in tokens], np.int64).reshape(-1, 2),
+        np.full(len(tokens), scores),
+        residual=residual,
+    )
+
+
+def test_the_share_of_rows_that_are_right():
+    """Predicted label and true label, row by row."""
+    examples = [Example(str(n), ("x",), label) for n, label in enumerate([1, 0, 0, 1])]
+    assert accuracy_of([row(1), row(1), row(0), row(0)], examples) == 0.5
+    assert accuracy_of([row(1), row(0), row(0), row(1)], examples) == 1
+
+
+def test_a_model_is_misled_where_the_shortcut_is_wrong_and_followed():
+    """Rows on which the shortcut is right do not count; without such rows, or a shortcut, nothing is known."""
+    task = Task("nli", ("no", "yes"), heuristic=1)
+    examples = [Example(str(n), ("x",), label) for n, label in enumerate([1, 0, 0, 0])]
+    assert misled_share([row(0), row(1), row(0), row(0)], examples, task) == pytest.approx(1 / 3)
+    assert misled_share([row(1)], examples[:1], task) is None
+    assert misled_share([row(1)] * 4, examples, Task("nli", ("no", "yes"))) is None
+
+
+def test_errors_are_summed_up_in_the_backends_own_measure():
+    """LIME's is 1 - R2, and what is over the tolerance is counted; IG's is a part of the sum of the scores."""
+    errors = [0.1, 0.5, 0.2, 0.3, 0.4]
+    found = quality_of([row(residual=error) for error in errors], [PAIR] * 5, LIMESettings(tolerance=0.3))
+    assert found == {"error_median": 0.3, "error_high": pytest.approx(0.48), "over_tolerance": 2, "truncated": 0}
+    rows = [row(residual=0.3, scores=2.0), row(residual=0.3, scores=-0.5), row(residual=0.3, scores=0.0)]
+    found = quality_of(rows, [PAIR] * 3, IGSettings(tolerance=0.05))
+    sums = [2.0 * len(PAIR.words), 0.5 * len(PAIR.words), 1.0]
+    assert found["error_median"] == pytest.approx(np.median([0.3 / total for total in sums]))
+    assert found["over_tolerance"] == 2
+
+
+def test_where_there_is_no_measure_nothing_is_over_it():
+    """Bare probabilities have no error, so no median of it."""
+    found = quality_of([Attributions(np.array([0.3, 0.7]), 1)], [PAIR], BARE)
+    assert found == {"error_median": None, "error_high": None, "over_tolerance": 0, "truncated": 0}
+
+
+@pytest.mark.parametrize(("words", "is_cut"), [(len(PAIR.words), False), (len(PAIR.words) - 1, True), (1, True)])
+def test_what_lacks_its_last_word_was_cut(words, is_cut):
+    """However little is missing at the end."""
+    assert cut(row(words=words), PAIR) == is_cut
+    assert quality_of([row(words=words, residual=0.0)], [PAIR], LIMESettings())["truncated"] == is_cut
