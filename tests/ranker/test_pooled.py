@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from factors import BUILTIN
-from ranker import pooled, surrogate
+from ranker import choice, pooled, surrogate
 from ranker.evaluation import evaluate
 from ranker.pool import Home, Pool
 from ranker.score import ScoreTable
@@ -46,23 +46,25 @@ def test_a_pool_adds_its_methods_to_the_table():
     assert len(set(found.method("MAJORITY").curve.values())) == 1
 
 
-def test_a_half_of_an_odd_number_of_rows_has_the_odd_one(monkeypatch):
-    """Of 21 rows 11 make a pool."""
+@pytest.mark.parametrize(("rows", "half"), [(20, 10), (21, 11)])
+def test_a_half_of_an_odd_number_of_rows_has_the_odd_one(monkeypatch, rows, half):
+    """Of 21 rows 11 make a pool, of 20 ten."""
     sizes = []
     monkeypatch.setattr(pooled, "HALVES", 3)
     monkeypatch.setattr(
         Pool, "part", lambda self, rows: sizes.append(len(rows)) or replace(self, probs=self.probs[:, rows])
     )
-    table, pool = world(rows=21)
+    table, pool = world(rows=rows)
     evaluate(table, probe=5, pool=pool, curve=())
-    assert set(sizes) == {11}
+    assert set(sizes) == {half}
 
 
 def test_half_of_the_rows_may_be_chosen():
     """K = N / 2 is the most that fits a half; one more leaves the chosen ones out."""
     table, pool = world(rows=20)
-    found = evaluate(table, probe=10, pool=pool, curve=(5, 10, 20))
-    assert set(found.method("SURROGATE+CHOICE").curve) == {5, 10}
+    for probe in (5, 10):
+        found = evaluate(table, probe=probe, pool=pool, curve=(5, 10, 11, 20))
+        assert set(found.method("SURROGATE+CHOICE").curve) == {5, 10}
     names = {method.name for method in evaluate(table, probe=11, pool=pool, curve=()).methods}
     assert "SURROGATE" in names
     assert not names & set(pooled.RULES)
@@ -114,19 +116,48 @@ def test_the_mean_over_the_pool_ranks_as_the_whole_population_does():
     assert found.few_shot_accuracy == pytest.approx(right / len(pairs))
 
 
-def test_chosen_rows_are_those_that_choose_gives():
-    """With a pool that halves cannot change, the result is that of the chosen rows alone."""
-    table, pool = world(rows=30)
-    twice = Pool(np.concatenate([pool.probs] * 2, axis=1))  # nearly every half holds most of the rows
-    labels = np.array(table.labels * 2)
-    decided = np.ones(6, dtype=bool)
-    order = np.argsort(-table.ood_accuracy)
-    found, curve = pooled.chosen(twice.ordered(order), labels, 5, [10], decided, np.random.default_rng(0))
+def of_pairs(scores):
+    """The share of pairs that scores put right, later models being the better ones; a tie is one half."""
+    right = [(1 + np.sign(scores[b] - scores[a])) / 2 for b in range(len(scores)) for a in range(b)]
+    return np.mean(right)
+
+
+@pytest.fixture
+def halves(monkeypatch):
+    """Three pools of half of the rows, where fifty would be drawn."""
+    given = [np.arange(30), np.arange(30, 60), np.arange(0, 60, 2)]
+    monkeypatch.setattr(pooled, "_halves", lambda pool, rng: given)
+    return given
+
+
+def test_chosen_rows_are_those_that_choose_gives(halves):
+    """In each half the rows that a rule picks, labelled, order the models; the mean and the variance over halves."""
+    table, pool = world()
+    labels = np.array(table.labels)
+    best_first = pool.ordered(np.argsort(-table.ood_accuracy))
+    found, curve = pooled.chosen(best_first, labels, 5, [10], np.ones(6, dtype=bool), np.random.default_rng(0))
     assert found.names == ("SURROGATE+CHOICE", "SURROGATE+FACILITY", "SURROGATE+DISAGREE")
-    assert set(curve) == {5, 10}
-    assert found.beats.mean(axis=0) == pytest.approx(list(curve[5].values()))
-    assert (found.noise > 0).all()
-    assert (found.noise < 0.1).all()
+    for size in (5, 10):
+        for name, beats, noise in zip(found.names, found.beats.mean(axis=0), found.noise, strict=True):
+            reached = []
+            for half in halves:
+                part = pool.part(half)
+                rows = choice.choose(part, size, rule=pooled.RULES[name])
+                reached.append(of_pairs(surrogate.estimates(part, labels[half], rows[None])[:, 0]))
+            assert curve[size][name] == pytest.approx(np.mean(reached))
+            if size == 5:
+                assert (beats, noise) == pytest.approx((np.mean(reached), np.var(reached)))
+
+
+def test_what_needs_no_label_is_that_of_the_whole_pool_and_varies_as_over_halves(halves):
+    """The accuracy is of all rows, the variance of the halves."""
+    table, pool = world()
+    best_first = pool.ordered(np.argsort(-table.ood_accuracy))
+    found, always = pooled.label_free(best_first, np.ones(6, dtype=bool), np.random.default_rng(0))
+    for name, beats, noise in zip(found.names, found.beats.mean(axis=0), found.noise, strict=True):
+        method = next(one for one in BASELINES if one.name == name)
+        whole, *parts = (of_pairs(method.score(one)) for one in (pool, *map(pool.part, halves)))
+        assert (always[name], beats, noise) == pytest.approx((whole, whole, np.var(parts)))
 
 
 def test_each_rule_is_that_of_its_name(monkeypatch):
