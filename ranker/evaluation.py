@@ -197,7 +197,8 @@ def _budget(methods: Sequence[MethodResult], probe: int) -> list[str]:
     if surrogate.NAME not in known:
         return []
     acc, found = known["ACC"], known[surrogate.NAME]
-    said = f"{probe} labels: ACC {acc.few_shot_accuracy:.0%}, {found.name} {found.few_shot_accuracy:.0%}"
+    labels = "1 label" if probe == 1 else f"{probe} labels"
+    said = f"{labels}: ACC {acc.few_shot_accuracy:.0%}, {found.name} {found.few_shot_accuracy:.0%}"
     if pooled.CHOSEN in known:
         said += f", and {known[pooled.CHOSEN].few_shot_accuracy:.0%} if `rank-models choose` picks them"
     enough = [n for n, reached in sorted(acc.curve.items()) if n > probe and reached >= found.few_shot_accuracy]

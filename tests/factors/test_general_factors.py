@@ -38,6 +38,30 @@ def test_first_tok_is_the_first_separator():
     assert value("FIRST-TOK", explained()) == 8
 
 
+def test_a_separator_behind_one_token_is_the_first():
+    """However short the first segment is; without one there is nothing to read."""
+    ends = (np.array([-1, 0, -1, 1, -1]), np.array([-1, 0, -1, 1, -1]), np.zeros((5, 2), int))
+    row = Attributions(np.array([0.5, 0.5]), 1, tuple("x" * 5), *ends, np.arange(5.0))
+    assert value("FIRST-TOK", row, Example("short", ("one", "two"), 1)) == 2
+    bare = Attributions(np.array([0.5, 0.5]), 1, ("x", "x"), *(end[[1, 3]] for end in ends), np.arange(2.0))
+    assert np.isnan(value("FIRST-TOK", bare, Example("short", ("one", "two"), 1)))
+
+
+def test_shared_avg_is_the_hand_worked_mean():
+    """The, the, actor, ran in segment 1 at 1, 4, 5 and 6; The, actor, ran in segment 2 at 9, 10 and 11."""
+    assert value("SHARED-AVG", explained()) == pytest.approx((1 + 4 + 5 + 6 + 9 + 10 + 11) / 7)
+
+
+def test_abs_sum_diff_is_the_hand_worked_share():
+    """28 of 70 in segment 1 and 42 in segment 2, whatever their signs; special tokens do not count."""
+    signs = np.resize([1.0, -1.0], 14)
+    for sign in (signs, -signs, 1):
+        assert value("ABS-SUM-DIFF", explained(scores=sign * np.arange(14.0))) == pytest.approx((28 - 42) / 70)
+    level = np.array([9, *[4] * 7, 9, *[7] * 4, 9])
+    assert value("ABS-SUM-DIFF", explained(scores=level)) == 0
+    assert np.isnan(value("ABS-SUM-DIFF", explained(scores=9.0 * (level == 9))))
+
+
 def test_subwords_are_summed_before_words_are_compared():
     """A word cut in two, of 3 and 4, has the attribution 7, larger than any of its tokens."""
     example = Example("cut", ("unlikely", "so"), 1)

@@ -9,6 +9,7 @@ from ranker import posterior
 from ranker.decision import decide
 from ranker.errors import UnknownName, UsageError
 from ranker.pool import Pool
+from ranker.unlabelled import BASELINES
 
 
 def labelled(right, **kwargs):
@@ -64,6 +65,47 @@ def test_ties_are_broken_by_the_declared_factor_or_by_the_loss():
     assert decide(made, designed="INDEX-DIFF").decision.models == ("m1", "m0")
     assert decide(made).decision.method == "ACC+TIES"
     assert decide(made).decision.p_beats[0][1] == 0.5
+
+
+def three(method=None, **more):
+    """A decision between three models of two methods: right on 1, 3 and 2 rows of four; losses .1, .2 and .3."""
+    hits = np.array([[1, 0, 0, 0], [1, 1, 1, 0], [1, 1, 0, 0]], dtype=float)
+    loss = np.repeat([[0.1], [0.2], [0.3]], 4, axis=1)
+    made = table(np.stack([hits, loss], axis=1), ["ACC", "NLL"], np.zeros(3))
+    return decide(dataclasses.replace(made, ood_accuracy=None), method=method, **more)
+
+
+@pytest.mark.parametrize(
+    ("method", "order", "scores"),
+    [
+        ("ACC", ["m1", "m2", "m0"], (0.75, 0.5, 0.25)),
+        ("ACC+TIES", ["m1", "m2", "m0"], (0.75, 0.5, 0.25)),
+        ("NLL", ["m0", "m1", "m2"], (0.1, 0.2, 0.3)),
+    ],
+)
+def test_scores_and_ranks_are_of_the_method(method, order, scores):
+    """Best first, each with what it was ordered by; ACC+TIES shows the accuracy, as its own number means nothing."""
+    found = three(method)
+    assert [(model.name, model.rank) for model in found.models] == list(zip(order, (1, 2, 3), strict=True))
+    assert found.decision.scores == pytest.approx(scores)
+    by_name = {model.name: model.scores for model in found.models}
+    assert by_name["m1"] == pytest.approx({"ACC": 0.75, "NLL": 0.2})
+
+
+@pytest.mark.parametrize("method", [None, "ACC", "MAJORITY", "AVG-CONF"])
+def test_what_reads_a_pool_says_what_to_be_careful_of(method):
+    """SURROGATE that its accuracies are drawn to chance, a label-free method what misleads it; each its own only."""
+    pool = Pool(np.random.default_rng(4).dirichlet([1, 1], (3, 9)))
+    found = three(method, pool=pool, places=np.arange(4))
+    assert found.decision.method == (method or "SURROGATE")
+    assert any(note.startswith("SURROGATE draws accuracies to chance") for note in found.notes) == (method is None)
+    trapped = [note.split(" sees no label, and ")[0] for note in found.notes if " sees no label, and " in note]
+    free = {one.name: one.score for one in BASELINES}
+    assert trapped == [name for name in free if name == method]
+    if trapped:
+        expected = sorted(free[method](pool), reverse=True)
+        assert found.decision.scores == pytest.approx(expected)
+        assert [model.scores[method] for model in found.models] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,42 @@ def test_without_a_pool_or_without_accuracy_nothing_is_added():
     assert not {method.name for method in evaluate(without, probe=5, pool=pool).methods} & {"SURROGATE", "MAJORITY"}
 
 
+@pytest.mark.parametrize(
+    ("noise", "probe", "rows", "needs"),
+    [
+        (0.0, 5, 60, " ACC needs more than 50 labels."),
+        (0.5, 5, 60, " ACC needs about 10 labels."),
+        (0.5, 1, 60, " ACC needs about 3 labels."),
+        (0.7, 5, 60, ""),
+        (0.0, 11, 20, " ACC needs more than 11 labels."),
+    ],
+)
+def test_what_labels_are_worth_is_said(noise, probe, rows, needs):
+    """What ACC, SURROGATE and chosen rows reach with K labels, and from how many on ACC's curve is as good."""
+    table, pool = world(rows=rows)
+    blurred = np.random.default_rng(1).dirichlet([1, 1], size=pool.probs.shape[:2])
+    curve = (1, 2, 3, 5, 10) if rows == 20 else (1, 2, 3, 5, 10, 50)
+    found = evaluate(table, probe=probe, pool=Pool((1 - noise) * pool.probs + noise * blurred), curve=curve)
+    reached = {method.name: method.few_shot_accuracy for method in found.methods}
+    said = (
+        f"{probe} {'label' if probe == 1 else 'labels'}: ACC {reached['ACC']:.0%}, SURROGATE {reached['SURROGATE']:.0%}"
+    )
+    if rows == 60:
+        said += f", and {reached['SURROGATE+CHOICE']:.0%} if `rank-models choose` picks them"
+    said += f". For the {reached['SURROGATE']:.0%} of SURROGATE{needs}" if needs else "."
+    assert [note for note in found.notes if " ACC " in note] == [said]
+
+
+def test_each_method_without_labels_is_told_of_with_its_trap():
+    """Those in the table, and no others; without a pool nothing is said."""
+    table, pool = world()
+    (note,) = (note for note in evaluate(table, probe=5, pool=pool).notes if "see no label" in note)
+    assert {one.name for one in BASELINES if f"{one.name}: {one.trap}" in note} == {
+        one.name for one in BASELINES if not one.needs
+    }
+    assert not any("see no label" in note for note in evaluate(table, probe=5).notes)
+
+
 def test_other_methods_do_not_change_beside_a_pool():
     """What the table's methods reach is the same with a pool as without."""
     table, pool = world()

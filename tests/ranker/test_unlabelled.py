@@ -98,6 +98,13 @@ def test_dawid_and_skene_believe_models_that_err_together():
     assert found[:3].min() > found[3:].max()
 
 
+def test_a_factor_is_averaged_over_the_rows_that_all_models_have():
+    """Rows on which it is undefined for any of them count for none; where no row is left, all tie."""
+    pool = Pool(np.full((2, 3, 2), 0.5), factor=np.array([[1.0, 2.0, 5.0], [0.0, 4.0, np.nan]]))
+    assert unlabelled.pool_factor(pool).tolist() == [1.5, 2.0]
+    assert unlabelled.pool_factor(Pool(pool.probs, factor=np.full((2, 3), np.nan))).tolist() == [0.0, 0.0]
+
+
 @pytest.mark.parametrize("name", [one.name for one in unlabelled.BASELINES if one.needs == "home"])
 def test_what_needs_in_domain_rows_says_so(name):
     """Without these rows there is an error, and no number."""
