@@ -54,6 +54,26 @@ def test_a_difference_to_acc_is_less_noisy_than_the_method_itself():
     assert np.std(exactly) < 0.001
 
 
+def tie_broken(values, rows):
+    """(B,) the share of pairs that accuracy puts right on each draw, the last method breaking ties; all at once."""
+    accuracy, factor = (values[:, f][:, rows].mean(axis=2) for f in (0, 2))
+    first, second = np.triu_indices(len(values), 1)
+    lead = np.round(accuracy[first] - accuracy[second], 9)
+    return ((1 + np.sign(np.where(lead == 0, factor[first] - factor[second], lead))) / 2).mean(axis=0)
+
+
+@pytest.mark.parametrize("draws", ["exact", 400])
+def test_standard_errors_of_combined_methods_agree_with_resampling(draws):
+    """Over resampled examples ACC+TIES varies as its influences say, and as draws add where there are few."""
+    values, decided = scored(examples=100), np.ones(6, bool)
+    found, _ = measure(values, PLAN, 5, draws, decided, np.random.default_rng(1))
+    stated = intervals.variance(found.influence, found.noise)[found.names.index(combined.TIES)]
+    rng, rows = np.random.default_rng(2), engine.draws(np.random.default_rng(3), 100, 5, 4_000)
+    resampled = [tie_broken(values[:, :, rng.integers(100, size=100)], rows).mean() for _ in range(300)]
+    of_draws = 0.0 if draws == "exact" else tie_broken(values, rows).var() / draws
+    assert np.sqrt(stated) == pytest.approx(np.sqrt(np.var(resampled) + of_draws), rel=0.15)
+
+
 def test_the_curve_passes_through_what_is_measured():
     """A point of the learning curve at K is the few-shot accuracy at K."""
     values, decided = scored(), np.array([True, True, True, True, True, False])
