@@ -4,7 +4,8 @@ import pytest
 from factors import Attributions, Example
 from ranker.backends import BARE, IGSettings, LIMESettings
 from ranker.cards import Task
-from ranker.quality import accuracy_of, cut, misled_share, quality_of
+from ranker.quality import accuracy_of, below_chance, cut, misled_share, quality_of, shortcut_avoided
+from ranker.truth import FOLLOWS
 
 PAIR = Example("a", ("A dog ran.", "It ran."), 1)
 
@@ -63,3 +64,11 @@ def test_what_lacks_its_last_word_was_cut(words, is_cut):
     """However little is missing at the end."""
     assert cut(row(words=words), PAIR) == is_cut
     assert quality_of([row(words=words, residual=0.0)], [PAIR], LIMESettings())["truncated"] == is_cut
+
+
+def test_what_is_just_at_chance_or_just_follows_is_not_warned_of():
+    """The bounds themselves are no fault: as good as guessing, and misled as often as a model that follows."""
+    assert [text.split()[0] for text in below_chance({"low": 0.249, "even": 0.25, "good": 0.9}, 4)] == ["low"]
+    assert not list(shortcut_avoided({"a": FOLLOWS, "b": 0.1}))
+    assert list(shortcut_avoided({"a": FOLLOWS - 0.01}))
+    assert not list(shortcut_avoided({}))

@@ -206,7 +206,7 @@ WRONG = [
     ("a.tsv", "text\tlabel\na\t1\nb\n", "a.tsv, line 3: 2 cells are needed, as in line 1 (got 1)"),
     ("a.csv", "text,label\na,1\nb,c,1\n", "a.csv, line 3: 2 cells are needed, as in line 1 (got 3)"),
     ("a.csv", 'text,label\n"a"b,1\n', "a.csv, line 2: ',' expected after '\"'"),
-    ("a.tsv", "text\ttext\na\tb\n", "a.tsv, line 1: two columns are named 'text'"),
+    ("a.tsv", "label\ttext\ttext\n1\ta\tb\n", "a.tsv, line 1: two columns are named 'text'"),
     ("a.tsv", b"text\tlabel\na\t1\ncaf\xe9\t1\n", "a.tsv, line 3: not UTF-8 (byte 0xe9)"),
     ("a.csv", "text,label\n".encode("utf-16"), "a.csv, line 1: not UTF-8 (byte 0xff)"),
     ("a.jsonl", lines({**GOOD, "marks": {"x": [[0, 4, 99]]}}), "mark 'x' lies outside its text (Span(segment=0, "),
@@ -282,7 +282,7 @@ def test_a_parquet_file_is_read_no_further_than_its_limit(read, monkeypatch, row
 
 def test_columns_of_one_name_in_a_parquet_file(read):
     """Which of the two is meant, nobody can know."""
-    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"]), pa.array([1])], ["text", "text", "label"])
+    table = pa.Table.from_arrays([pa.array([1]), pa.array(["a"]), pa.array(["b"])], ["label", "text", "text"])
     sink = pa.BufferOutputStream()
     parquet.write_table(table, sink)
     with pytest.raises(DataError, match=r"a\.parquet: two columns are named 'text'"):
