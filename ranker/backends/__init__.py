@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
+from math import nan
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from factors.types import SPECIAL, Attributions, Example, Floats, Ints, Output
@@ -120,15 +121,17 @@ class Attributing(Settings):
             raise TypeError(f"settle the settings first; their target is {self.target!r}")
         return self.target
 
-    def row(self, encoding: Encoding, probs: Floats, scores: Floats, residual: float, effort: int) -> Attributions:
+    def row(
+        self, encoding: Encoding, probs: Floats, scores: Floats, *, effort: int, residual: float = nan
+    ) -> Attributions:
         """The attributions of one example.
 
         Args:
             encoding: its T tokens.
             probs: (C,) what the model makes of it.
             scores: (T,) of its tokens, toward the label that is attributed.
-            residual: the backend's own measure of error.
             effort: what it took, in the backend's own unit.
+            residual: the backend's own measure of error; nan where it has none.
         """
         return Attributions(
             probs=probs,

@@ -58,4 +58,4 @@ def attribute(
     for e, logits in classifier.logits(map(request, classifier.encodings(examples)), progress):
         values = perturb.values(logits, settings.label, settings.output)
         scores = perturb.spread(values[0] - values[1:], e)
-        yield settings.row(e, softmax(logits[:1])[0], scores, residual=0.0, effort=len(values))
+        yield settings.row(e, softmax(logits[:1])[0], scores, effort=len(values))

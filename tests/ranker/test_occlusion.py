@@ -55,6 +55,7 @@ def test_a_pass_for_each_word_and_one_more(trained, hans):
     (row,) = attribute(trained, [example], "occlusion")
     (encoding,) = trained.encode([example])
     assert row.effort == len(example.words) + 1 == OcclusionSettings().passes(encoding.segment, encoding.word)
+    assert np.isnan(row.residual)  # it has no measure of its own error
     pieces = [row.scores[row.word == word] for word in range(len(example.words))]
     assert max(map(len, pieces)) > 2
     assert all(np.ptp(scores) == 0 for scores in pieces)
