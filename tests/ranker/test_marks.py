@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from factors import Example
 from ranker import lexicon as lex
 from ranker import ood
+from ranker.clauses import main_verb
 from ranker.errors import UnknownName
 from ranker.marks import RULES, adjective, control, ing_main_verb, irregular_past, marker, swapped
 
@@ -130,6 +131,39 @@ def test_swapped_words_are_found_in_both_segments(first, second, expected):
 def test_an_irregular_past_is_a_finite_verb(sentence, expected):
     """Neither a participle, nor a noun, nor a regular verb."""
     assert marked(irregular_past, sentence) == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "verb"),
+    [
+        # behind a preposition without its noun a verb follows, and no noun phrase
+        ("The boy who every girl who washed some cup was talking about runs around these parks.", "runs"),
+        ("That boy these girls that should hug some clerk aren't talking about climbs down a hill.", "climbs"),
+        # of two words that may be nouns the one after a waiting noun is the verb
+        ("The painters that boast about that boy a dog confuses are humming.", "humming"),
+        ("Every wife these dogs that bother girls could harm was humming.", "humming"),
+        # a word that no verb can be, or an adverb, is served by none
+        ("A baker that looks like a lot of puppets was humming.", "humming"),
+        ("Each baker runs around the parks and Anna is humming.", "runs"),
+        # of two verbs in a group the last
+        ("The claim that boys who got fired haven't painted a wall is amusing a clerk.", "amusing"),
+        ("The boy got fired and a clerk is humming.", "fired"),
+        ("A boy that has gone fishing was washing a cup.", "washing"),
+        ("The boy is going fishing.", "fishing"),
+        # quantities
+        ("Fewer than three boys were humming and Anna ran.", "humming"),
+        ("Some claim that a lot of waiters boasted about these boys hasn't amused a clerk.", "amused"),
+        ("A lot of boys that trust some clerk were humming.", "humming"),
+        # "had" with a noun of its own
+        ("The girl had the maps and Anna is a clerk.", "had"),
+    ],
+)
+def test_the_pass_over_a_sentence_finds_the_verb_that_serves_its_subject(sentence, verb):
+    """One sentence or two for each thing that the pass knows."""
+    words = sentence.replace(".", " .").split()
+    group = main_verb(words)
+    assert group is not None
+    assert words[group.verb] == verb
 
 
 @pytest.mark.parametrize(
