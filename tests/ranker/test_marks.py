@@ -145,6 +145,12 @@ def test_an_irregular_past_is_a_finite_verb(sentence, expected):
         # a word that no verb can be, or an adverb, is served by none
         ("A baker that looks like a lot of puppets was humming.", "humming"),
         ("Each baker runs around the parks and Anna is humming.", "runs"),
+        # the verb agrees with its noun in number
+        ("The claim that girls haven't met every boy is amusing that clerk.", "amusing"),
+        ("That claim that most bakers observed a boy that reads was amusing the clerk.", "amusing"),
+        ("A boy tears dresses and Anna is humming.", "tears"),
+        # what takes no object is no noun's
+        ("The claims that this baker that replies flees from some lakes aren't amusing all clerks.", "amusing"),
         # of two verbs in a group the last
         ("The claim that boys who got fired haven't painted a wall is amusing a clerk.", "amusing"),
         ("The boy got fired and a clerk is humming.", "fired"),
