@@ -678,6 +678,16 @@ def test_a_decision_that_accuracy_does_not_share():
     assert answer[1] == "By accuracy alone bert_base is likelier to be, 60.0 %."
 
 
+@pytest.mark.parametrize(
+    ("tied", "said"),
+    [(0, None), (1, "1 pair of equal OOD accuracy is left"), (2, "2 pairs of equal OOD accuracy are left")],
+)
+def test_pairs_without_a_truth_are_counted(tied, said):
+    """Those of models that are equally good, which no order can be right on."""
+    legend = report.render(dataclasses.replace(toy(), tied_pairs=tied), "table")
+    assert (said in " ".join(legend.split())) if said else ("left out" not in legend)
+
+
 def test_why_nothing_is_said_of_more_labels_is_said_alike_everywhere():
     """The pair is named, with what its rows show: the answer, the note and the list of pairs agree."""
     right = [[1, 1, 0, 1], [1, 1, 0, 1], [1, 0, 1, 1]]
@@ -689,6 +699,8 @@ def test_why_nothing_is_said_of_more_labels_is_said_alike_everywhere():
     each = "cannot be said: each was right on 1 row on which the other was not."
     assert f"m1 or m2: how many more labels would tell {each}" in said
     assert " cannot be said: " in words.decided(ranking, ranking.decision)[1][-1]
+    by_pool = dataclasses.replace(ranking, decision=dataclasses.replace(ranking.decision, method="SURROGATE"))
+    assert words.untold(by_pool, "m0", "m1") == "labels and pool put them level, or nearly so"
     assert "\n?: how many cannot be said: the two were right on the same rows, or" in report.render(ranking, "pairs")
 
 
