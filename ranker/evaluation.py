@@ -9,6 +9,7 @@ import numpy as np
 from factors.types import Floats
 from ranker import engine, intervals, pooled, surrogate
 from ranker.agreement import MANY, Agreement, Draws, Plan, few_shot_accuracies, measure
+from ranker.numbers import counted, percent
 from ranker.pool import Pool
 from ranker.ranking import MethodResult, ModelResult, PairResult, Ranking
 from ranker.score import ScoreTable, averages, check, turned
@@ -186,7 +187,7 @@ def _notes(table: ScoreTable, truth: Truth, measured: Agreement, drawn: Mapping[
         low, high = guess_range(truth)
         notes.append(
             "GUESS prefers one model, picked blindly, in every draw: 50 % over all picks, "
-            f"{low:.0%} to {high:.0%} of the pairs by the pick."
+            f"{percent(low)} to {percent(high)} % of the pairs by the pick."
         )
     return notes
 
@@ -197,14 +198,14 @@ def _budget(methods: Sequence[MethodResult], probe: int) -> list[str]:
     if surrogate.NAME not in known:
         return []
     acc, found = known["ACC"], known[surrogate.NAME]
-    labels = "1 label" if probe == 1 else f"{probe} labels"
-    said = f"{labels}: ACC {acc.few_shot_accuracy:.0%}, {found.name} {found.few_shot_accuracy:.0%}"
+    of_acc, of_pool = (percent(one.few_shot_accuracy) for one in (acc, found))
+    said = f"{counted(probe, 'label')}: ACC {of_acc} %, {found.name} {of_pool} %"
     if pooled.CHOSEN in known:
-        said += f", and {known[pooled.CHOSEN].few_shot_accuracy:.0%} if `rank-models choose` picks them"
+        said += f", and {percent(known[pooled.CHOSEN].few_shot_accuracy)} % if `rank-models choose` picks them"
     enough = [n for n, reached in sorted(acc.curve.items()) if n > probe and reached >= found.few_shot_accuracy]
     if found.few_shot_accuracy > acc.few_shot_accuracy:
         needs = f"about {enough[0]}" if enough else f"more than {max([probe, *acc.curve])}"
-        said += f". For the {found.few_shot_accuracy:.0%} of {found.name} ACC needs {needs} labels"
+        said += f". For the {of_pool} % of {found.name} ACC needs {needs} labels"
     return [f"{said}."]
 
 

@@ -231,7 +231,7 @@ def test_guess_is_half_right_whoever_is_preferred():
     made = table(np.random.default_rng(0).random((3, 1, 30)), ["ACC"], [0.9, 0.8, 0.7])
     found = evaluate(made, families=["a", "b", "c"])
     assert found.method("GUESS").few_shot_accuracy == 0.5
-    assert any("17% to 83% of the pairs" in note for note in found.notes)
+    assert any("16.7 to 83.3 % of the pairs" in note for note in found.notes)
 
 
 def test_the_learning_curve_rises_with_the_probe():

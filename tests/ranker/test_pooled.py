@@ -102,13 +102,11 @@ def test_what_labels_are_worth_is_said(noise, probe, rows, needs):
     blurred = np.random.default_rng(1).dirichlet([1, 1], size=pool.probs.shape[:2])
     curve = (1, 2, 3, 5, 10) if rows == 20 else (1, 2, 3, 5, 10, 50)
     found = evaluate(table, probe=probe, pool=Pool((1 - noise) * pool.probs + noise * blurred), curve=curve)
-    reached = {method.name: method.few_shot_accuracy for method in found.methods}
-    said = (
-        f"{probe} {'label' if probe == 1 else 'labels'}: ACC {reached['ACC']:.0%}, SURROGATE {reached['SURROGATE']:.0%}"
-    )
+    reached = {method.name: f"{100 * method.few_shot_accuracy:.1f} %" for method in found.methods}
+    said = f"{probe} {'label' if probe == 1 else 'labels'}: ACC {reached['ACC']}, SURROGATE {reached['SURROGATE']}"
     if rows == 60:
-        said += f", and {reached['SURROGATE+CHOICE']:.0%} if `rank-models choose` picks them"
-    said += f". For the {reached['SURROGATE']:.0%} of SURROGATE{needs}" if needs else "."
+        said += f", and {reached['SURROGATE+CHOICE']} if `rank-models choose` picks them"
+    said += f". For the {reached['SURROGATE']} of SURROGATE{needs}" if needs else "."
     assert [note for note in found.notes if " ACC " in note] == [said]
 
 
