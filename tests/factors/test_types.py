@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from factors.types import Attributions, Example, Span
+from factors.types import UNLABELLED, Attributions, Example, Span
 
 
 def test_words_are_spans_of_both_segments():
@@ -18,6 +18,23 @@ def test_an_impossible_span_is_refused(span):
     """Empty, reversed and negative spans are mistakes of whoever made them."""
     with pytest.raises(ValueError, match="a span needs"):
         Span(*span)
+
+
+@pytest.mark.parametrize(
+    ("other", "shared"),
+    [((0, 4, 6), True), ((0, 3, 5), True), ((0, 5, 9), True), ((0, 0, 9), True), ((0, 2, 4), False), ((0, 6, 8), False),
+     ((1, 4, 6), False), ((1, 0, 9), False)],
+)  # fmt: skip
+def test_spans_overlap_where_they_share_a_character(other, shared):
+    """Of one segment; one that ends where the other begins shares none."""
+    span, other = Span(0, 4, 6), Span(*other)
+    assert span.overlaps(other) == other.overlaps(span) == shared
+
+
+def test_an_example_without_a_label_says_so():
+    """The label of none is no class."""
+    assert Example("x", ("a",), 0).labelled
+    assert not Example("x", ("a",), UNLABELLED).labelled
 
 
 @pytest.mark.parametrize("span", [Span(1, 0, 1), Span(0, 2, 9)])

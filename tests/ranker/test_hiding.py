@@ -117,6 +117,14 @@ def test_an_effect_is_a_mean_over_words():
     assert hiding.effect([row()]) == 0.0
 
 
+def test_a_token_speaks_from_a_quarter_more_on():
+    """In the median of the models: one that is moved far does not outvote two that are not."""
+    assert list(hiding.speaks({"a": (1.25, 1.0)}, SHAPSettings()))
+    assert not list(hiding.speaks({"a": (1.24, 1.0)}, SHAPSettings()))
+    assert not list(hiding.speaks({"a": (9.0, 1.0), "b": (1.0, 1.0), "c": (1.0, 2.0)}, SHAPSettings()))
+    assert list(hiding.speaks({"a": (9.0, 1.0), "b": (1.3, 1.0), "c": (1.0, 2.0)}, SHAPSettings()))
+
+
 def test_models_that_nothing_moves_say_nothing():
     """Where words behind the other token have no effect at all there is no ratio."""
     assert list(hiding.speaks({"a": (1.0, 0.0)}, SHAPSettings())) == []

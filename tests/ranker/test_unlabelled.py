@@ -102,6 +102,7 @@ def test_a_factor_is_averaged_over_the_rows_that_all_models_have():
     """Rows on which it is undefined for any of them count for none; where no row is left, all tie."""
     pool = Pool(np.full((2, 3, 2), 0.5), factor=np.array([[1.0, 2.0, 5.0], [0.0, 4.0, np.nan]]))
     assert unlabelled.pool_factor(pool).tolist() == [1.5, 2.0]
+    assert unlabelled.pool_factor(Pool(pool.probs[:, :1], factor=np.array([[3.0], [5.0]]))).tolist() == [3.0, 5.0]
     assert unlabelled.pool_factor(Pool(pool.probs, factor=np.full((2, 3), np.nan))).tolist() == [0.0, 0.0]
 
 
