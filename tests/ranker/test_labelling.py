@@ -62,6 +62,13 @@ def test_the_choice_looks_at_no_label_and_goes_on_where_it_stopped(suite, rows, 
     assert [row.id for row in more] == [row.id for row in ten[5:]]
 
 
+def test_two_models_can_choose(suite, rows, task, store):
+    """As few as there can be in a suite."""
+    two = suites.Suite(suite.name, suite.models[:2])
+    found = labelling.choose(two, task, unlabelled(rows), 3, store=store)
+    assert (len(found.rows), found.failures) == (3, {})
+
+
 def test_a_text_is_chosen_once(suite, rows, task, store):
     """A pool that holds each text twice gives each text once, under its first id."""
     again = [Example(f"again-{row.id}", row.segments, UNLABELLED) for row in rows]
@@ -238,6 +245,13 @@ def test_rows_of_a_pool_that_have_a_label_are_not_chosen(capsys, tmp_path):
     code, out, err = run(capsys, "choose", "--pool", pool, *given, "--labels", "1")
     assert (code, out) == (2, "")
     assert "no row is left to choose: all of the pool have a label" in err
+
+
+def test_a_list_of_one_text_becomes_a_column():
+    """As a list of two becomes two."""
+    pool = sheet([{"key": 7, "segments": ["A dog ran."]}], {"id": "key"}, ["text"])
+    written = labelling.to_fill_in(pool, readers.unlabelled(pool))
+    assert list(csv.reader(io.StringIO(written))) == [["key", "text", "label"], ["7", "A dog ran.", ""]]
 
 
 def test_a_model_that_fails_has_no_say(capsys, tmp_path):
