@@ -64,8 +64,8 @@ DTYPE = click.option(
     type=click.Choice(["float32", "bfloat16", "auto"]),
     default="float32",
     show_default=True,
-    help="Of matrix products. bfloat16 is faster and less exact; auto: where the device has units for it, "
-    "but for IG, whose completeness its rounding spoils.",
+    help="Of matrix products. bfloat16 is less exact, and faster where the device has units for it; auto takes it "
+    "there, but for IG, whose completeness its rounding spoils.",
 )
 
 MACHINE = together(
