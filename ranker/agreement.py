@@ -93,14 +93,18 @@ class Agreement:
         return self.names.index("ACC") if "ACC" in self.names else None
 
     def joined(self, other: Agreement) -> Agreement:
-        """Add what was found of other methods on the same pairs and examples."""
+        """Add what was found of other methods on the same pairs, by no draws or by others than ACC's.
+
+        What draws change in ACC comes on top of what varies in their difference to it.
+        """
+        of_acc = 0.0 if self.acc is None else self.noise[self.acc]
         return Agreement(
             names=(*self.names, *other.names),
             kinds=(*self.kinds, *other.kinds),
             beats=np.concatenate([self.beats, other.beats], axis=1),
             influence=np.concatenate([self.influence, other.influence]),
             noise=np.concatenate([self.noise, other.noise]),
-            noise_vs_acc=np.concatenate([self.noise_vs_acc, other.noise_vs_acc]),
+            noise_vs_acc=np.concatenate([self.noise_vs_acc, other.noise_vs_acc + of_acc]),
         )
 
     def with_coins(self, names: Sequence[str]) -> Agreement:

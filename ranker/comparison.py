@@ -281,7 +281,7 @@ def _notes(
         if not same_pairs(before, after):
             yield "The models, or their accuracies, are not the same: few-shot accuracies are means over other pairs."
         if "probe" in changed:
-            yield "K is not the same: few-shot accuracy rises with it."
+            yield "K is not the same: few-shot accuracy depends on it."
         yield from _intervals(methods)
 
 

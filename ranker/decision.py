@@ -20,6 +20,7 @@ from factors.types import Bools, Floats, Ints
 from ranker import combined, engine, posterior, surrogate
 from ranker.engine import TIE
 from ranker.errors import UsageError, look_up
+from ranker.numbers import counted
 from ranker.pool import Pool
 from ranker.ranking import Decision, ModelResult, Ranking
 from ranker.score import ScoreTable, averages, check, turned
@@ -91,7 +92,7 @@ def decide(
             for m in order
         ),
         decision=decision,
-        notes=tuple(_notes(table.labels[:size], score, decision, posterior.wins(right[order]), pool, places)),
+        notes=tuple(_notes(table.labels[:size], score[order], decision, posterior.wins(right[order]), pool, places)),
     )
 
 
@@ -186,7 +187,7 @@ def _notes(
 
     Args:
         labels: (K,) those of the rows.
-        score: (M,) what the models were put in order by.
+        score: (M,) what the models were put in order by, in that order.
         found: the decision.
         won: (M, M) rows that the model of the row had right and that of the column wrong, the models in order.
         pool: what the models make of rows of the domain, if there is one.
@@ -197,7 +198,7 @@ def _notes(
         # labelled rows of one text stand in one place
         labelled = len(labels) if places is None else len(set(places[: len(labels)].tolist()))
         notes += [
-            f"{pool.probs.shape[1] - labelled} more rows of the pool were read without a label.",
+            f"Read without a label: {counted(pool.probs.shape[1] - labelled, 'more row')} of the pool.",
             "Accuracy on rows that were chosen (`rank-models choose`) ranks the models and does not estimate their "
             "accuracy; that on rows drawn at random does.",
             *(f"{one.name} sees no label, and {one.trap}." for one in possible(pool) if one.name == found.method),
@@ -210,7 +211,8 @@ def _notes(
     if np.ptp(score) <= TIE:
         notes.append(f"{found.method} ties all models; their order is that in which they were given.")
     # counted, not taken from `p_beats`: with a pool these are no statement about the labels alone
-    against = [(found.models[j], found.models[i]) for i, j in np.argwhere(np.triu(won < won.T)).tolist()]
+    above = score[:, None] > score + TIE
+    against = [(found.models[j], found.models[i]) for i, j in np.argwhere(above & (won < won.T)).tolist()]
     if against:
         b, a = against[0]
         others = len(against) - 1

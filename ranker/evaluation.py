@@ -204,7 +204,9 @@ def _budget(methods: Sequence[MethodResult], probe: int) -> list[str]:
         said += f", and {percent(known[pooled.CHOSEN].few_shot_accuracy)} % if `rank-models choose` picks them"
     enough = [n for n, reached in sorted(acc.curve.items()) if n > probe and reached >= found.few_shot_accuracy]
     if found.few_shot_accuracy > acc.few_shot_accuracy:
-        needs = f"about {enough[0]}" if enough else f"more than {max([probe, *acc.curve])}"
+        tried = max(n for n in (probe, *acc.curve) if not enough or n < enough[0])
+        least = "" if enough and enough[0] == tried + 1 else f"{tried + 1} to "
+        needs = f"{least}{enough[0]}" if enough else f"more than {tried}"
         said += f". For the {of_pool} % of {found.name} ACC needs {needs} labels"
     return [f"{said}."]
 

@@ -85,9 +85,8 @@ def rank(
 
     suite = suite_of(models)
     ood = examples if isinstance(examples, OODSet) else load(examples)
-    rows = rows_of_set(ood)
+    rows = rows_of_set(ood, probe)
     check_numbers([in_domain] if in_domain else [], suite.models, options)
-    check_probe(probe, len(rows.population), f"the rows of {ood.name} that are explained")
     if draws != "exact" and not (isinstance(draws, int) and draws > 0):
         raise UsageError(f"`--draws` must be a number of at least 1, or `exact` (got {draws!r})")
     backend, kept = settings_of(attribution), store_of(store)
@@ -152,12 +151,10 @@ def decide(
     if not isinstance(examples, OODSet):
         examples = labelled(examples, own=own_task(suite.models, options))
     check_numbers([examples, *([in_domain] if in_domain else [])], suite.models, options)
-    if probe is not None:
-        check_probe(probe, len(examples.examples), "the labelled rows")
     if method is not None:
         method = method_named(method, examples, pool, factors)
     backend, kept = settings_of(attribution), store_of(store)
-    rows, places = rows_of_decision(examples, pool, method)
+    rows, places = rows_of_decision(examples, pool, method, probe)
     if pool and len(rows.pool) > len(pool):
         log.warning("%d of the labelled rows are not in the pool; they are added to it", len(rows.pool) - len(pool))
     study = Study(suite, rows, backend, tuple(factors), target, norm, in_domain, options, kept, progress)
@@ -194,19 +191,33 @@ def store_of(store: Store | str | Path | None) -> Store | None:
     return Store(place(str(store))) if isinstance(store, (str, Path)) else store
 
 
-def rows_of_set(ood: OODSet) -> Rows:
-    """What models are asked of a set whose truth is known: its sample is explained."""
-    return Rows(ood, sample(ood, ood.population))
+def rows_of_set(ood: OODSet, probe: int) -> Rows:
+    """What models are asked of a set whose truth is known: its sample is explained.
+
+    Raises:
+        UsageError: K does not fit that.
+    """
+    rows = Rows(ood, sample(ood, ood.population))
+    check_probe(probe, len(rows.population), f"the rows of {ood.name} that are explained")
+    return rows
 
 
-def rows_of_decision(examples: OODSet, pool: Sequence[Example], method: str | None) -> tuple[Rows, Ints]:
+def rows_of_decision(
+    examples: OODSet, pool: Sequence[Example], method: str | None, probe: int | None
+) -> tuple[Rows, Ints]:
     """What models are asked of labelled rows and a pool, and the places of the labelled rows in it.
 
     Args:
         examples: the labelled rows, which are explained.
         pool: rows of the same domain; none where it is empty.
         method: what is ordered by; POOL-FACTOR needs the pool explained, too.
+        probe: K, how many of the labelled rows are used; None for all.
+
+    Raises:
+        UsageError: K does not fit the labelled rows.
     """
+    if probe is not None:
+        check_probe(probe, len(examples.examples), "the labelled rows")
     everything, places = with_labelled(pool, examples.examples)
     asked = tuple(everything) if pool else ()
     return Rows(examples, examples.examples, truth=False, pool=asked, explain_pool=method == POOL_FACTOR), places

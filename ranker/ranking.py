@@ -14,7 +14,7 @@ import numpy as np
 
 from factors.registry import Factor
 from ranker import records
-from ranker.errors import DataError, UsageError, look_up
+from ranker.errors import DataError, RankModelsError, UsageError, look_up
 from ranker.explanation import Explanation, not_saved
 from ranker.numbers import points
 from ranker.score import ScoreTable
@@ -42,8 +42,9 @@ class MethodResult:
         few_shot_accuracy: the mean of its pairwise accuracies over the pairs that are decided.
         ci_low, ci_high: 95 %, over populations of examples: what other examples of the domain would have given.
         models_low, models_high: 95 %, over models: what other models of this kind would have given; None if M < 3.
-        vs_acc: few-shot accuracy minus that of ACC, on the same draws; None where ACC was not measured.
-        vs_acc_low, vs_acc_high: 95 % of that difference, paired, over populations of examples.
+        vs_acc: few-shot accuracy minus that of ACC; None where ACC was not measured.
+        vs_acc_low, vs_acc_high: 95 % of that difference over populations of examples: on the same draws, and paired,
+            but for methods that see no label or chosen rows, which are taken as independent of ACC.
         dropped: reason -> how many examples the method could not be computed on.
         curve: K -> few-shot accuracy with a probe of K examples.
         splits: a part of the pairs -> few-shot accuracy on it. Parts: "near" and "far"; "within-family" and
@@ -344,7 +345,7 @@ class Ranking:
         """Write everything, the score table and the examples included, as one JSON file.
 
         Raises:
-            UsageError: the file cannot be written.
+            RankModelsError: the file cannot be written.
         """
         whole = self.to_dict() | {
             "table": _table_to_dict(self.table),
@@ -355,7 +356,7 @@ class Ranking:
             # half a surrogate pair, as in a folder's name, is written as JSON escapes it
             Path(path).write_bytes(text.encode("utf-8", "backslashreplace"))
         except OSError as error:
-            raise UsageError(f"the ranking cannot be written to {path}: {error.strerror}") from error
+            raise RankModelsError(f"the ranking cannot be written to {path}: {error.strerror}") from error
 
     @classmethod
     def load(cls, path: str | Path) -> Ranking:
@@ -392,7 +393,7 @@ class Ranking:
         head = ("model", found.method, "accuracy here", "95 % interval", "P(best)")
         columns = zip(found.models, found.scores, found.accuracy, found.low, found.high, found.p_best, strict=True)
         return head, [
-            (name, "" if score is None else f"{score:.3f}", f"{accuracy:.0%}", f"{low:.0%} to {high:.0%}", f"{p:.0%}")
+            (name, "" if score is None else f"{score:.3f}", f"{accuracy:.0%}", f"{low:.0%} to {high:.0%}", f"{p:.1%}")
             for name, score, accuracy, low, high, p in columns
         ]
 

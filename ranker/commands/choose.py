@@ -59,7 +59,7 @@ def choose(**given: Any) -> None:
     stderr.log(given)
     look_up("rule", given["rule"], choice.RULES)
     outputs.check(given)
-    if given["output"] is not None and given["output"].suffix not in ("", ".csv"):
+    if given["output"] is not None and given["output"].suffix.casefold() not in ("", ".csv"):
         raise UsageError(f"`--output` must be a .csv file (got {given['output']})")
     suite = arguments.suite(given, given["ood_name"])
     columns = arguments.columns(given["columns"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,14 +51,16 @@ def report(**given: Any) -> None:
         return
     outputs.check(given)
     ranking = Ranking.load(given["files"][0])
-    outputs.plot(ranking, given["plots"])
     if given["other"] is None:
-        outputs.write(outputs.rendered(ranking, name, given["output"]), given["output"])
-        return
-    from ranker.comparison import compare
-    from ranker.report.comparison import render
+        answer = outputs.rendered(ranking, name, given["output"])
+    else:
+        from ranker.comparison import compare
+        from ranker.report.comparison import render
 
-    outputs.write(render(compare(ranking, Ranking.load(given["other"])), name), given["output"])
+        answer = render(compare(ranking, Ranking.load(given["other"])), name)
+    with ExitStack() as rest:  # written, whatever becomes of the answer
+        rest.callback(outputs.plot, ranking, given["plots"])
+        outputs.write(answer, given["output"])
 
 
 def each(given: Mapping[str, Any], name: str) -> None:

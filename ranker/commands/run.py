@@ -148,11 +148,13 @@ def run(**given: Any) -> None:
     model_options = arguments.model_options(given, suite.models)
     store = arguments.store(given)
     pool = arguments.pool(given)
+    probe = 10 if given["probe"] is None else given["probe"]
     if given["dry_run"]:
-        rows = pipeline.rows_of_set(ood)
         if given["data"]:
             method = given["method"] and pipeline.method_named(given["method"], ood, pool, factors)
-            rows, _ = pipeline.rows_of_decision(ood, pool, method)
+            rows, _ = pipeline.rows_of_decision(ood, pool, method, given["probe"])
+        else:
+            rows = pipeline.rows_of_set(ood, probe)
         at_home = arguments.in_domain(given, ood.task)
         for line in pipeline.plan(suite, rows, attribution, in_domain=at_home, options=model_options, store=store):
             click.echo(line)
@@ -160,7 +162,7 @@ def run(**given: Any) -> None:
     only_in_one_mode = (
         partial(pipeline.decide, pool=pool, probe=given["probe"], method=given["method"])
         if given["data"]
-        else partial(pipeline.rank, probe=10 if given["probe"] is None else given["probe"], draws=draws)
+        else partial(pipeline.rank, probe=probe, draws=draws)
     )
     ranking = only_in_one_mode(
         suite,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ranker.numbers import counted, percent, points
+from ranker.pooled import RULES
 from ranker.ranking import Decision, Ranking
 from ranker.surrogate import NAME as SURROGATE
 
@@ -29,21 +30,23 @@ def evaluated(ranking: Ranking) -> tuple[str, list[str]]:
     # what sees no label is right or wrong about a suite as a whole, and nothing tells which beforehand
     advised = [method for method in ranking.methods if method.kind != "label-free"]
     best = max(advised, key=lambda method: method.few_shot_accuracy)
+    shown = counted(ranking.probe, "example")
     if best.few_shot_accuracy <= 0.5:
-        return "No method does better than a coin", [_truly_best(ranking), NEXT]
+        return f"Shown {shown}, no method does better than a coin", [_truly_best(ranking), NEXT]
     equal = [m.name for m in advised if best.few_shot_accuracy - m.few_shot_accuracy < 1e-12]
+    random = "random examples" if best.name in RULES else "the same examples"
     said = [
-        f"Shown {ranking.probe} examples, {best.name} puts two of these models in their true order "
+        f"Shown {shown}, {best.name} puts two of these models in their true order "
         f"{percent(best.few_shot_accuracy)} % of the time (95 % interval {_interval(best.ci_low, best.ci_high)})."
     ]
     if len(equal) > 1:
-        said.append(f"Equally good: {', '.join(equal[1:])}.")
+        said.append(f"Equally good: {', '.join(name for name in equal if name != best.name)}.")
     if "ACC" in equal:
-        said.append("No method does better than accuracy on the same examples, ACC.")
+        said.append(f"Shown {shown}, no method does better than accuracy, ACC.")
     elif best.vs_acc is not None and best.vs_acc_low is not None and best.vs_acc_high is not None:
         may_be_none = "; this includes 0: ACC may do as well" if best.vs_acc_low <= 0 <= best.vs_acc_high else ""
         said.append(
-            f"Against accuracy on the same examples, ACC, that is {points(best.vs_acc)} points "
+            f"Against accuracy on {random}, ACC, that is {points(best.vs_acc)} points "
             f"(95 % interval {points(best.vs_acc_low)} to {points(best.vs_acc_high)}{may_be_none})."
         )
     if len(advised) > 1:
@@ -64,9 +67,12 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     """Which model, how sure, who cannot be told apart, and how many more labels would tell."""
     names, best = found.models, taken(found)
     seen = "labels and pool" if found.method == SURROGATE else "the labels"
-    but = f", but by {seen} {names[best]} is better. {names[best]}" if best else ". It"
+    first = [model.name for model in ranking.models if model.rank == 1]
+    put = f"puts {names[0]} first" if len(first) == 1 else f"ties {', '.join(first)} in first place"
+    who = "It" if len(first) == 1 else names[best]
+    but = f", but by {seen} {names[best]} is better. {names[best]}" if best else f". {who}"
     said = [
-        f"{found.method} puts {names[0]} first{but} was right on {percent(found.accuracy[best])} % of the "
+        f"{found.method} {put}{but} was right on {percent(found.accuracy[best])} % of the "
         f"{counted(ranking.probe, 'row')}; it is the most accurate in the domain with a probability of "
         f"{percent(found.p_best[best])} %."
     ]

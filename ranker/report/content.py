@@ -54,7 +54,7 @@ def tables(ranking: Ranking) -> list[Grid]:
     if ranking.decision is None:
         return [grid("Models", terminal.models(ranking)), grid("Methods", terminal.methods(ranking, over_models=True))]
     return [
-        grid("Order", terminal.order(ranking.decision)),
+        grid("Order", terminal.order(ranking, ranking.decision)),
         grid("How sure is the order of two models?", terminal.matrix(ranking.decision)),
     ]
 

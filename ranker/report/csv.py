@@ -20,7 +20,7 @@ def render(ranking: Ranking) -> str:
     """The ranking as CSV; each row says which run it is from, so that the tables of several runs can be joined."""
     run = {"suite": ranking.suite, "ood": ranking.ood, "attribution": ranking.attribution, "probe": ranking.probe}
     found = ranking.decision
-    return written([run | row for row in (_methods(ranking) if found is None else _models(found))])
+    return written([run | row for row in (_methods(ranking) if found is None else _models(ranking, found))])
 
 
 def written(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -48,12 +48,12 @@ def _methods(ranking: Ranking) -> Iterator[dict[str, Any]]:
         yield {field: getattr(method, field) for field in METHOD_FIELDS}
 
 
-def _models(found: Decision) -> Iterator[dict[str, Any]]:
+def _models(ranking: Ranking, found: Decision) -> Iterator[dict[str, Any]]:
     """Each model; `groups` are the numbers of its groups: two models that share one cannot be told apart."""
     groups = found.groups
-    for i, name in enumerate(found.models):
+    for i, (name, model) in enumerate(zip(found.models, ranking.models, strict=True)):
         yield {
-            "rank": i + 1,
+            "rank": model.rank,
             "name": name,
             "groups": " ".join(str(g) for g, group in enumerate(groups, 1) if name in group),
             "method": found.method,

@@ -243,7 +243,7 @@ def _piece(explanation: Explanation, reading: Reading, word: Word, gap: str) -> 
         text=word.text,
         classes=" ".join(["word", *(kind for kind, holds in kinds.items() if holds)]),
         background=f"rgb(var({side}) / {MOST * abs(share):.0f}%)" if share else "",
-        title=", ".join((_seen(word.score), *word.marks)),
+        title=", ".join((*([] if explanation.attribution == "none" else [_seen(word.score)]), *word.marks)),
     )
 
 

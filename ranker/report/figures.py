@@ -238,7 +238,8 @@ def learning_curve(ranking: Ranking) -> Drawing | None:
     axes.minorticks_off()
     _percent_axis(axes, "y")
     _name_ends(axes, [(ends[name], name, LINES[named.index(name)]["color"]) for name in named if name in ends])
-    ends_at = ", ".join(f"{name} {percent(ends[name])} %" for name in named if name in ends)
+    last = {method.name: method.curve[sizes[-1]] for method in methods if sizes[-1] in method.curve}
+    ends_at = ", ".join(f"{name} {percent(last[name])} %" for name in named if name in last)
     return Drawing(
         "learning-curve",
         "Learning curve",
@@ -375,7 +376,7 @@ def intervals(ranking: Ranking) -> Drawing | None:
     for i, (low, high, right) in enumerate(zip(found.low, found.high, found.accuracy, strict=True)):
         axes.plot([low, high], [i, i], color=BLUE, linewidth=2.2, solid_capstyle="round")
         axes.scatter([right], [i], 26, INK, zorder=3, clip_on=False)
-        axes.text(1.03, i, f"{100 * found.p_best[i]:.0f} %", va="center", transform=axes.get_yaxis_transform())
+        axes.text(1.03, i, f"{percent(found.p_best[i])} %", va="center", transform=axes.get_yaxis_transform())
     axes.text(1.03, -0.75, "P(best)", va="bottom", color=SOFT, transform=axes.get_yaxis_transform())
     axes.set(xlabel="accuracy in the domain, %", ylim=(len(found.models) - 0.5, -0.6), xlim=(0, 1.01))
     axes.set_yticks(range(len(found.models)), [_short(name) for name in found.models])

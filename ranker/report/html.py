@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from rich.table import Table
 from rich.text import Text
 
 from ranker.backends import SETTINGS
+from ranker.numbers import counted
 from ranker.ranking import Decision, Ranking
 from ranker.report import figures, pairs, rows, terminal
 from ranker.report.answer import answer, title
@@ -70,6 +71,8 @@ def render(ranking: Ranking) -> str:
     drawn = [Shown(drawing=drawing, help=drawing.help) for drawing in figures.drawings(ranking, FIGURES)]
     tables = list(_evaluation_tables(ranking) if found is None else _decision_tables(ranking, found))
     parts = [part for pair in zip_longest(tables, drawn) for part in pair if part is not None]
+    examples = list(map(sheet, ranking.examples))
+    reads = next((example.reads for example in examples if example.reads), "")
     return page(
         "template.html",
         title=title(ranking),
@@ -77,7 +80,10 @@ def render(ranking: Ranking) -> str:
         answer=said,
         parts=[part for part in parts if not part.folded],
         folded=[part for part in parts if part.folded],
-        examples=list(map(sheet, ranking.examples)),
+        examples=examples,
+        telling=f"{counted(len(examples), 'example')} on which the most pairs of models disagree"
+        f"{f', of those with words that {reads} reads' if reads else ''}.",
+        key=replace(examples[0], reads=reads, marked=any(one.marked for one in examples)) if examples else None,
         at_end=list(_losses(ranking)),
         remarks=remarks(ranking),
         command=ranking.provenance.get("command", ""),
@@ -117,7 +123,7 @@ def _evaluation_tables(ranking: Ranking) -> Iterator[Shown]:
 
 def _decision_tables(ranking: Ranking, found: Decision) -> Iterator[Shown]:
     yield Shown(
-        grid("Order", terminal.order(found)),
+        grid("Order", terminal.order(ranking, found)),
         help="Models that share a letter cannot be told apart. right: percent of the rows; the interval, and P(best), "
         "are about accuracy in the domain.",
     )
@@ -127,8 +133,8 @@ def _decision_tables(ranking: Ranking, found: Decision) -> Iterator[Shown]:
         help="Percent probability that the model of the row is more accurate in the domain than that of the column; "
         "50 is no idea.",
     )
-    for counted in rows.grids(ranking):
-        yield Shown(counted, help=rows.HELP[counted.caption], folded=len(counted.rows) > FEW)
+    for one in rows.grids(ranking):
+        yield Shown(one, help=rows.HELP[one.caption], folded=len(one.rows) > FEW)
     yield Shown(
         grid("Two by two", pairs.decided(found)),
         help=f"more labels: how many would tell the two apart. {pairs.UNSAID}",

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ranker.backends import spelled
 from ranker.numbers import counted, percent, points
+from ranker.pooled import RULES
 from ranker.ranking import Decision, Ranking
 from ranker.report.answer import answer, title, untold
 
@@ -88,7 +89,7 @@ def parts(ranking: Ranking) -> Iterator[RenderableType]:
         yield methods(ranking)
         remarks = notes(ranking)
     else:
-        yield order(ranking.decision)
+        yield order(ranking, ranking.decision)
         if len(ranking.models) <= MATRIX:
             yield Text()
             yield matrix(ranking.decision)
@@ -98,15 +99,15 @@ def parts(ranking: Ranking) -> Iterator[RenderableType]:
         yield Text(f"- {note}")
 
 
-def order(decision: Decision) -> Table:
+def order(ranking: Ranking, decision: Decision) -> Table:
     """The models in the predicted order; models that share a letter cannot be told apart."""
     shown = table("rank", "model", "tied", decision.method, "right", "95 % interval", "P(best)")
     groups = decision.groups
-    for i, name in enumerate(decision.models):
+    for i, (name, model) in enumerate(zip(decision.models, ranking.models, strict=True)):
         letters = [letter for letter, group in zip(ascii_letters, groups, strict=False) if name in group]
         score = decision.scores[i]
         shown.add_row(
-            str(i + 1),
+            str(model.rank),
             Text(name),
             "".join(letters),
             "" if score is None else f"{score:.3g}",
@@ -188,11 +189,14 @@ def between(low: float | None, high: float | None) -> str:
 def notes(ranking: Ranking) -> Iterator[str]:
     """What a reader of the numbers has to know."""
     decided = len({(pair.a, pair.b) for pair in ranking.pair_results})
-    drawn = "all draws there are (exact)" if ranking.draws == "exact" else f"{ranking.draws} draws, seed {ranking.seed}"
+    exact = ranking.draws == "exact"
+    drawn = "all draws there are (exact)" if exact else f"{counted(int(ranking.draws), 'draw')}, seed {ranking.seed}"
+    apart = any(method.kind == "label-free" or method.name in RULES for method in ranking.methods)
+    but = ", but for methods that see no label or chosen rows" if apart else ""
     yield (
-        f"Few-shot accuracy: how often a method orders two models rightly from {ranking.probe} examples; mean over "
-        f"{counted(decided, 'pair')}, {drawn}, from a population of {len(ranking.table.examples)}. A tie counts one "
-        "half."
+        f"Few-shot accuracy: how often a method orders two models rightly from {counted(ranking.probe, 'example')}; "
+        f"mean over {counted(decided, 'pair')}, {drawn}, from a population of {len(ranking.table.examples)}. A tie "
+        "counts one half."
     )
     if ranking.tied_pairs:
         are = "is" if ranking.tied_pairs == 1 else "are"
@@ -201,7 +205,7 @@ def notes(ranking: Ranking) -> Iterator[str]:
         yield "misled: of the examples on which the shortcut is wrong, those on which a model gives its label."
     if any(method.designed for method in ranking.methods):
         yield f"* the factor designed for {ranking.ood}."
-    yield f"Attributions: {attributed(ranking)}. Intervals: over other samples of examples; minus ACC: paired."
+    yield f"Attributions: {attributed(ranking)}. Intervals: over other samples of examples; minus ACC: paired{but}."
 
 
 def attributed(ranking: Ranking) -> str:
@@ -220,9 +224,9 @@ def losses(ranking: Ranking) -> Iterator[str]:
         yield f"Not in the table: {names} ({reason})."
     for model, counts in ranking.provenance.get("quality", {}).items():
         if counts["over_tolerance"]:
-            yield f"{model}: {counts['over_tolerance']} attributions are over their error tolerance."
+            yield f"{model}: {counted(counts['over_tolerance'], 'attribution')} over the error tolerance."
         if counts["truncated"]:
-            yield f"{model}: {counts['truncated']} examples are longer than its limit, and were cut."
+            yield f"{model}: {counted(counts['truncated'], 'example')} cut, being longer than its limit."
     for model, reason in ranking.failures.items():
         yield f"{model} FAILED: {reason}"
 
@@ -244,5 +248,6 @@ def table(*columns: str) -> Table:
     """An empty table without lines: names to the left, numbers to the right."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for i, column in enumerate(columns):
-        shown.add_column(column, justify="left" if i == 0 or column in NAMES else "right", overflow="fold")
+        # as text: a label or a factor's name may look like rich's markup
+        shown.add_column(Text(column), justify="left" if i == 0 or column in NAMES else "right", overflow="fold")
     return shown

@@ -330,6 +330,9 @@ def test_a_dry_run_says_what_is_missing(run):
         assert first[-1].startswith("in all at least ")
     run(*command)
     assert "untouched: all is known" in run(*command, "--dry-run")[1]
+    status, out, err = run(*command, "--dry-run", "--probe", 9999)
+    assert (status, out) == (2, "")
+    assert "must be between 1 and 12" in err
 
 
 @pytest.mark.parametrize("units", [True, False])

@@ -123,6 +123,18 @@ def test_a_method_against_the_labels_is_said_so(models, more):
     assert any(f"SUM-DIFF puts m{models - 1} above m0" in note and note.endswith(more) for note in found.notes)
 
 
+def test_a_tie_contradicts_no_label():
+    """A method that has no order for two models puts neither above the other."""
+    hits = np.array([[1, 0, 0], [1, 1, 1]], dtype=float)
+    level = np.zeros((2, 3))
+    made = dataclasses.replace(table(np.stack([hits, level], axis=1), ["ACC", "CONF"], np.zeros(2)), ood_accuracy=None)
+    found = decide(made, method="CONF")
+    assert found.decision.models == ("m0", "m1")
+    assert [model.rank for model in found.models] == [1, 1]
+    assert not any("puts" in note for note in found.notes)
+    assert any(note.startswith("CONF ties all models") for note in found.notes)
+
+
 def pooled(rng, models=4, rows=200, size=15):
     """A decision on a pool in which models share a habit to some degree, and (M, K) who is right on the labelled."""
     labels, habit = rng.integers(2, size=rows), rng.normal(size=rows)
@@ -161,7 +173,7 @@ def test_labels_of_one_text_leave_the_rest_of_the_pool_unlabelled():
     made = labelled([[1, 0, 1, 1, 0, 1, 1], [0, 1, 1, 0, 1, 1, 0]])
     for probe, more in ((7, 3), (1, 4)):
         found = decide(made, probe=probe, pool=pool, places=np.array([2, 2, 2, 0, 0, 2, 0]))
-        assert f"{more} more rows of the pool were read without a label." in found.notes
+        assert f"Read without a label: {more} more rows of the pool." in found.notes
 
 
 def test_close_models_are_honestly_not_separable():

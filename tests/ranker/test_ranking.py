@@ -9,7 +9,7 @@ from test_report_formats import toy, toy_decision
 
 from factors import BUILTIN
 from ranker.decision import decide
-from ranker.errors import DataError, UnknownName, UsageError
+from ranker.errors import DataError, RankModelsError, UnknownName, UsageError
 from ranker.evaluation import evaluate
 from ranker.ranking import Ranking
 
@@ -165,7 +165,7 @@ def test_rows_that_lack_a_model_are_none(tmp_path):
 
 def test_a_file_that_cannot_be_written_or_found(evaluation, tmp_path):
     """A missing folder is one line, not a traceback."""
-    with pytest.raises(UsageError, match="cannot be written to"):
+    with pytest.raises(RankModelsError, match="cannot be written to"):
         evaluation.save(tmp_path / "no" / "r.json")
     with pytest.raises(DataError, match="cannot be read"):
         Ranking.load(tmp_path / "none.json")

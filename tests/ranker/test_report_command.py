@@ -54,6 +54,17 @@ def test_the_ending_of_a_file_means_its_format(run, tmp_path, name):
     assert (tmp_path / file).read_text(encoding="utf-8") == report.render(toy(), "table" if name == "pairs" else name)
 
 
+def test_nothing_is_drawn_for_an_answer_that_cannot_be(run, tmp_path):
+    """What is wrong with a comparison is said before a figure is written; figures that fail cost no answer."""
+    status, out, err = run("report", "run.json", "--compare", "run.json", "--format", "html", "--plots", "figures")
+    assert (status, out) == (2, "")
+    assert err.startswith("rank-models: ")
+    assert not (tmp_path / "figures").exists()
+    status, out, err = run("report", "run.json", "--compare", "none.json", "--plots", "figures")
+    assert (status, out) == (2, "")
+    assert not (tmp_path / "figures").exists()
+
+
 @pytest.mark.parametrize("name", report.FORMATS)
 def test_several_runs_are_a_file_each(run, tmp_path, name):
     """What each would be alone, in a folder, under the run's own name."""

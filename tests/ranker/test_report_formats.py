@@ -506,7 +506,7 @@ def test_a_coin_is_not_the_best_method():
     """Where nothing beats one, that is the answer."""
     coin = (method("CONF", "baseline", 0.4), method("RANDOM", "baseline", 0.5), method("MAJORITY", "label-free", 0.9))
     lead, said = words.evaluated(dataclasses.replace(toy(), methods=coin))
-    assert lead == "No method does better than a coin"
+    assert lead == "Shown 10 examples, no method does better than a coin"
     assert said[0].startswith("Truly best: ")
     assert said[1].startswith("Next: ")
 
@@ -522,8 +522,102 @@ def test_the_answer_of_an_evaluation():
     equal = dataclasses.replace(toy(), methods=(method("ACC", "baseline", 0.75), method("NLL", "baseline", 0.75, 0.0)))
     assert words.evaluated(equal)[1][1:3] == [
         "Equally good: NLL.",
-        "No method does better than accuracy on the same examples, ACC.",
+        "Shown 10 examples, no method does better than accuracy, ACC.",
     ]
+
+
+def test_one_example_is_one():
+    """A probe of one row, and one draw, are said so."""
+    one = dataclasses.replace(toy(), probe=1, draws=1)
+    assert words.evaluated(one)[1][0].startswith("Shown 1 example, ")
+    assert "rightly from 1 example; mean over 3 pairs, 1 draw, seed 0" in next(terminal.notes(one))
+
+
+def test_equal_methods_are_named_whichever_is_ahead_by_rounding():
+    """The best one is not named as its own equal, where a last bit puts it ahead of one that stands before it."""
+    close = (method("NLL", "baseline", 0.75), method("CONF-H", "baseline", 0.75))
+    assert words.evaluated(dataclasses.replace(toy(), methods=close))[1][1] == "Equally good: CONF-H."
+    close = (method("NLL", "baseline", 0.75), method("CONF-H", "baseline", 0.75 + 2e-16))
+    lead, said = words.evaluated(dataclasses.replace(toy(), methods=close))
+    assert lead == "Best method: CONF-H"
+    assert said[1] == "Equally good: NLL."
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "against"),
+    [("SURROGATE+CHOICE", "pool", "random examples"), ("SURROGATE", "pool", "the same examples")],
+)
+def test_accuracy_is_on_other_examples_where_these_are_chosen(name, kind, against):
+    """Chosen rows are not the random ones that ACC has, and the difference is not paired."""
+    best = dataclasses.replace(toy(), methods=(toy().methods[0], method(name, kind, 0.9, 0.15)))
+    assert words.evaluated(best)[1][1].startswith(f"Against accuracy on {against}, ACC, that is +15.0 points")
+    paired = list(terminal.notes(best))[-1]
+    assert paired.endswith("minus ACC: paired, but for methods that see no label or chosen rows.") == (
+        name == "SURROGATE+CHOICE"
+    )
+
+
+def test_models_that_a_method_ties_share_their_rank():
+    """In words, in the table and in the CSV; none is said to be put first."""
+    ranking = dataclasses.replace(
+        toy_decision(),
+        models=tuple(ModelResult(name, "", None, rank) for name, rank in zip(MODELS, (1, 1, 3), strict=True)),
+    )
+    _, said = words.decided(ranking, ranking.decision)
+    assert said[0].startswith("ACC+TIES ties bert_large, bert_base in first place. bert_large was right on 90.0 %")
+    assert list(terminal.order(ranking, ranking.decision).columns[0].cells) == ["1", "1", "3"]
+    assert [row["rank"] for row in csv.DictReader(io.StringIO(report.render(ranking, "csv")))] == ["1", "1", "3"]
+
+
+@pytest.mark.parametrize("label", ["[neg]", "[/neg]", "[red]neg[/red]"])
+@pytest.mark.parametrize("name", ["table", "pairs", "html", "markdown"])
+def test_labels_are_text_in_the_heads_of_tables(name, label):
+    """A label of a checkpoint's configuration names a column; none is taken for markup, nor lost."""
+    ranking = dataclasses.replace(
+        toy_decision(),
+        rows=(Row("e0", label, dict.fromkeys(MODELS, label)), Row("e1", "pos", dict.fromkeys(MODELS, label))),
+    )
+    shown = report.render(ranking, name)
+    if name != "table":
+        plain = shown.replace("\\", "").replace("&#x2F;", "/")
+        assert f"{label}, 1 row" in " ".join(plain.split())
+
+
+def test_a_page_without_attributions_promises_no_scores():
+    """No tooltip, no help and no table speaks of scores that were not asked for."""
+    bare = dataclasses.replace(telling(), attribution="none")
+    nowhere = tuple(
+        dataclasses.replace(
+            reading, words=tuple(dataclasses.replace(word, score=float("nan"), read=False) for word in reading.words)
+        )
+        for reading in bare.readings
+    )
+    page = report.render(
+        dataclasses.replace(
+            toy(), attribution="none", examples=(dataclasses.replace(bare, readings=nowhere, designed=None),)
+        ),
+        "html",
+    )
+    assert "not seen" not in page
+    assert "score of each word" not in page
+    assert "<summary>What each factor reads</summary>" in page
+    assert "Scores in numbers" not in page
+    assert "1 example on which the most pairs of models disagree. What each factor reads is below each." in page
+    assert "the score of each word, are below each." in report.render(toy(), "html")
+
+
+def test_a_page_explains_the_marks_of_all_its_examples():
+    """What only a later example has is in the key, too."""
+    plain = dataclasses.replace(telling(), designed=None)
+    none = tuple(
+        dataclasses.replace(
+            reading, words=tuple(dataclasses.replace(word, marks=(), read=False) for word in reading.words)
+        )
+        for reading in plain.readings
+    )
+    first = dataclasses.replace(plain, readings=none)
+    page = report.render(dataclasses.replace(toy(), examples=(first, telling())), "html")
+    assert "Outlined: the words that INDEX-DIFF reads. Underlined: words with a mark." in page
 
 
 def test_a_lead_that_may_be_none_is_said_to_be_one():

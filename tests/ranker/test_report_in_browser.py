@@ -1,5 +1,6 @@
 """The HTML report in a real browser: headless Chromium, driven over a pipe by its DevTools protocol."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -133,6 +134,18 @@ def test_a_click_on_a_header_sorts(page, tmp_path):
     page.ask(click.format(0))
     assert page.ask(FIRST_COLUMN) == ["ACC", "CONF-GT", "INDEX-DIFF *", "MAJORITY", "RANDOM", "SURROGATE+CHOICE"]
     assert page.ask("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == "ascending"
+
+
+def test_numbers_with_commas_are_sorted_by_value(page, tmp_path):
+    """1,200 labels are more than 40; how many cannot be said is no number, and stays last."""
+    found = toy_decision()
+    more = ((0, 40, 1200), (40, 0, None), (1200, None, 0))
+    load(page, tmp_path, dataclasses.replace(found, decision=dataclasses.replace(found.decision, more_labels=more)))
+    table = "[...document.querySelectorAll('table')].find(t => t.textContent.includes('more labels'))"
+    cells = f"[...{table}.querySelectorAll('tbody tr')].map(row => row.cells[3].textContent)"
+    for expected in (["1,200", "40", "?"], ["40", "1,200", "?"]):
+        page.ask(f"{table}.querySelectorAll('thead button')[3].click()")
+        assert page.ask(cells) == expected
 
 
 @pytest.mark.parametrize("make", [toy, toy_decision])
