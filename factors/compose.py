@@ -10,6 +10,7 @@ makes one number of them, and nan of none: what cannot be measured is undefined,
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -56,7 +57,7 @@ def shared(example: Example) -> Bools:
 
 def shared_words(example: Example) -> Mapping[str, Bools]:
     """Each word that both segments hold, in lower case -> (W,) its occurrences, in the order of the first segment."""
-    texts = [example.text(word).casefold() for word in example.words]
+    texts = [unicodedata.normalize("NFC", example.text(word)).casefold() for word in example.words]
     held: tuple[dict[str, None], dict[str, None]] = ({}, {})
     for word, text in zip(example.words, texts, strict=True):
         if text[0].isalnum():

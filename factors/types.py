@@ -7,6 +7,7 @@ C classes. Segments are numbered from 0: segment 0 is the premise (or the only s
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,6 +34,8 @@ UNLABELLED = -1
 """The label of an example whose label nobody has said yet: a row of a pool."""
 
 # stores hold the numbers of words: whoever cuts them in another way raises the revision that stands in their keys
+_LETTER = re.compile(r"\w")
+_JOINERS = "\u200c\u200d"
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
 
 
@@ -64,15 +67,25 @@ class Span:
 def split_words(text: str) -> list[tuple[int, int]]:
     """Split a text into words and punctuation marks, as character offsets, the same for every tokenizer.
 
-    A word is a run of letters, digits and underscores, apostrophes and hyphens inside it included; any other
-    character that is not white space is a word of its own.
+    A word is a run of letters, digits and underscores, with the accents and vowel signs that stand behind letters, and
+    with apostrophes and hyphens inside it; any other character that is not white space is a word of its own. Scripts
+    that put no blanks between words have one word where a sentence is.
 
     Example:
         >>> text = "The doctor's co-worker ran."
         >>> [text[a:b] for a, b in split_words(text)]
         ['The', "doctor's", 'co-worker', 'ran', '.']
     """
-    return [match.span() for match in _WORD.finditer(text)]
+    return [match.span() for match in _WORD.finditer(text if text.isascii() else _letters(text))]
+
+
+def _letters(text: str) -> str:
+    """The text with a letter in place of each combining mark or joiner behind one, since `\\w` knows none of these."""
+    found: list[str] = []
+    for sign in text:
+        joins = unicodedata.category(sign).startswith("M") or sign in _JOINERS
+        found.append("_" if joins and found and _LETTER.match(found[-1]) else sign)
+    return "".join(found)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from factors.types import SPECIAL, Example, Ints, Span
 if TYPE_CHECKING:
     from transformers import BatchEncoding, PreTrainedTokenizerBase
 
-REVISION = 1
+REVISION = 2
 """Raised when words are cut (`factors.types.split_words`), texts encoded or tokens aligned in another way; part of the
 store's key."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ranker.errors import DataError, ModelError
 
 SAFE_WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
 PICKLED_WEIGHTS = ("*.bin", "*.bin.index.json")
-TOKENIZER = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+TOKENIZER = ("tokenizer.*json", "vocab.txt", "vocab.json", "*.model")
 CONFIG = "config.json"
 ADAPTER = "adapter_config.json"
 OTHERS = (
@@ -26,8 +27,19 @@ OTHERS = (
     "merges.txt",
     "*.py",
 )
+ADAPTERS = 2
+"""Raised when adapters come to give other numbers; part of the store's key of theirs. 2: those with biases of their own
+no longer write them into the base that they share."""
 NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "scheduler.bin")
 CHUNK = 1 << 20
+
+NAMING = (
+    ("*.safetensors.index.json", "weight_map", "*.safetensors"),
+    ("*.bin.index.json", "weight_map", "*.bin"),
+    (CONFIG, "transformers_weights", "*.safetensors"),
+    ("tokenizer_config.json", "fast_tokenizer_files", "tokenizer.*json"),
+)
+"""Where a file of a checkpoint names others that are loaded in its place: (file, key, what these may be called)."""
 
 
 def locate(reference: str | Path, *, allow_pickle: bool = False) -> Path:
@@ -38,7 +50,7 @@ def locate(reference: str | Path, *, allow_pickle: bool = False) -> Path:
         allow_pickle: fetch weights that are not safetensors, too.
 
     Raises:
-        ModelError: the directory is not there, links out of itself, or the hub does not give the files.
+        ModelError: the directory is not there, leads out of itself, or the hub does not give the files.
     """
     return _located(str(reference), "`--models`", (1,), allow_pickle)
 
@@ -90,9 +102,10 @@ def _located(reference: str, whose: str, slashes: tuple[int, ...], allow_pickle:
 
 
 def _closed(folder: Path) -> Path:
-    """The folder, if no file in it is a link to one outside; the hub's cache links to a folder beside it.
+    """The folder, if no file in it links to, or names, one outside; the hub's cache links to a folder beside it.
 
-    A checkpoint is what somebody hands on. One that links to other files of this machine would have them read.
+    A checkpoint is what somebody hands on. One that leads to other files of this machine would have them read, and to
+    files of another kind, have these read unasked; nor would its content be what it is known by.
     """
     whole = folder.resolve()
     limit = whole.parents[1] if whole.parent.name == "snapshots" else whole
@@ -103,7 +116,18 @@ def _closed(folder: Path) -> Path:
     for file in links:
         if not Path(os.path.realpath(file)).is_relative_to(limit):
             raise ModelError(f"{file} links to {os.readlink(file)}, outside of its checkpoint; put a copy there")
+    for pattern, key, kind in NAMING:
+        for file in _matches(folder, (pattern,)):
+            for name in _named(read_json(file).get(key)):
+                if os.path.basename(name) != name or not fnmatch(name, kind):
+                    raise ModelError(f"{file} names {name!r}; {key!r} must name files like {kind} beside it")
     return folder
+
+
+def _named(value: Any) -> set[str]:
+    """The names of files in a value: itself, the items of a list, or what a mapping leads to."""
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    return {str(item) for item in items if item is not None}
 
 
 def content_hash(reference: str | Path, *, allow_pickle: bool = False) -> str:

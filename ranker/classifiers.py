@@ -357,7 +357,7 @@ def _load_adapter(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """The network and the tokenizer of a PEFT adapter."""
     try:
-        from peft import PeftConfig, PeftModel
+        from peft import PeftConfig, PeftModel, load_peft_weights
     except ImportError as error:
         raise ModelError(f"{folder} is a PEFT adapter; `pip install rank-models[peft]` to load it") from error
 
@@ -378,13 +378,22 @@ def _load_adapter(
         key = (base.resolve(), options, head, outputs)
         if key not in bases:
             bases[key] = _load(base, options, head, outputs)
-        # a copy of the modules that holds the same tensors, for the adapter to be built into
-        model = copy.deepcopy(bases[key], {id(weight): weight for weight in bases[key].parameters()})
+        values = {_name_in_base(name) for name in load_peft_weights(str(folder), device="cpu")}
+        named = list(bases[key].named_parameters(remove_duplicate=False))
+        written = {id(weight) for name, weight in named if name in values}
+        # a copy of the modules that holds the same tensors, for the adapter to be built into, but for those that it has
+        # values of its own for, such as biases: PEFT writes these into the tensors that are there
+        model = copy.deepcopy(bases[key], {id(weight): weight for _, weight in named if id(weight) not in written})
     else:
         model = _load(base, options, head, outputs)
     adapted = PeftModel.from_pretrained(model, str(folder), config=config, is_trainable=False)
     own = checkpoints.has_tokenizer(folder)
     return adapted.get_base_model(), _tokenizer(folder if own else base, options.trust_remote_code)  # type: ignore[return-value]
+
+
+def _name_in_base(name: str) -> str:
+    """The parameter of the base that a tensor in an adapter's file would be written into, if there is one."""
+    return name.removeprefix("base_model.model.").replace(".base_layer.", ".")
 
 
 def _keeps_base(config: PeftConfig) -> bool:
@@ -421,6 +430,13 @@ def _names(model: PreTrainedModel) -> dict[int, str]:
     names: dict[int, str] = model.config.id2label or {}  # type: ignore[assignment]
     if len(names) < 2:
         raise LabelError(f"{model.name_or_path} has one output: a regression, where a classifier is needed")
+    kind = getattr(model.config, "problem_type", None)
+    if kind == "regression":
+        raise LabelError(f"{model.name_or_path} says that it is a regression, where a classifier is needed")
+    if kind == "multi_label_classification":
+        raise LabelError(
+            f"{model.name_or_path} says that labels do not exclude each other; a classifier of one label is needed"
+        )
     if sorted(names) != list(range(len(names))):
         numbers = ", ".join(map(str, sorted(names)))
         raise LabelError(

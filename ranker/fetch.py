@@ -57,9 +57,9 @@ def fetch(name: str, data_dir: Path, url: str | None = None, include: Iterable[P
             raise UsageError(f"{target} is there already, and is not the official file: move it away")
         return target
     try:
-        data_dir.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         # a folder beside the target: removed whatever happens, and on its file system, so that the move is atomic
-        with tempfile.TemporaryDirectory(dir=data_dir, prefix=".fetch-") as folder:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as folder:
             part = Path(folder, target.name)
             _download(address, part)
             found = sha256(part)

@@ -162,6 +162,12 @@ def _flat(cells: Mapping[str, Any], row: Example, texts: Sequence[str]) -> dict[
         if column in texts and isinstance(cell, list):
             flat.update(zip(COLUMNS[len(row.segments)], row.segments, strict=True))
         else:
-            text = cell if isinstance(cell, str) else "" if blank(cell) else json.dumps(cell, ensure_ascii=False)
+            text = (
+                cell
+                if isinstance(cell, str)
+                else ""
+                if blank(cell)
+                else json.dumps(cell, ensure_ascii=False, default=str)
+            )
             flat[column] = text.encode(errors="replace").decode()  # JSON can say half a character
     return flat

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from ranker.cards import Task, fold
 from ranker.errors import LabelError
-
-if TYPE_CHECKING:
-    from ranker.cards import Task
 
 _UNNAMED = re.compile(r"(label[ _-]?)?\d+", re.IGNORECASE)
 
@@ -104,9 +101,9 @@ def _chosen(names: Mapping[int, str], label_map: Mapping[str, str], model: str) 
 
 
 def _output(key: str, names: Mapping[int, str]) -> int | None:
-    """The output that a label map's key stands for: its index, or its label in any case."""
-    by_key = {name.casefold(): output for output, name in names.items()} | {str(output): output for output in names}
-    return by_key.get(key.strip().casefold())
+    """The output that a label map's key stands for: its index, or its label (see `ranker.cards.fold`)."""
+    by_key = {fold(name): output for output, name in names.items()} | {str(output): output for output in names}
+    return by_key.get(fold(key))
 
 
 def _list(names: Mapping[int, str]) -> str:

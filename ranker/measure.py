@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,7 +106,7 @@ class Subject:
         dtype = self.options.dtype_of(settings)
         if dtype not in self._loaded:
             self._loaded[dtype] = Classifier.load(
-                self.model.path,
+                self.folder,
                 self.task,
                 device=self.options.device,
                 dtype=dtype,
@@ -132,6 +133,17 @@ class Subject:
         return dict(self.model.label_map) if self.model.label_map else self.options.label_map
 
     @cached_property
+    def folder(self) -> Path:
+        """Where the checkpoint's files are; a hub id is asked for once, so that all that is read is of one revision.
+
+        Raises:
+            ModelError: the checkpoint is not there.
+        """
+        from ranker.checkpoints import locate
+
+        return locate(self.model.path, allow_pickle=self.options.allow_pickle)
+
+    @cached_property
     def content(self) -> str:
         """What identifies the checkpoint, wherever it lies, as it was first seen: `ranker.checkpoints.content_hash`.
 
@@ -140,15 +152,15 @@ class Subject:
         """
         from ranker.checkpoints import content_hash
 
-        return content_hash(self.model.path, allow_pickle=self.options.allow_pickle)
+        return content_hash(self.folder, allow_pickle=self.options.allow_pickle)
 
     def key(self, settings: Settings) -> dict[str, Any]:
         """Everything but the example that can change a number, by name."""
         from ranker.align import REVISION
-        from ranker.checkpoints import brings_code, is_adapter
+        from ranker.checkpoints import ADAPTERS, brings_code, is_adapter
 
-        code = self.trusted and brings_code(self.model.path, allow_pickle=self.options.allow_pickle)
-        adapter = is_adapter(self.model.path, allow_pickle=self.options.allow_pickle)
+        code = self.trusted and brings_code(self.folder, allow_pickle=self.options.allow_pickle)
+        adapter = is_adapter(self.folder, allow_pickle=self.options.allow_pickle)
         libraries = ("torch", "transformers", "tokenizers", *(("peft",) if adapter else ()), *settings.libraries)
         return {
             "model": self.content,
@@ -156,6 +168,7 @@ class Subject:
             "labels": [[label, sorted(self.task.aliases.get(label, ()))] for label in self.task.labels],
             "label_map": self.label_map,
             "own_code": code,
+            **({"adapters": ADAPTERS} if adapter else {}),
             "method": settings.name,
             "settings": {name: value for name, value in asdict(settings).items() if name != settings.judges},
             "revision": [Settings.revision, settings.revision],

@@ -31,6 +31,9 @@ USUAL = {
         ("question1", "question2"),
         ("text1", "text2"),
         ("text_a", "text_b"),
+        ("text", "text_pair"),
+        ("question", "sentence"),
+        ("question", "passage"),
         ("sentence",),
         ("question",),
         ("text",),
@@ -146,6 +149,8 @@ def _label(cell: Any, names: Sequence[str]) -> str | None:
     if isinstance(cell, (list, dict)):
         return type(cell).__name__  # which is no label
     number = number_of(cell)
+    if names and number == -1:  # how `datasets` writes that a row has none
+        return None
     if number is not None and 0 <= number < len(names):
         return names[number]
     return str(int(cell)) if isinstance(cell, bool) else str(cell).strip()

@@ -130,7 +130,9 @@ def _member(path: Path) -> Model | None:
     """The model that the suite in the folder around a model directory says it is; None where none says so."""
     place = os.path.abspath(path)  # as it is written: a link in the folder is a member, too
     file = Path(place).parent / FILE
-    listed = _read(file).models if os.path.isfile(file) else ()
+    content = read_json(file, "a suite") if os.path.isfile(file) else None
+    ours = isinstance(content, dict) and "schema_version" in content  # others have files of this name, too
+    listed = _read(file).models if ours else ()
     return next((model for model in listed if os.path.abspath(model.path) == place), None)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from factors.types import SPECIAL, Attributions, Example, Floats, Ints, Output
 from ranker.backends.trees import Tree, across_tree, evaluations, flat_tree, segments_tree
+from ranker.cards import fold
 from ranker.errors import UsageError, look_up
 from ranker.records import record
 
@@ -103,8 +104,8 @@ class Attributing(Settings):
             last = len(labels) - 1
             target = last if len(labels) == 2 or heuristic is None else heuristic
         elif isinstance(target, str):
-            numbers = {label.casefold(): i for i, label in enumerate(labels)}
-            target = numbers.get(target.casefold(), -1)
+            numbers = {fold(label): i for i, label in enumerate(labels)}
+            target = numbers.get(fold(target), -1)
         if not 0 <= target < len(labels):
             known = ", ".join(f"{label} ({i})" for i, label in enumerate(labels))
             raise UsageError(f"the target must be one of {known} (got {self.target!r})")

@@ -153,6 +153,23 @@ def test_pairs_across_are_of_two_families():
     assert not [cell for cell in within if cell.row.startswith("decided")]
 
 
+def test_a_table_of_pairs_has_our_numbers_and_the_published_ones():
+    """Each pair's accuracy in percent under its method, to the digit; those of the paper in rows of their own."""
+    shown = exhibit("pairs", Row("ACC", published={"A-B": 61.5}), pairs=("A-B",))
+    text = render.markdown("Table 0", shown, FOUND, tables.cells(shown, FOUND))
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    at = {line[0].replace("\\", ""): line[1] for line in lines}
+    ours = {
+        f"{name}: {pair.a} > {pair.b}": f"{100 * pair.accuracy:.1f}"
+        for (name, _), found in FOUND.items()
+        for pair in found.pair_results
+        if pair.method == "ACC" and pair.same_family is False
+    }
+    assert len(ours) == 8
+    assert at == {**at, **ours}
+    assert at["published: A-B"] == "61.5"
+
+
 def test_models_stand_beside_published_ones_of_their_name():
     """Published models first, then those that are ours alone."""
     cells = tables.cells(exhibit("accuracies", Row("b", published={"hans-sub": 70.0}), Row("old")), FOUND)

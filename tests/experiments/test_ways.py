@@ -2,10 +2,12 @@
 
 import copy
 import json
+import types
 
 import numpy as np
 import pytest
 import torch
+from scipy import optimize
 from torch.nn.functional import cross_entropy
 
 from experiments import bias, eda, freelb, losses, plan, train, tuning
@@ -147,6 +149,44 @@ def test_a_biased_model_knows_its_shortcut_and_no_more(kind):
     np.testing.assert_allclose(np.exp(bias.log_probabilities(kind, silent, 2))[:, 1], rate, atol=0.01)
 
 
+def test_the_features_of_a_bias_on_rows_worked_by_hand():
+    """Of the last segment: the share of its words in the first, all of them, all in one run; and which words it has."""
+    texts = [
+        ("The actor ran home.", "the actor ran"),
+        ("The actor ran.", "The judge ran."),
+        ("Ran the actor.", "The actor ran."),
+        ("A judge and a doctor slept.", "slept"),
+    ]
+    rows = [Example(str(i), pair, 0) for i, pair in enumerate(texts)]
+    assert bias.overlap(rows).tolist() == [[1, 1, 1], [0.75, 0, 0], [1, 1, 0], [1, 1, 1]]
+    rows = [Example("a", ("x y", "a B a"), 0), Example("b", ("z", "b c"), 0), Example("c", ("c",), 0)]
+    assert bias.hypothesis(rows).toarray().tolist() == [[1, 1, 0], [0, 1, 1], [0, 0, 1]]  # a, b, c
+
+
+def test_a_biased_model_is_the_one_of_least_loss():
+    """Cross entropy with a penalty, minimised anew without its gradient, says the same of each row."""
+    rng = np.random.default_rng(0)
+    words = ["the", "actor", "judge", "ran"]
+    rows = [
+        Example(str(i), (" ".join(rng.choice(words, 3)), " ".join(rng.choice(words, 3))), int(rng.integers(2)))
+        for i in range(24)
+    ]
+    features = np.column_stack([bias.overlap(rows), np.ones(len(rows))])
+    labels = np.array([row.label for row in rows])
+
+    def log_p(flat):
+        logits = features @ flat.reshape(4, 2)
+        return logits - np.logaddexp(logits[:, :1], logits[:, 1:])
+
+    def loss(flat):
+        return -log_p(flat)[np.arange(len(rows)), labels].mean() + 1e-3 * (flat**2).sum()
+
+    best = optimize.minimize(
+        loss, rng.normal(size=8), method="Nelder-Mead", options={"maxiter": 20_000, "fatol": 1e-13}
+    )
+    np.testing.assert_allclose(bias.log_probabilities("overlap", rows, 2), log_p(best.x), atol=2e-3)
+
+
 def test_eda_on_a_sentence():
     """Each operation under a seed: swaps keep the words, drops keep the order, insertions take words of the text."""
     rng = np.random.default_rng(0)
@@ -192,6 +232,46 @@ def test_freelb_without_steps_is_plain():
     plain = trained(Stage(steps=3))
     assert same(trained(Stage(steps=3, perturb=Perturb(steps=0))), plain)
     assert not same(trained(Stage(steps=3, perturb=Perturb(steps=2, step_size=0.5))), plain)
+
+
+class Straight(torch.nn.Module):
+    """A network whose one output is linear in its word embeddings, so that all of FreeLB can be worked out by hand."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = torch.nn.Embedding.from_pretrained(torch.arange(12.0).reshape(4, 3) / 10, freeze=False)
+        self.slope = torch.tensor([0.5, -1.0, 2.0])
+
+    def get_input_embeddings(self):
+        """As networks of transformers have it."""
+        return self.words
+
+    def forward(self, inputs_embeds, attention_mask):
+        """The sum over all positions, padding included, which only FreeLB leaves as it is."""
+        return types.SimpleNamespace(logits=(inputs_embeds @ self.slope).sum(1, keepdim=True))
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.2, 50.0])
+def test_freelb_takes_the_steps_of_the_paper(radius):
+    """From a uniform start, along each row's gradient of one length, back into the ball; padding is not pushed."""
+    network, start, step = Straight(), 0.7, 0.3
+    batch = {"input_ids": torch.tensor([[1, 2, 3], [3, 1, 0]]), "attention_mask": torch.tensor([[1, 1, 1], [1, 1, 0]])}
+    how = Perturb(steps=3, step_size=step, start=start, radius=radius)
+    torch.manual_seed(0)
+    drawn = torch.rand(2, 3, 3).numpy()
+    torch.manual_seed(0)
+    value = freelb.backward(network, batch, lambda logits: logits.sum(), how)
+    words, slope, losses_of = np.arange(12.0).reshape(4, 3) / 10, np.array([0.5, -1.0, 2.0]), np.zeros(3)
+    for ids, noise, real in (([1, 2, 3], drawn[0], 3), ([3, 1, 0], drawn[1], 2)):
+        seen = np.arange(3)[:, None] < real
+        push = seen * start * (2 * noise - 1) / np.sqrt(real * 3)
+        uphill = seen * slope / np.linalg.norm(seen * slope)
+        for k in range(3):
+            losses_of[k] += ((words[ids] + push) @ slope).sum()
+            push = push + step * uphill
+            if radius and np.linalg.norm(push) > radius:
+                push *= radius / np.linalg.norm(push)
+    assert value == pytest.approx(losses_of.mean(), abs=1e-5)
 
 
 def test_freelb_goes_against_the_model():

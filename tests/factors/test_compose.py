@@ -14,6 +14,11 @@ def test_marks_choose_the_words_that_they_touch():
     assert not c.marked(PAIR, "unknown").any()
 
 
+def test_shared_words_are_found_however_their_accents_are_written():
+    """As one character, or as a letter and a mark behind it."""
+    assert c.shared(Example("x", ("A caf\u00e9.", "The cafe\u0301."), 0)).tolist() == [False, True, False] * 2
+
+
 def test_shared_words_are_found_whatever_their_case():
     """ "cat" is in both segments, in three spellings' places; "a" and punctuation are not shared."""
     assert list(c.shared_words(PAIR)) == ["cat"]

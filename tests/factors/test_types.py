@@ -13,6 +13,17 @@ def test_words_are_spans_of_both_segments():
     assert [word.segment for word in example.words] == [0] * 5 + [1] * 2
 
 
+def test_a_letter_keeps_its_marks():
+    """Accents behind their letter, vowel signs and joiners are parts of a word; alone, a mark is one of its own."""
+    text = "Cafe\u0301 e\u0301le\u0301gant, \u0939\u093f\u0928\u094d\u0926\u0940 \u0915\u094d\u200d\u0937"
+    example = Example("x", (f"{text} co-ope\u0301ra \u0301x",), 0)
+    words = [example.text(word) for word in example.words]
+    assert words == [
+        *("Cafe\u0301", "e\u0301le\u0301gant", ",", "\u0939\u093f\u0928\u094d\u0926\u0940"),
+        *("\u0915\u094d\u200d\u0937", "co-ope\u0301ra", "\u0301", "x"),
+    ]
+
+
 @pytest.mark.parametrize("span", [(0, 3, 3), (0, 4, 3), (-1, 0, 1), (0, -1, 1)])
 def test_an_impossible_span_is_refused(span):
     """Empty, reversed and negative spans are mistakes of whoever made them."""

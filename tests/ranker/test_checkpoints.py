@@ -18,7 +18,7 @@ def folder(tmp_path):
 def test_the_hash_is_of_all_that_can_change_a_number(folder, name):
     """Weights, configuration, tokenizer and code count, wherever the folder lies."""
     before = checkpoints.content_hash(folder)
-    (folder / name).write_text("changed")
+    (folder / name).write_text('{"changed": 1}')
     assert checkpoints.content_hash(folder) != before
 
 

@@ -125,6 +125,27 @@ def test_a_regression_is_refused(tmp_path):
         Classifier.load(folder, TASK)
 
 
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        (
+            "multi_label_classification",
+            "says that labels do not exclude each other; a classifier of one label is needed",
+        ),
+        ("regression", "says that it is a regression, where a classifier is needed"),
+    ],
+)
+def test_what_gives_no_one_label_is_refused(checkpoint, tmp_path, kind, says):
+    """A head of several outputs whose configuration says that a softmax of them means nothing."""
+    folder = shutil.copytree(checkpoint("bert"), tmp_path / "copy")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "problem_type": kind}))
+    with pytest.raises(LabelError, match=f"{says}$"):
+        Classifier.load(folder, TASK)
+    (folder / "config.json").write_text(json.dumps({**config, "problem_type": "single_label_classification"}))
+    Classifier.load(folder, TASK)
+
+
 def test_outputs_that_are_not_numbered_from_0_are_refused(checkpoint, tmp_path):
     """A name that stands at no output, and an output without a name."""
     folder = shutil.copytree(checkpoint("bert"), tmp_path / "copy")

@@ -30,7 +30,7 @@ def test_what_is_known_costs_nothing(tmp_path):
     subject.rows(EXAMPLES[:2], LIME)
     fresh = Subject(MODEL, NLI, ModelOptions(), store)
     assert estimate(fresh, asked).passes == 0
-    assert "classifier" not in vars(fresh)
+    assert not fresh._loaded
 
 
 def test_all_that_is_asked_counts():

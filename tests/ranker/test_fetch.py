@@ -82,6 +82,15 @@ def test_the_file_arrives_whole_under_its_official_name(tmp_path, server, includ
     assert list(got.parent.iterdir()) == [got]
 
 
+def test_a_file_below_the_data_directory_has_its_folder_made(tmp_path, server, include):
+    """Where the card says that it lies in one."""
+    card = include[0] / "card.toml"
+    card.write_text(card.read_text(encoding="utf-8").replace("official.txt", "raw/official.txt"), encoding="utf-8")
+    got = fetch("toy", tmp_path / "data", include=include)
+    assert got == tmp_path / "data" / "raw" / "official.txt"
+    assert got.read_bytes() == CONTENT
+
+
 def test_what_is_there_already_is_not_asked_for_again(tmp_path, server, include):
     """A second call sends no request."""
     fetch("toy", tmp_path / "data", include=include)

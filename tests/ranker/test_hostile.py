@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import TASK
+from safetensors.torch import load_file, save_file
 
 from factors.types import Example
 from ranker import rows, suites
@@ -142,6 +143,42 @@ def test_a_link_out_of_a_checkpoint_is_refused(model, tmp_path, name, relative):
     target = "../secret" if relative else str(secret)
     (model / name).symlink_to(target)
     assert refusal(model) == f"{model / name} links to {target}, outside of its checkpoint; put a copy there"
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("model.safetensors.index.json", {"weight_map": {"a": "model.safetensors", "b": "../out.safetensors"}}),
+        ("model.safetensors.index.json", {"weight_map": {"a": "../out.bin"}}),
+        ("model.safetensors.index.json", {"weight_map": {"a": "pytorch_model.bin"}}),
+        ("config.json", {"transformers_weights": "sub/model.safetensors"}),
+        ("tokenizer_config.json", {"fast_tokenizer_files": ["../tokenizer.4.0.0.json"]}),
+    ],
+)
+def test_a_name_that_leads_out_of_a_checkpoint_is_refused(model, file, content):
+    """No file elsewhere, nor one of another kind, is loaded because a file of somebody's checkpoint names it."""
+    (model / file).touch()
+    (model / file).write_text((model / file).read_text() or "{}")
+    change(model / file, **content)
+    said = refusal(model)
+    assert said.startswith(f"{model / file} names '")
+    assert said.endswith(" beside it")
+
+
+def test_shards_of_a_checkpoint_are_taken(model):
+    """An index of what lies beside it is what large models have, and its numbers are those of the whole."""
+    before = Subject(Model("tiny", str(model)), TASK, ModelOptions()).rows([EXAMPLE])[0].probs
+    tensors = load_file(model / "model.safetensors")
+    (model / "model.safetensors").unlink()
+    parts = [dict(list(tensors.items())[i::2]) for i in range(2)]
+    index = {}
+    for i, part in enumerate(parts):
+        name = f"model-0000{i + 1}-of-00002.safetensors"
+        save_file(part, model / name, metadata={"format": "pt"})
+        index |= dict.fromkeys(part, name)
+    (model / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": index}))
+    after = Subject(Model("tiny", str(model)), TASK, ModelOptions()).rows([EXAMPLE])[0].probs
+    assert after.tolist() == before.tolist()
 
 
 def test_links_inside_a_checkpoint_and_to_one_are_followed(model, tmp_path):

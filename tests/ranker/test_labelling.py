@@ -1,4 +1,6 @@
 import csv
+import datetime
+import decimal
 import io
 import json
 import shutil
@@ -94,6 +96,27 @@ def test_the_file_to_fill_in_is_read_back_as_it_was_written(tmp_path):
         read = ood.labelled(file, "nli").examples
         assert [row.segments for row in read] == [row.segments for row in readers.unlabelled(pool)]
         assert {row.label for row in read} == {1}
+
+
+def test_what_json_does_not_know_is_written_as_text():
+    """Parquet knows dates, decimals and bytes."""
+    seen = datetime.datetime(2026, 1, 2, 3, 4)
+    pool = sheet([{"text": "A dog ran.", "seen": seen, "cost": decimal.Decimal("1.5")}], required=["text"])
+    written = labelling.to_fill_in(pool, readers.unlabelled(pool))
+    assert list(csv.DictReader(io.StringIO(written)))[0] == {
+        "text": "A dog ran.", "seen": '"2026-01-02 03:04:00"', "cost": '"1.5"', "label": ""
+    }  # fmt: skip
+
+
+def test_a_row_that_says_it_has_no_label_has_none():
+    """-1, as `datasets` writes it beside label names; without names it is a number like another."""
+
+    class Named(list):
+        features = {"label": type("ClassLabel", (), {"names": ["no", "yes"]})}
+
+    rows = [{"text": "A.", "label": -1}, {"text": "B.", "label": 1}]
+    assert readers.written(sheet(Named(rows))) == [None, "yes"]
+    assert readers.written(sheet(rows)) == ["-1", "1"]
 
 
 def test_the_file_to_fill_in_has_all_that_the_pool_has():

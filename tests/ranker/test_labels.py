@@ -115,3 +115,9 @@ def test_any_task_will_do():
     """Nothing is special about two classes, or about NLI."""
     task = Task("topic", ("sport", "politics", "art"), {"art": ("culture",)})
     assert reconcile({0: "Culture", 1: "Sport", 2: "Politics"}, task) == ((1,), (2,), (0,))
+
+
+def test_a_key_of_a_map_is_a_label_however_it_is_written():
+    """Case, "_", "-" and blanks do not matter, as in the names of a configuration."""
+    names = {0: "not_so", 1: "SO"}
+    assert reconcile(names, TASK, {"Not So": "non-entailment", "so": "entailment"}) == ((0,), (1,))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import huggingface_hub
 import numpy as np
 import pytest
 import torch
@@ -46,6 +47,17 @@ def test_what_changes_no_number_is_not_in_the_key(subject, options):
 def test_options_that_change_numbers_are_in_the_key(subject, options):
     """Number format and label map make other rows."""
     assert key(subject, **options) != key(subject)
+
+
+def test_a_model_of_the_hub_is_asked_for_once(checkpoint, tmp_path, monkeypatch):
+    """What is read after somebody has pushed another revision is still of the one that the key names."""
+    folders = [str(checkpoint("bert")), str(tmp_path / "pushed")]
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: folders.pop(0))
+    subject = Subject(Model("tiny", "org/tiny"), TASK, ModelOptions(), Store(tmp_path / "store"))
+    here = Subject(Model("tiny", folders[0]), TASK, ModelOptions())
+    assert [row.probs.tolist() for row in subject.rows(EXAMPLES)] == [row.probs.tolist() for row in here.rows(EXAMPLES)]
+    assert subject.key(BARE) == here.key(BARE)
+    assert len(folders) == 1
 
 
 def test_the_key_is_of_content(subject, checkpoint):

@@ -22,7 +22,7 @@ EXAMPLES = [
 ]
 
 
-def make_adapter(folder, base, seed, init=False):
+def make_adapter(folder, base, seed, init=False, bias="none"):
     """A LoRA adapter of a base's queries and values, with random weights and a head of its own, and its network.
 
     Args:
@@ -30,6 +30,7 @@ def make_adapter(folder, base, seed, init=False):
         base: the folder of its base.
         seed: of its weights.
         init: how PEFT begins them.
+        bias: which biases it has of its own.
     """
     from transformers import AutoModelForSequenceClassification
 
@@ -37,10 +38,14 @@ def make_adapter(folder, base, seed, init=False):
         warnings.simplefilter("ignore")  # peft reads what transformers will drop
         torch.manual_seed(seed)
         model = AutoModelForSequenceClassification.from_pretrained(base)
-        config = peft.LoraConfig(task_type="SEQ_CLS", r=2, target_modules=["query", "value"], init_lora_weights=init)
+        config = peft.LoraConfig(
+            task_type="SEQ_CLS", r=2, target_modules=["query", "value"], init_lora_weights=init, bias=bias
+        )
         model = peft.get_peft_model(model, config)
         for name, weight in model.named_parameters():
             if "modules_to_save" in name:
+                weight.data.normal_(0, 0.5)
+            if name.endswith("bias") and weight.requires_grad:
                 weight.data.normal_(0, 0.5)
             if "lora" in name and init:
                 weight.data += 0.3 * torch.randn_like(weight)
@@ -108,6 +113,21 @@ def test_an_adapter_that_begins_by_changing_its_base_changes_no_other(base, tmp_
         for i in order:
             np.testing.assert_allclose(loaded[i].probabilities(EXAMPLES), alone[i], atol=1e-6)
         assert (of_base(loaded[1]) == of_base(loaded[2])) == share
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_an_adapter_with_biases_of_its_own_changes_no_other(base, tmp_path, order):
+    """PEFT writes these into the base's tensors; in any order, beside one that has none, numbers are the same."""
+    folders = [tmp_path / bias for bias in ("none", "all", "lora_only")]
+    for seed, folder in enumerate(folders):
+        make_adapter(folder, base, seed, bias=folder.name)
+    alone = [Classifier.load(folder, TASK).probabilities(EXAMPLES) for folder in folders]
+    bases = {}
+    loaded = {i: Classifier.load(folders[i], TASK, bases=bases) for i in order}
+    for i in order:
+        np.testing.assert_allclose(loaded[i].probabilities(EXAMPLES), alone[i], atol=1e-6)
+    shared = [name for name, place in of_base(loaded[1]).items() if place == of_base(loaded[2]).get(name)]
+    assert any(name.endswith("query.base_layer.weight") for name in shared)
 
 
 def test_an_untrusted_adapter_does_not_run_what_a_trusted_one_may(tmp_path):

@@ -109,6 +109,13 @@ def test_usual_names_are_usual_in_any_case(read, header):
     assert (example.segments, example.label) == (("The actor ran.", "An actor ran."), 1)
 
 
+@pytest.mark.parametrize("pair", ["question,sentence", "question,passage", "text,text_pair", "sentence,question"])
+def test_no_half_of_a_pair_is_left_out(read, pair):
+    """Columns that are a text each by themselves are a pair side by side."""
+    (example,) = read("a.csv", f"id,{pair},label\n1,A.,B.,1\n")
+    assert sorted(example.segments) == ["A.", "B."]
+
+
 def test_a_name_is_the_one_that_is_written_so(read):
     """Where two differ in their case only."""
     assert read("a.csv", "Label,label,text\n0,1,A.\n")[0].label == 1

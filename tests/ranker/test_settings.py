@@ -56,6 +56,7 @@ def test_every_backend_says_what_it_attributes(name):
         (None, ("bad", "fair", "good"), None, 2),
         (1, ("bad", "fair", "good"), 0, 1),
         ("FAIR", ("bad", "fair", "good"), 0, 1),
+        ("not_good", ("not-good", "good"), 0, 0),
     ],
 )
 def test_the_label_that_is_attributed(target, labels, heuristic, expected):

@@ -48,6 +48,14 @@ def test_a_member_named_by_its_directory_is_what_its_suite_says_it_is(tmp_path, 
     assert suites.models(["."])[0].ood_accuracy == suites.models(["../b"])[0].ood_accuracy == {"f" * 8: 0.5}
 
 
+@pytest.mark.parametrize("content", ['{"tests": []}', "[]"])
+def test_a_file_of_others_beside_a_model_is_not_its_suite(tmp_path, content):
+    """Others have a suite.json, too; nobody named it."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "suite.json").write_text(content)
+    assert suites.models([str(tmp_path / "mine")]) == (Model("mine", str(tmp_path / "mine")),)
+
+
 @pytest.mark.parametrize("path", ["a\x00b", "\ud800", "a" * 5000])
 def test_a_path_that_cannot_be_is_not_where_a_model_lies(tmp_path, path):
     """What a suite says of another member is no obstacle to the one that was named; a link is a member, too."""

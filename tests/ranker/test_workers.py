@@ -106,7 +106,7 @@ def test_the_numbers_are_those_of_one_process(suite, rows, tmp_path, loads, capl
         options=TWO,
         progress=lambda *stage: stages.append(Stage(*stage)) or stages[-1],
     )
-    assert loads == [str(tmp_path / "odd")]
+    assert loads == [tmp_path / "odd"]
     assert list(beside.failures) == ["odd"]
     assert caplog.text.count("odd is left out") == 1
     assert capfd.readouterr().err == ""
