@@ -71,7 +71,7 @@ def test_accuracy_is_the_trinomial_probability(difference, size):
 @pytest.mark.parametrize(
     ("examples", "size", "repeats", "worth"),
     [
-        *((examples, size, 2, 2**17) for examples, size in [(1, 3), (600, 1), (600, 2), (100, 3), (40, 6), (12, 10)]),
+        *((n, size, 2, 2**17) for n, size in [(1, 3), (600, 1), (600, 2), (100, 3), (200, 4), (40, 6), (12, 10)]),
         *(
             pytest.param(examples, size, 10, exact.WORTH, marks=pytest.mark.slow)
             for examples, size in [(100, 3), (300, 3), (100, 4), (200, 4), (60, 6), (25, 8), (12, 10)]
