@@ -40,7 +40,7 @@ def reconcile(
         >>> reconcile({0: "ENTAILMENT", 1: "NEUTRAL", 2: "CONTRADICTION"}, nli)
         ((1, 2), (0,))
     """
-    chosen = _chosen(names, label_map or {}, model)
+    chosen = said_by(label_map or {}, names, model)
     for output, (key, label) in chosen.items():
         if task.index(label) is None:
             raise LabelError(f"`--label-map`: {label!r} is no label of the task ({', '.join(task.labels)})")
@@ -72,7 +72,7 @@ def meanings(names: Mapping[int, str], label_map: Mapping[str, str] | None = Non
         >>> meanings({0: "LABEL_0", 1: "LABEL_1"}), meanings({0: "bad", 1: "LABEL_1"}, {"1": "good"})
         ({}, {0: 'bad', 1: 'good'})
     """
-    chosen = _chosen(names, label_map or {}, "the model")
+    chosen = said_by(label_map or {}, names, "the model")
     meant = {**names, **{output: label for output, (_, label) in chosen.items()}}
     return {} if any(map(_unnamed, meant.values())) else dict(sorted(meant.items()))
 
@@ -82,7 +82,7 @@ def _unnamed(name: str) -> bool:
     return _UNNAMED.fullmatch(name.strip()) is not None
 
 
-def _chosen(names: Mapping[int, str], label_map: Mapping[str, str], model: str) -> dict[int, tuple[str, str]]:
+def said_by(label_map: Mapping[str, str], names: Mapping[int, str], model: str) -> dict[int, tuple[str, str]]:
     """What a label map says of a checkpoint's outputs: output -> (the map's key, the label).
 
     Raises:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ranker import checkpoints
 from ranker.cards import Task, fold
 from ranker.errors import ModelError, UsageError
-from ranker.labels import meanings
+from ranker.labels import meanings, said_by
 from ranker.measure import ModelOptions
 
 if TYPE_CHECKING:
@@ -50,13 +50,37 @@ def stated_by(model: Model, options: ModelOptions) -> dict[int, str]:
     Nothing, where an output has no name, or the configuration cannot be read: loading the model will say why.
     """
     try:
-        folder = checkpoints.locate(model.path, allow_pickle=options.allow_pickle)
-        folder = checkpoints.locate_base(folder, allow_pickle=options.allow_pickle) or folder
-        written = checkpoints.read_json(folder / checkpoints.CONFIG).get("id2label", UNNAMED)
-        names = {int(output): str(name) for output, name in written.items()} if isinstance(written, dict) else {}
-        return meanings(names, model.label_map or options.label_map)
-    except (ModelError, ValueError):
+        return meanings(_names(model, options), model.label_map or options.label_map)
+    except ModelError:
         return {}
+
+
+def fits_none(models: Iterable[Model], options: ModelOptions) -> bool:
+    """Say whether a run's label map says nothing of any model, as one does whose labels are misspelt.
+
+    One model that has a map of its own, or that cannot be read, is enough to leave that open.
+    """
+    try:
+        return bool(options.label_map) and not any(
+            model.label_map or said_by(options.label_map or {}, _names(model, options), model.name) for model in models
+        )
+    except ModelError:
+        return False
+
+
+def _names(model: Model, options: ModelOptions) -> dict[int, str]:
+    """The labels in a checkpoint's configuration, or that of an adapter's base.
+
+    Raises:
+        ModelError: it cannot be read.
+    """
+    folder = checkpoints.locate(model.path, allow_pickle=options.allow_pickle)
+    folder = checkpoints.locate_base(folder, allow_pickle=options.allow_pickle) or folder
+    written = checkpoints.read_json(folder / checkpoints.CONFIG).get("id2label", UNNAMED)
+    try:
+        return {int(output): str(name) for output, name in written.items()}
+    except (AttributeError, ValueError) as error:
+        raise ModelError(f"{folder}: `id2label` in config.json must be number -> label") from error
 
 
 def check_numbers(sets: Iterable[OODSet], models: Iterable[Model], options: ModelOptions) -> None:

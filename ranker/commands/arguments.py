@@ -25,7 +25,7 @@ from ranker.places import Remote, place
 from ranker.readers import Sheet, sheet
 from ranker.records import parse_json, read_json
 from ranker.report import FORMATS
-from ranker.stated import own_task
+from ranker.stated import fits_none, own_task
 from ranker.store import Store
 from ranker.suites import Model, Suite
 
@@ -207,11 +207,6 @@ def _embedded_suite(ood_name: str | None) -> Suite:
 
 def model_options(given: Given, models: Sequence[Model]) -> ModelOptions:
     """How these models are loaded and run."""
-    if given["dtype"] == "bfloat16":
-        from ranker.classifiers import resolve
-
-        if resolve("auto", given["device"]) != "bfloat16":
-            log.warning("`--dtype bfloat16`: %s has no units for it; float32 may be faster", given["device"])
     names = {model.name: model.name for model in models}
     return ModelOptions(
         device=given["device"],
@@ -222,6 +217,17 @@ def model_options(given: Given, models: Sequence[Model]) -> ModelOptions:
         label_map=label_map(given["label_map"]),
         workers=given.get("workers", 1),
     )
+
+
+def point_out(options: ModelOptions, models: Sequence[Model]) -> None:
+    """Warn of options that do nothing for these models, or cost time."""
+    if options.dtype == "bfloat16":
+        from ranker.classifiers import resolve
+
+        if resolve("auto", options.device) != "bfloat16":
+            log.warning("`--dtype bfloat16`: %s has no units for it; float32 may be faster", options.device)
+    if fits_none(models, options):
+        log.warning("`--label-map`: none of its labels is one of these models', and it says nothing of them")
 
 
 def factors(given: Given) -> list[Factor]:

@@ -62,6 +62,8 @@ def choose(**given: Any) -> None:
     if given["output"] is not None and given["output"].suffix.casefold() not in ("", ".csv"):
         raise UsageError(f"`--output` must be a .csv file (got {given['output']})")
     suite = arguments.suite(given, given["ood_name"])
+    model_options = arguments.model_options(given, suite.models)
+    arguments.point_out(model_options, suite.models)
     columns = arguments.columns(given["columns"])
     pool = readers.pool(given["pool"], columns)
     task = arguments.task(given, arguments.own_labels(given, suite.models), pool)
@@ -75,7 +77,7 @@ def choose(**given: Any) -> None:
         labelled=[*done, *arguments.labelled(given, task)],
         rule=given["rule"],
         seed=given["seed"],
-        options=arguments.model_options(given, suite.models),
+        options=model_options,
         store=arguments.store(given),
         progress=stderr.bars(given),
     )

@@ -74,6 +74,7 @@ def explain(**given: Any) -> None:
     toward = None if given["toward"] is None else arguments.label(given["toward"], task)
     models = arguments.models(given, None if given["data"] else given["ood_name"])
     model_options, store = arguments.model_options(given, models), arguments.store(given)
+    arguments.point_out(model_options, models)
     bases: Bases = {}
     explanation = explain_example(
         [Subject(model, task, model_options, store, bases) for model in models],

@@ -146,6 +146,7 @@ def run(**given: Any) -> None:
         ood = arguments.examples(given)
         suite = arguments.suite(given, ood.name)
     model_options = arguments.model_options(given, suite.models)
+    arguments.point_out(model_options, suite.models)
     store = arguments.store(given)
     pool = arguments.pool(given)
     probe = 10 if given["probe"] is None else given["probe"]

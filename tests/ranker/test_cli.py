@@ -343,6 +343,19 @@ def test_a_format_that_makes_it_slower_is_pointed_out(run, monkeypatch, units):
     assert said.count("`--dtype bfloat16`: cpu has no units for it; float32 may be faster") == (0 if units else 1)
 
 
+def test_a_label_map_that_fits_no_model_is_pointed_out(run, tmp_path):
+    """Once, also where the models' own labels are asked for before; one that fits is no matter for words."""
+    ten = tmp_path / "ten.jsonl"
+    ten.write_text('{"premise": "A cook ran.", "hypothesis": "It ran.", "label": "entailment"}\n' * 2)
+    command = ("--models", *few_models(2), "--dry-run", "--attribution", "none", "--dtype", "bfloat16")
+    for rows in (("--data", ten), ("--ood", "hans-sub")):
+        said = run(*rows, *command, "--label-map", '{"entailmnt": "entailment"}')[2]
+        assert said.count("`--label-map`: none of its labels is one of these models'") == 1
+        assert said.count("`--dtype bfloat16`") <= 1
+        said = run(*rows, *command, "--label-map", '{"entailment": "entailment"}')[2]
+        assert "`--label-map`" not in said
+
+
 def test_a_dry_run_of_a_decision_counts_the_pool(run, tmp_path):
     """And the truth, which nobody knows, is not among what is predicted."""
     ten, pool = tmp_path / "ten.jsonl", tmp_path / "pool.jsonl"

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 from conftest import TASK
@@ -6,7 +7,7 @@ from conftest import TASK
 from ranker import ood
 from ranker.errors import UsageError
 from ranker.measure import ModelOptions
-from ranker.stated import check_numbers, own_task
+from ranker.stated import check_numbers, fits_none, own_task
 from ranker.suites import Model
 
 THREE = ("entailment", "neutral", "contradiction")
@@ -52,6 +53,28 @@ def test_a_label_map_names_the_labels_of_a_task_too(models):
     gone = Model("gone", "/nowhere")
     found = own_task([gone, *models(("LABEL_0", "LABEL_1", "LABEL_2"))], ModelOptions(label_map=given))
     assert found.labels == ("bad", "good")
+
+
+@pytest.mark.parametrize(
+    ("given", "none"),
+    [
+        (None, False),
+        ({"entailmnt": "entailment"}, True),
+        ({"LABEL_0": "entailment"}, False),
+        ({"Contra_Diction": "non-entailment"}, False),
+    ],
+)
+def test_a_label_map_that_fits_no_model_is_known(models, given, none):
+    """Misspelt, it says nothing of any; one that it fits, that has its own or cannot be read leaves that open."""
+    three = models(THREE, ("yes", "no"), ("contra-diction", "yes"), ("LABEL_0", "LABEL_1"))
+    named = three if given and "LABEL_0" in given else three[:3]
+    options = ModelOptions(label_map=given)
+    if none:
+        assert fits_none(named, options)
+        assert not fits_none([*named, replace(named[0], label_map={"yes": "entailment"})], options)
+        assert not fits_none([*named, Model("gone", "/nowhere")], options)
+    else:
+        assert not fits_none(named, options)
 
 
 def test_numbers_that_a_checkpoint_counts_otherwise_are_refused(models):
