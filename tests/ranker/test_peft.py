@@ -1,6 +1,7 @@
 """PEFT adapters as models: a LoRA directory is a checkpoint like any other."""
 
 import json
+import shutil
 import warnings
 
 import numpy as np
@@ -213,6 +214,33 @@ def test_a_base_without_label_names_needs_a_map(tmp_path_factory):
         Classifier.load(folder, TASK)
     probs = Classifier.load(folder, TASK, label_map={"0": "non-entailment", "1": "entailment"}).probabilities(EXAMPLES)
     np.testing.assert_allclose(probs.sum(axis=1), 1, atol=1e-12)
+
+
+def test_an_adapter_of_an_encoder_without_a_head_brings_its_own(base, tmp_path):
+    """As those of published encoders do, with as many outputs as the map says; such a base is no classifier itself."""
+    from transformers import AutoModel, AutoModelForSequenceClassification
+
+    shutil.copytree(base, tmp_path / "encoder")
+    AutoModel.from_pretrained(base).save_pretrained(tmp_path / "encoder")
+    content = json.loads((tmp_path / "encoder" / "config.json").read_text())
+    plain = {name: value for name, value in content.items() if name not in ("id2label", "label2id")}
+    (tmp_path / "encoder" / "config.json").write_text(json.dumps(plain))
+    with torch.random.fork_rng(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as in `make_adapter`
+        torch.manual_seed(0)
+        model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "encoder", num_labels=3)
+        config = peft.LoraConfig(task_type="SEQ_CLS", r=2, target_modules=["query"], init_lora_weights=False)
+        model = peft.get_peft_model(model, config)
+        model.save_pretrained(tmp_path / "adapter")
+    given = {"0": "entailment", "1": "neutral", "2": "contradiction"}
+    loaded = Classifier.load(tmp_path / "adapter", TASK, label_map=given)
+    model.eval()
+    inputs = loaded.tokenizer(*([segment] for segment in EXAMPLES[0].segments), return_tensors="pt")
+    with torch.no_grad():
+        own = model(**inputs).logits[0].softmax(dim=0)
+    assert loaded.probabilities(EXAMPLES[:1])[0, 1] == pytest.approx(own[0].item(), abs=1e-6)
+    with pytest.raises(ModelError, match=r"has no weights for classifier\.bias; it must hold a trained"):
+        Classifier.load(tmp_path / "encoder", TASK, label_map=given)
 
 
 def test_attributions_of_adapters_that_share_a_base_do_not_mix(adapters):
