@@ -33,9 +33,9 @@ SPECIAL = -1
 UNLABELLED = -1
 """The label of an example whose label nobody has said yet: a row of a pool."""
 
-# stores hold the numbers of words: whoever cuts them in another way raises the revision that stands in their keys
 _LETTER = re.compile(r"\w")
 _JOINERS = "\u200c\u200d"
+# stores hold the numbers of words: whoever cuts them in another way raises the revision that stands in their keys
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
 
 
