@@ -256,6 +256,12 @@ def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
     for option in given["own"]:
         name, path = named("--suite", "SET=PATH", option)
         own.setdefault(look_up("set of this exhibit", name, sets), []).append(path)
+    options = ModelOptions(
+        device=given["device"],
+        dtype=given["dtype"],
+        workers=given["workers"] or (cores() if tier.embedded else 1),
+    )
+    arguments.point_out(options, ())
     return Run(
         folder=given["suites"],
         own=own,
@@ -266,11 +272,7 @@ def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
         draws=arguments.draws(given["draws"]),
         population=given["population"],
         seed=given["seed"],
-        options=ModelOptions(
-            device=given["device"],
-            dtype=given["dtype"],
-            workers=given["workers"] or (cores() if tier.embedded else 1),
-        ),
+        options=options,
         store=arguments.store(given),
     )
 
@@ -322,7 +324,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def quieten() -> None:
     """Keep what the libraries say about a new head or their own progress off the user's stderr."""
-    stderr.quieten_libraries()
+    stderr.log({"quiet": False, "verbose": False})
     logging.getLogger("transformers").setLevel(logging.ERROR)
     warnings.simplefilter("ignore", FutureWarning)
 

@@ -87,25 +87,25 @@ def inoculate(recipe: Recipe, data_dir: Path | None, output: Path, machine: Mach
         UsageError: the recipe does not fit the data, the output holds other things, or this process cannot compute
             portably; nothing was trained.
         ModelError: a base cannot be loaded or trained, or its training has diverged.
-        RankModelsError: the output cannot be written; what was complete before stays.
+        RankModelsError: the output cannot be read or written; what was complete before stays.
     """
     machine = machine or Machine()
     device_named(machine.device)
     if machine.portable:
         portable.hold()
     plan = plans.make(recipe, data_dir)
-    for member, training in zip(recipe.members, plan.trainings, strict=True):
-        check_folder(output / training.folder)
-        base = recipe.bases[member.base]
-        if base.path and told(output / training.folder, training.key, machine) is None:
-            train.configured(train.resolve(base.path), plan.task, base.labels)
+    pairs = list(zip(recipe.members, plan.trainings, strict=True))
     try:
-        pairs = zip(recipe.members, plan.trainings, strict=True)
+        for member, training in pairs:
+            check_folder(output / training.folder)
+            base = recipe.bases[member.base]
+            if base.path and told(output / training.folder, training.key, machine) is None:
+                train.configured(train.resolve(base.path), plan.task, base.labels)
         members = [make_member(plan, member, training, output, machine) for member, training in pairs]
         content = {"schema_version": suites.SCHEMA_VERSION, "name": recipe.name, "task": recipe.task, "models": members}
         write_json(output / suites.FILE, content)
     except OSError as error:
-        raise RankModelsError(f"{output} cannot be written: {error.strerror or error}") from error
+        raise RankModelsError(f"{output} cannot be used: {error.strerror or error}") from error
     return output / suites.FILE
 
 

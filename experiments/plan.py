@@ -126,9 +126,11 @@ def draw(
         who: whose stage it is, for messages.
 
     Raises:
-        UsageError: a source has too few rows.
+        UsageError: a source has too few rows, or all in-domain rows are wanted and there are none.
     """
     total = len(pools[IN_DOMAIN]) if stage.rows is None else stage.rows
+    if stage.rows is None and not total:
+        raise UsageError(f"{who} takes every row of the in-domain data, and none is left beside those measured on")
     left, counts = total, {}
     for name, share in stage.mix.items():
         counts[name] = min(round(share * total), left)  # halves that are rounded up may add up to a row too many

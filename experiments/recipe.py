@@ -66,12 +66,12 @@ class Base:
         path: a directory, a hub id, or ``package:NAME/FOLDER`` for weights that an installed Python package brings.
         architecture: a model type of transformers ("bert", "roberta", "electra", ...), instead of a path.
         config: what differs from the architecture's standard configuration; a path brings its own.
-        vocabulary: size of the WordPiece vocabulary, learnt from the suite's own training rows.
+        vocabulary: size of an architecture's WordPiece vocabulary, learnt from the suite's own training rows.
         family: models of one family differ by their training only; None stands for the base's name.
         labels: the names of a checkpoint's outputs, in their order, where its configuration does not say.
 
     Raises:
-        ValueError: neither or both of path and architecture, a configuration beside a path, or no vocabulary.
+        ValueError: neither or both of path and architecture, what only the other one has, or no vocabulary.
     """
 
     path: str | None = None
@@ -86,6 +86,8 @@ class Base:
             raise ValueError("either `path` or `architecture` is needed")
         if self.path and self.config:
             raise ValueError("`config` is for an `architecture`; a checkpoint brings its own")
+        if self.architecture and self.labels:
+            raise ValueError("`labels` is for a `path`; an architecture's outputs are the task's labels")
         if self.vocabulary < 1:
             raise ValueError(f"`vocabulary` must be at least 1 (got {self.vocabulary})")
 
@@ -244,7 +246,7 @@ class Stage:
         for name in ("epochs", "batch_size", "learning_rate", "max_length"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"`{name}` must be above 0 (got {getattr(self, name)})")
-        for name in ("rows", "steps"):
+        for name in ("rows", "steps", "weight_decay"):
             if (getattr(self, name) or 0) < 0:
                 raise ValueError(f"`{name}` must not be negative (got {getattr(self, name)})")
         if self.shots is not None and self.shots < 1:

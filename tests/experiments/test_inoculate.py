@@ -292,6 +292,11 @@ def test_rows_are_drawn_by_the_members_seed(small, changed, data_dir):
         ('"pairs.jsonl.gz"', '"piars.jsonl.gz"', "piars.jsonl.gz"),
         ("rows = 20\nbatch", "rows = 500\nbatch", "the member half needs 250 rows of the source 'new', which has 30"),
         ("mix = { new = 0.5 }", "rows = 70", "the member half needs 70 rows of the in-domain data, which has 60"),
+        (
+            'in_domain_test = "held-out"',
+            'in_domain_test = "pairs"',
+            "the shared stage takes every row of the in-domain data, and none",
+        ),
         ('task = "nli"', 'task = "paraphrase"', "hans-sub is an OOD set of the task nli, not of paraphrase"),
         ('{ heuristic = "subsequence" }', '{ heuristic = "lexical" }', "the source 'new' has no rows"),
         ("rows = [60, 80]", "rows = [80, 90]", "the source 'held-out' has no rows"),
@@ -327,7 +332,7 @@ def test_a_full_disk_leaves_no_half_model(small, data_dir, tmp_path, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(train, "save", full)
-    with pytest.raises(RankModelsError, match="out cannot be written: No space left on device"):
+    with pytest.raises(RankModelsError, match="out cannot be used: No space left on device"):
         inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
     assert not (tmp_path / "out" / suites.FILE).exists()
     assert not [path for path in (tmp_path / "out").rglob("*.safetensors") if not path.parent.name.startswith(".")]
@@ -340,7 +345,7 @@ def test_a_disk_that_is_full_in_the_middle_of_the_weights(small, data_dir, tmp_p
         raise SafetensorError("No space left on device")
 
     monkeypatch.setattr("transformers.modeling_utils.safe_save_file", full)
-    with pytest.raises(RankModelsError, match="out cannot be written: No space left on device"):
+    with pytest.raises(RankModelsError, match="out cannot be used: No space left on device"):
         inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
 
 

@@ -149,6 +149,8 @@ def test_records_are_frozen(load):
         ("rows = [100, 150]", 'rows = 50\nlabel = "gold"', "`where` and `label` are for `files`"),
         ('architecture = "bert"', 'path = "somewhere"', "`config` is for an `architecture`"),
         ("[bases.mini]", "[bases.mini]\nvocabulary = 0", "`[bases.mini]`: `vocabulary` must be at least 1 (got 0)"),
+        ('architecture = "bert"', 'architecture = "bert"\nlabels = ["no", "yes"]', "`labels` is for a `path`"),
+        ("epochs = 2", "weight_decay = -1.0", "`[members.b]`: `weight_decay` must not be negative (got -1.0)"),
         ("[bases.mini]", '[bases."../mini"]', "a base's name is its folder's, without slashes or a leading dot"),
         ('name = "b"', 'name = "suite.json"', "a member's name is its folder's, without slashes or a leading dot"),
         ("seed = 3", "seed = -1", "`seed` must be between 0 and 2^63 - 1 (got -1)"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from experiments import __main__ as program
 from experiments import published, recipe, render, tables
@@ -337,6 +338,14 @@ def test_the_command_prints_a_table(capsys, two_suites, tmp_path):
     status, out, err = run(capsys, "figure", "5", "--suite", "paws=x", "-o", picture)
     assert (status, out) == (2, "")
     assert "there is no set of this exhibit 'paws'" in err
+
+
+def test_a_format_that_makes_it_slower_is_pointed_out(capsys, monkeypatch):
+    """As `rank-models` does, before anything runs."""
+    monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
+    status, _, err = run(capsys, "table", "2", "--tier", "minilm", "--dtype", "bfloat16")
+    assert status == 2
+    assert err.count("`--dtype bfloat16`: cpu has no units for it; float32 may be faster") == 1
 
 
 def test_a_part_of_a_table(capsys, tmp_path, two_suites):
