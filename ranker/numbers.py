@@ -23,6 +23,21 @@ def percent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.1f}"
 
 
+def probability(value: float | None, decimals: int = 1) -> str:
+    """A probability in percent; none is rounded to certainty.
+
+    Example:
+        >>> probability(0.9996), probability(0.25), probability(0.0), probability(0.996, decimals=0)
+        ('>99.9', '25.0', '<0.1', '>99')
+    """
+    if value is None:
+        return ""
+    least = 10.0**-decimals
+    low, high = f"<{least:.{decimals}f}", f">{100 - least:.{decimals}f}"
+    shown = f"{100 * value:.{decimals}f}"
+    return {f"{0:.{decimals}f}": low, f"{100:.{decimals}f}": high}.get(shown, shown)
+
+
 def signed(value: float, decimals: int = 1) -> str:
     """A number with its sign; what rounds to nothing has a plus, whichever side it came from.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ranker.numbers import counted, percent, points
+from ranker.numbers import counted, percent, points, probability
 from ranker.pooled import RULES
 from ranker.ranking import Decision, Ranking
 from ranker.surrogate import NAME as SURROGATE
@@ -74,13 +74,13 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     said = [
         f"{found.method} {put}{but} was right on {percent(found.accuracy[best])} % of the "
         f"{counted(ranking.probe, 'row')}; it is the most accurate in the domain with a probability of "
-        f"{percent(found.p_best[best])} %."
+        f"{probability(found.p_best[best])} %."
     ]
     likeliest = max(range(len(names)), key=lambda i: found.p_best[i])
     # P(best) is drawn, P(A > B) is not: noise alone makes no model likelier
     if found.p_best[likeliest] > found.p_best[best] + 1e-12 and found.p_beats[likeliest][best] > 0.5:
         by = "By labels and pool together" if found.method == SURROGATE else "By accuracy alone"
-        said.append(f"{by} {names[likeliest]} is likelier to be, {percent(found.p_best[likeliest])} %.")
+        said.append(f"{by} {names[likeliest]} is likelier to be, {probability(found.p_best[likeliest])} %.")
     together = [", ".join(group) for group in found.groups if len(group) > 1]
     if together:
         said.append(f"Cannot be told apart: {'; nor '.join(together)}.")

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ranker.comparison import MODELS, Comparison, ModelChange
 from ranker.errors import look_up
-from ranker.numbers import percent, points
+from ranker.numbers import percent, points, probability
 from ranker.report import csv, json, markdown, terminal
 from ranker.report.content import grid
 
@@ -72,7 +72,7 @@ def models(comparison: Comparison) -> Table:
         cells = [str(model.rank_before or ""), str(model.rank_after or "")]
         cells += [percent(model.accuracy_before), percent(model.accuracy_after)]
         if decided:
-            cells += [percent(model.p_best_before), percent(model.p_best_after)]
+            cells += [probability(model.p_best_before), probability(model.p_best_after)]
         shown.add_row(Text(model.name), *cells, Text(fate(model)))
     return shown
 

@@ -26,7 +26,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ranker.errors import RankModelsError
-from ranker.numbers import percent
+from ranker.numbers import percent, probability
 from ranker.ranking import MethodResult, Ranking
 
 INK, SOFT = "#010203", "#70777f"
@@ -349,7 +349,8 @@ def heatmap(ranking: Ranking) -> Drawing | None:
     axes.pcolormesh(np.ma.masked_invalid(values), cmap=DIVERGING, vmin=0, vmax=1, edgecolors="white", linewidth=0.5)
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
-            axes.text(j + 0.5, i + 0.5, f"{100 * value:.0f}", ha="center", va="center", fontsize=7, color=INK)
+            shown = f"{100 * value:.0f}" if found is None else probability(value, decimals=0)
+            axes.text(j + 0.5, i + 0.5, shown, ha="center", va="center", fontsize=7, color=INK)
     axes.set(ylim=(len(rows), 0), xlim=(0, len(columns)))
     axes.set_yticks(np.arange(len(rows)) + 0.5, [_short(name, 32) for name in rows], fontsize=7)
     axes.set_xticks(np.arange(len(columns)) + 0.5, [_short(name) for name in columns], fontsize=7)
@@ -376,14 +377,14 @@ def intervals(ranking: Ranking) -> Drawing | None:
     for i, (low, high, right) in enumerate(zip(found.low, found.high, found.accuracy, strict=True)):
         axes.plot([low, high], [i, i], color=BLUE, linewidth=2.2, solid_capstyle="round")
         axes.scatter([right], [i], 26, INK, zorder=3, clip_on=False)
-        axes.text(1.03, i, f"{percent(found.p_best[i])} %", va="center", transform=axes.get_yaxis_transform())
+        axes.text(1.03, i, f"{probability(found.p_best[i])} %", va="center", transform=axes.get_yaxis_transform())
     axes.text(1.03, -0.75, "P(best)", va="bottom", color=SOFT, transform=axes.get_yaxis_transform())
     axes.set(xlabel="accuracy in the domain, %", ylim=(len(found.models) - 0.5, -0.6), xlim=(0, 1.01))
     axes.set_yticks(range(len(found.models)), [_short(name) for name in found.models])
     axes.grid(visible=False, axis="y")
     _percent_axis(axes, "x")
     said = (
-        f"{name} {percent(low)} to {percent(high)} %, best with {percent(best)} %"
+        f"{name} {percent(low)} to {percent(high)} %, best with {probability(best)} %"
         for name, low, high, best in zip(found.models, found.low, found.high, found.p_best, strict=True)
     )
     return Drawing(

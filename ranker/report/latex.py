@@ -47,10 +47,10 @@ def number(text: str) -> str:
     """Numbers with the signs of mathematics.
 
     Example:
-        >>> print(number("-3.1 to +0.2"))
-        $-$3.1 to $+$0.2
+        >>> print(number("-3.1 to +0.2"), number(">99.9"))
+        $-$3.1 to $+$0.2 $>$99.9
     """
-    return re.sub(r"([-+])(?=\d)", r"$\1$", text)
+    return re.sub(r"([-+<>])(?=\d)", r"$\1$", text)
 
 
 def _one_line(text: str) -> str:

@@ -43,10 +43,10 @@ def heat(cell: str) -> int | None:
     """The shade of a percentage, 0 (always wrong) to 10 (always right), 5 none; None where there is no number.
 
     Example:
-        >>> heat("91.2"), heat("50.0"), heat("")
-        (9, 5, None)
+        >>> heat("91.2"), heat("50.0"), heat(">99.9"), heat("")
+        (9, 5, 10, None)
     """
-    return round(float(cell) / 10) if cell else None
+    return round(float(cell.lstrip("<>")) / 10) if cell else None
 
 
 def _sha256(script: str) -> str:

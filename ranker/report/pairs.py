@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ranker.numbers import percent
+from ranker.numbers import percent, probability
 from ranker.ranking import Decision, Ranking
 from ranker.report import rows
 from ranker.report.answer import title
@@ -98,5 +98,5 @@ def decided(decision: Decision) -> Table:
     for i, a in enumerate(decision.models):
         for j, b in enumerate(decision.models[i + 1 :], i + 1):
             more = decision.more_labels[i][j]
-            shown.add_row(Text(a), Text(b), percent(decision.p_beats[i][j]), "?" if more is None else f"{more:,}")
+            shown.add_row(Text(a), Text(b), probability(decision.p_beats[i][j]), "?" if more is None else f"{more:,}")
     return shown

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ranker.backends import spelled
-from ranker.numbers import counted, percent, points
+from ranker.numbers import counted, percent, points, probability
 from ranker.pooled import RULES
 from ranker.ranking import Decision, Ranking
 from ranker.report.answer import answer, title, untold
@@ -113,7 +113,7 @@ def order(ranking: Ranking, decision: Decision) -> Table:
             "" if score is None else f"{score:.3g}",
             percent(decision.accuracy[i]),
             f"{percent(decision.low[i])} to {percent(decision.high[i])}",
-            percent(decision.p_best[i]),
+            probability(decision.p_best[i]),
         )
     return shown
 
@@ -123,7 +123,7 @@ def matrix(decision: Decision) -> Table:
     shown = table("P(row > column)", *(str(i + 1) for i in range(len(decision.models))))
     for i, name in enumerate(decision.models):
         shown.add_row(
-            Text(f"{i + 1} {name}"), *("" if i == j else percent(p) for j, p in enumerate(decision.p_beats[i]))
+            Text(f"{i + 1} {name}"), *("" if i == j else probability(p) for j, p in enumerate(decision.p_beats[i]))
         )
     return shown
 

@@ -641,6 +641,21 @@ def test_the_answer_of_a_decision():
     ]
 
 
+def test_no_probability_is_rounded_to_certainty():
+    """In words, tables and pairs, whatever the format; the numbers for programs are as they are."""
+    found = toy_decision()
+    sure = dataclasses.replace(
+        found.decision, p_best=(0.9998, 0.0002, 0.0), p_beats=((0.5, 0.9998, 1.0), (0.0002, 0.5, 0.9), (0.0, 0.1, 0.5))
+    )
+    found = dataclasses.replace(found, decision=sure)
+    for form in ("table", "pairs", "markdown", "latex", "html"):
+        text = report.render(found, form)
+        assert "100.0" not in text.replace("to 100.0", ""), form  # an interval may end there
+        assert any(high in text for high in (">99.9", r"\>99.9", "$>$99.9", "&gt;99.9")), form
+    assert "with a probability of >99.9 %" in " ".join(report.render(found, "table").split())
+    assert json.loads(report.render(found, "json"))["decision"]["p_best"] == [0.9998, 0.0002, 0.0]
+
+
 @pytest.mark.parametrize(
     ("more", "says"),
     [

@@ -148,6 +148,17 @@ def test_numbers_with_commas_are_sorted_by_value(page, tmp_path):
         assert page.ask(cells) == expected
 
 
+def test_probabilities_near_certainty_are_sorted_as_what_they_are_near(page, tmp_path):
+    """More than 99.9 is more than 60, and less than .1 the least."""
+    found = toy_decision()
+    decision = dataclasses.replace(found.decision, p_best=(0.6, 0.99999, 0.00001))
+    load(page, tmp_path, dataclasses.replace(found, decision=decision))
+    table = "[...document.querySelectorAll('table')].find(t => t.textContent.includes('P(best)'))"
+    for expected in ([">99.9", "60.0", "<0.1"], ["<0.1", "60.0", ">99.9"]):
+        page.ask(f"{table}.querySelectorAll('thead button')[6].click()")
+        assert page.ask(f"[...{table}.querySelectorAll('tbody tr')].map(row => row.cells[6].textContent)") == expected
+
+
 @pytest.mark.parametrize("make", [toy, toy_decision])
 def test_a_phone_is_wide_enough(make, page, tmp_path):
     """At 390 pixels the page does not scroll sideways; wide tables do so on their own."""
