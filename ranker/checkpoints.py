@@ -182,14 +182,25 @@ def brings_code(reference: str | Path, *, allow_pickle: bool = False) -> bool:
     """Say whether a checkpoint, or an adapter's base, asks for code of its own, which is run only if it is trusted.
 
     Raises:
-        ModelError: the checkpoint is not there.
+        ModelError: the checkpoint is not there, or asks for the code of another repository, whose content is no part of
+            what the checkpoint is known by.
     """
     folder = locate(reference, allow_pickle=allow_pickle)
     files = [folder / name for name in (CONFIG, "tokenizer_config.json")]
-    if any("auto_map" in read_json(file) for file in files if file.is_file()):
-        return True
+    classes = [(file, name) for file in files if file.is_file() for name in _classes(read_json(file))]
+    for file, name in classes:
+        if "--" in name:
+            where, _, inside = name.partition("--")
+            raise ModelError(f"{file} takes its code from {where!r}; put the module beside it, and name it {inside!r}")
     base = locate_base(folder, allow_pickle=allow_pickle)
-    return base is not None and brings_code(base, allow_pickle=allow_pickle)
+    return bool(classes) or (base is not None and brings_code(base, allow_pickle=allow_pickle))
+
+
+def _classes(config: dict[str, Any]) -> set[str]:
+    """The classes that a configuration asks for beside the library's: "module.Class", or "org/name--module.Class"."""
+    asked = config.get("auto_map") or {}
+    named = asked.values() if isinstance(asked, dict) else [asked]
+    return {name for value in named for name in _named(value)}
 
 
 def is_adapter(reference: str | Path, *, allow_pickle: bool = False) -> bool:

@@ -113,6 +113,8 @@ class Classifier:
         products = DTYPES[resolve(dtype, device)]
         folder = checkpoints.locate(path, allow_pickle=allow_pickle)
         options = _Options(trust_remote_code, allow_pickle, products)
+        if trust_remote_code:
+            checkpoints.brings_code(folder, allow_pickle=allow_pickle)  # of another repository it is refused
         with one_line(folder):
             if checkpoints.adapter_base(folder) is None:
                 model, tokenizer = _load(folder, options), _tokenizer(folder, trust_remote_code)

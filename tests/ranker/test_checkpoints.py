@@ -57,6 +57,26 @@ def test_code_of_an_adapters_base_is_its_own(folder, tmp_path_factory):
     assert checkpoints.brings_code(adapter)
 
 
+@pytest.mark.parametrize(
+    ("file", "auto_map"),
+    [
+        ("config.json", {"AutoConfig": "own.Config", "AutoModel": "org/name--own.Own"}),
+        ("tokenizer_config.json", {"AutoTokenizer": [None, "org/name--own.Own"]}),
+        ("tokenizer_config.json", ["org/name--own.Own", None]),
+    ],
+)
+def test_code_of_another_repository_is_refused(folder, tmp_path_factory, file, auto_map):
+    """Which revision of it is run, the checkpoint's hash would not tell; so it is of the base of an adapter."""
+    adapter = tmp_path_factory.mktemp("adapter")
+    (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(folder)}))
+    (folder / file).write_text(json.dumps({"auto_map": auto_map}))
+    for trusted in (folder, adapter):
+        with pytest.raises(ModelError) as caught:
+            checkpoints.brings_code(trusted)
+        said = f"{folder / file} takes its code from 'org/name'; put the module beside it, and name it 'own.Own'"
+        assert str(caught.value) == said
+
+
 @pytest.mark.parametrize("name", ["base", "bert-base-uncased@main"])
 def test_the_base_of_an_adapter_may_be_a_hub_id_without_an_organisation(monkeypatch, tmp_path, name):
     """The oldest models have none; where the hub does not give it, the message says whose base it is."""

@@ -125,6 +125,13 @@ def test_trust_is_given_to_a_model_by_its_name(model, canary):
     assert not any(Subject(found, TASK, options).trusted for found in suites.load([folder]).models)
 
 
+def test_trust_in_a_model_is_none_in_another_repository(model):
+    """Code that lies elsewhere is refused by its place, before anything is loaded; without trust it is passed over."""
+    change(model / "config.json", auto_map={"AutoModelForSequenceClassification": "org/name--own.Own"})
+    assert "takes its code from 'org/name'" in refusal(model, trust_remote_code=frozenset({"tiny"}))
+    assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).rows([EXAMPLE])
+
+
 def test_trust_in_a_model_that_is_not_there(capsys):
     """A name that no model bears is an error before any model is loaded; the near one is offered."""
     with pytest.raises(SystemExit) as stop:
