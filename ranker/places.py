@@ -88,7 +88,7 @@ class Remote:
         """
         probe = self / f".{uuid.uuid4().hex}.tmp"
         probe.write_bytes(b"")
-        probe.unlink()
+        probe.unlink(missing_ok=True)  # another process may prune
 
     def iterdir(self) -> Iterator[Remote]:
         """What lies directly below, asked anew each time: other machines write here, too."""

@@ -20,6 +20,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -232,18 +233,21 @@ def prune(root: Place, abandoned: float = ABANDONED) -> Iterator[tuple[Place, st
     Raises:
         StoreError: it is no store, or a file cannot be removed.
     """
-    for folder in _folders(root):
-        for file, why in _useless(folder, abandoned):
-            with _failures(file, "removed"):
-                file.unlink(missing_ok=True)
-            yield file, why
+    folders = _folders(root)
+    for file, why in chain(_temporary(root, abandoned), *(_useless(folder, abandoned) for folder in folders)):
+        with _failures(file, "removed"):
+            file.unlink(missing_ok=True)
+        yield file, why
+
+
+def _temporary(folder: Place, abandoned: float) -> list[tuple[Place, str]]:
+    with _failures(folder, "read"):
+        found = [file for file in _listed(folder, ".*.tmp") if _TEMPORARY.fullmatch(file.name)]
+        return [(file, "temporary") for file in found if _age(file) >= abandoned]
 
 
 def _useless(folder: Place, abandoned: float) -> Iterator[tuple[Place, str]]:
-    with _failures(folder, "read"):
-        temporary = [file for file in _listed(folder, ".*.tmp") if _age(file) >= abandoned]
-    for file in temporary:
-        yield file, "temporary"
+    yield from _temporary(folder, abandoned)
     for file in [*_listed(folder, "*.damaged"), *_shards(folder)]:
         if not _sound(file):
             yield file, "damaged"
@@ -274,13 +278,15 @@ def _folders(root: Place) -> list[Place]:
         if not root.is_dir():
             raise StoreError(f"`--store`: there is no folder {root}")
         entries: list[Place] = sorted(root.iterdir())
+        entries = [entry for entry in entries if not _TEMPORARY.fullmatch(entry.name)]
         found = [entry for entry in entries if _FOLDER.fullmatch(entry.name) and (entry / "key.json").is_file()]
     if entries and not found:
         raise StoreError(f"`--store`: {root} is no store; it holds other things, such as {entries[0].name!r}")
     return found
 
 
-_FOLDER = re.compile("[0-9a-f]{32}")
+_FOLDER = re.compile(r"[0-9a-f]{32}")
+_TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.tmp")
 
 
 def _kept(folder: Place) -> Kept:

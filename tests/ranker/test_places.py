@@ -98,6 +98,17 @@ def test_errors_of_a_library_are_one_line(root, monkeypatch):
         Store(root)
 
 
+def test_what_a_killed_process_tried_is_pruned(root):
+    """Whether a store can be written to is tried with an empty file; one that is left alone is still an empty store."""
+    left = root / f".{'0' * 32}.tmp"
+    left.write_bytes(b"")
+    assert list(contents(root)) == []
+    Store(root).rows(KEY, EXAMPLES, Counter())
+    assert list(prune(root)) == [(left, "temporary")]
+    assert not left.is_file()
+    assert Store(root).missing(KEY, EXAMPLES) == 0
+
+
 @pytest.mark.parametrize("text", ["a/b", "file:///tmp/a/b", "local:///tmp/a/b"])
 def test_a_local_folder_is_a_path(text):
     """So it keeps its promises about renaming, whichever way it is named."""

@@ -254,10 +254,14 @@ def test_prune_removes_what_is_never_read_again(filled, command):
     rows = {name: store_module._attributions(record) for name, record in whole.items() if name in names}
     filled._write(folder, dict(reversed(rows.items())))  # the rows of `first` again, in another order
     [twin] = set(folder.glob("*.parquet")) - {first, second}
-    aside, damaged, left, writing = (folder / name for name in ("x.damaged", "y.parquet", ".l.tmp", ".w.tmp"))
-    for file in (aside, damaged, left, writing):
+    aside, damaged, left, writing = (
+        folder / name for name in ("x.damaged", "y.parquet", f".{'0' * 32}.tmp", f".{'1' * 32}.tmp")
+    )
+    theirs = filled.root / ".own.tmp"
+    for file in (aside, damaged, left, writing, theirs):
         file.write_text("rubbish")
     os.utime(left, (0, 0))
+    os.utime(theirs, (0, 0))
     before = Store(filled.root)
     status, lines, _ = command("prune")
     duplicate = min(first, twin)
@@ -270,6 +274,7 @@ def test_prune_removes_what_is_never_read_again(filled, command):
         "4 files removed",
     ]
     assert writing.exists()  # by a process that is alive, perhaps
+    assert theirs.exists()  # no name that a store gives
     assert before.missing(FIELDS, EXAMPLES) == 0
     assert command("prune")[1] == ["0 files removed"]
 
