@@ -37,7 +37,7 @@ def report(**given: Any) -> None:
     rank-models report run.json --pairs
     rank-models report run.json --format html -o report.html
     rank-models report shap.json ig.json lime.json --format html -o pages     pages/shap.html, ...
-    rank-models report run.json --compare later.json       as a table, json, markdown or csv
+    rank-models report run.json --compare later.json       what changed, in any format
     """
     from ranker import report as reports
     from ranker.commands import arguments

@@ -1,4 +1,4 @@
-"""What changed between two runs: on a terminal, as Markdown, as CSV or as JSON."""
+"""What changed between two runs, in every format that a report has but that of pairs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from rich.text import Text
 from ranker.comparison import MODELS, Comparison, ModelChange
 from ranker.errors import look_up
 from ranker.numbers import percent, points, probability
-from ranker.report import csv, json, markdown, terminal
-from ranker.report.content import grid
+from ranker.report import csv, json, latex, markdown, terminal
+from ranker.report.content import Grid, grid
+from ranker.report.pages import page
 
 SHORT = 12
 """Characters of a fingerprint that tell two apart."""
@@ -146,8 +147,21 @@ def as_text(comparison: Comparison) -> str:
 
 def as_markdown(comparison: Comparison) -> str:
     """The comparison as GitHub-flavoured Markdown."""
-    grids = [grid(caption, table) for caption, table in tables(comparison)]
-    return markdown.page(title(comparison), grids, remarks(comparison))
+    return markdown.page(title(comparison), _grids(comparison), remarks(comparison))
+
+
+def as_latex(comparison: Comparison) -> str:
+    """The comparison as LaTeX tables."""
+    return latex.document(title(comparison), _grids(comparison), remarks(comparison))
+
+
+def as_html(comparison: Comparison) -> str:
+    """The comparison as one HTML page."""
+    return page("comparison.html", title=title(comparison), grids=_grids(comparison), remarks=remarks(comparison))
+
+
+def _grids(comparison: Comparison) -> list[Grid]:
+    return [grid(caption, table) for caption, table in tables(comparison)]
 
 
 def as_csv(comparison: Comparison) -> str:
@@ -183,5 +197,7 @@ FORMATS: Mapping[str, Callable[[Comparison], str]] = {
     "json": as_json,
     "markdown": as_markdown,
     "csv": as_csv,
+    "latex": as_latex,
+    "html": as_html,
 }
 """Format -> what writes it."""

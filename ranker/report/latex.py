@@ -3,7 +3,7 @@ r"""The tables as LaTeX, to paste into a paper: booktabs, no preamble; what has 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ranker.ranking import Ranking
 from ranker.report.answer import title
@@ -26,10 +26,15 @@ SPECIAL = {
 
 def render(ranking: Ranking) -> str:
     r"""The ranking as one `tabular` a table, for a document that has `\usepackage{booktabs}`."""
-    lines = [f"% {_one_line(title(ranking))}", r"% needs \usepackage{booktabs}"]
-    for shown in tables(ranking):
+    return document(title(ranking), tables(ranking), remarks(ranking))
+
+
+def document(heading: str, grids: Iterable[Grid], said: Iterable[str]) -> str:
+    """A whole file: its heading, tables, and remarks."""
+    lines = [f"% {_one_line(heading)}", r"% needs \usepackage{booktabs}"]
+    for shown in grids:
         lines += ["", f"% {shown.caption}", *_tabular(shown)]
-    return "\n".join([*lines, "", *(f"% - {_one_line(remark)}" for remark in remarks(ranking))]) + "\n"
+    return "\n".join([*lines, "", *(f"% - {_one_line(remark)}" for remark in said)]) + "\n"
 
 
 def escape(text: str) -> str:

@@ -9,13 +9,14 @@ import os
 import numpy as np
 import pytest
 from test_evaluation import suite
-from test_report_formats import GOLDEN, HOSTILE, REFRESH, method, toy, toy_decision
+from test_report_formats import GOLDEN, HOSTILE, REFRESH, Reader, method, toy, toy_decision
 
 from ranker import ranking as results
 from ranker.comparison import compare, difference
 from ranker.errors import UnknownName, UsageError
 from ranker.evaluation import evaluate
 from ranker.report import comparison as shown
+from ranker.report import latex
 from ranker.report.markdown import escape
 
 
@@ -255,6 +256,10 @@ def test_hostile_names_in_a_comparison(name):
     ]
     assert name in [model["name"] for model in json.loads(text["json"])["models"]]
     assert "\x1b" not in text["table"]
+    assert f"\n{latex.escape(name)} & " in text["latex"]
+    plain, hostile = Reader(shown.render(compare(toy(("a", "b", "c")), later()), "html")), Reader(text["html"])
+    assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in plain.tags]
+    assert name in hostile.text
 
 
 def test_an_unknown_format_of_comparisons():
