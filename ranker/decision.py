@@ -12,7 +12,6 @@ from labels and pool together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from ranker.engine import TIE
 from ranker.errors import UsageError, look_up
 from ranker.numbers import counted
 from ranker.pool import Pool
+from ranker.posterior import LEVEL
 from ranker.ranking import Decision, ModelResult, Ranking
 from ranker.score import ScoreTable, averages, check, turned
 from ranker.unlabelled import possible
@@ -34,7 +34,6 @@ def decide(
     method: str | None = None,
     designed: str | None = None,
     seed: int = 0,
-    level: float = posterior.LEVEL,
     ood: str = "",
     suite: str = "",
     families: Sequence[str] | None = None,
@@ -49,7 +48,6 @@ def decide(
         method: what to order by; None for SURROGATE with a pool, without one for ACC+TIES, else ACC.
         designed: the factor declared for the domain, which then breaks the ties.
         seed: of the draws behind P(best).
-        level: the probability at which two models count as told apart, above 1/2.
         ood, suite: names, kept in the result.
         families: (M,) each model's architecture, in the order of the table.
         pool: what the models make of rows of the domain, the labelled ones among them; None where there are no others.
@@ -66,13 +64,8 @@ def decide(
     shown = averages(table, size)
     if method not in (combined.TIES, *shown[0]):
         shown = [{**row, method: float(value)} for row, value in zip(shown, score, strict=True)]
-    decision = Decision(
-        method=method,
-        models=tuple(table.models[m] for m in order),
-        scores=tuple(shown[m].get("ACC" if method == combined.TIES else method) for m in order),
-        **_conclusions(right, order, known if method == surrogate.NAME else None, seed, level),
-        level=level,
-    )
+    by = [row.get("ACC" if method == combined.TIES else method) for row in shown]
+    decision = _decided(method, table.models, by, right, order, known if method == surrogate.NAME else None, seed)
     return Ranking(
         mode="decision",
         ood=ood,
@@ -148,36 +141,48 @@ def _order(
     return method, means[:, names.index(method), 0], right
 
 
-def _conclusions(
-    right: Bools, order: Ints, known: surrogate.Posterior | None, seed: int, level: float
-) -> dict[str, Any]:
-    """What the rows say, model by model and pair by pair, as fields of a `Decision`.
+def _decided(
+    method: str,
+    models: Sequence[str],
+    by: Sequence[float | None],
+    right: Bools,
+    order: Ints,
+    known: surrogate.Posterior | None,
+    seed: int,
+) -> Decision:
+    """What the rows say, model by model and pair by pair.
 
     Args:
+        method: what the models are put in order by.
+        models: (M,) names.
+        by: (M,) the score of each that is shown; None where the method has none.
         right: (M, K) which model was right on which row.
         order: (M,) the models in the predicted order.
         known: what labels and pool tell, if they are what the order was made by.
         seed: of the draws behind P(best).
-        level: the probability at which two models count as told apart.
     """
     rng = np.random.default_rng(seed)
     if known:
-        better, best, (low, high), more = known.beats(), known.best(rng), known.interval(), known.more_labels(level)
+        better, best, (low, high), more = known.beats(), known.best(rng), known.interval(), known.more_labels()
     else:
         better, best = posterior.more_accurate(right), posterior.best(right[order], rng)[np.argsort(order)]
         (low, high), wins = posterior.intervals_of_accuracy(right), posterior.wins(right)
-        more = posterior.more_labels(wins, wins.T, right.shape[1], level)
-    more[np.maximum(better, 1 - better) >= level] = 0
+        more = posterior.more_labels(wins, wins.T, right.shape[1])
+    more[np.maximum(better, 1 - better) >= LEVEL] = 0
     np.fill_diagonal(more, 0)
     better = better[np.ix_(order, order)]
-    return {
-        "accuracy": tuple(right[order].mean(axis=1).tolist()),
-        "low": tuple(low[order].tolist()),
-        "high": tuple(high[order].tolist()),
-        "p_best": tuple(best[order].tolist()),
-        "p_beats": tuple(map(tuple, better.tolist())),
-        "more_labels": tuple(tuple(None if n < 0 else n for n in row) for row in more[np.ix_(order, order)].tolist()),
-    }
+    return Decision(
+        method=method,
+        models=tuple(models[m] for m in order),
+        scores=tuple(by[m] for m in order),
+        accuracy=tuple(right[order].mean(axis=1).tolist()),
+        low=tuple(low[order].tolist()),
+        high=tuple(high[order].tolist()),
+        p_best=tuple(best[order].tolist()),
+        p_beats=tuple(map(tuple, better.tolist())),
+        more_labels=tuple(tuple(None if n < 0 else n for n in row) for row in more[np.ix_(order, order)].tolist()),
+        level=LEVEL,
+    )
 
 
 def _notes(
@@ -216,7 +221,7 @@ def _notes(
     if against:
         b, a = against[0]
         others = len(against) - 1
-        more = f", and {others} more {'pair' if others == 1 else 'pairs'} like this" if others else ""
+        more = f", and {counted(others, 'more pair')} like this" if others else ""
         notes.append(f"{found.method} puts {a} above {b}, though {b} was right where {a} was not more often{more}.")
     if len(set(labels)) == 1:
         notes.append("All rows have the same label; a model that always says it looks perfect.")

@@ -13,7 +13,7 @@ from ranker.numbers import counted, percent
 from ranker.pool import Pool
 from ranker.ranking import MethodResult, ModelResult, PairResult, Ranking
 from ranker.score import ScoreTable, averages, check, turned
-from ranker.truth import EQUAL, Truth, guess_range
+from ranker.truth import NEAR, Truth, guess_range
 from ranker.unlabelled import BASELINES
 
 COINS = ("RANDOM", "GUESS")
@@ -34,7 +34,6 @@ def evaluate(
     families: Sequence[str] | None = None,
     misled: Mapping[str, float] | None = None,
     designed: str | None = None,
-    near: float = 0.1,
     curve: Sequence[int] = CURVE,
     pool: Pool | None = None,
 ) -> Ranking:
@@ -49,7 +48,6 @@ def evaluate(
         families: (M,) each model's architecture, in the order of the table; splits the pairs.
         misled: model -> how often the shortcut misleads it, a fraction; splits them, too.
         designed: the factor designed for the set.
-        near: OOD accuracies less than this apart make a near pair.
         curve: probe sizes of the learning curve; those above N are left out.
         pool: what the models make of the examples, for methods that see rows without their labels; None leaves these
             out, and so does a table without ACC.
@@ -59,7 +57,7 @@ def evaluate(
         ValueError: the table holds no OOD accuracies.
     """
     check(table, probe, ood)
-    truth = Truth.of(table, families, near, misled)
+    truth = Truth.of(table, families, misled)
     values = turned(table)[truth.order]
     labels = np.array(table.labels)
     plan = Plan.of(table.methods, designed, None if pool is None else pool.ordered(truth.order), labels)
@@ -85,7 +83,7 @@ def evaluate(
         methods=methods,
         pair_results=_pairs(table, truth, measured),
         tied_pairs=int((~truth.decided).sum()),
-        near=near,
+        near=NEAR,
         notes=(*_notes(table, truth, measured, drawn), *_budget(methods, probe), *_traps(methods)),
     )
 
@@ -141,7 +139,7 @@ def _models(table: ScoreTable, truth: Truth, measured: Agreement) -> tuple[Model
             name=table.models[row],
             family="" if truth.families is None else truth.families[m],
             ood_accuracy=float(truth.accuracy[m]),
-            rank=1 + int((truth.accuracy > truth.accuracy[m] + EQUAL).sum()),
+            rank=1 + int((truth.accuracy > truth.accuracy[m] + engine.TIE).sum()),
             scores=scores[row],
             expected_rank={name: float(ranks[m, f]) for f, name in enumerate(measured.names)},
         )

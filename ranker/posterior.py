@@ -147,18 +147,18 @@ def intervals_of_accuracy(right: Bools) -> tuple[Floats, Floats]:
     return np.asarray(betaincinv(hits, misses, 0.025)), np.asarray(betaincinv(hits, misses, 0.975))
 
 
-def more_labels(wins: Ints, losses: Ints, size: int, level: float = LEVEL) -> Ints:
+def more_labels(wins: Ints, losses: Ints, size: int) -> Ints:
     """Find how many more labels would tell two models apart, if they go on to disagree as they did.
 
     With n more rows the lead is normal with mean (K + n) delta and variance n (d - delta^2), where d is the share of
     rows on which the two disagree and delta the lead of the better one as a share of all. Under c = 1, the uniform
     prior, and a normal approximation, they are told apart where the lead reaches z (D + 2) / sqrt(D + 3) after D
-    disagreements. The answer is the n for which that happens with the probability `level`.
+    disagreements. The answer is the n for which that happens with the probability `LEVEL`, at which two count as told
+    apart.
 
     Args:
         wins, losses: any shape, rows that one model had right and the other wrong, and the other way round.
         size: K.
-        level: the probability at which two models count as told apart, and that with which it is to happen.
 
     Returns:
         The numbers, at least 1; -1 where the two disagree as often either way, so that no number would do.
@@ -169,7 +169,7 @@ def more_labels(wins: Ints, losses: Ints, size: int, level: float = LEVEL) -> In
     """
     from scipy.special import ndtri
 
-    z = float(ndtri(level))
+    z = float(ndtri(LEVEL))
     lead = np.abs(wins - losses) / size
     disagree = (wins + losses) / size
 

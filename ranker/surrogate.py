@@ -28,7 +28,7 @@ import numpy as np
 
 from factors.types import Bools, Floats, Ints
 from ranker.pool import Pool
-from ranker.posterior import LEVEL
+from ranker.posterior import LEVEL, SAMPLES
 
 NAME = "SURROGATE"
 
@@ -43,9 +43,6 @@ BELIEF = 4.0
 
 CHUNK = 1_000
 """Draws handled at once: memory is 8 bytes * CHUNK * M * (K (C - 1) + M), 24 MB at M = 50, K = 10."""
-
-SAMPLES = 20_000
-"""Draws behind P(best): off by less than 0.01."""
 
 EQUAL = 1e-7
 """Two sampled accuracies this close are equal: models that predict the same everywhere, but for rounding."""
@@ -166,23 +163,20 @@ class Posterior:
         half = Z95 * np.sqrt(variance)
         return np.clip(mean - half, 0.0, 1.0), np.clip(mean + half, 0.0, 1.0)
 
-    def more_labels(self, level: float = LEVEL) -> Ints:
+    def more_labels(self) -> Ints:
         """Find how many more labels of random rows would tell two models apart.
 
         With n more labels the variance of a difference is v_n + r, r being what only more rows, and no labels, would
         take away; both are averages over the noises. If the difference is what it now seems, its estimate varies by
-        about v_n and is told apart where it exceeds z sqrt(v_n + r): with probability `level` from the n on for which
+        about v_n and is told apart where it exceeds z sqrt(v_n + r): with probability `LEVEL` from the n on for which
         |difference| >= z sqrt(v_n + r) + z sqrt(v_n).
-
-        Args:
-            level: the probability at which two models count as told apart, and that with which it is to happen.
 
         Returns:
             (M, M) numbers, at least 1; -1 where no number up to 2^20 would do with this pool.
         """
         from scipy.special import ndtri
 
-        z = float(ndtri(level))
+        z = float(ndtri(LEVEL))
         mean = self.weights @ self.means
         lead = np.abs(mean[:, None] - mean)
         apart = (self.directions[:, :, None] - self.directions[:, None]) ** 2  # (H, M, M, directions)

@@ -15,8 +15,8 @@ from ranker import engine
 from ranker.errors import UsageError
 from ranker.score import ScoreTable
 
-EQUAL = 1e-12
-"""OOD accuracies this close are equal."""
+NEAR = 0.1
+"""OOD accuracies less than this apart make a near pair."""
 
 FOLLOWS = 0.8
 """A model follows the shortcut that gives its label on this share of the rows on which that is wrong, or on more."""
@@ -49,7 +49,6 @@ class Truth:
         cls,
         table: ScoreTable,
         families: Sequence[str] | None,
-        near: float,
         misled: Mapping[str, float] | None = None,
     ) -> Truth:
         """Order the models of a table.
@@ -57,7 +56,6 @@ class Truth:
         Args:
             table: the scores, with OOD accuracies.
             families: (M,) each model's architecture, in the order of the table; None where not known.
-            near: OOD accuracies less than this apart make a near pair.
             misled: model -> how often the shortcut misleads it, a fraction; None or empty where that is not known.
 
         Raises:
@@ -70,10 +68,10 @@ class Truth:
         accuracy = table.ood_accuracy[order]
         first, second = engine.pairs(len(order)).T
         gap = accuracy[first] - accuracy[second]
-        decided = gap > EQUAL
+        decided = gap > engine.TIE
         if not decided.any():
             raise UsageError("no two models differ in OOD accuracy; there is no order to find")
-        is_near = gap < near - EQUAL  # ten points are not less than ten, however a difference of fractions is rounded
+        is_near = gap < NEAR - engine.TIE  # ten points are not less than ten, however their difference is rounded
         splits = {"near": is_near, "far": ~is_near}
         if families is not None:
             same = np.array(families, dtype=object)[order]

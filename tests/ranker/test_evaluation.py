@@ -188,9 +188,10 @@ def test_the_seed_matters_only_where_something_is_drawn():
     assert drawn[0] == drawn[2] != drawn[1]
 
 
-def test_near_and_far_pairs_and_families_stand_apart():
+def test_near_and_far_pairs_and_families_stand_apart(monkeypatch):
     """Each part's accuracy is the mean over its own pairs."""
-    found = evaluate(suite(), families=["a", "a", "b", "b", "b"], near=0.15)
+    monkeypatch.setattr("ranker.truth.NEAR", 0.15)
+    found = evaluate(suite(), families=["a", "a", "b", "b", "b"])
     for method in found.methods:
         pairs = [pair for pair in found.pair_results if pair.method == method.name]
         parts = {
@@ -219,9 +220,10 @@ def test_a_method_that_is_right_half_of_the_time_ties_nothing():
     assert not any("ties all models" in note for note in found.notes)
 
 
-def test_parts_without_a_pair_are_left_out():
+def test_parts_without_a_pair_are_left_out(monkeypatch):
     """One family only: no pair across, and no GUESS."""
-    found = evaluate(suite(), families=["a"] * 5, near=0.01)
+    monkeypatch.setattr("ranker.truth.NEAR", 0.01)
+    found = evaluate(suite(), families=["a"] * 5)
     assert set(found.method("ACC").splits) == {"far", "within-family"}
     assert "GUESS" not in [method.name for method in found.methods]
 

@@ -226,7 +226,7 @@ def test_more_labels_is_the_first_number_that_does():
     pool, drawn = Pool(probs), rng.integers(400, size=10)
     found = surrogate.posterior(pool, drawn, labels[drawn])
     z = scipy.stats.norm.ppf(0.9)
-    numbers = found.more_labels(0.9)
+    numbers = found.more_labels()
     checked = 0
     mean = found.weights @ found.means
     for a in range(8):

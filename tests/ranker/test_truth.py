@@ -6,10 +6,10 @@ from ranker.errors import UsageError
 from ranker.truth import Truth, guess_range
 
 
-def truth(accuracy, families=None, near=0.1, misled=None):
+def truth(accuracy, families=None, misled=None):
     """What is known of models of these accuracies."""
     scores = table(np.zeros((len(accuracy), 1, 2)), ["ACC"], accuracy)
-    return Truth.of(scores, families, near, misled and dict(zip(scores.models, misled, strict=True)))
+    return Truth.of(scores, families, misled and dict(zip(scores.models, misled, strict=True)))
 
 
 def test_models_are_ordered_and_pairs_follow():
