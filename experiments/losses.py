@@ -10,9 +10,6 @@ from collections.abc import Callable, Sequence
 import torch
 from torch.nn.functional import cross_entropy
 
-Logits = torch.Tensor
-"""(B, C) of a batch, float32."""
-
 LossOf = Callable[[torch.Tensor, torch.Tensor, Sequence[int]], torch.Tensor]
 """Of (B, C) logits, (B,) labels and the batch's rows in the training data: the mean loss."""
 

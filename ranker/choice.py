@@ -19,6 +19,7 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker import surrogate
+from ranker.engine import TIE
 from ranker.pool import Pool
 
 Rule = Callable[[Pool, int, Sequence[int], np.random.Generator], Ints]
@@ -138,4 +139,4 @@ def _disagreement(pool: Pool) -> Floats:
 
 def _first(value: Floats) -> int:
     """The first of the greatest, where rounding alone makes no difference."""
-    return int(np.argmax(value >= value.max() - 1e-12))
+    return int(np.argmax(value >= value.max() - TIE))

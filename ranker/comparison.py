@@ -187,7 +187,7 @@ def paired(before: Ranking, after: Ranking) -> dict[str, float]:
 
 def _influences(ranking: Ranking) -> dict[str, Floats]:
     """Method -> (N,) how much each example weighs in its few-shot accuracy."""
-    table, truth = ranking.table, Truth.of(ranking.table, None, ranking.near)
+    table, truth = ranking.table, Truth.of(ranking.table, None)
     plan = Plan.of(table.methods, next((method.name for method in ranking.methods if method.designed), None))
     rows = engine.draws(np.random.default_rng(ranking.seed), len(table.examples), ranking.probe, MANY)
     found, _ = influences(turned(table)[truth.order], plan, ranking.probe, truth.decided, rows)

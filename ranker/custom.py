@@ -13,13 +13,14 @@ from types import ModuleType
 
 from factors import BUILTIN, Factor
 from factors.registry import add, factors_in
-from ranker import pooled, surrogate, unlabelled
+from ranker import combined, pooled, surrogate, unlabelled
 from ranker.errors import UsageError, look_up
+from ranker.evaluation import COINS
 
 GROUP = "rank_models.factors"
 """The entry point group of packages with factors: each entry point names a module."""
 
-RESERVED = ("RANDOM", "GUESS", "ACC+TIES", "ACC+FACTOR", surrogate.NAME, *pooled.RULES,
+RESERVED = (*COINS, combined.TIES, combined.FACTOR, surrogate.NAME, *pooled.RULES,
             *(one.name for one in unlabelled.BASELINES))  # fmt: skip
 """Methods that a report has beside the factors."""
 

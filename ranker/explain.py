@@ -17,7 +17,7 @@ from ranker.backends import Settings, settings_of
 from ranker.cards import Task
 from ranker.errors import ModelError, UsageError
 from ranker.explanation import Explanation, Reading, Word
-from ranker.score import Target, about_one_label, applicable, label_rule, score_model, target_label
+from ranker.score import UNDEFINED, Target, about_one_label, applicable, label_rule, score_model, target_label
 
 if TYPE_CHECKING:
     from ranker.measure import Subject
@@ -141,7 +141,7 @@ def explain(
 
 
 def telling(
-    rows: Mapping[str, Sequence[Attributions]], examples: Sequence[Example], view: View, count: int = TELLING
+    rows: Mapping[str, Sequence[Attributions]], examples: Sequence[Example], view: View
 ) -> Iterator[Explanation]:
     """The examples that tell most about how models differ, as each of them reads them.
 
@@ -152,14 +152,13 @@ def telling(
         rows: model -> its (N,) attributions.
         examples: (N,) the population.
         view: how they are shown.
-        count: how many examples.
     """
     predicted = np.array([[row.predicted for row in model] for model in rows.values()])  # (M, N)
     votes = np.stack([np.sum(predicted == label, axis=0) for label in range(len(view.task.labels))])  # (C, N)
     alike = np.sum(votes**2, axis=0)  # (N,) pairs of models of one mind
     mark = None if view.reader is None else view.reader.mark
     usable = [n for n, example in enumerate(examples) if mark is None or mark in example.marks]
-    for n in sorted(usable, key=lambda n: alike[n])[:count]:
+    for n in sorted(usable, key=lambda n: alike[n])[:TELLING]:
         yield view.explanation(examples[n], {name: model[n] for name, model in rows.items()})
 
 
@@ -210,7 +209,7 @@ def measure(
         reasons = [reason for run in runs for reason in run.undefined.get(factor.name, ())]
         if not settled[f]:
             undefined[factor.name] = NEEDS_LABEL
-        elif reasons and reasons[0] != "undefined":
+        elif reasons and reasons[0] != UNDEFINED:
             undefined[factor.name] = reasons[0]
     return values, undefined
 

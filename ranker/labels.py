@@ -22,9 +22,9 @@ def reconcile(
     Args:
         names: output index -> label, as the checkpoint's configuration has them.
         task: the classes and their aliases.
-        label_map: output index or label of the checkpoint -> label of the task. One map serves several models, so an
-            index is for labels without a meaning, a label overrules the configuration, LABEL_0 says nothing of a
-            checkpoint whose labels have names, and a map of other names than a checkpoint's says nothing of it.
+        label_map: output index or label of the checkpoint -> label of the task. One map serves several models: an index
+            counts only for labels without a meaning; a label overrules the configuration; what no label of this
+            checkpoint is called is passed over, and so is LABEL_0 where its labels have names.
         model: what messages call it.
 
     Returns:
@@ -47,7 +47,7 @@ def reconcile(
         if key.strip() == str(output) and task.index(names[output]) not in (None, task.index(label)):
             contrary = f"{model} calls its output {key} {names[output]!r}, not {label!r}"
             raise LabelError(f"`--label-map`: {contrary}; to overrule it, name the label instead of the index")
-    meant = {**names, **{output: label for output, (_, label) in chosen.items()}}
+    meant = _meant(names, chosen)
     groups: list[list[int]] = [[] for _ in task.labels]
     for output, name in sorted(meant.items()):
         index = task.index(name)
@@ -73,8 +73,13 @@ def meanings(names: Mapping[int, str], label_map: Mapping[str, str] | None = Non
         ({}, {0: 'bad', 1: 'good'})
     """
     chosen = said_by(label_map or {}, names, "the model")
-    meant = {**names, **{output: label for output, (_, label) in chosen.items()}}
+    meant = _meant(names, chosen)
     return {} if any(map(_unnamed, meant.values())) else dict(sorted(meant.items()))
+
+
+def _meant(names: Mapping[int, str], chosen: Mapping[int, tuple[str, str]]) -> dict[int, str]:
+    """What each output means: what was chosen for it, else its name."""
+    return {**names, **{output: label for output, (_, label) in chosen.items()}}
 
 
 def _unnamed(name: str) -> bool:

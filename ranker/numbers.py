@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 
-def counted(count: int, what: str) -> str:
-    """How many of something, the noun in its number.
+
+def counted(count: int, one: str, several: str | None = None) -> str:
+    """How many of something, the noun in its number, and the verb where there is one.
 
     Example:
-        >>> counted(1, "row"), counted(1200, "more row")
-        ('1 row', '1,200 more rows')
+        >>> counted(1, "row"), counted(1200, "more row"), counted(2, "row has", "rows have")
+        ('1 row', '1,200 more rows', '2 rows have')
     """
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
 
 
 def percent(value: float | None) -> str:
@@ -56,3 +58,13 @@ def points(value: float | None) -> str:
         '-3.1'
     """
     return "" if value is None else signed(100 * value)
+
+
+def interval(low: float | None, high: float | None, write: Callable[[float | None], str] = percent) -> str:
+    """From where to where; empty where there is none.
+
+    Example:
+        >>> interval(0.25, 0.5), interval(-0.031, 0.0, points), interval(None, None)
+        ('25.0 to 50.0', '-3.1 to +0.0', '')
+    """
+    return "" if low is None else f"{write(low)} to {write(high)}"

@@ -172,6 +172,7 @@ def labelled(
     for row in found:
         kept.setdefault((row.segments, row.label), row)
     meant = {label: row.label for label, row in zip(filter(None, written), found, strict=True)}
+    blank = len(written) - len(rows)
     return OODSet(
         name=source.stem if isinstance(source, Path) else "rows",
         task=chosen,
@@ -179,9 +180,7 @@ def labelled(
         population=len(kept),
         designed=None if card is None else card.designed,
         origin=sheet.origin,
-        notes=tuple(
-            readings.notes(meant, chosen, *(list(kept.values()), len(written) - len(rows), len(found) - len(kept)))
-        ),
+        notes=tuple(readings.notes(meant, chosen, list(kept.values()), blank, repeated=len(found) - len(kept))),
         numbers=readings.numbers(meant),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from factors import Example
 from ranker.cards import Task, fold
+from ranker.numbers import counted
 from ranker.readers import number_of
 
 
@@ -35,14 +36,17 @@ def notes(
     if read_as := [f"{number} as {task.labels[label]}" for number, label in numbers(meant).items()]:
         yield f"{', '.join(read_as).replace(' as', ' was read as', 1)}."
     if blank:
-        count = "counts" if blank == 1 else "count"
-        yield f"{_rows(blank, 'has', 'have')} no label yet, and {count} only in a pool (`--pool`)."
+        what = counted(blank, "row has no label yet, and counts", "rows have no label yet, and count")
+        yield f"{what} only in a pool (`--pool`)."
     if repeated:
-        were = "was" if repeated == 1 else "were"
-        yield f"{_rows(repeated, 'that repeats', 'that repeat')} another, label and all, {were} left out."
+        yield counted(
+            repeated,
+            "row that repeats another, label and all, was left out.",
+            "rows that repeat another, label and all, were left out.",
+        )
     several = [count for count in Counter(row.segments for row in kept).values() if count > 1]
     if several:
-        yield f"{_rows(sum(several), 'has', 'have')} the same text as another, and another label."
+        yield f"{counted(sum(several), 'row has', 'rows have')} the same text as another, and another label."
 
 
 def numbers(meant: Mapping[str, int]) -> dict[int, int]:
@@ -54,10 +58,6 @@ def numbers(meant: Mapping[str, int]) -> dict[int, int]:
     """
     found = {number: label for said, label in meant.items() if (number := number_of(said)) is not None}
     return dict(sorted(found.items()))
-
-
-def _rows(count: int, one: str, several: str) -> str:
-    return f"1 row {one}" if count == 1 else f"{count} rows {several}"
 
 
 def _and(items: Sequence[str]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ranker.numbers import counted, percent, points, probability
+from ranker.engine import TIE
+from ranker.numbers import counted, interval, percent, points, probability
 from ranker.pooled import RULES
 from ranker.ranking import Decision, Ranking
 from ranker.surrogate import NAME as SURROGATE
@@ -33,11 +34,11 @@ def evaluated(ranking: Ranking) -> tuple[str, list[str]]:
     shown = counted(ranking.probe, "example")
     if best.few_shot_accuracy <= 0.5:
         return f"Shown {shown}, no method does better than a coin", [_truly_best(ranking), NEXT]
-    equal = [m.name for m in advised if best.few_shot_accuracy - m.few_shot_accuracy < 1e-12]
+    equal = [m.name for m in advised if best.few_shot_accuracy - m.few_shot_accuracy < TIE]
     random = "random examples" if best.name in RULES else "the same examples"
     said = [
         f"Shown {shown}, {best.name} puts two of these models in their true order "
-        f"{percent(best.few_shot_accuracy)} % of the time (95 % interval {_interval(best.ci_low, best.ci_high)})."
+        f"{percent(best.few_shot_accuracy)} % of the time (95 % interval {interval(best.ci_low, best.ci_high)})."
     ]
     if len(equal) > 1:
         said.append(f"Equally good: {', '.join(name for name in equal if name != best.name)}.")
@@ -47,7 +48,7 @@ def evaluated(ranking: Ranking) -> tuple[str, list[str]]:
         may_be_none = "; this includes 0: ACC may do as well" if best.vs_acc_low <= 0 <= best.vs_acc_high else ""
         said.append(
             f"Against accuracy on {random}, ACC, that is {points(best.vs_acc)} points "
-            f"(95 % interval {points(best.vs_acc_low)} to {points(best.vs_acc_high)}{may_be_none})."
+            f"(95 % interval {interval(best.vs_acc_low, best.vs_acc_high, points)}{may_be_none})."
         )
     if len(advised) > 1:
         said.append(
@@ -78,7 +79,7 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     ]
     likeliest = max(range(len(names)), key=lambda i: found.p_best[i])
     # P(best) is drawn, P(A > B) is not: noise alone makes no model likelier
-    if found.p_best[likeliest] > found.p_best[best] + 1e-12 and found.p_beats[likeliest][best] > 0.5:
+    if found.p_best[likeliest] > found.p_best[best] + TIE and found.p_beats[likeliest][best] > 0.5:
         by = "By labels and pool together" if found.method == SURROGATE else "By accuracy alone"
         said.append(f"{by} {names[likeliest]} is likelier to be, {probability(found.p_best[likeliest])} %.")
     together = [", ".join(group) for group in found.groups if len(group) > 1]

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ranker.comparison import MODELS, Comparison, ModelChange
 from ranker.errors import look_up
-from ranker.numbers import percent, points, probability
+from ranker.numbers import interval, percent, points, probability
 from ranker.report import csv, json, latex, markdown, terminal
 from ranker.report.content import Grid, grid
 from ranker.report.pages import page
@@ -102,7 +102,7 @@ def methods(comparison: Comparison) -> Table:
             percent(method.before),
             percent(method.after),
             points(method.difference),
-            "" if method.low is None else f"{points(method.low)} to {points(method.high)}",
+            interval(method.low, method.high, points),
             "new" if method.before is None else "gone" if method.after is None else "*" if method.beyond else "",
         )
     return shown

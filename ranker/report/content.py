@@ -1,4 +1,4 @@
-"""What a written report says, before any format: the terminal's own tables and remarks, as plain text.
+"""What a written report shows, before any format: the terminal's own tables, as plain text.
 
 Every format takes its numbers from here, so that they agree to the last digit.
 """
@@ -57,9 +57,3 @@ def tables(ranking: Ranking) -> list[Grid]:
         grid("Order", terminal.order(ranking, ranking.decision)),
         grid("How sure is the order of two models?", terminal.matrix(ranking.decision)),
     ]
-
-
-def remarks(ranking: Ranking) -> list[str]:
-    """What a reader of the numbers has to know, and what is not in them, a sentence each."""
-    first = terminal.notes(ranking) if ranking.decision is None else terminal.decision_notes(ranking, ranking.decision)
-    return [*first, *ranking.notes, *terminal.losses(ranking)]

@@ -26,7 +26,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ranker.errors import RankModelsError
-from ranker.numbers import percent, probability
+from ranker.numbers import interval, percent, probability
 from ranker.ranking import MethodResult, Ranking
 
 INK, SOFT = "#010203", "#70777f"
@@ -384,7 +384,7 @@ def intervals(ranking: Ranking) -> Drawing | None:
     axes.grid(visible=False, axis="y")
     _percent_axis(axes, "x")
     said = (
-        f"{name} {percent(low)} to {percent(high)} %, best with {probability(best)} %"
+        f"{name} {interval(low, high)} %, best with {probability(best)} %"
         for name, low, high, best in zip(found.models, found.low, found.high, found.p_best, strict=True)
     )
     return Drawing(

@@ -19,7 +19,7 @@ from ranker.numbers import counted
 from ranker.ranking import Decision, Ranking
 from ranker.report import figures, pairs, rows, terminal
 from ranker.report.answer import answer, title
-from ranker.report.content import Grid, grid, remarks
+from ranker.report.content import Grid, grid
 from ranker.report.explain import sheet
 from ranker.report.figures import Drawing
 from ranker.report.pages import page
@@ -85,7 +85,7 @@ def render(ranking: Ranking) -> str:
         f"{f', of those with words that {reads} reads' if reads else ''}.",
         key=replace(examples[0], reads=reads, marked=any(one.marked for one in examples)) if examples else None,
         at_end=list(_losses(ranking)),
-        remarks=remarks(ranking),
+        remarks=terminal.remarks(ranking),
         command=ranking.provenance.get("command", ""),
         provenance=_provenance(ranking),
         citation=citation(ranking),
@@ -133,8 +133,8 @@ def _decision_tables(ranking: Ranking, found: Decision) -> Iterator[Shown]:
         help="Percent probability that the model of the row is more accurate in the domain than that of the column; "
         "50 is no idea.",
     )
-    for one in rows.grids(ranking):
-        yield Shown(one, help=rows.HELP[one.caption], folded=len(one.rows) > FEW)
+    for caption, table in rows.tables(ranking):
+        yield Shown(grid(caption, table), help=rows.HELP[caption], folded=table.row_count > FEW)
     yield Shown(
         grid("Two by two", pairs.decided(found)),
         help=f"more labels: how many would tell the two apart. {pairs.UNSAID}",

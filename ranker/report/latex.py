@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from ranker.ranking import Ranking
 from ranker.report.answer import title
-from ranker.report.content import Grid, remarks, tables
+from ranker.report.content import Grid, tables
+from ranker.report.terminal import remarks
 
 SPECIAL = {
     "\\": r"\textbackslash{}",

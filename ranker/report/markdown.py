@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator
 from ranker.ranking import Ranking
 from ranker.report import rows
 from ranker.report.answer import answer, title
-from ranker.report.content import Grid, remarks, tables
+from ranker.report.content import Grid, grid, tables
+from ranker.report.terminal import remarks
 
 
 def render(ranking: Ranking) -> str:
     """The ranking as GitHub-flavoured Markdown."""
     lead, sentences = answer(ranking)
-    shown = [*tables(ranking), *rows.grids(ranking)]
+    shown = [*tables(ranking), *(grid(caption, table) for caption, table in rows.tables(ranking))]
     return page(title(ranking), shown, remarks(ranking), [lead, " ".join(sentences)])
 
 

@@ -37,12 +37,9 @@ def parts(ranking: Ranking) -> Iterator[RenderableType]:
         yield decided(ranking.decision)
         if any(pair["more_labels"] is None for pair in ranking.pairs()):
             yield Text(f"\n{UNSAID}")
-        if ranking.rows:
-            yield Text(f"\n{rows.HELP[rows.COUNTED]}\n")
-            yield rows.by_label(ranking)
-        if 0 < len(ranking.rows) <= rows.LISTED:
-            yield Text(f"\n{rows.HELP[rows.LISTS]}\n")
-            yield rows.one_by_one(ranking)
+        for caption, shown in rows.tables(ranking):
+            yield Text(f"\n{rows.HELP[caption]}\n")
+            yield shown
         return
     yield accuracies(ranking)
     yield Text("\nFew-shot accuracy with a probe of K examples\n")

@@ -9,7 +9,6 @@ from rich.text import Text
 
 from ranker.numbers import counted
 from ranker.ranking import Ranking
-from ranker.report.content import Grid, grid
 from ranker.report.terminal import table
 
 LISTED = 200
@@ -24,12 +23,12 @@ HELP = {
 """Caption -> what is shown."""
 
 
-def grids(ranking: Ranking) -> Iterator[Grid]:
-    """The rows one by one, where they are not too many, and counted by label; nothing where they are not known."""
+def tables(ranking: Ranking) -> Iterator[tuple[str, Table]]:
+    """The rows counted by label and, where they are not too many, one by one; nothing where they are not known."""
     if ranking.rows:
-        yield grid(COUNTED, by_label(ranking))
+        yield COUNTED, by_label(ranking)
     if 0 < len(ranking.rows) <= LISTED:
-        yield grid(LISTS, one_by_one(ranking))
+        yield LISTS, one_by_one(ranking)
 
 
 def one_by_one(ranking: Ranking) -> Table:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ranker.backends import spelled
-from ranker.numbers import counted, percent, points, probability
+from ranker.numbers import counted, interval, percent, points, probability
 from ranker.pooled import RULES
 from ranker.ranking import Decision, Ranking
 from ranker.report.answer import answer, title, untold
@@ -87,16 +87,20 @@ def parts(ranking: Ranking) -> Iterator[RenderableType]:
         yield models(ranking)
         yield Text()
         yield methods(ranking)
-        remarks = notes(ranking)
     else:
         yield order(ranking, ranking.decision)
         if len(ranking.models) <= MATRIX:
             yield Text()
             yield matrix(ranking.decision)
-        remarks = decision_notes(ranking, ranking.decision)
     yield Text()
-    for note in (*remarks, *ranking.notes, *losses(ranking)):
-        yield Text(f"- {note}")
+    for remark in remarks(ranking):
+        yield Text(f"- {remark}")
+
+
+def remarks(ranking: Ranking) -> list[str]:
+    """What a reader of the numbers has to know, and what is not in them, a sentence each."""
+    first = notes(ranking) if ranking.decision is None else decision_notes(ranking, ranking.decision)
+    return [*first, *ranking.notes, *losses(ranking)]
 
 
 def order(ranking: Ranking, decision: Decision) -> Table:
@@ -112,14 +116,14 @@ def order(ranking: Ranking, decision: Decision) -> Table:
             "".join(letters),
             "" if score is None else f"{score:.3g}",
             percent(decision.accuracy[i]),
-            f"{percent(decision.low[i])} to {percent(decision.high[i])}",
+            interval(decision.low[i], decision.high[i]),
             probability(decision.p_best[i]),
         )
     return shown
 
 
 def matrix(decision: Decision) -> Table:
-    """P(the model of the row is more accurate than that of the column), and the labels that would settle it."""
+    """P(the model of the row is more accurate than that of the column)."""
     shown = table("P(row > column)", *(str(i + 1) for i in range(len(decision.models))))
     for i, name in enumerate(decision.models):
         shown.add_row(
@@ -172,18 +176,13 @@ def methods(ranking: Ranking, over_models: bool = False) -> Table:
                 Text(method.name + (" *" if method.designed else "")),
                 kind,
                 percent(method.few_shot_accuracy),
-                f"{percent(method.ci_low)} to {percent(method.ci_high)}",
+                interval(method.ci_low, method.ci_high),
                 points(method.vs_acc),
-                "" if method.vs_acc is None else f"{points(method.vs_acc_low)} to {points(method.vs_acc_high)}",
-                *([between(method.models_low, method.models_high)] if over_models else []),
+                interval(method.vs_acc_low, method.vs_acc_high, points),
+                *([interval(method.models_low, method.models_high)] if over_models else []),
             )
         shown.add_section()
     return shown
-
-
-def between(low: float | None, high: float | None) -> str:
-    """An interval; empty where there is none."""
-    return "" if low is None else f"{percent(low)} to {percent(high)}"
 
 
 def notes(ranking: Ranking) -> Iterator[str]:
@@ -199,8 +198,8 @@ def notes(ranking: Ranking) -> Iterator[str]:
         "counts one half."
     )
     if ranking.tied_pairs:
-        are = "is" if ranking.tied_pairs == 1 else "are"
-        yield f"{counted(ranking.tied_pairs, 'pair')} of equal OOD accuracy {are} left out."
+        tied = counted(ranking.tied_pairs, "pair of equal OOD accuracy is", "pairs of equal OOD accuracy are")
+        yield f"{tied} left out."
     if any(model.misled is not None for model in ranking.models):
         yield "misled: of the examples on which the shortcut is wrong, those on which a model gives its label."
     if any(method.designed for method in ranking.methods):
