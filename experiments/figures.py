@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.published import Exhibit
 from experiments.tables import Cell
-from ranker.report.figures import BLUE, GREEN, INK, PURPLE, SOFT, STYLE, VERMILION, Drawing, encode
+from ranker.report.figures import BLUE, GREEN, INK, PURPLE, SOFT, VERMILION, encode, styled
 
 LOOKS = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"), (PURPLE, "D"), (INK, "v"), (SOFT, "P"))
 """Colour and shape of each method's points."""
@@ -29,12 +28,12 @@ def draw(exhibit: Exhibit, cells: Sequence[Cell], extension: str) -> bytes:
     for cell in cells:
         if cell.here is not None:
             accuracies.setdefault(cell.column, {})[cell.row] = cell.here
-    with style.context(["default", STYLE]):
+    with styled():
         figure = Figure(figsize=(5.0, 4.2 if exhibit.draw == "scatter" else 0.9 + 0.34 * len(accuracies)))
         figure.set_layout_engine("constrained")
         FORMS[exhibit.draw or "scatter"](figure.add_subplot(), accuracies)
         figure.suptitle(exhibit.title, fontsize=9, wrap=True)
-    return encode(Drawing("figure", exhibit.title, " ".join(exhibit.notes), exhibit.title, figure), extension)
+        return encode(figure, extension)
 
 
 def scatter(axes: Axes, accuracies: Mapping[str, Mapping[str, float]]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from factors import Example
+from factors.types import Floats
 from ranker import choice
 from ranker.cards import Task
 from ranker.errors import ModelError, UsageError
@@ -22,13 +22,10 @@ from ranker.pool import Pool
 from ranker.progress import Progress, silent
 from ranker.readers import Sheet, blank, unlabelled
 from ranker.suites import Suite
-from ranker.workers import ahead
+from ranker.survey import survey
 
 if TYPE_CHECKING:
-    from ranker.classifiers import Bases
     from ranker.store import Store
-
-log = logging.getLogger(__name__)
 
 COLUMNS = {1: ("text",), 2: ("text1", "text2")}
 """The columns of texts that stood in a list, by their number; `ranker.readers` knows these names."""
@@ -110,19 +107,14 @@ def predictions(
         StoreError: the store cannot be read or written.
     """
     question = Question("predictions", rows)
-    ahead([(model, [question]) for model in suite.models], task, options, store, progress)
-    bases: Bases = {}
-    found, failures = [], {}
-    for model in suite.models:
-        try:
-            answer = Subject(model, task, options, store, bases).answer(question, progress)
-            found.append([row.probs for row in answer])
-        except ModelError as error:
-            failures[model.name] = str(error)
-            log.error("%s is left out: %s", model.name, error)
+
+    def ask(subject: Subject) -> list[Floats]:
+        return [row.probs for row in subject.answer(question, progress)]
+
+    found, failures = survey([(model, [question]) for model in suite.models], ask, task, options, store, progress)
     if len(found) < 2:
         raise ModelError(f"nothing to choose by: {len(failures)} of {len(suite.models)} models failed")
-    return Pool(np.array(found)), failures
+    return Pool(np.array(list(found.values()))), failures
 
 
 def to_fill_in(pool: Sheet, chosen: Sequence[Example], label: str = "label") -> str:
@@ -162,12 +154,11 @@ def _flat(cells: Mapping[str, Any], row: Example, texts: Sequence[str]) -> dict[
         if column in texts and isinstance(cell, list):
             flat.update(zip(COLUMNS[len(row.segments)], row.segments, strict=True))
         else:
-            text = (
-                cell
-                if isinstance(cell, str)
-                else ""
-                if blank(cell)
-                else json.dumps(cell, ensure_ascii=False, default=str)
-            )
-            flat[column] = text.encode(errors="replace").decode()  # JSON can say half a character
+            flat[column] = _written(cell).encode(errors="replace").decode()  # JSON can say half a character
     return flat
+
+
+def _written(cell: Any) -> str:
+    if isinstance(cell, str):
+        return cell
+    return "" if blank(cell) else json.dumps(cell, ensure_ascii=False, default=str)

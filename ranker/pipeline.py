@@ -272,7 +272,7 @@ def plan(
         suite, attribution, in_domain, options, store: as in `rank`.
         rows: what the models would be asked: see `rows_of_set` and `rows_of_decision`.
     """
-    study = Study(suite, rows, settings_of(attribution), (), "declared", "raw", in_domain, options, store, silent)
+    study = Study(suite, rows, settings_of(attribution), in_domain=in_domain, options=options, store=store)
     explained = {one.segments for one in (*rows.population, *(rows.pool if rows.explain_pool else ()))}
     every = {one.segments for one in (*rows.ood.examples, *rows.pool, *study.home)}
     size = f"{len(suite.models)} models, {len(every)} rows, {len(explained)} to explain with {study.settings.name}"

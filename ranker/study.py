@@ -23,6 +23,7 @@ from ranker.explanation import Explanation
 from ranker.measure import ModelOptions, Question, Subject
 from ranker.ood import OODSet
 from ranker.pool import Home, Pool
+from ranker.progress import Progress, silent
 from ranker.quality import accuracy_of, below_chance, misled_share, quality_of, shortcut_avoided
 from ranker.ranking import Ranking, Row
 from ranker.score import (
@@ -37,12 +38,10 @@ from ranker.score import (
     score_model,
 )
 from ranker.suites import Model, Suite
+from ranker.survey import survey
 from ranker.unlabelled import BASELINES
-from ranker.workers import ahead
 
 if TYPE_CHECKING:
-    from ranker.classifiers import Bases
-    from ranker.progress import Progress
     from ranker.store import Store
 
 log = logging.getLogger(__name__)
@@ -173,13 +172,13 @@ class Study:
     suite: Suite
     rows: Rows
     settings: Settings
-    factors: tuple[Factor, ...]
-    target: Target
-    norm: Norm
-    in_domain: OODSet | None
-    options: ModelOptions
-    store: Store | None
-    progress: Progress
+    factors: tuple[Factor, ...] = ()
+    target: Target = "declared"
+    norm: Norm = "raw"
+    in_domain: OODSet | None = None
+    options: ModelOptions = ModelOptions()
+    store: Store | None = None
+    progress: Progress = silent
 
     def __post_init__(self) -> None:
         for option, value, kind in (("--target", self.target, Target), ("--normalise", self.norm, Norm)):
@@ -198,13 +197,16 @@ class Study:
         return () if self.in_domain is None else self.in_domain.examples
 
     @cached_property
-    def applicable(self) -> tuple[Sequence[Factor], Mapping[str, str]]:
+    def measurable(self) -> tuple[Sequence[Factor], Mapping[str, str]]:
         """The factors that the rows have what they need for, and why the others are left out."""
         reading = [factor for factor in self.factors if factor.kind == "factor" and self.settings.name == "none"]
         unread = {factor.name: "reads attributions, and there are none" for factor in reading}
         kept, left_out = applicable(
             [factor for factor in self.factors if factor not in reading],
-            *(self.rows.population, self.task, self.rows.ood.designed, self.target),
+            self.rows.population,
+            self.task,
+            self.rows.ood.designed,
+            self.target,
             self.settings.only_label(len(self.task.labels)),
         )
         left_out = unread | left_out
@@ -224,31 +226,14 @@ class Study:
             ModelError: fewer than two models could be measured.
             StoreError: the store cannot be read or written.
         """
-        measured, failures = self.run()
-        return self.together(measured, failures)
+        jobs = [(model, [*self.questions(model).values(), *self.hidden]) for model in self.suite.models]
+        return self.together(*survey(jobs, self.ask, self.task, self.options, self.store, self.progress))
 
-    def run(self) -> tuple[dict[str, Measured], dict[str, str]]:
-        """Ask every model, and measure what it answers.
-
-        Returns:
-            What was found out about each model that could be run, and why the others could not.
-        """
-        asked = [(model, self.questions(model)) for model in self.suite.models]
-        jobs = [(model, [*questions.values(), *self.hidden]) for model, questions in asked]
-        ahead(jobs, self.task, self.options, self.store, self.progress)
-        measured: dict[str, Measured] = {}
-        failures: dict[str, str] = {}
-        bases: Bases = {}
-        for model, questions in asked:
-            subject = Subject(model, self.task, self.options, self.store, bases)
-            try:
-                self.announce(subject)
-                answers = {name: subject.answer(question, self.progress) for name, question in questions.items()}
-                measured[model.name] = self.measure(subject, answers)
-            except ModelError as error:
-                failures[model.name] = str(error)
-                log.error("%s is left out: %s", model.name, error)
-        return measured, failures
+    def ask(self, subject: Subject) -> Measured:
+        """Ask a model its `questions`, and measure what it answers."""
+        self.announce(subject)
+        asked = self.questions(subject.model)
+        return self.measure(subject, {name: subject.answer(one, self.progress) for name, one in asked.items()})
 
     def questions(self, model: Model) -> dict[str, Question]:
         """What a model is asked.
@@ -293,7 +278,7 @@ class Study:
         accuracy = model.ood_accuracy.get(rows.ood.fingerprint) if rows.truth else None
         if rows.truth and accuracy is None:
             accuracy = accuracy_of(answers["set"], rows.ood.examples)
-        factors, _ = self.applicable
+        factors, _ = self.measurable
         return Measured(
             content=subject.content,
             rows=own,
@@ -310,7 +295,7 @@ class Study:
 
     def pool_factor(self, of_pool: Sequence[Attributions]) -> Floats | None:
         """(N,) the designed factor of the pool's rows; None where it needs labels, or they have no attributions."""
-        rows, (factors, _) = self.rows, self.applicable
+        rows, (factors, _) = self.rows, self.measurable
         free = [one for one in factors if one.name == rows.ood.designed and about_one_label(one, self.target)]
         if not free or (rows.pool and not rows.explain_pool):
             return None
@@ -323,7 +308,7 @@ class Study:
         Raises:
             ModelError: that are fewer than two.
         """
-        rows, ood, (factors, left_out) = self.rows, self.rows.ood, self.applicable
+        rows, ood, (factors, left_out) = self.rows, self.rows.ood, self.measurable
         in_domain = known(measured, lambda one: one.in_domain)
         warnings = tuple(below_chance(in_domain, len(self.task.labels)))
         for warning in warnings:
@@ -357,19 +342,26 @@ class Study:
             examples=tuple(telling(answers, rows.population, view)),
             rows=() if rows.truth else predicted(answers, rows.population, self.task),
             provenance={
-                "data": {"origin": ood.origin, "rows": len(ood.examples), "fingerprint": ood.fingerprint},
+                **self.made_from(),
                 "models": known(measured, lambda one: one.content),
-                "population": len(rows.population),
-                "settings": asdict(self.settings),
-                "target": self.target,
-                "norm": self.norm,
-                "dtype": self.options.dtype_of(self.settings),
                 "left_out": {**left_out, **nowhere},
                 "failed_factors": failing(table, nowhere, factors),
                 "quality": known(measured, lambda one: one.quality),
-                "versions": {name: metadata.version(name) for name in (*VERSIONED, *self.settings.libraries)},
             },
         )
+
+    def made_from(self) -> dict[str, Any]:
+        """What the numbers are made from, beside the models."""
+        ood = self.rows.ood
+        return {
+            "data": {"origin": ood.origin, "rows": len(ood.examples), "fingerprint": ood.fingerprint},
+            "population": len(self.rows.population),
+            "settings": asdict(self.settings),
+            "target": self.target,
+            "norm": self.norm,
+            "dtype": self.options.dtype_of(self.settings),
+            "versions": {name: metadata.version(name) for name in (*VERSIONED, *self.settings.libraries)},
+        }
 
 
 def failing(table: ScoreTable, nowhere: Mapping[str, str], factors: Sequence[Factor]) -> list[str]:

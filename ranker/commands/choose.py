@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.errors import UsageError, look_up
+
+log = logging.getLogger("ranker")
 
 
 @click.command()
@@ -82,7 +85,7 @@ def choose(**given: Any) -> None:
         progress=stderr.bars(given),
     )
     if given["rule"] != "random":
-        labelling.log.warning(
+        log.warning(
             "accuracy on chosen rows ranks the models and does not estimate their accuracy; "
             "for that, label rows drawn at random (`--rule random`)"
         )

@@ -115,7 +115,7 @@ Draw = Callable[[Ranking], Drawing | None]
 
 
 @contextmanager
-def _styled() -> Iterator[None]:
+def styled() -> Iterator[None]:
     """Our style over matplotlib's own defaults, whatever the user's are; a glyph that a font lacks is no news."""
     with style.context(["default", STYLE]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*[Gg]lyph")
@@ -124,21 +124,21 @@ def _styled() -> Iterator[None]:
 
 def drawings(ranking: Ranking, wanted: Sequence[Draw]) -> list[Drawing]:
     """The wanted figures, as far as the ranking has what they show."""
-    with _styled():
+    with styled():
         drawn = [draw(ranking) for draw in wanted]
     return [drawing for drawing in drawn if drawing is not None]
 
 
-def encode(drawing: Drawing, extension: str) -> bytes:
+def encode(figure: Figure, extension: str) -> bytes:
     """A figure as the bytes of a file, the same for the same figure.
 
     Args:
-        drawing: the figure.
+        figure: drawn while `styled`.
         extension: one of `FORMATS`.
     """
     file = io.BytesIO()
-    with _styled():
-        drawing.figure.savefig(file, format=extension, dpi=200, metadata=UNDATED[extension], facecolor="white")
+    with styled():
+        figure.savefig(file, format=extension, dpi=200, metadata=UNDATED[extension], facecolor="white")
     return file.getvalue()
 
 
@@ -162,7 +162,7 @@ def save(ranking: Ranking, folder: Path, wanted: Sequence[Draw] = ()) -> list[Pa
         for drawing in drawings(ranking, wanted or ALL):
             for extension in FORMATS:
                 files.append(folder / f"{drawing.name}.{extension}")
-                files[-1].write_bytes(encode(drawing, extension))
+                files[-1].write_bytes(encode(drawing.figure, extension))
     except OSError as error:
         raise RankModelsError(f"`--plots`: {folder} cannot be written: {error.strerror}") from error
     return files
@@ -174,7 +174,7 @@ def save(ranking: Ranking, folder: Path, wanted: Sequence[Draw] = ()) -> list[Pa
 def inline(drawing: Drawing) -> str:
     """The figure as an ``<svg>`` to stand in a page: in the page's own ink, on its own paper, with its `alt` in it."""
     file = io.BytesIO()
-    with _styled():
+    with styled():
         drawing.figure.savefig(file, format="svg", metadata=UNDATED["svg"], transparent=True)
     document = parseString(file.getvalue())
     svg = document.documentElement

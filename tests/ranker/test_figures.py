@@ -124,9 +124,9 @@ def test_a_decision_is_drawn_with_its_intervals():
 @pytest.mark.parametrize("draw", [figures.learning_curve, figures.distribution])
 def test_the_same_figure_has_the_same_bytes(draw, extension):
     """No date, no random name: drawn twice, the files are equal, whatever the user's own style is."""
-    first = figures.encode(drawn(toy(), draw)[0], extension)
+    first = figures.encode(drawn(toy(), draw)[0].figure, extension)
     with matplotlib.rc_context({"font.size": 20, "axes.facecolor": "red", "svg.hashsalt": None}):
-        assert figures.encode(drawn(toy(), draw)[0], extension) == first
+        assert figures.encode(drawn(toy(), draw)[0].figure, extension) == first
 
 
 def test_drawing_leaves_matplotlib_as_it_was():
@@ -143,12 +143,12 @@ def test_a_name_is_text_in_every_figure(name, make):
     ranking = make((name, "b", "c"))
     shown = figures._short(name, 14 if make is toy else 32)
     (drawing,) = figures.drawings(ranking, [figures.heatmap])
-    for svg in (figures.encode(drawing, "svg"), figures.inline(drawing)):
+    for svg in (figures.encode(drawing.figure, "svg"), figures.inline(drawing)):
         assert any(
             shown in text
             for text in texts(re.sub(r"xlink:href", "href", svg if isinstance(svg, str) else svg.decode()))
         )
-    figures.encode(drawing, "png")
+    figures.encode(drawing.figure, "png")
     tags = {tag for tag, _ in Reader(figures.inline(drawing)).tags}
     assert tags <= {"svg", "title", "desc", "g", "path", "defs", "use", "text", "tspan", "clippath", "rect"}
 

@@ -1,0 +1,59 @@
+"""Models asked one after the other: one that fails is left out, with its reason, and the others are asked."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from ranker.cards import Task
+from ranker.errors import ModelError
+from ranker.measure import ModelOptions, Subject
+from ranker.progress import Progress
+from ranker.workers import Job, ahead
+
+if TYPE_CHECKING:
+    from ranker.classifiers import Bases
+    from ranker.store import Store
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+def survey(
+    jobs: Sequence[Job],
+    ask: Callable[[Subject], T],
+    task: Task,
+    options: ModelOptions,
+    store: Store | None,
+    progress: Progress,
+) -> tuple[dict[str, T], dict[str, str]]:
+    """Ask every model; what several workers can find out ahead, they do.
+
+    Args:
+        jobs: the models, and what each will be asked.
+        ask: asks a model.
+        task: what the models do.
+        options: how they are loaded and run.
+        store: where their answers are kept.
+        progress: opens a stage of the work.
+
+    Returns:
+        What came of each model that could be asked, and why the others could not.
+
+    Raises:
+        UsageError: several workers and no store.
+        StoreError: the store cannot be read or written.
+    """
+    ahead(jobs, task, options, store, progress)
+    bases: Bases = {}
+    found: dict[str, T] = {}
+    failures: dict[str, str] = {}
+    for model, _ in jobs:
+        try:
+            found[model.name] = ask(Subject(model, task, options, store, bases))
+        except ModelError as error:
+            failures[model.name] = str(error)
+            log.error("%s is left out: %s", model.name, error)
+    return found, failures
