@@ -1,7 +1,7 @@
 """From an example to a model's tokens and back: the one place that knows which token covers which word.
 
-The pair encoding is always the tokenizer's own. What is gluing a pair by hand for one model is a text that the other
-has never seen: RoBERTa, for one, parts its segments with two separators.
+The pair encoding is always the tokenizer's own. A pair joined by hand may suit one model and be a text that another has
+never seen: RoBERTa, for one, parts its segments with two separators.
 """
 
 from __future__ import annotations

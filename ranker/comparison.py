@@ -169,8 +169,9 @@ def difference(before: MethodResult, after: MethodResult, variance: float | None
 def paired(before: Ranking, after: Ranking) -> dict[str, float]:
     """The variance of each method's difference over samples of rows that are the same for both runs.
 
-    Each example's influence on the one few-shot accuracy is subtracted from that on the other, as in a run that of ACC
-    is. The noise of the draws behind combined methods is left in, which makes their intervals rather too wide.
+    Each example's influence on the one few-shot accuracy is subtracted from that on the other, as ACC's influence is
+    within one run. The noise of the draws behind combined methods is left in, which makes their intervals rather too
+    wide.
 
     Returns:
         Method -> variance; without the methods that see a pool, which is not kept with a run. Nothing where the rows

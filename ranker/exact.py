@@ -220,7 +220,7 @@ def _halves(examples: int, size: int) -> tuple[Ints, Floats]:
     count = comb(examples + size - 1, size)
     draws = combinations_with_replacement(range(examples), size)
     chosen = np.fromiter(chain.from_iterable(draws), np.int64, count * size).reshape(count, size)
-    again = np.ones(chosen.shape)  # the how manieth of its kind each example is
+    again = np.ones(chosen.shape)  # of its kind, which one each example is, counted from 1
     for k in range(1, size):
         again[:, k] += np.where(chosen[:, k] == chosen[:, k - 1], again[:, k - 1], 0)
     return chosen, factorial(size) / again.prod(axis=1) / examples**size

@@ -21,7 +21,7 @@ class Word:
 
     Attributes:
         text: as it stands in the example; a special token as the tokenizer writes it.
-        segment: the segment that it stands in; a special token, behind or, the first ones, before.
+        segment: the segment that it stands in; a special token counts to the one before it, the first to segment 0.
         span: its characters; None for a special token.
         score: the sum of its tokens' attributions toward the explained label; nan if the model did not see it.
         marks: the marks that touch it.

@@ -188,8 +188,8 @@ def groups(p_beats: Sequence[Sequence[float]], level: float) -> list[list[int]]:
     """Sets of models within which no two are told apart; two that are in none together are.
 
     Models that cannot be told apart need not be neighbours in the order: it may be another than that of accuracy, and
-    how sure a difference is, depends on how often the two disagree. So the sets are runs of the order where these hold
-    all such pairs, and may leave models out where they do not.
+    how sure a difference is, depends on how often the two disagree. So a set is usually a run of the order, but need
+    not be one.
 
     Args:
         p_beats: (M, M), see `Decision`.
@@ -251,7 +251,8 @@ class Ranking:
         rows: (K,) the labelled rows, as every model predicts them; empty in an evaluation.
         failures: model -> why it is not ranked.
         notes: what a reader of the numbers has to know, a sentence each.
-        provenance: what the numbers were made from: versions, fingerprints, settings.
+        provenance: what the numbers were made from (versions, fingerprints, settings), how good the attributions are,
+            and which factors are left out or failed.
         examples: what the models see in some examples: see `ranker.explain.telling`.
     """
 

@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
     Attributes:
         place: where it stands, for messages: "dev.tsv, line 17".
-        number: the how manieth row it is, which is its id where no column holds one.
+        number: its place among the rows, from 1; its id where no column holds one.
         cells: column -> value.
     """
 

@@ -25,7 +25,7 @@ FIXED = ("heuristic", "evidence")
 """The rules by which a factor is about one label on all rows: that which the task declares."""
 
 UNDEFINED = "undefined"
-"""Why a factor has no value where it says nothing of it: it is nan, or infinite."""
+"""Why a factor has no value where it returns nan or infinity, and raises nothing that would say so."""
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,8 @@ def load(references: Sequence[str]) -> Suite:
 
     Args:
         references: each a model directory, a hub id ``org/name@revision``, a suite.json, a directory that holds one,
-            or the name of an embedded suite; several are taken together. Of a member's directory in the folder of its
-            suite is known what the suite says of it.
+            or the name of an embedded suite; several are taken together. A member's directory in its suite's folder
+            keeps what the suite says of it.
 
     Raises:
         UsageError: a path that does not exist, a suite.json that cannot be read, fewer than two models, a name twice.

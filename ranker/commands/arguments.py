@@ -140,7 +140,7 @@ def example(given: Given) -> tuple[Task, str | None, Example]:
 
 
 def _rows(given: Given) -> OODSet:
-    """All rows of ``--data``, those with a label that fits with theirs, or the whole set of ``--ood``."""
+    """All rows of ``--data``, with their labels where these can be read, or the whole set of ``--ood``."""
     if not given["data"] and given["ood_name"]:
         return ood.load(given["ood_name"], given["data_dir"], given["include"])
     rows = pool({**given, "pool": given["data"]})

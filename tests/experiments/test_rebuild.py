@@ -2,8 +2,8 @@ import json
 import shutil
 
 import pytest
+from test_inoculate import run
 
-from experiments import __main__ as program
 from experiments import inoculate
 from experiments.rebuild import differences
 from ranker import suites
@@ -24,13 +24,6 @@ def again(monkeypatch):
         monkeypatch.setattr(inoculate, "inoculate", copied)
 
     return points
-
-
-def run(capsys, *arguments):
-    """The program's exit status, stdout and stderr."""
-    with pytest.raises(SystemExit) as ended:
-        program.main([str(argument) for argument in arguments])
-    return ended.value.code or 0, *capsys.readouterr()
 
 
 def test_a_suite_is_itself(tmp_path):

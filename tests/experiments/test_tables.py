@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from test_inoculate import run
 
-from experiments import __main__ as program
 from experiments import published, recipe, render, tables
 from experiments.published import Exhibit, Row, Tier
 from experiments.tables import Cell, Run
@@ -315,13 +315,6 @@ def two_suites(tmp_path):
         (tmp_path / name / FILE).write_text(json.dumps(content), encoding="utf-8")
         options += ["--suite", f"{name}={tmp_path / name}"]
     return options
-
-
-def run(capsys, *arguments):
-    """The program's exit status, stdout and stderr."""
-    with pytest.raises(SystemExit) as ended:
-        program.main([str(argument) for argument in arguments])
-    return ended.value.code or 0, *capsys.readouterr()
 
 
 def test_the_command_prints_a_table(capsys, two_suites, tmp_path):

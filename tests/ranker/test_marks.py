@@ -307,7 +307,7 @@ def test_swapping_is_the_same_from_either_side(words, random):
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("word", ["the ", "that ", "girls that sing ", ", ", "x"])
-def test_a_text_of_the_largest_size_is_marked_in_seconds(rule, word):
-    """Time grows with the length of a text, not with its square."""
+def test_a_text_of_the_largest_size_can_be_marked(rule, word):
+    """Nothing is raised, however often a word stands in it; how long it takes, `benchmarks/scale.py` says."""
     text = (word * 100_000)[:100_000]
     RULES[rule]((text, f"so {text} it"), {"sentence1_parse": f"({text})"})
