@@ -6,7 +6,7 @@ Axis letters as in `ranker.engine`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -75,8 +75,10 @@ class Agreement:
     Attributes:
         names, kinds: (F,) of the methods.
         beats: (P, F) probability that the first model of a pair is put above the second, a tie counting one half.
-        influence: (F, N) derivative of each few-shot accuracy with respect to the examples' weights.
-        noise: (F,) what draws change in the variance of the few-shot accuracy: see `intervals.variance`.
+        influence: (F, N) derivative of each few-shot accuracy with respect to the examples' weights; 0 where these are
+            not all that it varies by.
+        noise: (F,) what else there is to the variance of the few-shot accuracy, or to be taken off: see
+            `intervals.variance`.
         noise_vs_acc: (F,) the same for its difference to ACC; nan without ACC.
     """
 
@@ -105,6 +107,16 @@ class Agreement:
             influence=np.concatenate([self.influence, other.influence]),
             noise=np.concatenate([self.noise, other.noise]),
             noise_vs_acc=np.concatenate([self.noise_vs_acc, other.noise_vs_acc + of_acc]),
+        )
+
+    def varying(self, name: str, variance: float, variance_vs_acc: float) -> Agreement:
+        """Give a method without influences its variance over populations, and that of its difference to ACC."""
+        at = np.array(self.names) == name
+        of_acc = 0.0 if self.acc is None else intervals.variance(self.influence[[self.acc]], np.zeros(1))[0]
+        return replace(
+            self,
+            noise=self.noise + at * variance,
+            noise_vs_acc=self.noise_vs_acc + at * (variance_vs_acc - of_acc),
         )
 
     def with_coins(self, names: Sequence[str]) -> Agreement:
@@ -146,6 +158,8 @@ def measure(
     excess = np.zeros(len(plan.names))  # what the noise of draws adds to the influences
     if mixed is not None:
         excess = np.concatenate([excess, probe * mixed.success.var(axis=1) / len(rows)])
+        if plan.pool is not None:
+            excess[-1] = 0.0  # SURROGATE has no influences
     if draws == "exact":
         beats, drawn = _exact(values, plan, probe, decided, rows)
         noise = noise_vs_acc = np.zeros(len(plan.names))
@@ -186,8 +200,10 @@ def influences(
     influence = exact.influence(values, probe, decided, rows)
     mixed = _differences(values, plan, rows, decided)
     if mixed is not None:
-        added = intervals.drawn_influence(mixed.success, rows, values.shape[2])
-        influence = np.concatenate([influence, influence[plan.acc] + added])
+        added = influence[plan.acc] + intervals.drawn_influence(mixed.success, rows, values.shape[2])
+        if plan.pool is not None:
+            added[-1] = 0.0  # the pool varies with the examples, too: `ranker.pooled.variances`
+        influence = np.concatenate([influence, added])
     return influence, mixed
 
 

@@ -167,7 +167,7 @@ def _decided(
     else:
         better, best = posterior.more_accurate(right), posterior.best(right[order], rng)[np.argsort(order)]
         (low, high), wins = posterior.intervals_of_accuracy(right), posterior.wins(right)
-        more = posterior.more_labels(wins, wins.T, right.shape[1])
+        more = posterior.more_labels(wins, wins.T, right.shape[1], posterior.weigh(right))
     more[np.maximum(better, 1 - better) >= LEVEL] = 0
     np.fill_diagonal(more, 0)
     better = better[np.ix_(order, order)]

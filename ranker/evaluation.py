@@ -19,6 +19,9 @@ from ranker.unlabelled import BASELINES
 COINS = ("RANDOM", "GUESS")
 """Methods that are right half of the time, whatever K is."""
 
+FEW = 60
+"""Examples below which intervals were seen to be too narrow (docs/STATISTICS.md)."""
+
 CURVE = (1, 2, 3, 5, 10, 20, 50)
 """The probe sizes of the learning curve."""
 
@@ -68,6 +71,7 @@ def evaluate(
     if plan.pool is not None:
         added, reached = pooled.measure(plan.pool, labels, probe, sizes, truth.decided, rng)
         measured = measured.joined(added)
+        measured = measured.varying(surrogate.NAME, *pooled.variances(plan.pool, labels, probe, truth.decided, rng))
         curves = {size: {**curves[size], **reached[size]} for size in sizes}
     measured = measured.with_coins(COINS if "across-family" in truth.splits else COINS[:1])
     methods = _methods(table, truth, measured, curves, designed)
@@ -179,6 +183,8 @@ def _notes(table: ScoreTable, truth: Truth, measured: Agreement, drawn: Mapping[
         if not usable.size or np.ptp(usable, axis=0).max() <= engine.TIE:
             why = "ties all models" if usable.size else "is defined on no example"
             notes.append(f"{method.name} {why}; it counts as a coin.")
+    if len(table.examples) < FEW:
+        notes.append(f"{len(table.examples)} examples are few: intervals over other examples are rather too narrow.")
     if len(set(table.labels)) == 1:
         notes.append("All examples have the same label; a model that always says it looks perfect.")
     if "GUESS" in measured.names:

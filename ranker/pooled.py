@@ -1,10 +1,10 @@
-"""How often the methods that see a whole pool, and not K random labels, put two models in their true order.
+"""How often the methods that see a whole pool put two models in their true order, and how sure that is.
 
 The label-free ones see no label, so that no draw changes them; SURROGATE+CHOICE, +FACILITY and +DISAGREE see the labels
 of the K rows that a rule of `ranker.choice` picks, and these are always the same. What varies is the pool: halves of
 the population are drawn, without replacement, and each is a pool. The spread over halves is also how sure the result
 is, since leaving out half of the rows shakes an estimate about as much as drawing all of them anew (the delete-half
-jackknife).
+jackknife). So it is for SURROGATE, which sees K random labels: how often it is right, `ranker.agreement` says.
 
 Source of that: Shao and Wu 1989, "A general theory for jackknife variance estimation". Axis letters as in
 `ranker.engine`.
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
-from ranker import choice, engine, surrogate
+from ranker import choice, engine, intervals, surrogate
 from ranker.agreement import Agreement
 from ranker.pool import Pool
 from ranker.ranking import Kind
@@ -33,6 +33,9 @@ RULES = {
 
 HALVES = 50
 """Halves of the population that are drawn."""
+
+DRAWN = 400
+"""Draws of K labels from each of them, for SURROGATE; what their noise adds to its variance is taken off."""
 
 
 def measure(
@@ -60,6 +63,37 @@ def measure(
         return found, dict.fromkeys(sizes, always)
     first, picked = chosen(pool, labels, probe, [size for size in sizes if size <= half], decided, rng)
     return first.joined(found), {size: always | picked.get(size, {}) for size in sizes}
+
+
+def variances(pool: Pool, labels: Ints, probe: int, decided: Bools, rng: np.random.Generator) -> tuple[float, float]:
+    """The variances of SURROGATE's few-shot accuracy, and of its difference to ACC, over populations.
+
+    Both the labels that it is shown and its pool are of the population, so that no single row's weight tells them.
+
+    Args:
+        pool: what the models make of the population; the models in their true order.
+        labels: (N,) the population's labels.
+        probe: K.
+        decided: (P,) pairs that have a true order.
+        rng: the only source of randomness.
+    """
+    hits = np.asarray(pool.predicted == labels, dtype=np.float64)[:, None]
+    means, noise = [], []
+    for half in _halves(pool, rng):
+        rows = engine.draws(rng, len(half), probe, DRAWN)
+        success = engine.simulate(hits[:, :, half], rows, decided, _beside_acc(pool.part(half), labels[half])).success
+        found = np.stack([success[1], success[1] - success[0]])
+        means.append(found.mean(axis=1))
+        noise.append(intervals.of_draws(found))
+    of_accuracy, of_difference = np.maximum(np.var(means, axis=0) - np.mean(noise, axis=0), 0.0).tolist()
+    return of_accuracy, of_difference
+
+
+def _beside_acc(pool: Pool, labels: Ints) -> engine.Derive:
+    def derive(means: Floats, rows: Ints) -> Floats:
+        return np.concatenate([means, surrogate.estimates(pool, labels, rows)[:, None]], axis=1)
+
+    return derive
 
 
 def label_free(pool: Pool, decided: Bools, rng: np.random.Generator) -> tuple[Agreement, dict[str, float]]:

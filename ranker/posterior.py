@@ -147,27 +147,29 @@ def intervals_of_accuracy(right: Bools) -> tuple[Floats, Floats]:
     return np.asarray(betaincinv(hits, misses, 0.025)), np.asarray(betaincinv(hits, misses, 0.975))
 
 
-def more_labels(wins: Ints, losses: Ints, size: int) -> Ints:
+def more_labels(wins: Ints, losses: Ints, size: int, weights: Floats) -> Ints:
     """Find how many more labels would tell two models apart, if they go on to disagree as they did.
 
     With n more rows the lead is normal with mean (K + n) delta and variance n (d - delta^2), where d is the share of
-    rows on which the two disagree and delta the lead of the better one as a share of all. Under c = 1, the uniform
-    prior, and a normal approximation, they are told apart where the lead reaches z (D + 2) / sqrt(D + 3) after D
-    disagreements. The answer is the n for which that happens with the probability `LEVEL`, at which two count as told
-    apart.
+    rows on which the two disagree and delta the lead of the better one as a share of all. After D disagreements with a
+    lead of L the probability that the better one is more accurate is, in a normal approximation,
+    sum over c of w_c Phi(L sqrt(D + 2 c + 1) / (D + 2 c)). The answer is the n for which that reaches `LEVEL` with the
+    probability `LEVEL`.
 
     Args:
         wins, losses: any shape, rows that one model had right and the other wrong, and the other way round.
         size: K.
+        weights: (8,) w_c, of each c of `PRIORS`: see `weigh`.
 
     Returns:
         The numbers, at least 1; -1 where the two disagree as often either way, so that no number would do.
 
     Example:
-        >>> more_labels(np.array([2, 3, 1]), np.array([0, 2, 1]), 10)
+        >>> uniform = np.array(PRIORS == 1, dtype=np.float64)
+        >>> more_labels(np.array([2, 3, 1]), np.array([0, 2, 1]), 10, uniform)
         array([ 17, 312,  -1])
     """
-    from scipy.special import ndtri
+    from scipy.special import ndtr, ndtri
 
     z = float(ndtri(LEVEL))
     lead = np.abs(wins - losses) / size
@@ -176,7 +178,8 @@ def more_labels(wins: Ints, losses: Ints, size: int) -> Ints:
     def enough(more: Floats) -> Bools:
         seen = (size + more) * disagree
         safe = (size + more) * lead - z * np.sqrt(more * (disagree - lead**2))
-        return np.asarray(safe >= z * (seen + 2) / np.sqrt(seen + 3))
+        mass = seen[..., None] + 2 * PRIORS
+        return np.asarray(ndtr(safe[..., None] * np.sqrt(mass + 1) / mass) @ weights >= LEVEL)
 
     possible = lead > 0
     high = np.ones(lead.shape)

@@ -131,7 +131,8 @@ class Decision:
         scores: (M,) the method's score of each model on the rows, in its own unit; ACC's for ACC+TIES.
         accuracy: (M,) share of the rows that the model was right on.
         low, high: (M,) 95 % interval of the model's accuracy in the domain.
-        p_best: (M,) probability that no other model is more accurate in the domain.
+        p_best: (M,) probability that no other model is more accurate in the domain; models that cannot differ share
+            it.
         p_beats: (M, M) probability that the model of the row is more accurate than that of the column; 1/2 on the
             diagonal.
         groups: sets of models within which no two are told apart; two that are in none together are. A model that is
@@ -139,7 +140,7 @@ class Decision:
         more_labels: (M, M) how many more labels would tell the two apart, with 90 % probability, if they go on to
             disagree as they did; 0 where they are told apart already. None where that cannot be said: the two were
             right on the same rows, or each as often where the other was not; with a pool: labels and pool put them
-            level, or nearly so.
+            level, or nearly so, or the pool has too few rows.
         level: the probability at which two models count as told apart.
 
     Raises:

@@ -279,9 +279,14 @@ def check_probe(probe: int, most: int, what: str) -> None:
 
 
 def turned(table: ScoreTable) -> Floats:
-    """(M, F, N) the scores, signed so that higher is better."""
+    """(M, F, N) the scores, signed so that higher is better, each method's in a unit in which none is above 1.
+
+    The unit is a power of two, which changes no digit: `engine.TIE` is then above what rounding makes of equal means,
+    however large scores are.
+    """
     signs = np.array([1.0 if method.higher_is_better else -1.0 for method in table.methods])
-    return np.asarray(table.values * signs[:, None])
+    largest = np.nanmax(np.abs(table.values), axis=(0, 2), initial=1.0)
+    return np.asarray(table.values * (signs * 2.0 ** -np.ceil(np.log2(largest)))[:, None])
 
 
 def averages(table: ScoreTable, size: int | None = None) -> list[dict[str, float | None]]:

@@ -51,6 +51,12 @@ T = TypeVar("T")
 VERSIONED = ("rank-models", "torch", "transformers", "numpy")
 """The packages whose versions stand in a ranking's provenance."""
 
+OWN_TRUTH = (
+    "The true order is that on these very rows. Of models a few points apart it is itself a guess, and favours ACC, "
+    "which counts the same rows."
+)
+"""What to know where a set has no rows beside those that are drawn from."""
+
 WORTH_SAYING = 2.0
 """Seconds of work from which on an estimate is shown."""
 
@@ -336,7 +342,12 @@ class Study:
             families=tuple(families[name] for name in measured) if any(families.values()) else None,
             misled=known(measured, lambda one: one.misled),
             in_domain=in_domain,
-            notes=(*ood.notes, *warnings, *hiding.speaks(known(measured, lambda one: one.hiding), self.settings)),
+            notes=(
+                *ood.notes,
+                *warnings,
+                *self.own_truth(),
+                *hiding.speaks(known(measured, lambda one: one.hiding), self.settings),
+            ),
             failures=failures,
             attribution=self.settings.name,
             examples=tuple(telling(answers, rows.population, view)),
@@ -349,6 +360,10 @@ class Study:
                 "quality": known(measured, lambda one: one.quality),
             },
         )
+
+    def own_truth(self) -> tuple[str, ...]:
+        """What is to be known of an order that is taken from the rows that models are ranked on."""
+        return (OWN_TRUTH,) if self.rows.truth and len(self.rows.population) == len(self.rows.ood.examples) else ()
 
     def made_from(self) -> dict[str, Any]:
         """What the numbers are made from, beside the models."""

@@ -33,7 +33,7 @@ from ranker.posterior import LEVEL, SAMPLES
 NAME = "SURROGATE"
 
 NOISE = 0.3
-"""The variance of a label around the vote, in units of the variance of a vote of models that all are certain."""
+"""The variance of a label around the vote, a coordinate, in units of that of a vote of models that all are certain."""
 
 NOISES = (NOISE, 1.0, 3.0, 10.0)
 """The noises that a posterior weighs against each other: a vote of models that have little in common tells less."""
@@ -222,7 +222,7 @@ def posterior(pool: Pool, rows: Ints, labels: Ints) -> Posterior:
     for noise in NOISES:
         precision = x.T @ x / noise + np.eye(models)
         weights = np.linalg.solve(precision, x.T @ y / noise)
-        prior = 1 / ((classes - 1) * (1 + noise))
+        prior = scale(noise, classes)
         evidence = BELIEF * prior + (y @ y - (x.T @ y) @ weights) / noise
         counted = BELIEF + len(y)
         log_volume = np.linalg.slogdet(precision)[1] + len(y) * np.log(noise)
@@ -242,6 +242,16 @@ def posterior(pool: Pool, rows: Ints, labels: Ints) -> Posterior:
         directions=np.array(directions),
         to_come=np.array(to_come),
     )
+
+
+def scale(noise: float, classes: int) -> float:
+    """The s^2 for which a label's point has length 1 on average: E|u|^2 = s^2 (1 + (C - 1) noise).
+
+    Example:
+        >>> scale(1.0, 2), scale(0.5, 3)
+        (0.5, 0.5)
+    """
+    return 1 / (1 + (classes - 1) * noise)
 
 
 def _of_differences(covariances: Floats) -> Floats:

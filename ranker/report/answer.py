@@ -13,6 +13,9 @@ NEXT = (
     "shows what these look at."
 )
 
+NEARLY = 0.05
+"""Two models are nearly level where a probability of being the better one is this near to 1/2."""
+
 
 def title(ranking: Ranking) -> str:
     """What was ranked on what, in a line."""
@@ -116,8 +119,11 @@ def next_step(ranking: Ranking, found: Decision) -> str:
 
 def untold(ranking: Ranking, a: str, b: str) -> str:
     """Why it cannot be said how many more labels would tell two models apart."""
-    if ranking.decision is not None and ranking.decision.method == SURROGATE:
-        return "labels and pool put them level, or nearly so"
+    found = ranking.decision
+    if found is not None and found.method == SURROGATE:
+        if abs(found.p_beats[found.models.index(a)][found.models.index(b)] - 0.5) < NEARLY:
+            return "labels and pool put them level, or nearly so"
+        return "the pool has too few rows for it; more rows of the domain, labelled or not, would tell"
     table = ranking.table
     right = table.values[:, [method.name for method in table.methods].index("ACC"), : ranking.probe] > 0.5
     first, second = (right[table.models.index(name)] for name in (a, b))

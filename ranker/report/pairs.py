@@ -20,7 +20,7 @@ from ranker.truth import FOLLOWS
 
 UNSAID = (
     "?: how many cannot be said: the two were right on the same rows, or each as often where the other was not; with a "
-    "pool: labels and pool put them level, or nearly so."
+    "pool: labels and pool put them level, or nearly so, or the pool has too few rows."
 )
 """What a question mark stands for."""
 

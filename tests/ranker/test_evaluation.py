@@ -312,6 +312,25 @@ def test_holes_are_counted_and_a_method_without_examples_is_a_coin():
     assert any("INDEX-DIFF is defined on no example" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e3, 1e6])
+@pytest.mark.parametrize("draws", ["exact", 1_000])
+def test_large_scores_tie_where_they_are_equal(unit, draws):
+    """A score in another unit is the same score: sums that are equal but for rounding are a tie, however large."""
+    thirds = np.array([[1, 2, 4], [4, 1, 2]]) / 3 + np.array([0.1, 0.2, 0.7])
+    found = [
+        evaluate(table(scale * thirds[:, None], ["OURS"], [0.9, 0.5]), probe=3, draws=draws, curve=())
+        for scale in (1.0, unit)
+    ]
+    assert found[0].method("OURS").few_shot_accuracy == pytest.approx(found[1].method("OURS").few_shot_accuracy)
+
+
+@pytest.mark.parametrize(("examples", "said"), [(59, True), (60, False)])
+def test_few_examples_are_said_to_be_few(examples, said):
+    """Intervals were seen to be too narrow there."""
+    notes = evaluate(suite(examples=examples), curve=()).notes
+    assert (f"{examples} examples are few: intervals over other examples are rather too narrow." in notes) == said
+
+
 def test_labels_of_a_single_class_are_allowed_and_said():
     """All examples of one label are ranked on, with a warning."""
     assert any(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from factors import BUILTIN
-from ranker import choice, pooled, surrogate
+from ranker import choice, engine, intervals, pooled, surrogate
 from ranker.evaluation import evaluate
 from ranker.pool import Home, Pool
 from ranker.score import ScoreTable
@@ -205,6 +205,43 @@ def test_what_needs_no_label_is_that_of_the_whole_pool_and_varies_as_over_halves
         method = next(one for one in BASELINES if one.name == name)
         whole, *parts = (of_pairs(method.score(one)) for one in (pool, *map(pool.part, halves)))
         assert (always[name], beats, noise) == pytest.approx((whole, whole, np.var(parts)))
+
+
+def populations(rng, count, models=5, rows=200):
+    """Pools of one domain, and their labels: models of which each row is hard for all alike, and for each by itself."""
+    for _ in range(count):
+        labels = rng.integers(2, size=rows)
+        sure = np.linspace(1.6, 0.4, models)[:, None] + 1.5 * rng.normal(size=rows) + rng.normal(size=(models, rows))
+        positive = 1 / (1 + np.exp(-sure * (2 * labels - 1)))
+        yield Pool(np.stack([1 - positive, positive], axis=2)), labels
+
+
+def test_surrogates_variance_is_that_over_populations():
+    """Its few-shot accuracy, and its lead over ACC, vary from one population to the next as halves of one say."""
+    decided, means, said = np.ones(10, dtype=bool), [], []
+    rng = np.random.default_rng(0)
+    for pool, labels in populations(rng, 40):
+        rows = rng.integers(200, size=(1_000, 10))
+        hits = (pool.predicted == labels)[:, None].astype(float)
+        scores = np.stack([surrogate.estimates(pool, labels, rows), engine.means(hits, rows)[:, 0]], axis=1)
+        ours, acc = engine.outcomes(scores).mean(axis=(0, 2)) / 2
+        means.append((ours, ours - acc))
+        said.append(pooled.variances(pool, labels, 10, decided, rng))
+    ratio = np.sqrt(np.mean(said, axis=0)) / np.std(means, axis=0)
+    assert ((ratio > 0.8) & (ratio < 1.5)).all(), ratio
+
+
+def test_the_interval_of_surrogate_is_that_of_its_variances():
+    """In a report it is as wide as `variances` says, of the difference to ACC, too."""
+    [(pool, labels)] = populations(np.random.default_rng(2), 1)
+    right = (pool.predicted == labels).astype(float)[:, None]
+    table = replace(world(5, 200)[0], methods=(BUILTIN["ACC"],), values=right, labels=tuple(labels.tolist()))
+    found = evaluate(replace(table, ood_accuracy=np.linspace(0.9, 0.5, 5)), probe=10, pool=pool, curve=())
+    own, lead = pooled.variances(pool, labels, 10, np.ones(10, dtype=bool), np.random.default_rng(1))
+    shown = found.method("SURROGATE")
+    (low,), (high,) = intervals.of_accuracy(np.array([shown.few_shot_accuracy]), np.array([own]))
+    assert shown.ci_high - shown.ci_low == pytest.approx(high - low, rel=0.3)
+    assert shown.vs_acc_high - shown.vs_acc_low == pytest.approx(2 * intervals.Z95 * np.sqrt(lead), rel=0.3)
 
 
 def test_each_rule_is_that_of_its_name(monkeypatch):

@@ -2,7 +2,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from ranker.posterior import PRIORS, best, intervals_of_accuracy, more_accurate, more_labels, weigh
+from ranker.posterior import PRIORS, best, intervals_of_accuracy, more_accurate, more_labels, weigh, wins
+
+UNIFORM = np.array(PRIORS == 1, dtype=np.float64)
+"""The weights of the priors where it is known that c = 1."""
 
 
 def simulated(rng, count, models=8, size=10):
@@ -15,10 +18,10 @@ def simulated(rng, count, models=8, size=10):
 
 def test_what_stands_beside_a_pair_changes_no_number_of_labels():
     """It is at least 1, alone or beside a pair that needs many."""
-    alone = more_labels(np.array([3]), np.array([0]), 4)
-    beside = more_labels(np.array([3, 1]), np.array([0, 0]), 4)
+    alone = more_labels(np.array([3]), np.array([0]), 4, UNIFORM)
+    beside = more_labels(np.array([3, 1]), np.array([0, 0]), 4, UNIFORM)
     assert alone.tolist() == [1]
-    assert beside.tolist() == [1, *more_labels(np.array([1]), np.array([0]), 4)]
+    assert beside.tolist() == [1, *more_labels(np.array([1]), np.array([0]), 4, UNIFORM)]
 
 
 @pytest.mark.parametrize("count", [1_000, pytest.param(20_000, marks=pytest.mark.slow)])
@@ -125,7 +128,7 @@ def test_models_that_are_right_on_the_same_rows_share_the_first_place_alike(seed
 @pytest.mark.parametrize(("wins", "losses", "size"), [(2, 0, 10), (4, 1, 20), (3, 2, 10), (8, 5, 40)])
 def test_so_many_more_labels_tell_them_apart(wins, losses, size):
     """Models that go on to disagree as they did are told apart after that many labels in about 90 % of cases."""
-    more = int(more_labels(np.array(wins), np.array(losses), size))
+    more = int(more_labels(np.array(wins), np.array(losses), size, UNIFORM))
     rng = np.random.default_rng(4)
     share = np.array([wins, losses, size - wins - losses]) / size
     after = rng.multinomial(more, share, size=4_000) + [wins, losses, 0]
@@ -135,4 +138,20 @@ def test_so_many_more_labels_tell_them_apart(wins, losses, size):
 
 def test_equal_disagreement_needs_no_number():
     """Two models that are wrong on different rows equally often would stay level, as far as these rows say."""
-    assert more_labels(np.array([2, 0]), np.array([2, 0]), 10).tolist() == [-1, -1]
+    assert more_labels(np.array([2, 0]), np.array([2, 0]), 10, UNIFORM).tolist() == [-1, -1]
+
+
+def test_a_small_number_of_labels_keeps_its_word_too():
+    """Of unrelated models, whose c is learnt to be large, nine of ten pairs that few rows would tell apart are told."""
+    rng = np.random.default_rng(0)
+    kept = []
+    for _ in range(300):
+        hits = rng.random((8, 20)) < rng.uniform(0.6, 0.8, 8)[:, None]
+        better, won = more_accurate(hits), wins(hits)
+        more = more_labels(won, won.T, 20, weigh(hits))
+        told = np.argwhere((better > 0.5) & (better < 0.9) & (more > 0) & (more <= 30))
+        for i, j in told[:1]:
+            later = [np.column_stack([hits, hits[:, rng.integers(20, size=more[i, j])]]) for _ in range(20)]
+            kept.append(np.mean([more_accurate(seen)[i, j] >= 0.9 for seen in later]))
+    assert len(kept) > 20
+    assert np.mean(kept) >= 0.85

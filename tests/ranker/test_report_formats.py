@@ -686,7 +686,7 @@ def test_a_model_is_taken_without_more_labels_only_if_it_is_told_from_every_othe
     assert found.p_beats[0][1] > 0.9 > found.p_beats[0][2]
     assert words.decided(toy_decision(), found)[1][1:] == [
         "Cannot be told apart: m0, m2; nor m1, m2.",
-        "Next: take m0, or label about 15 more rows, which would tell it from m2 if the two go on to disagree as here.",
+        "Next: take m0, or label about 16 more rows, which would tell it from m2 if the two go on to disagree as here.",
     ]
     level = dataclasses.replace(found, level=0.93)
     assert "tell it from m2, the nearest of 2 rivals, if" in words.next_step(toy_decision(), level)
@@ -810,6 +810,10 @@ def test_why_nothing_is_said_of_more_labels_is_said_alike_everywhere():
     assert " cannot be said: " in words.decided(ranking, ranking.decision)[1][-1]
     by_pool = dataclasses.replace(ranking, decision=dataclasses.replace(ranking.decision, method="SURROGATE"))
     assert words.untold(by_pool, "m0", "m1") == "labels and pool put them level, or nearly so"
+    likely = ((0.5, 0.85, 0.6), (0.15, 0.5, 0.6), (0.4, 0.4, 0.5))
+    by_pool = dataclasses.replace(by_pool, decision=dataclasses.replace(by_pool.decision, p_beats=likely))
+    small = "the pool has too few rows for it; more rows of the domain, labelled or not, would tell"
+    assert words.untold(by_pool, "m0", "m1") == small
     assert "\n?: how many cannot be said: the two were right on the same rows, or" in report.render(ranking, "pairs")
 
 

@@ -147,7 +147,7 @@ def test_the_posterior_is_that_of_kriging(world):
     for h, noise in enumerate(surrogate.NOISES):
         noisy = of_drawn + noise * np.eye(len(told))
         assert found.means[h] == pytest.approx(1 / classes + across @ np.linalg.solve(noisy, told), abs=1e-8)
-        scale = 1 / ((classes - 1) * (1 + noise))
+        scale = 1 / (1 + (classes - 1) * noise)
         shape = scipy.stats.multivariate_t(shape=scale * noisy, df=surrogate.BELIEF)
         likely.append(shape.logpdf(told))
         spread = surrogate.BELIEF * scale + told @ np.linalg.solve(noisy, told)
@@ -217,6 +217,18 @@ def test_models_that_say_the_same_are_tied():
     assert found.beats().tolist() == [[0.5] * 3] * 3
     assert found.best(np.random.default_rng(0)) == pytest.approx([1 / 3] * 3)
     assert (found.more_labels() == -1).all()
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.parametrize("noise", [0.3, 10.0])
+def test_the_prior_gives_labels_the_length_that_they_have(classes, noise):
+    """Votes of certain models with weights of that variance, and the noise, make points of mean squared length 1."""
+    rng = np.random.default_rng(0)
+    variance = surrogate.scale(noise, classes)
+    said = surrogate.corners(classes)[rng.integers(classes, size=(20_000, 8))]
+    weights = rng.normal(0, np.sqrt(variance), (20_000, 8, 1))
+    labels = (weights * said).sum(axis=1) / np.sqrt(8) + rng.normal(0, np.sqrt(variance * noise), said[:, 0].shape)
+    assert (labels**2).sum(axis=1).mean() == pytest.approx(1, abs=0.03)
 
 
 def test_more_labels_is_the_first_number_that_does():
