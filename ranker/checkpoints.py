@@ -242,7 +242,9 @@ def read_json(file: Path) -> dict[str, Any]:
         ModelError: there is no such file, or something else is in it.
     """
     if not file.is_file():
-        raise ModelError(f"{file.parent} has no {file.name}; it must hold a saved sequence classifier")
+        below = sorted(path.parent.name for path in file.parent.glob(f"*/{file.name}"))
+        hint = f"; did you mean {file.parent / below[-1]}?" if below else "; it must hold a saved sequence classifier"
+        raise ModelError(f"{file.parent} has no {file.name}{hint}")
     try:
         content = records.read(file, "a checkpoint's settings", json.loads)
     except DataError as error:

@@ -175,11 +175,11 @@ def paired(before: Ranking, after: Ranking) -> dict[str, float]:
 
     Returns:
         Method -> variance; without the methods that see a pool, which is not kept with a run. Nothing where the rows
-        are not the same, or the runs are made of drawn probes.
+        are not the same, the runs are made of drawn probes, or nobody knows the truth.
     """
     prints = [ranking.provenance.get("data", {}).get("fingerprint") for ranking in (before, after)]
     same = None not in prints and prints[0] == prints[1] and before.table.examples == after.table.examples
-    if not same or (before.draws, after.draws) != ("exact", "exact"):
+    if before.mode != "evaluation" or not same or (before.draws, after.draws) != ("exact", "exact"):
         return {}
     old, new = _influences(before), _influences(after)
     both = {name: (new[name] - old[name])[None] for name in old if name in new}

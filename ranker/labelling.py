@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,15 +18,17 @@ from ranker import choice
 from ranker.cards import Task
 from ranker.errors import ModelError, UsageError
 from ranker.measure import ModelOptions, Question, Subject
-from ranker.pipeline import with_labelled
+from ranker.pipeline import check_alike, with_labelled
 from ranker.pool import Pool
 from ranker.progress import Progress, silent
-from ranker.readers import Sheet, blank, unlabelled
+from ranker.readers import Sheet, blank, unlabelled, written
 from ranker.suites import Suite
 from ranker.survey import survey
 
 if TYPE_CHECKING:
     from ranker.store import Store
+
+log = logging.getLogger(__name__)
 
 COLUMNS = {1: ("text",), 2: ("text1", "text2")}
 """The columns of texts that stood in a list, by their number; `ranker.readers` knows these names."""
@@ -79,16 +82,17 @@ def choose(
         ModelError: fewer than two models could be asked.
         StoreError: the store cannot be read or written.
     """
-    if len({len(row.segments) for row in pool}) > 1:
-        raise UsageError("the pool has rows of one text and rows of two; choose from either by itself")
     distinct = list({row.segments: row for row in reversed(pool)}.values())[::-1]
     rows, places = with_labelled(distinct, labelled)
+    check_alike(rows)
     left = len(rows) - len(set(places.tolist()))
     if not left:
         raise UsageError("no row is left to choose: all of the pool have a label")
     if not 1 <= count <= left:
         raise UsageError(f"`--labels` must be between 1 and {left}, the rows of the pool without a label (got {count})")
     seen, failures = predictions(suite, task, rows, options, store, progress)
+    if (seen.predicted == seen.predicted[0]).all():
+        log.warning("all models predict the same on every row of the pool; no label would tell them apart")
     return Choice(tuple(rows[n] for n in choice.choose(seen, count, places.tolist(), rule, seed)), failures)
 
 
@@ -136,8 +140,11 @@ def to_fill_in(pool: Sheet, chosen: Sequence[Example], label: str = "label") -> 
         A dog ran.,3,
     """
     cells = dict(zip((row.id for row in unlabelled(pool)), (row.cells for row in pool.rows), strict=True))
+    label = pool.layout.label or label
+    labels = dict(zip(cells, written(pool), strict=True))
     rows = [_flat(cells[row.id], row, pool.layout.text) for row in chosen]
-    columns = dict.fromkeys([*(column for row in rows for column in row), pool.layout.label or label])
+    columns = dict.fromkeys([*(column for row in rows for column in row), label])
+    rows = [{**flat, label: labels[row.id] or ""} for flat, row in zip(rows, chosen, strict=True)]
     file = io.StringIO()
     # a bare return is quoted with everything, or not at all
     bare = any("\r" in text for row in rows for pair in row.items() for text in pair)

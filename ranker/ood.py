@@ -180,7 +180,10 @@ def labelled(
         population=len(kept),
         designed=None if card is None else card.designed,
         origin=sheet.origin,
-        notes=tuple(readings.notes(meant, chosen, list(kept.values()), blank, repeated=len(found) - len(kept))),
+        notes=(
+            *readings.notes(meant, chosen, list(kept.values()), blank, repeated=len(found) - len(kept)),
+            *readings.of_file(sheet, list(kept.values()), chosen="text" in (columns or {})),
+        ),
         numbers=readings.numbers(meant),
     )
 
@@ -239,7 +242,10 @@ def _unfit(sheet: readers.Sheet, labels: Sequence[str], candidates: Sequence[Tas
     place = next(row.place for row, label in zip(sheet.rows, readers.written(sheet), strict=True) if label == wrong)
     if 2 * sum(_fits(near, [label]) for label in labels) > len(labels):
         what = f"must be one of {readers.counted(near.labels)} or an alias (got {wrong[:50]!r})"
-        return f"{place}: a label {what}; for another task say `--task NAME`, or describe it: {CARD}"
+        return (
+            f"{place}: a label {what}; for another task say `--task NAME`, or describe it: {CARD}, or say with "
+            "`--label-map` what the models' outputs mean"
+        )
     each = "; ".join(f"{task.name}: {', '.join(task.labels)}" for task in candidates)
     return (
         f"{place}: the label {wrong[:50]!r} is of no known task ({each}); describe yours: {CARD}, or say with "

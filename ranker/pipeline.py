@@ -16,7 +16,7 @@ from ranker.backends import Settings, settings_of
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import minutes
 from ranker.measure import ModelOptions, Subject
-from ranker.ood import OODSet, labelled, load, sample
+from ranker.ood import OODSet, labelled, load, sample, unlabelled
 from ranker.progress import Progress, silent
 from ranker.score import Target, check_probe
 from ranker.stated import check_numbers, own_task
@@ -111,7 +111,7 @@ def decide(
     models: Suite | str | Path | Sequence[str | Path],
     examples: OODSet | str | Path,
     *,
-    pool: Sequence[Example] = (),
+    pool: Sequence[Example] | str | Path = (),
     probe: int | None = None,
     method: str | None = None,
     seed: int = 0,
@@ -130,7 +130,8 @@ def decide(
         models, attribution, factors, target, norm, in_domain, options, store, progress: as in `rank`.
         examples: the labelled rows (see `ranker.ood.labelled`); or their file, judged by the models' own labels if it
             has no others.
-        pool: rows of the same domain without labels (see `ranker.ood.unlabelled`); labelled rows may be among them.
+        pool: rows of the same domain without labels (see `ranker.ood.unlabelled`), or their file; labelled rows may be
+            among them.
         probe: K, how many of the labelled ones to use; None for all.
         method: what to order by; None for SURROGATE with a pool, and without one for ACC, its ties broken by the factor
             designed for the set.
@@ -150,6 +151,8 @@ def decide(
     suite = suite_of(models)
     if not isinstance(examples, OODSet):
         examples = labelled(examples, own=own_task(suite.models, options))
+    if isinstance(pool, (str, Path)):
+        pool = unlabelled(pool)
     check_numbers([examples, *([in_domain] if in_domain else [])], suite.models, options)
     if method is not None:
         method = method_named(method, examples, pool, factors)
@@ -214,25 +217,42 @@ def rows_of_decision(
         probe: K, how many of the labelled rows are used; None for all.
 
     Raises:
-        UsageError: K does not fit the labelled rows.
+        UsageError: K does not fit the labelled rows, or some rows have one text and some two.
     """
     if probe is not None:
         check_probe(probe, len(examples.examples), "the labelled rows")
     everything, places = with_labelled(pool, examples.examples)
+    check_alike(everything)
     asked = tuple(everything) if pool else ()
     return Rows(examples, examples.examples, truth=False, pool=asked, explain_pool=method == POOL_FACTOR), places
+
+
+def check_alike(rows: Sequence[Example]) -> None:
+    """Refuse rows of one text beside rows of two: models read either, and what they say of both is not comparable.
+
+    Raises:
+        UsageError: so they are.
+    """
+    first = rows[0] if rows else None
+    other = next((row for row in rows if first and len(row.segments) != len(first.segments)), None)
+    if first is not None and other is not None:
+        texts = [" and ".join(f"{text[:30]!r}" for text in row.segments) for row in (first, other)]
+        raise UsageError(f"some rows have one text and some two ({texts[0]}; {texts[1]}); choose from either by itself")
 
 
 def method_named(method: str, examples: OODSet, pool: Sequence[Example], factors: Sequence[Factor]) -> str:
     """The method of a decision by the name that somebody wrote (see `ranker.decision.named`).
 
     Raises:
-        UnknownName: there is none of that name, or not without a pool.
+        UnknownName: there is none of that name.
+        UsageError: it needs a pool.
     """
     from ranker import decision, surrogate
 
-    unlabelled = (surrogate.NAME, *(one.name for one in BASELINES)) if pool else ()
-    return decision.named(method, [factor.name for factor in factors], examples.designed, unlabelled)
+    pooled = (surrogate.NAME, *(one.name for one in BASELINES))
+    if method.upper() in pooled and not pool:
+        raise UsageError(f"`--method`: {method.upper()} needs rows without labels: `--pool`")
+    return decision.named(method, [factor.name for factor in factors], examples.designed, pooled if pool else ())
 
 
 def with_labelled(pool: Sequence[Example], own: Sequence[Example]) -> tuple[list[Example], Ints]:

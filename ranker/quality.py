@@ -84,6 +84,32 @@ def below_chance(in_domain: Mapping[str, float], classes: int) -> Iterator[str]:
             yield f"{right}, chance is {100 / classes:.1f} %: are its labels wrong (`--label-map`)?"
 
 
+def worse_than_guessing(right: Mapping[str, int], rows: int, classes: int) -> Iterator[str]:
+    """Warn of models that are right less often than guessing is: labels or columns are probably read wrongly.
+
+    Args:
+        right: model -> on how many rows it is right.
+        rows: how many there are.
+        classes: C.
+
+    Example:
+        >>> list(worse_than_guessing({"a": 9, "b": 0}, 10, 2))
+        ['b is right on 0 of 10 rows, as guessing is in less than 1 % of cases: are the labels read as they are meant?']
+        >>> list(worse_than_guessing({"a": 5, "b": 3}, 10, 2))
+        ['No model is right on more rows than guessing is.']
+    """
+    from scipy.special import bdtr
+
+    unlikely = [name for name, hits in right.items() if bdtr(hits, rows, 1 / classes) < 0.01]
+    for name in unlikely:
+        yield (
+            f"{name} is right on {right[name]} of {rows} rows, as guessing is in less than 1 % of cases: are the "
+            "labels read as they are meant?"
+        )
+    if not unlikely and right and max(right.values()) <= rows / classes:
+        yield "No model is right on more rows than guessing is."
+
+
 def shortcut_avoided(misled: Mapping[str, float]) -> Iterator[str]:
     """Say so where no model follows the shortcut: what measures agreement with it has little to go by.
 

@@ -314,18 +314,20 @@ def number_of(value: Any) -> int | None:
     """The whole number that a cell of labels is, or says; None where it is another thing.
 
     Example:
-        >>> number_of("1"), number_of("1.0"), number_of(True), number_of(0.5), number_of("entailment")
+        >>> number_of("1"), number_of("1.0"), number_of("True"), number_of(0.5), number_of("entailment")
         (1, 1, 1, None, None)
     """
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
     if isinstance(value, int):
         return int(value)
-    said = _NUMBER.fullmatch(str(value).strip())
-    return int(said[1]) if said else None
+    text = str(value).strip()
+    said = _NUMBER.fullmatch(text)
+    return int(said[1]) if said else _TRUTHS.get(text.casefold())
 
 
 _NUMBER = re.compile(r"([0-9]{1,6})(\.0)?")
+_TRUTHS = {"false": 0, "true": 1}  # as data frames write them
 
 
 def _texts(cells: Mapping[str, Any], columns: tuple[str, ...]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from factors import Example
 from ranker.cards import Task, fold
 from ranker.numbers import counted
-from ranker.readers import number_of
+from ranker.readers import Sheet, number_of
 
 
 def notes(
@@ -47,6 +47,35 @@ def notes(
     several = [count for count in Counter(row.segments for row in kept).values() if count > 1]
     if several:
         yield f"{counted(sum(several), 'row has', 'rows have')} the same text as another, and another label."
+
+
+def of_file(sheet: Sheet, kept: Sequence[Example], chosen: bool) -> Iterator[str]:
+    """What may have been read otherwise than it was meant.
+
+    Args:
+        sheet: the rows, and their columns.
+        kept: the rows as examples.
+        chosen: the user has said which columns hold texts.
+
+    Example:
+        >>> from ranker.readers import sheet
+        >>> qa = sheet([{"question": "Who ran?", "answer": "A dog did.", "label": "yes"}])
+        >>> print(*of_file(qa, (), chosen=False))  # doctest: +ELLIPSIS
+        Read as text: question. Not read, though it holds text: answer; say which to read with `--columns`.
+    """
+    layout, cells = sheet.layout, sheet.rows[0].cells
+    known = {*layout.text, layout.label, layout.id}
+    unread = [
+        name for name, cell in cells.items() if name not in known and isinstance(cell, str) and " " in cell.strip()
+    ]
+    if unread and not chosen:
+        read, left = ", ".join(layout.text), ", ".join(unread)
+        yield f"Read as text: {read}. Not read, though it holds text: {left}; say which to read with `--columns`."
+    if sheet.origin.removesuffix(".gz").endswith((".tsv", ".txt")):
+        quoted = sum(any(len(t) > 1 and t[0] == t[-1] == '"' for t in row.segments) for row in kept)
+        if quoted:
+            what = counted(quoted, "row has a text in quotes", "rows have texts in quotes")
+            yield f"{what}, which are read as part of it: a .tsv has no quoting; save it as .csv if they are none."
 
 
 def numbers(meant: Mapping[str, int]) -> dict[int, int]:

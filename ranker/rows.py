@@ -129,10 +129,11 @@ def _comma_separated(path: Path) -> Iterator[Row]:
     def numbered() -> Iterator[tuple[int, list[str]]]:
         try:
             for cells in reader:
-                if cells:  # a blank line is no row
+                if any(cells):  # a blank line is no row, nor are the commas that spreadsheets leave of one
                     yield reader.line_num, cells
         except csv.Error as error:
-            raise DataError(f"{path}, line {reader.line_num}: {error}") from error
+            why = "are its lines ended by bare carriage returns?" if "new-line character" in str(error) else error
+            raise DataError(f"{path}, line {reader.line_num}: {why}") from error
 
     return _table(path, numbered())
 
@@ -164,13 +165,13 @@ def _json_lines(path: Path) -> Iterator[Row]:
 
 
 def _filled(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines without their ends; only the last may be empty."""
+    """The lines without their ends; only the last ones may be empty."""
     empty = 0
     for number, line in enumerate(_lines(path), 1):
-        if empty:
-            raise DataError(f"{path}, line {empty}: empty")
         if line.isspace():
-            empty = number
+            empty = empty or number
+        elif empty:
+            raise DataError(f"{path}, line {empty}: empty")
         else:
             yield number, line.rstrip("\r\n")
 

@@ -44,6 +44,24 @@ def own_task(models: Iterable[Model], options: ModelOptions = ModelOptions()) ->
     return Task(OWN, tuple(labels.values())) if len(labels) > 1 else None
 
 
+def check_readable(models: Iterable[Model], options: ModelOptions) -> None:
+    """Refuse models of which none can be read: what is wrong with them is not to be said of the rows' labels.
+
+    Raises:
+        ModelError: what is wrong with the first.
+    """
+    errors = []
+    for model in models:
+        try:
+            _names(model, options)
+        except ModelError as error:
+            errors.append(error)
+        else:
+            return
+    if errors:
+        raise errors[0]
+
+
 def stated_by(model: Model, options: ModelOptions) -> dict[int, str]:
     """What a checkpoint's outputs mean by its configuration and its label map, in order.
 

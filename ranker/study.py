@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib import metadata
@@ -24,7 +24,7 @@ from ranker.measure import ModelOptions, Question, Subject
 from ranker.ood import OODSet
 from ranker.pool import Home, Pool
 from ranker.progress import Progress, silent
-from ranker.quality import accuracy_of, below_chance, misled_share, quality_of, shortcut_avoided
+from ranker.quality import accuracy_of, below_chance, misled_share, quality_of, shortcut_avoided, worse_than_guessing
 from ranker.ranking import Ranking, Row
 from ranker.score import (
     UNDEFINED,
@@ -346,6 +346,7 @@ class Study:
                 *ood.notes,
                 *warnings,
                 *self.own_truth(),
+                *self.here(answers),
                 *hiding.speaks(known(measured, lambda one: one.hiding), self.settings),
             ),
             failures=failures,
@@ -364,6 +365,13 @@ class Study:
     def own_truth(self) -> tuple[str, ...]:
         """What is to be known of an order that is taken from the rows that models are ranked on."""
         return (OWN_TRUTH,) if self.rows.truth and len(self.rows.population) == len(self.rows.ood.examples) else ()
+
+    def here(self, answers: Mapping[str, Sequence[Attributions]]) -> Iterator[str]:
+        """What is to be known of the models' answers to labelled rows, where nobody knows more of the truth."""
+        if not self.rows.truth:
+            rows = self.rows.population
+            right = {name: round(accuracy_of(own, rows) * len(rows)) for name, own in answers.items()}
+            yield from worse_than_guessing(right, len(rows), len(self.task.labels))
 
     def made_from(self) -> dict[str, Any]:
         """What the numbers are made from, beside the models."""

@@ -80,7 +80,7 @@ def load(references: Sequence[str]) -> Suite:
         UsageError: a path that does not exist, a suite.json that cannot be read, fewer than two models, a name twice.
     """
     parts = [_resolve(reference) for reference in references]
-    models = tuple(model for part in parts for model in part.models)
+    models = _told_apart([model for part in parts for model in part.models])
     name = "+".join(part.name for part in parts) if all(len(part.models) > 1 for part in parts) else "models"
     return Suite(name, models)
 
@@ -91,8 +91,20 @@ def models(references: Sequence[str]) -> tuple[Model, ...]:
     Raises:
         UsageError: a path that does not exist, a suite.json that cannot be read, or a name twice.
     """
-    found = tuple(model for reference in references for model in _resolve(reference).models)
+    found = _told_apart([model for reference in references for model in _resolve(reference).models])
     return found if len(found) == 1 else Suite("models", found).models
+
+
+def _told_apart(models: Sequence[Model]) -> tuple[Model, ...]:
+    """The models; directories of one name, as `checkpoint-500` of two runs, bear that of the folder around them."""
+    count = Counter(model.name for model in models)
+    around = {model.path: Path(model.path).resolve() for model in models if os.path.isdir(model.path)}
+    return tuple(
+        replace(model, name=f"{path.parent.name}/{path.name}")
+        if count[model.name] > 1 and (path := around.get(model.path)) is not None and path.name == model.name
+        else model
+        for model in models
+    )
 
 
 def embedded() -> dict[str, Path]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from ranker.places import Remote, place
 from ranker.readers import Sheet, sheet
 from ranker.records import parse_json, read_json
 from ranker.report import FORMATS
-from ranker.stated import fits_none, own_task
+from ranker.stated import check_readable, fits_none, own_task
 from ranker.store import Store
 from ranker.suites import Model, Suite
 
@@ -116,8 +117,11 @@ def task(given: Given, own: Task | None, pool: Sheet) -> Task:
 
 def own_labels(given: Given, models: Sequence[Model]) -> Task | None:
     """The task of the models' own labels; None where a task is named, or they name no labels that all share."""
-    named = given["task"] or given["ood_name"]
-    return None if named else own_task(models, model_options(given, models))
+    if given["task"] or given["ood_name"]:
+        return None
+    options = model_options(given, models)
+    check_readable(models, options)
+    return own_task(models, options)
 
 
 def example(given: Given) -> tuple[Task, str | None, Example]:
@@ -155,7 +159,10 @@ def _rows(given: Given) -> OODSet:
         designed = given["ood_name"] and ood.cards(given["include"])[given["ood_name"]].designed
         return OODSet(given["data"].stem, of_task, rows, len(rows), designed, str(given["data"]))
     labels = {row.id: row for row in known.examples}
-    return replace(known, examples=tuple(labels.get(row.id, row) for row in rows))
+    alike = Counter(row.segments for row in known.examples)
+    once = {row.segments: row for row in known.examples if alike[row.segments] == 1}  # what repeats it was left out
+    named = (labels.get(row.id) or replace(once.get(row.segments, row), id=row.id) for row in rows)
+    return replace(known, examples=tuple(named))
 
 
 def _own_example(card: Card, texts: tuple[str, ...], label_name: str | None) -> Example:

@@ -77,6 +77,14 @@ def test_code_of_another_repository_is_refused(folder, tmp_path_factory, file, a
         assert str(caught.value) == said
 
 
+def test_a_folder_of_checkpoints_names_one_of_them(tmp_path):
+    """A trainer leaves them below the folder that it was given."""
+    (tmp_path / "checkpoint-500").mkdir()
+    (tmp_path / "checkpoint-500" / "config.json").write_text("{}")
+    with pytest.raises(ModelError, match=r"has no config.json; did you mean .*/checkpoint-500\?"):
+        checkpoints.read_json(tmp_path / "config.json")
+
+
 @pytest.mark.parametrize("name", ["base", "bert-base-uncased@main"])
 def test_the_base_of_an_adapter_may_be_a_hub_id_without_an_organisation(monkeypatch, tmp_path, name):
     """The oldest models have none; where the hub does not give it, the message says whose base it is."""

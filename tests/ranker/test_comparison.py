@@ -13,6 +13,7 @@ from test_report_formats import GOLDEN, HOSTILE, REFRESH, Reader, method, toy, t
 
 from ranker import ranking as results
 from ranker.comparison import compare, difference
+from ranker.decision import decide
 from ranker.errors import UnknownName, UsageError
 from ranker.evaluation import evaluate
 from ranker.report import comparison as shown
@@ -204,6 +205,15 @@ def test_what_cannot_be_compared_is_refused(before, after, message):
     """Other modes, and evaluations on other sets, have no numbers in common."""
     with pytest.raises(UsageError, match=message):
         compare(before(), after())
+
+
+def test_two_decisions_on_the_same_rows_are_compared():
+    """As before and after a pool: nobody knows a truth that examples could weigh in."""
+    table = dataclasses.replace(suite(examples=10), ood_accuracy=None)
+    made = {"provenance": {"data": {"fingerprint": "same"}}}
+    before, after = (dataclasses.replace(decide(table, method=method), **made) for method in ("ACC", "NLL"))
+    assert {change.name for change in compare(before, after).models} == set(table.models)
+    assert compare(before, after).methods == ()
 
 
 @pytest.mark.parametrize("make", [toy, toy_decision])

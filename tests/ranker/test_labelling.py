@@ -4,6 +4,7 @@ import decimal
 import io
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from ranker.errors import DataError, UsageError
 from ranker.pipeline import decide, with_labelled
 from ranker.readers import sheet
 from ranker.store import Store
+from ranker.suites import Suite
 
 
 @pytest.fixture(scope="module")
@@ -134,10 +136,38 @@ def test_the_file_to_fill_in_has_all_that_the_pool_has():
     ]
 
 
+def test_rows_without_a_label_are_written_without_one():
+    """-1, as `datasets` writes that there is none, does not stand in the column to fill in; a label does, by name."""
+
+    class Named(list):
+        features = {"label": type("ClassLabel", (), {"names": ["no", "yes"]})}
+
+    pool = sheet(Named([{"text": "A dog ran.", "label": -1}, {"text": "A dog sang.", "label": 1}]))
+    written = labelling.to_fill_in(pool, readers.unlabelled(pool))
+    assert [row["label"] for row in csv.DictReader(io.StringIO(written))] == ["", "yes"]
+
+
+def test_models_that_predict_the_same_are_told_before_anybody_labels(suite, rows, task, store, caplog):
+    """No label could tell them apart."""
+    twice = Suite("twins", (suite.models[0], replace(suite.models[0], name="twin")))
+    labelling.choose(twice, task, unlabelled(rows), 2, store=store)
+    assert "all models predict the same on every row of the pool" in caplog.text
+    caplog.clear()
+    labelling.choose(suite, task, unlabelled(rows), 2, store=store)
+    assert "predict the same" not in caplog.text
+
+
+def test_rows_of_one_text_beside_a_pool_of_two_are_refused(suite, rows, store):
+    """What models say of both is not comparable."""
+    labelled = ood.OODSet("own", ood.cards()["hans-sub"].task, rows[:4], 4)
+    with pytest.raises(UsageError, match="some rows have one text and some two"):
+        decide(suite, labelled, pool=[Example("one", ("A dog ran.",), UNLABELLED)], attribution="none", store=store)
+
+
 def test_rows_of_one_text_and_of_two_are_not_chosen_from_together(suite, rows, task, store):
     """One file holds one kind."""
     mixed = [*unlabelled(rows), Example("one", ("A dog ran.",), UNLABELLED)]
-    with pytest.raises(UsageError, match="the pool has rows of one text and rows of two"):
+    with pytest.raises(UsageError, match="some rows have one text and some two"):
         labelling.choose(suite, task, mixed, 2, store=store)
 
 

@@ -306,6 +306,49 @@ def test_rows_of_a_data_frame_are_rows():
     assert [row.segments for row in found.examples] == [("A.",)]
 
 
+def test_columns_that_hold_text_and_are_not_read_are_named():
+    """Half of a pair would be a ranking of other models' inputs; where the user says what to read, nothing is said."""
+    asked = {"question": "Who ran?", "answer": "A dog did.", "by": "Ann"}
+    rows = [{**asked, "label": "yes"}, {**asked, "question": "Who sang?", "label": "no"}]
+    task = Task("asked", ("no", "yes"))
+    said = "Read as text: question. Not read, though it holds text: answer; say which to read with `--columns`."
+    assert said in ood.labelled(rows, task).notes
+    assert not ood.labelled(rows, task, {"text": ["question", "answer"]}).notes
+
+
+@pytest.mark.parametrize(("ending", "said"), [("tsv", True), ("csv", False)])
+def test_quotes_that_a_tsv_does_not_have_are_told(tmp_path, ending, said):
+    """A spreadsheet quotes cells with a comma; in a .csv they are no part of the text, in a .tsv they are."""
+    sign = {"tsv": "\t", "csv": ","}[ending]
+    file = tmp_path / f"rows.{ending}"
+    file.write_text(f'text{sign}label\n"Well, it ran."{sign}yes\nIt sang.{sign}no\n')
+    found = ood.labelled(file, Task("asked", ("no", "yes")))
+    assert found.examples[0].segments == (('"Well, it ran."' if said else "Well, it ran."),)
+    assert any(note.startswith("1 row has a text in quotes") for note in found.notes) == said
+
+
+@pytest.mark.parametrize(
+    ("ending", "content"),
+    [
+        ("jsonl", '{"text": "It ran.", "label": "yes"}\n\n \n'),
+        ("tsv", "text\tlabel\nIt ran.\tyes\n\n\n"),
+        ("csv", "text,label\nIt ran.,yes\n,\n\n,\n"),
+    ],
+)
+def test_blank_lines_at_the_end_are_no_rows(tmp_path, ending, content):
+    """Nor are the commas that a spreadsheet leaves of cells that were cleared."""
+    file = tmp_path / f"rows.{ending}"
+    file.write_text(content)
+    found = ood.labelled(file, Task("asked", ("no", "yes")))
+    assert (len(found.examples), found.notes) == (1, ())
+
+
+def test_truths_as_data_frames_write_them_are_numbers():
+    """True is 1 in a file of text, too."""
+    rows = [{"text": "It ran.", "label": "True"}, {"text": "It sang.", "label": "False"}]
+    assert [row.label for row in ood.labelled(rows, Task("asked", ("no", "yes"))).examples] == [1, 0]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -394,7 +437,8 @@ def test_rows_of_a_data_frame_are_rows():
             lambda toy, data: ood.labelled(said("neutral", "entailed", "maybe")),
             DataError,
             "row 3: a label must be one of non-entailment (0), entailment (1) or an alias (got 'maybe'); for another "
-            "task say `--task NAME`, or describe it: a card and `--include DIR`, see docs/data.md",
+            "task say `--task NAME`, or describe it: a card and `--include DIR`, see docs/data.md, or say with "
+            "`--label-map` what the models' outputs mean",
         ),
         (
             lambda toy, data: ood.labelled(said("", None, " ")),

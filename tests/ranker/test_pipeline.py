@@ -157,7 +157,7 @@ def test_what_the_command_line_refuses_is_refused_from_python(given, message):
     ("given", "message"),
     [
         ({"method": "AC"}, "there is no method 'AC'; did you mean ACC"),
-        ({"method": "SURROGATE"}, "there is no method 'SURROGATE'"),
+        ({"method": "SURROGATE"}, "`--method`: SURROGATE needs rows without labels: `--pool`"),
         ({"probe": 5}, "`--probe` must be between 1 and 4, the labelled rows .got 5"),
         ({"probe": 0}, "`--probe` must be between 1 and 4, the labelled rows .got 0"),
     ],

@@ -212,6 +212,7 @@ WRONG = [
     ("a.tsv", "", "a.tsv is empty; its first line must name the columns"),
     ("a.tsv", "text\tlabel\na\t1\nb\n", "a.tsv, line 3: 2 cells are needed, as in line 1 (got 1)"),
     ("a.csv", "text,label\na,1\nb,c,1\n", "a.csv, line 3: 2 cells are needed, as in line 1 (got 3)"),
+    ("a.csv", "text,label\ra,1\r", "a.csv, line 1: are its lines ended by bare carriage returns?"),
     ("a.csv", 'text,label\n"a"b,1\n', "a.csv, line 2: ',' expected after '\"'"),
     ("a.tsv", "label\ttext\ttext\n1\ta\tb\n", "a.tsv, line 1: two columns are named 'text'"),
     ("a.tsv", b"text\tlabel\na\t1\ncaf\xe9\t1\n", "a.tsv, line 3: not UTF-8 (byte 0xe9)"),

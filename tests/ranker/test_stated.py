@@ -5,10 +5,10 @@ import pytest
 from conftest import TASK
 
 from ranker import ood
-from ranker.errors import UsageError
+from ranker.errors import ModelError, UsageError
 from ranker.measure import ModelOptions
-from ranker.stated import check_numbers, fits_none, own_task
-from ranker.suites import Model
+from ranker.stated import check_numbers, check_readable, fits_none, own_task
+from ranker.suites import Model, load
 
 THREE = ("entailment", "neutral", "contradiction")
 
@@ -75,6 +75,14 @@ def test_a_label_map_that_fits_no_model_is_known(models, given, none):
         assert not fits_none([*named, Model("gone", "/nowhere")], options)
     else:
         assert not fits_none(named, options)
+
+
+def test_models_of_which_none_can_be_read_are_refused(tmp_path):
+    """The first is named; beside one that can be read, those that cannot are no matter."""
+    missing = [Model(name, str(tmp_path / name)) for name in "ab"]
+    with pytest.raises(ModelError, match="there is no directory '.*a'"):
+        check_readable(missing, ModelOptions())
+    check_readable([*missing, load(["paws-mini"]).models[0]], ModelOptions())
 
 
 def test_numbers_that_a_checkpoint_counts_otherwise_are_refused(models):

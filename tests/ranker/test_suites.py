@@ -79,6 +79,16 @@ def test_directories_and_hub_ids_stand_side_by_side(tmp_path):
     ]
 
 
+def test_directories_of_one_name_bear_that_of_the_folder_around_them(tmp_path):
+    """As the checkpoints of two runs; one that has a name of its own keeps it."""
+    for name in ("run-a/checkpoint-500", "run-b/checkpoint-500", "other"):
+        (tmp_path / name).mkdir(parents=True)
+    found = [str(tmp_path / name) for name in ("run-a/checkpoint-500", "run-b/checkpoint-500", "other")]
+    names = ["run-a/checkpoint-500", "run-b/checkpoint-500", "other"]
+    assert [model.name for model in suites.load(found).models] == names
+    assert [model.name for model in suites.models(found)] == names
+
+
 @pytest.mark.parametrize(
     ("references", "message"),
     [
