@@ -24,7 +24,8 @@ from experiments.plan import Plan, Training
 from experiments.recipe import Member, Recipe
 from ranker import progress, suites
 from ranker.cards import Task
-from ranker.classifiers import Classifier, device_named
+from ranker.classifiers import Classifier
+from ranker.devices import device_named
 from ranker.errors import ModelError, RankModelsError, UsageError
 from ranker.ood import OODSet
 

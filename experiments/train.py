@@ -16,9 +16,10 @@ from experiments import freelb, losses, tuning
 from experiments.losses import LossOf
 from experiments.recipe import Base, Loss, Perturb, Stage
 from factors import Example
-from ranker.classifiers import collapse, one_line
+from ranker.classifiers import collapse
 from ranker.errors import LabelError, ModelError, UsageError
 from ranker.labels import reconcile
+from ranker.loading import one_line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

@@ -90,3 +90,13 @@ def look_up(kind: str, name: str, known: Mapping[str, T]) -> T:
     if name.casefold() not in by_name:
         raise UnknownName(kind, name, known)
     return by_name[name.casefold()]
+
+
+def first_line(error: BaseException) -> str:
+    r"""What another library's error says, in one line; its kind, if it says nothing.
+
+    Example:
+        >>> first_line(ValueError("\nno such thing\nsee the manual")), first_line(KeyError())
+        ('no such thing', 'KeyError')
+    """
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -17,7 +17,8 @@ from ranker.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from ranker.cards import Task
-    from ranker.classifiers import Bases, Classifier
+    from ranker.classifiers import Classifier
+    from ranker.loading import Bases
     from ranker.progress import Advance, Progress
     from ranker.store import Store
     from ranker.suites import Model
@@ -58,7 +59,7 @@ class ModelOptions:
         """The number format of a backend's rows; "auto" is settled by the device and the backend."""
         if self.dtype != "auto":
             return self.dtype
-        from ranker.classifiers import resolve
+        from ranker.devices import resolve
 
         return resolve("auto", self.device) if settings.bfloat16 else "float32"
 

@@ -13,7 +13,7 @@ from ranker.progress import Progress
 from ranker.workers import Job, ahead
 
 if TYPE_CHECKING:
-    from ranker.classifiers import Bases
+    from ranker.loading import Bases
     from ranker.store import Store
 
 log = logging.getLogger(__name__)

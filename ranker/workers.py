@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
     from multiprocessing.sharedctypes import Synchronized
 
-    from ranker.classifiers import Bases
+    from ranker.loading import Bases
     from ranker.store import Store
 
 log = logging.getLogger(__name__)

@@ -229,7 +229,7 @@ def model_options(given: Given, models: Sequence[Model]) -> ModelOptions:
 def point_out(options: ModelOptions, models: Sequence[Model]) -> None:
     """Warn of options that do nothing for these models, or cost time."""
     if options.dtype == "bfloat16":
-        from ranker.classifiers import resolve
+        from ranker.devices import resolve
 
         if resolve("auto", options.device) != "bfloat16":
             log.warning("`--dtype bfloat16`: %s has no units for it; float32 may be faster", options.device)

@@ -12,7 +12,7 @@ from ranker.commands import options, outputs, stderr
 from ranker.errors import look_up
 
 if TYPE_CHECKING:
-    from ranker.classifiers import Bases
+    from ranker.loading import Bases
 
 
 @click.command()

@@ -11,9 +11,9 @@ from conftest import ENCODERS, LIMIT, TASK, make_checkpoint, make_tokenizer
 from safetensors.torch import load_file, save_file
 
 from factors.types import Example
-from ranker import classifiers
 from ranker.backends import SETTINGS, LIMESettings, attribute
-from ranker.classifiers import Classifier, explained, resolve
+from ranker.classifiers import Classifier, explained
+from ranker.devices import DTYPES, resolve
 from ranker.errors import LabelError, ModelError, UsageError
 
 PAIRS = [
@@ -272,7 +272,7 @@ def test_auto_is_bfloat16_where_there_are_units_for_it(checkpoint, monkeypatch, 
     assert resolve("auto") == ("bfloat16" if units else "float32")
     assert (resolve("float32"), resolve("bfloat16")) == ("float32", "bfloat16")
     loaded = Classifier.load(checkpoint("bert"), TASK, dtype="auto")
-    assert loaded.dtype == classifiers.DTYPES[resolve("auto")]
+    assert loaded.dtype == DTYPES[resolve("auto")]
 
 
 @pytest.mark.parametrize("name", ENCODERS)
