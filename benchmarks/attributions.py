@@ -54,8 +54,9 @@ from transformers.utils import logging
 
 from factors.types import SPECIAL, Example, Floats
 from ranker import ood, suites
-from ranker.backends import IGSettings, LIMESettings, Settings, SHAPSettings, attribute
+from ranker.backends import attribute
 from ranker.backends.lime import fingerprint, samples, seed_of
+from ranker.backends.settings import IGSettings, LIMESettings, Settings, SHAPSettings
 from ranker.backends.trees import Tree, leaves
 from ranker.classifiers import Classifier
 

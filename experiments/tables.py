@@ -18,7 +18,7 @@ import numpy as np
 from experiments import recipe as recipes
 from experiments.published import Exhibit, Models, Tier
 from ranker import Ranking, ood, progress, rank, suites
-from ranker.backends import Settings
+from ranker.backends.settings import Settings
 from ranker.errors import UsageError
 from ranker.measure import ModelOptions
 from ranker.progress import Progress

@@ -77,7 +77,7 @@ def forward(
     requests: Iterable[tuple[S, Sequence[Row]]],
     token_budget: int,
     device: torch.device | str = "cpu",
-    progress: Advance = lambda done: None,
+    advance: Advance = lambda done: None,
 ) -> Iterator[tuple[S, Floats]]:
     """Answer requests in order, each with the logits of its rows.
 
@@ -87,7 +87,7 @@ def forward(
             ahead.
         token_budget: the most tokens a batch. It changes speed and memory, no value.
         device: where the network is.
-        progress: told after each batch how many more requests have all of their rows.
+        advance: told after each batch how many more requests have all of their rows.
 
     Yields:
         What came with the request, and (R, C) float64 logits of its R rows.
@@ -101,7 +101,7 @@ def forward(
 
     for window in windows(requests, tokens, WINDOW * token_budget, MOST):
         rows, places = distinct([wanted for _, wanted in window])
-        logits, token_budget = _logits(network, rows, token_budget, device, telling(progress, places))
+        logits, token_budget = _logits(network, rows, token_budget, device, telling(advance, places))
         for (state, _), place in zip(window, places, strict=True):
             yield state, logits[place]
 
@@ -129,11 +129,11 @@ def distinct(requests: Iterable[Sequence[Row]]) -> tuple[list[Row], list[list[in
     return rows, places
 
 
-def telling(progress: Advance, places: Sequence[Sequence[int]]) -> Callable[[Sequence[int]], None]:
+def telling(advance: Advance, places: Sequence[Sequence[int]]) -> Callable[[Sequence[int]], None]:
     """Gives the function to call with rows that are done; it tells how many more requests have all of theirs.
 
     Args:
-        progress: is told.
+        advance: is told.
         places: the rows that each request wants.
 
     Example:
@@ -154,7 +154,7 @@ def telling(progress: Advance, places: Sequence[Sequence[int]]) -> Callable[[Seq
         for request in (request for row in rows for request in wanted_by[row]):
             lacks[request] -= 1
             completed += not lacks[request]
-        progress(completed)
+        advance(completed)
 
     return done
 

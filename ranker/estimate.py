@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from factors.types import Example
-from ranker.backends import BARE, Settings
+from ranker.backends.settings import BARE, Settings
 from ranker.measure import Question, Subject
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ import numpy as np
 
 from factors import BUILTIN, Factor
 from factors.types import SPECIAL, Attributions, Example, Norm
-from ranker.backends import Settings, settings_of
+from ranker.backends import settings_of
+from ranker.backends.settings import Settings
 from ranker.cards import Task
 from ranker.errors import ModelError, UsageError
 from ranker.explanation import Explanation, Reading, Word

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from factors.types import Attributions, Example
-from ranker.backends import Attributing, Hide, OcclusionSettings, Settings
+from ranker.backends.settings import Attributing, Hide, OcclusionSettings, Settings
 from ranker.errors import ModelError
 from ranker.measure import Question, Subject
 from ranker.progress import Progress
@@ -70,7 +70,7 @@ def speaks(effects: Mapping[str, tuple[float, float]], settings: Settings) -> It
         settings: of the backend that hides words behind the token.
 
     Example:
-        >>> from ranker.backends import IGSettings
+        >>> from ranker.backends.settings import IGSettings
         >>> print(*speaks({"a": (3.3, 1.3), "b": (2.0, 1.0)}, IGSettings()))  # doctest: +ELLIPSIS
         [MASK] speaks for itself: to hide a word behind it moves these models 2.3 times as far as behind [PAD]...
         >>> list(speaks({"a": (1.2, 1.3)}, IGSettings()))

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from factors.types import Attributions, Example
-from ranker.backends import BARE, Attributing, Settings, attribute
+from ranker.backends import attribute
+from ranker.backends.settings import BARE, Attributing, Settings
 from ranker.errors import ModelError, UsageError
 
 if TYPE_CHECKING:

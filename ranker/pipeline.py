@@ -12,7 +12,8 @@ import numpy as np
 from factors import BUILTIN, Example, Factor
 from factors.types import Norm
 from ranker import suites
-from ranker.backends import Settings, settings_of
+from ranker.backends import settings_of
+from ranker.backends.settings import Settings
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import minutes
 from ranker.measure import ModelOptions, Subject

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from factors import Attributions, Example
-from ranker.backends import Settings
+from ranker.backends.settings import Settings
 from ranker.cards import Task
 from ranker.truth import FOLLOWS
 

@@ -14,7 +14,7 @@ import numpy as np
 from factors import BUILTIN, Attributions, Example, Factor
 from factors.types import Floats, Norm
 from ranker import hiding
-from ranker.backends import Settings
+from ranker.backends.settings import Settings
 from ranker.cards import Task
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import Estimate, estimate

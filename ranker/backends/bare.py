@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from factors.types import Attributions, Example
 
 if TYPE_CHECKING:
-    from ranker.backends import Settings
+    from ranker.backends.settings import Settings
     from ranker.classifiers import Classifier
     from ranker.progress import Advance
 
 
 def attribute(
-    classifier: Classifier, examples: Sequence[Example], settings: Settings, progress: Advance
+    classifier: Classifier, examples: Sequence[Example], settings: Settings, advance: Advance
 ) -> Iterator[Attributions]:
     """The probabilities of examples, as attributions without tokens."""
     from ranker.classifiers import softmax
 
     requests = ((None, [classifier.row(encoding)]) for encoding in classifier.encodings(examples))
-    for _, logits in classifier.logits(requests, progress):
+    for _, logits in classifier.logits(requests, advance):
         yield Attributions(softmax(logits)[0], target=len(classifier.groups) - 1)

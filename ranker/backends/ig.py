@@ -28,8 +28,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from factors.types import Attributions, Example, Floats
 from ranker.align import Encoding
-from ranker.backends import IGSettings, perturb
+from ranker.backends import perturb
 from ranker.backends.quadrature import Rule, nested
+from ranker.backends.settings import IGSettings
 from ranker.batching import WINDOW, in_batches, stack, windows
 from ranker.classifiers import explained, softmax
 
@@ -135,7 +136,7 @@ def attribute(
     classifier: Classifier,
     examples: Sequence[Example],
     settings: IGSettings,
-    progress: Advance = lambda done: None,
+    advance: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
     """Integrated gradients of examples.
 
@@ -146,7 +147,7 @@ def attribute(
         classifier: the model.
         examples: any number of them.
         settings: see there.
-        progress: told how many more examples are done.
+        advance: told how many more examples are done.
 
     Yields:
         One row for each example, in order; ``residual`` is the size of the completeness gap, ``effort`` the steps used.
@@ -157,7 +158,7 @@ def attribute(
     start = baseline(classifier, settings)
     limit, points = WINDOW * classifier.token_budget, len(settings.stretches) * settings.steps
     for window in windows(classifier.encodings(examples), lambda encoding: len(encoding) * points, limit, MOST):
-        yield from _attribute(classifier, window, start, settings, progress)
+        yield from _attribute(classifier, window, start, settings, advance)
 
 
 def baseline(classifier: Classifier, settings: IGSettings) -> torch.Tensor:
@@ -177,7 +178,7 @@ def _attribute(
     encodings: Sequence[Encoding],
     start: torch.Tensor,
     settings: IGSettings,
-    progress: Advance,
+    advance: Advance,
 ) -> Iterator[Attributions]:
     """Rows of some examples: every path in its first stretches, then finer ones where the gap is too large."""
     known = _Samples(classifier, encodings, start, settings)
@@ -191,7 +192,7 @@ def _attribute(
         for s, rule in rules.items():
             paths[s.example].parts[s] = rule.weights @ np.stack([known.slopes[s.example, a] for a in rule.places])
         refined = [paths[i].refine(known.values, settings, rounding) for i in sorted({s.example for s in pending})]
-        progress(refined.count([]))  # what is refined no more is done
+        advance(refined.count([]))  # what is refined no more is done
         pending = [stretch for finer in refined for stretch in finer]
     for i, (e, path) in enumerate(zip(encodings, paths, strict=True)):
         scores = path.scores

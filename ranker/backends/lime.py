@@ -21,7 +21,8 @@ import torch
 
 from factors.types import Attributions, Bools, Example, Floats
 from ranker.align import Encoding
-from ranker.backends import LIMESettings, perturb
+from ranker.backends import perturb
+from ranker.backends.settings import LIMESettings
 from ranker.batching import Row
 from ranker.classifiers import softmax
 from ranker.store import example_key
@@ -35,7 +36,7 @@ def attribute(
     classifier: Classifier,
     examples: Sequence[Example],
     settings: LIMESettings,
-    progress: Advance = lambda done: None,
+    advance: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
     """LIME's coefficients of examples' words, each shared equally by the tokens of its word.
 
@@ -46,7 +47,7 @@ def attribute(
         classifier: the model.
         examples: any number of them.
         settings: see there.
-        progress: told how many more examples are done.
+        advance: told how many more examples are done.
 
     Yields:
         One row for each example, in order; ``residual`` is 1 - R2, ``effort`` the samples.
@@ -64,7 +65,7 @@ def attribute(
 
     # encodings first: they are asked once more behind the last, and then say what was cut
     requests = map(request, classifier.encodings(examples), examples)
-    for (e, shown), logits in classifier.logits(requests, progress):
+    for (e, shown), logits in classifier.logits(requests, advance):
         values = perturb.values(logits, settings.label, settings.output)
         coefficients, r2 = fit(shown, values, settings.kernel_width, settings.ridge)
         scores = perturb.spread(coefficients, e)

@@ -18,7 +18,8 @@ import numpy as np
 
 from factors.types import Attributions, Example
 from ranker.align import Encoding
-from ranker.backends import OcclusionSettings, perturb
+from ranker.backends import perturb
+from ranker.backends.settings import OcclusionSettings
 from ranker.batching import Row
 from ranker.classifiers import softmax
 
@@ -31,7 +32,7 @@ def attribute(
     classifier: Classifier,
     examples: Sequence[Example],
     settings: OcclusionSettings,
-    progress: Advance = lambda done: None,
+    advance: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
     """What hiding each word does to the output; the tokens of a word share its score equally.
 
@@ -41,7 +42,7 @@ def attribute(
         classifier: the model.
         examples: any number of them.
         settings: see there.
-        progress: told how many more examples are done.
+        advance: told how many more examples are done.
 
     Yields:
         One row for each example, in order; ``effort`` is the number of passes.
@@ -55,7 +56,7 @@ def attribute(
         shown = np.concatenate([np.ones((1, encoding.words), bool), ~np.eye(encoding.words, dtype=bool)])
         return encoding, hidden(classifier.row(encoding), perturb.of_tokens(shown, encoding))
 
-    for e, logits in classifier.logits(map(request, classifier.encodings(examples)), progress):
+    for e, logits in classifier.logits(map(request, classifier.encodings(examples)), advance):
         values = perturb.values(logits, settings.label, settings.output)
         scores = perturb.spread(values[0] - values[1:], e)
         yield settings.row(e, softmax(logits[:1])[0], scores, effort=len(values))

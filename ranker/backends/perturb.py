@@ -14,7 +14,7 @@ import torch
 
 from factors.types import SPECIAL, Bools, Floats, Output
 from ranker.align import Encoding
-from ranker.backends import LIMESettings, OcclusionSettings, Settings
+from ranker.backends.settings import LIMESettings, OcclusionSettings, Settings
 from ranker.batching import Row
 from ranker.classifiers import explained
 from ranker.errors import ModelError

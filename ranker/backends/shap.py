@@ -20,7 +20,8 @@ import numpy as np
 
 from factors.types import SPECIAL, Attributions, Example
 from ranker.align import Encoding
-from ranker.backends import SHAPSettings, perturb
+from ranker.backends import perturb
+from ranker.backends.settings import SHAPSettings
 from ranker.backends.trees import Walk, walk
 from ranker.batching import Row
 from ranker.classifiers import softmax
@@ -34,7 +35,7 @@ def attribute(
     classifier: Classifier,
     examples: Sequence[Example],
     settings: SHAPSettings,
-    progress: Advance = lambda done: None,
+    advance: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
     """Owen values of examples' tokens; special tokens are never masked, and score 0.
 
@@ -42,7 +43,7 @@ def attribute(
         classifier: the model.
         examples: any number of them.
         settings: see there.
-        progress: told how many more examples are done.
+        advance: told how many more examples are done.
 
     Yields:
         One row for each example, in order; ``residual`` is the size of the additivity gap, ``effort`` the evaluations.
@@ -58,7 +59,7 @@ def attribute(
         seen[:, encoding.segment != SPECIAL] = steps.masks
         return (encoding, steps), perturb.replaced(classifier.row(encoding), seen, token)
 
-    for (e, steps), logits in classifier.logits(map(request, classifier.encodings(examples)), progress):
+    for (e, steps), logits in classifier.logits(map(request, classifier.encodings(examples)), advance):
         values = perturb.values(logits, settings.label, settings.output)
         scores = np.zeros(len(e))
         scores[e.segment != SPECIAL] = steps.weights @ values

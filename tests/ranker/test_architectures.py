@@ -7,7 +7,8 @@ from conftest import ENCODERS, TASK
 from transformers import AutoModelForSequenceClassification
 
 from factors.types import Example
-from ranker.backends import LIMESettings, OcclusionSettings, SHAPSettings, attribute
+from ranker.backends import attribute
+from ranker.backends.settings import LIMESettings, OcclusionSettings, SHAPSettings
 from ranker.batching import Row, stack
 from ranker.classifiers import Classifier
 

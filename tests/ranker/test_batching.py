@@ -55,7 +55,7 @@ def test_work_is_told_of_as_it_is_done(requests, budget, memory):
     """A request is told of once, after the batch that has the last of its rows, which is before it is answered."""
     network, told = Network(memory), []
     answers = forward(
-        network, enumerate(requests), budget, progress=lambda done: told.append((done, len(network.batches)))
+        network, enumerate(requests), budget, advance=lambda done: told.append((done, len(network.batches)))
     )
     for answered, _ in enumerate(answers, start=1):
         assert sum(done for done, _ in told) >= answered
@@ -66,7 +66,7 @@ def test_work_is_told_of_batch_by_batch():
     """Long before a window of requests is answered: the rows of nine tokens come first, then both of three."""
     network, told = Network(), []
     requests = [[row(3)], [row(9), row(3)], [row(9, 1)], [row(3)]]
-    list(forward(network, enumerate(requests), 9, progress=lambda done: told.append((len(network.batches), done))))
+    list(forward(network, enumerate(requests), 9, advance=lambda done: told.append((len(network.batches), done))))
     assert network.batches == [(1, 9), (1, 9), (1, 3)]
     assert [one for one in told if one[1]] == [(2, 1), (3, 3)]
 

@@ -11,7 +11,8 @@ from conftest import ENCODERS, LIMIT, TASK, make_checkpoint, make_tokenizer
 from safetensors.torch import load_file, save_file
 
 from factors.types import Example
-from ranker.backends import SETTINGS, LIMESettings, attribute
+from ranker.backends import SETTINGS, attribute
+from ranker.backends.settings import LIMESettings
 from ranker.classifiers import Classifier, explained
 from ranker.devices import DTYPES, resolve
 from ranker.errors import LabelError, ModelError, UsageError

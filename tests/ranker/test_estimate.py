@@ -3,7 +3,7 @@ import torch
 
 from factors import Example
 from ranker import ood, suites
-from ranker.backends import LIMESettings, OcclusionSettings
+from ranker.backends.settings import LIMESettings, OcclusionSettings
 from ranker.classifiers import Classifier
 from ranker.estimate import Estimate, estimate, minutes
 from ranker.measure import ModelOptions, Question, Subject

@@ -13,7 +13,7 @@ from factors import BUILTIN, Example, Span, factor
 from factors.check import cases
 from factors.types import UNLABELLED
 from ranker import ood, suites
-from ranker.backends import Settings, SHAPSettings
+from ranker.backends.settings import Settings, SHAPSettings
 from ranker.cards import Task
 from ranker.classifiers import Classifier
 from ranker.cli import main
@@ -307,9 +307,11 @@ def test_a_row_of_a_file_is_explained_like_one_of_a_set(run, tmp_path, labels, k
     assert (found["example"]["label"], found["designed"]) == (label, designed)
 
 
-@pytest.mark.parametrize(("number", "says"), [(1, "non-entailment"), (2, "label unknown"), (3, "entailment")])
+@pytest.mark.parametrize(
+    ("number", "says"), [(1, "non-entailment"), (2, "label unknown"), (3, "entailment"), (4, "non-entailment")]
+)
 def test_a_row_of_a_half_filled_file_is_the_one_of_its_number(run, tmp_path, number, says):
-    """Rows without a label, or that repeat another, are rows of the file, too."""
+    """Rows without a label, or that repeat another (the fourth is the first again), are rows of the file, too."""
     rows = ["The poets ran.,The poets slept.,neutral", "A poet ran.,It ran.,", "A cook ran.,A cook ran.,entailment"]
     (tmp_path / "rows.csv").write_text("\n".join(["premise,hypothesis,label", *rows, rows[0], ""]))
     out = run("--data", tmp_path / "rows.csv", "--id", number, "--models", ONE, "--attribution", "none", ood=())[1]

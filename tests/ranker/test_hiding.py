@@ -10,7 +10,8 @@ from safetensors.numpy import load_file, save_file
 
 from factors import Attributions, Example
 from ranker import hiding, ood, rank, suites
-from ranker.backends import SETTINGS, IGSettings, LIMESettings, Settings, SHAPSettings
+from ranker.backends import SETTINGS
+from ranker.backends.settings import IGSettings, LIMESettings, Settings, SHAPSettings
 from ranker.store import Store
 
 QUICK = LIMESettings(samples=8)

@@ -9,8 +9,9 @@ from captum.attr import IntegratedGradients
 from conftest import ENCODERS, TASK, make_tokenizer
 
 from factors.types import Example
-from ranker.backends import FIRST, IGSettings, attribute, ig
+from ranker.backends import attribute, ig
 from ranker.backends.ig import Path, Stretch, too_rough
+from ranker.backends.settings import FIRST, IGSettings
 from ranker.classifiers import Classifier, explained
 from ranker.errors import ModelError
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from factors import Example
 from ranker import suites
-from ranker.backends import LEAST_RIDGE, SETTINGS, LIMESettings, attribute
+from ranker.backends import SETTINGS, attribute
 from ranker.backends.lime import fingerprint, fit, samples, seed_of
+from ranker.backends.settings import LEAST_RIDGE, LIMESettings
 from ranker.classifiers import Classifier
 from ranker.errors import ModelError
 

@@ -10,7 +10,8 @@ from conftest import TASK
 
 from factors.types import Example
 from ranker import batching, suites
-from ranker.backends import BARE, SETTINGS, IGSettings, LIMESettings, SHAPSettings, ig
+from ranker.backends import SETTINGS, ig
+from ranker.backends.settings import BARE, IGSettings, LIMESettings, SHAPSettings
 from ranker.classifiers import Classifier
 from ranker.errors import ModelError
 from ranker.measure import ModelOptions, Subject

@@ -11,7 +11,8 @@ from conftest import TASK, make_checkpoint
 from safetensors.torch import load_file
 
 from factors.types import Example
-from ranker.backends import SHAPSettings, attribute
+from ranker.backends import attribute
+from ranker.backends.settings import SHAPSettings
 from ranker.checkpoints import content_hash
 from ranker.classifiers import Classifier
 from ranker.errors import LabelError, ModelError

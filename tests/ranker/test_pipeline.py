@@ -11,7 +11,8 @@ import pytest
 import ranker
 from factors import Example
 from ranker import Ranking, decide, ood, pipeline, rank, suites
-from ranker.backends import SETTINGS, Attributing, LIMESettings, SHAPSettings, attribute, settings_of
+from ranker.backends import SETTINGS, attribute, settings_of
+from ranker.backends.settings import Attributing, LIMESettings, SHAPSettings
 from ranker.cards import Task
 from ranker.checkpoints import content_hash
 from ranker.errors import ModelError, UnknownName, UsageError

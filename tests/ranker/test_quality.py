@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from factors import Attributions, Example
-from ranker.backends import BARE, IGSettings, LIMESettings
+from ranker.backends.settings import BARE, IGSettings, LIMESettings
 from ranker.cards import Task
 from ranker.quality import accuracy_of, below_chance, cut, misled_share, quality_of, shortcut_avoided
 from ranker.truth import FOLLOWS

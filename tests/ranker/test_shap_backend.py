@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factors import Example
-from ranker.backends import SETTINGS, SHAPSettings, attribute
+from ranker.backends import SETTINGS, attribute
+from ranker.backends.settings import SHAPSettings
 from ranker.backends.trees import across_tree, evaluations, flat_tree, halves, leaves, segments_tree, walk
 from ranker.batching import Row
 from ranker.classifiers import Classifier

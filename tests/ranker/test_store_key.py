@@ -16,7 +16,8 @@ from conftest import TASK
 
 from factors.types import Example, Span
 from ranker import align, store
-from ranker.backends import SETTINGS, Settings
+from ranker.backends import SETTINGS
+from ranker.backends.settings import Settings
 from ranker.cards import Task
 from ranker.measure import ModelOptions, Subject
 from ranker.store import Store, digest, example_key
