@@ -123,7 +123,8 @@ def _order(
     """The method to order by, the (M,) scores it gives, and the (M, K) rows that each model has right."""
     names = [factor.name for factor in table.methods]
     if "ACC" not in names:
-        raise UsageError(f"a decision needs ACC among the methods (got {', '.join(names)})")
+        got = ", ".join(names) or "none that apply to these rows"
+        raise UsageError(f"a decision needs ACC among the methods, those of `--factors` (got {got})")
     mixed = combined.names(names, designed)
     unlabelled = {} if pool is None else {one.name: one.score for one in possible(pool)}
     default = surrogate.NAME if known else combined.TIES if combined.TIES in mixed else "ACC"

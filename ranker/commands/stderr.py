@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,24 @@ def log(given: Mapping[str, Any]) -> None:
     quieten_libraries()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
+    handler.addFilter(once())
     logger = logging.getLogger("ranker")
     logger.handlers = [handler]
     logger.propagate = False
     logger.setLevel(logging.ERROR if given["quiet"] else logging.DEBUG if given["verbose"] else logging.INFO)
+
+
+def once() -> Callable[[logging.LogRecord], bool]:
+    """A filter of log lines that lets no warning through twice: a model is asked in stages, and warns in each."""
+    said: set[str] = set()
+
+    def new(record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        known = record.levelno >= logging.WARNING and text in said
+        said.add(text)
+        return not known
+
+    return new
 
 
 def quieten_libraries() -> None:

@@ -343,6 +343,17 @@ def test_a_format_that_makes_it_slower_is_pointed_out(run, monkeypatch, units):
     assert said.count("`--dtype bfloat16`: cpu has no units for it; float32 may be faster") == (0 if units else 1)
 
 
+def test_a_warning_is_not_said_twice(run, tmp_path):
+    """A text that is too long is met when probabilities are asked for, and when it is explained."""
+    ten = tmp_path / "ten.jsonl"
+    row = {"premise": "The cook ran. " * 100, "hypothesis": "It ran.", "label": "entailment"}
+    ten.write_text("".join(json.dumps({**row, "hypothesis": f"It ran {n}."}) + "\n" for n in range(2)))
+    models = few_models(2)
+    said = run("--data", ten, "--models", *models, "--attribution", "occlusion")[2].splitlines()
+    cut = [line for line in said if line.endswith("tokens, and were cut")]
+    assert len(cut) == len(set(cut)) >= len(models)
+
+
 def test_a_label_map_that_fits_no_model_is_pointed_out(run, tmp_path):
     """Once, also where the models' own labels are asked for before; one that fits is no matter for words."""
     ten = tmp_path / "ten.jsonl"

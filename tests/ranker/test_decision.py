@@ -263,7 +263,7 @@ def test_wrong_methods_and_models():
     """One model, no ACC, or a method nobody measured: one line each."""
     with pytest.raises(UsageError, match="at least two models"):
         decide(labelled(np.ones((1, 4))))
-    with pytest.raises(UsageError, match=r"needs ACC among the methods \(got NLL\)"):
+    with pytest.raises(UsageError, match=r"needs ACC among the methods, those of `--factors` \(got NLL\)"):
         decide(dataclasses.replace(table(np.ones((2, 1, 4)), ["NLL"], np.zeros(2)), ood_accuracy=None))
     with pytest.raises(UnknownName, match="did you mean ACC"):
         decide(labelled(np.ones((2, 4))), method="AC")
