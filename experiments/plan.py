@@ -20,7 +20,7 @@ from experiments.recipe import Base, Member, Recipe, Stage
 from factors import Example
 from ranker import ood
 from ranker.cards import Task
-from ranker.checkpoints import content_hash
+from ranker.checkpoints import content_hash, locate
 from ranker.errors import UsageError, look_up
 from ranker.ood import OODSet
 
@@ -62,7 +62,7 @@ class Training:
         """
         start = self.start.key if isinstance(self.start, Training) else self.start
         if isinstance(start, Base) and start.path and Path(start.path).is_dir():
-            start = replace(start, path=content_hash(start.path))
+            start = replace(start, path=content_hash(locate(start.path)))
         content = json.dumps([start, self.texts, self.stage, self.seed, self.rows], sort_keys=True, default=_plain)
         return hashlib.sha256(content.encode()).hexdigest()
 

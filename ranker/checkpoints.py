@@ -130,19 +130,18 @@ def _named(value: Any) -> set[str]:
     return {str(item) for item in items if item is not None}
 
 
-def content_hash(reference: str | Path, *, allow_pickle: bool = False) -> str:
+def content_hash(folder: Path, *, allow_pickle: bool = False) -> str:
     """The sha256 over a checkpoint's weights, configuration and tokenizer, by name and content.
 
     What else lies in the folder (a README, logs, a trainer's state) does not count. An adapter's base does.
 
     Args:
-        reference: a directory or a hub id.
+        folder: a checkpoint's, as `locate` gives it.
         allow_pickle: take weights that are not safetensors.
 
     Raises:
-        ModelError: the checkpoint is not there, has no weights, or cannot be read.
+        ModelError: the checkpoint has no weights, or cannot be read.
     """
-    folder = locate(reference, allow_pickle=allow_pickle)
     digest = hashlib.sha256()
     try:
         for file in [*weights(folder, allow_pickle=allow_pickle), *_matches(folder, OTHERS)]:
@@ -178,14 +177,17 @@ def weights(folder: Path, *, allow_pickle: bool = False) -> list[Path]:
     raise ModelError(f"{folder} has no weights (*.safetensors); it must hold a saved sequence classifier")
 
 
-def brings_code(reference: str | Path, *, allow_pickle: bool = False) -> bool:
+def brings_code(folder: Path, *, allow_pickle: bool = False) -> bool:
     """Say whether a checkpoint, or an adapter's base, asks for code of its own, which is run only if it is trusted.
 
+    Args:
+        folder: a checkpoint's, as `locate` gives it.
+        allow_pickle: fetch weights of an adapter's base that are not safetensors, too.
+
     Raises:
-        ModelError: the checkpoint is not there, or asks for the code of another repository, whose content is no part of
-            what the checkpoint is known by.
+        ModelError: its configuration cannot be read, or asks for the code of another repository, whose content is no
+            part of what the checkpoint is known by.
     """
-    folder = locate(reference, allow_pickle=allow_pickle)
     files = [folder / name for name in (CONFIG, "tokenizer_config.json")]
     classes = [(file, name) for file in files if file.is_file() for name in _classes(read_json(file))]
     for file, name in classes:
@@ -203,13 +205,9 @@ def _classes(config: dict[str, Any]) -> set[str]:
     return {name for value in named for name in _named(value)}
 
 
-def is_adapter(reference: str | Path, *, allow_pickle: bool = False) -> bool:
-    """Say whether a checkpoint is a PEFT adapter, which is read by PEFT.
-
-    Raises:
-        ModelError: the checkpoint is not there.
-    """
-    return (locate(reference, allow_pickle=allow_pickle) / ADAPTER).is_file()
+def is_adapter(folder: Path) -> bool:
+    """Say whether a checkpoint is a PEFT adapter, which is read by PEFT."""
+    return (folder / ADAPTER).is_file()
 
 
 def adapter_base(folder: Path) -> str | None:
@@ -218,7 +216,7 @@ def adapter_base(folder: Path) -> str | None:
     Raises:
         ModelError: its configuration cannot be read, or names no base.
     """
-    if not (folder / ADAPTER).is_file():
+    if not is_adapter(folder):
         return None
     config = read_json(folder / ADAPTER)
     name, revision = config.get("base_model_name_or_path"), config.get("revision")

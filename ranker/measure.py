@@ -162,7 +162,7 @@ class Subject:
         from ranker.checkpoints import ADAPTERS, brings_code, is_adapter
 
         code = self.trusted and brings_code(self.folder, allow_pickle=self.options.allow_pickle)
-        adapter = is_adapter(self.folder, allow_pickle=self.options.allow_pickle)
+        adapter = is_adapter(self.folder)
         libraries = ("torch", "transformers", "tokenizers", *(("peft",) if adapter else ()), *settings.libraries)
         return {
             "model": self.content,

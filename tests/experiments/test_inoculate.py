@@ -414,6 +414,16 @@ def test_a_base_in_a_directory_is_known_by_its_content(from_checkpoint, data_dir
     assert len(trained) == 4
 
 
+def test_a_base_that_links_out_of_its_directory_is_refused(from_checkpoint, data_dir, tmp_path, trained):
+    """As a model that is ranked is; nothing is trained."""
+    of, base = from_checkpoint
+    trained.clear()
+    (base / "notes.txt").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ModelError, match=r"notes\.txt links to .*, outside of its checkpoint; put a copy there$"):
+        inoculate.inoculate(of(), data_dir, tmp_path / "out", QUIET)
+    assert trained == []
+
+
 def test_a_base_of_half_precision_is_trained_in_single(from_checkpoint):
     """Rounding every step's weights to 11 bits ruins them."""
     _, base = from_checkpoint

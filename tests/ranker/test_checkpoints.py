@@ -85,6 +85,17 @@ def test_a_folder_of_checkpoints_names_one_of_them(tmp_path):
         checkpoints.read_json(tmp_path / "config.json")
 
 
+@pytest.mark.parametrize("read", [checkpoints.content_hash, checkpoints.brings_code, checkpoints.locate_base])
+def test_a_link_out_of_an_adapters_base_is_refused(folder, tmp_path_factory, read):
+    """Whoever reads the adapter comes to its base, and looks where that leads."""
+    adapter = tmp_path_factory.mktemp("adapter")
+    (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(folder)}))
+    (adapter / "adapter_model.safetensors").write_text("")
+    (folder / "notes.txt").symlink_to(adapter / "adapter_model.safetensors")
+    with pytest.raises(ModelError, match=r"notes\.txt links to .*, outside of its checkpoint; put a copy there$"):
+        read(adapter)
+
+
 @pytest.mark.parametrize("name", ["base", "bert-base-uncased@main"])
 def test_the_base_of_an_adapter_may_be_a_hub_id_without_an_organisation(monkeypatch, tmp_path, name):
     """The oldest models have none; where the hub does not give it, the message says whose base it is."""

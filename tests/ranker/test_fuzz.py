@@ -230,7 +230,7 @@ def label_map_of(file):
 
 def checkpoint_of(file):
     """What is read of a checkpoint's JSON before it is loaded."""
-    return checkpoints.brings_code(file.parent)
+    return checkpoints.brings_code(checkpoints.locate(file.parent))
 
 
 def adapter_of(file):

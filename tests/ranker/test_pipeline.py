@@ -14,7 +14,7 @@ from ranker import Ranking, decide, ood, pipeline, rank, suites
 from ranker.backends import SETTINGS, attribute, settings_of
 from ranker.backends.settings import Attributing, LIMESettings, SHAPSettings
 from ranker.cards import Task
-from ranker.checkpoints import content_hash
+from ranker.checkpoints import content_hash, locate
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.quality import quality_of
 from ranker.store import Store
@@ -51,7 +51,7 @@ def test_a_ranking_says_what_it_was_made_from(ranking):
     assert provenance["data"]["origin"] == "embedded sample"
     assert set(provenance["versions"]) == {"rank-models", "torch", "transformers", "numpy"}
     paths = {model.name: model.path for model in suites.load(["hans-sub-mini"]).models}
-    assert provenance["models"] == {model.name: content_hash(paths[model.name]) for model in ranking.models}
+    assert provenance["models"] == {model.name: content_hash(locate(paths[model.name])) for model in ranking.models}
 
 
 def test_stated_accuracies_are_those_that_are_measured():
