@@ -58,7 +58,7 @@ from ranker.backends import attribute
 from ranker.backends.lime import fingerprint, samples, seed_of
 from ranker.backends.settings import IGSettings, LIMESettings, Settings, SHAPSettings
 from ranker.backends.trees import Tree, leaves
-from ranker.classifiers import Classifier
+from ranker.models.classifiers import Classifier
 
 STEPS, SAMPLES = 50, 500
 NAMES = ("non-entailment", "entailment")

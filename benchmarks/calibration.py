@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
-from ranker import combined, engine, posterior
 from ranker.ranking import Ranking, groups
 from ranker.score import turned
+from ranker.statistics import combined, engine, posterior
 
 MODELS = 8
 
@@ -51,7 +51,7 @@ def graded(low: float, high: float, shared: float) -> Callable[[np.random.Genera
 
 
 def assumed(rng: np.random.Generator, size: int) -> tuple[Floats, Bools]:
-    """The world that `ranker.posterior` assumes: c evenly from its priors, a mix of row types from the process."""
+    """The world that `statistics.posterior` assumes: c evenly from its priors, a mix of row types from the process."""
     mass = 4 * rng.choice(posterior.PRIORS)
     broken = rng.beta(1.0, mass, 500)
     share = broken * np.cumprod(np.append(1.0, 1 - broken[:-1]))

@@ -31,7 +31,7 @@ from collections.abc import Callable
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker import engine, exact
+from ranker.statistics import engine, exact
 
 METHODS, EXAMPLES, DRAWS, PROBE = 12, 600, 500, 10
 REPEATS = 5

@@ -21,13 +21,14 @@ import click
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker import choice, engine, ood, suites, surrogate
+from ranker import ood, suites
 from ranker.commands.options import PATH, together
 from ranker.labelling import predictions
 from ranker.numbers import percent
-from ranker.pool import Pool
+from ranker.statistics import choice, engine, surrogate
+from ranker.statistics.pool import Pool
+from ranker.statistics.unlabelled import dawid_skene, possible
 from ranker.store import Store
-from ranker.unlabelled import dawid_skene, possible
 
 Estimator: TypeAlias = Callable[[Pool, Ints, Ints], Floats]
 """(pool, its labels, the rows whose labels are shown) -> (M,) scores, higher is better."""

@@ -37,8 +37,9 @@ def read(rows: int, folder: Path) -> Callable[[], object]:
 
 def text(characters: int, folder: Path) -> Callable[[], object]:
     """Cut a text of so many characters into words, find its marks, and encode it for a model of 128 tokens."""
-    from ranker import classifiers, ood, suites
-    from ranker.marks import RULES, marker
+    from ranker import ood, suites
+    from ranker.datasets.marks import RULES, marker
+    from ranker.models import classifiers
 
     model = suites.load(["hans-sub-mini"]).models[0]
     loaded = classifiers.Classifier.load(model.path, ood.tasks()["nli"])

@@ -23,10 +23,10 @@ from experiments import portable, train
 from experiments.plan import Plan, Training
 from experiments.recipe import Member, Recipe
 from ranker import progress, suites
-from ranker.cards import Task
-from ranker.classifiers import Classifier
-from ranker.devices import device_named
+from ranker.datasets.cards import Task
 from ranker.errors import ModelError, RankModelsError, UsageError
+from ranker.models.classifiers import Classifier
+from ranker.models.devices import device_named
 from ranker.ood import OODSet
 
 TRAINING = "training.json"

@@ -19,9 +19,9 @@ from experiments import eda, sources
 from experiments.recipe import Base, Member, Recipe, Stage
 from factors import Example
 from ranker import ood
-from ranker.cards import Task
-from ranker.checkpoints import content_hash, locate
+from ranker.datasets.cards import Task
 from ranker.errors import UsageError, look_up
+from ranker.models.checkpoints import content_hash, locate
 from ranker.ood import OODSet
 
 SHARED = ".shared"

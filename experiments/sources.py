@@ -12,10 +12,10 @@ import numpy as np
 
 from experiments.recipe import Source
 from factors import Example
-from ranker import readers
-from ranker.cards import Layout, Task
+from ranker.datasets import readers
+from ranker.datasets.cards import Layout, Task
+from ranker.datasets.rows import read_rows
 from ranker.errors import DataError, UsageError, look_up
-from ranker.rows import read_rows
 
 NO_GOLD_LABEL = "-"
 """What SNLI and MNLI write where the annotators did not agree; such a row is passed over."""

@@ -16,15 +16,15 @@ from experiments import freelb, losses, tuning
 from experiments.losses import LossOf
 from experiments.recipe import Base, Loss, Perturb, Stage
 from factors import Example
-from ranker.classifiers import collapse
 from ranker.errors import LabelError, ModelError, UsageError
-from ranker.labels import reconcile
-from ranker.loading import one_line
+from ranker.models.classifiers import collapse
+from ranker.models.labels import reconcile
+from ranker.models.loading import one_line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from ranker.cards import Task
+    from ranker.datasets.cards import Task
     from ranker.progress import Advance
 
 Start: TypeAlias = "tuple[PreTrainedModel, PreTrainedTokenizerBase]"

@@ -10,12 +10,12 @@ from typing import Any, Literal
 import numpy as np
 
 from factors.types import Floats
-from ranker import engine, intervals
-from ranker.agreement import MANY, Plan, influences
 from ranker.errors import UsageError
 from ranker.evaluation import COINS
 from ranker.ranking import MethodResult, Mode, Ranking
 from ranker.score import turned
+from ranker.statistics import engine, intervals
+from ranker.statistics.agreement import MANY, Plan, influences
 from ranker.truth import Truth
 
 SCHEMA_VERSION = 1

@@ -13,9 +13,9 @@ from types import ModuleType
 
 from factors import BUILTIN, Factor
 from factors.registry import add, factors_in
-from ranker import combined, pooled, surrogate, unlabelled
 from ranker.errors import UsageError, look_up
 from ranker.evaluation import COINS
+from ranker.statistics import combined, pooled, surrogate, unlabelled
 
 GROUP = "rank_models.factors"
 """The entry point group of packages with factors: each entry point names a module."""

@@ -1,12 +1,12 @@
 """Which of several models to take, from K labelled rows of a domain and no known truth.
 
 The models are put in order by a ranking method. How sure that order is, is a question about accuracy, which
-`ranker.posterior` answers from who was right on which row. Where the method has an order for two models and the rows
-have none (they disagreed on no row, or as often one way as the other), the probability stays 1/2: how much the method
-then knows cannot be told without the truth.
+`statistics.posterior` answers from who was right on which row. Where the method has an order for two models and the
+rows have none (they disagreed on no row, or as often one way as the other), the probability stays 1/2: how much the
+method then knows cannot be told without the truth.
 
-With a pool of unlabelled rows the models are put in order by SURROGATE, and how sure that is, `ranker.surrogate` says
-from labels and pool together.
+With a pool of unlabelled rows the models are put in order by SURROGATE, and how sure that is, `statistics.surrogate`
+says from labels and pool together.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
-from ranker import combined, engine, posterior, surrogate
-from ranker.engine import TIE
 from ranker.errors import UsageError, look_up
 from ranker.numbers import counted
-from ranker.pool import Pool
-from ranker.posterior import LEVEL
 from ranker.ranking import Decision, ModelResult, Ranking
 from ranker.score import ScoreTable, averages, check, turned
-from ranker.unlabelled import possible
+from ranker.statistics import combined, engine, posterior, surrogate
+from ranker.statistics.engine import TIE
+from ranker.statistics.pool import Pool
+from ranker.statistics.posterior import LEVEL
+from ranker.statistics.unlabelled import possible
 
 
 def decide(

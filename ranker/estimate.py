@@ -14,8 +14,8 @@ from ranker.backends.settings import BARE, Settings
 from ranker.measure import Question, Subject
 
 if TYPE_CHECKING:
-    from ranker.align import Encoding
-    from ranker.classifiers import Classifier
+    from ranker.models.align import Encoding
+    from ranker.models.classifiers import Classifier
 
 SAMPLE = 32
 """Examples that passes are counted on."""

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from factors.types import Floats
-from ranker import engine, intervals, pooled, surrogate
-from ranker.agreement import MANY, Agreement, Draws, Plan, few_shot_accuracies, measure
 from ranker.numbers import counted, percent
-from ranker.pool import Pool
 from ranker.ranking import MethodResult, ModelResult, PairResult, Ranking
 from ranker.score import ScoreTable, averages, check, turned
+from ranker.statistics import engine, intervals, pooled, surrogate
+from ranker.statistics.agreement import MANY, Agreement, Draws, Plan, few_shot_accuracies, measure
+from ranker.statistics.pool import Pool
+from ranker.statistics.unlabelled import BASELINES
 from ranker.truth import NEAR, Truth, guess_range
-from ranker.unlabelled import BASELINES
 
 COINS = ("RANDOM", "GUESS")
 """Methods that are right half of the time, whatever K is."""

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ranker import ood, progress
+from ranker.datasets.rows import MAX_BYTES
 from ranker.errors import FetchError, UsageError, look_up
-from ranker.rows import MAX_BYTES
 
 CHUNK = 1 << 16
 """Bytes that are in memory at once: 64 KiB."""

@@ -14,14 +14,14 @@ import numpy as np
 
 from factors import Example
 from factors.types import Floats
-from ranker import choice
-from ranker.cards import Task
+from ranker.datasets.cards import Task
+from ranker.datasets.readers import Sheet, blank, unlabelled, written
 from ranker.errors import ModelError, UsageError
 from ranker.measure import ModelOptions, Question, Subject
 from ranker.pipeline import check_alike, with_labelled
-from ranker.pool import Pool
 from ranker.progress import Progress, silent
-from ranker.readers import Sheet, blank, unlabelled, written
+from ranker.statistics import choice
+from ranker.statistics.pool import Pool
 from ranker.suites import Suite
 from ranker.survey import survey
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 COLUMNS = {1: ("text",), 2: ("text1", "text2")}
-"""The columns of texts that stood in a list, by their number; `ranker.readers` knows these names."""
+"""The columns of texts that stood in a list, by their number; `datasets.readers` knows these names."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def choose(
         pool: rows, of which no label is looked at.
         count: how many to choose.
         labelled: rows that have a label already; those in the pool are not chosen again, and the others count as well.
-        rule: a name in `ranker.choice.RULES`.
+        rule: a name in `statistics.choice.RULES`.
         seed: of the random rule.
         options: how models are loaded and run.
         store: where predictions are kept.
@@ -133,7 +133,7 @@ def to_fill_in(pool: Sheet, chosen: Sequence[Example], label: str = "label") -> 
         label: the column of labels to add.
 
     Example:
-        >>> from ranker.readers import sheet
+        >>> from ranker.datasets.readers import sheet
         >>> pool = sheet([{"text": "A dog ran.", "seen": 3}], required=["text"])
         >>> print(to_fill_in(pool, unlabelled(pool)), end="")
         text,seen,label

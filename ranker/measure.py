@@ -17,9 +17,9 @@ from ranker.backends.settings import BARE, Attributing, Settings
 from ranker.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
-    from ranker.cards import Task
-    from ranker.classifiers import Classifier
-    from ranker.loading import Bases
+    from ranker.datasets.cards import Task
+    from ranker.models.classifiers import Classifier
+    from ranker.models.loading import Bases
     from ranker.progress import Advance, Progress
     from ranker.store import Store
     from ranker.suites import Model
@@ -60,7 +60,7 @@ class ModelOptions:
         """The number format of a backend's rows; "auto" is settled by the device and the backend."""
         if self.dtype != "auto":
             return self.dtype
-        from ranker.devices import resolve
+        from ranker.models.devices import resolve
 
         return resolve("auto", self.device) if settings.bfloat16 else "float32"
 
@@ -103,7 +103,7 @@ class Subject:
         Raises:
             ModelError: it cannot be loaded; LabelError: its labels are not the task's.
         """
-        from ranker.classifiers import Classifier
+        from ranker.models.classifiers import Classifier
 
         dtype = self.options.dtype_of(settings)
         if dtype not in self._loaded:
@@ -141,25 +141,25 @@ class Subject:
         Raises:
             ModelError: the checkpoint is not there.
         """
-        from ranker.checkpoints import locate
+        from ranker.models.checkpoints import locate
 
         return locate(self.model.path, allow_pickle=self.options.allow_pickle)
 
     @cached_property
     def content(self) -> str:
-        """What identifies the checkpoint, wherever it lies, as it was first seen: `ranker.checkpoints.content_hash`.
+        """What identifies the checkpoint, wherever it lies, as it was first seen: `checkpoints.content_hash`.
 
         Raises:
             ModelError: the checkpoint is not there, or cannot be read.
         """
-        from ranker.checkpoints import content_hash
+        from ranker.models.checkpoints import content_hash
 
         return content_hash(self.folder, allow_pickle=self.options.allow_pickle)
 
     def key(self, settings: Settings) -> dict[str, Any]:
         """Everything but the example that can change a number, by name."""
-        from ranker.align import REVISION
-        from ranker.checkpoints import ADAPTERS, brings_code, is_adapter
+        from ranker.models.align import REVISION
+        from ranker.models.checkpoints import ADAPTERS, brings_code, is_adapter
 
         code = self.trusted and brings_code(self.folder, allow_pickle=self.options.allow_pickle)
         adapter = is_adapter(self.folder)

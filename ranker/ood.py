@@ -1,7 +1,7 @@
 """The OOD sets by name: a folder with a card, and its rows from the embedded sample or from the official file.
 
 A set is data, not code: its card says where the official file lies, how its rows are laid out and which rule marks
-which words (`ranker.cards`). A user's own set is a folder like those in ``data/``, named by ``include``.
+which words (`datasets.cards`). A user's own set is a folder like those in ``data/``, named by ``include``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 
 from factors import Example
-from ranker import cards as cards_of
-from ranker import embedded, readers, readings
-from ranker.cards import Card, Layout, Task
+from ranker import embedded
+from ranker.datasets import cards as cards_of
+from ranker.datasets import readers, readings
+from ranker.datasets.cards import Card, Layout, Task
+from ranker.datasets.marks import marker
+from ranker.datasets.rows import Row, read_rows
 from ranker.errors import DataError, UsageError, look_up
-from ranker.marks import marker
-from ranker.rows import Row, read_rows
 
 SAMPLE = ("examples.jsonl.gz", "examples.jsonl")
 """The files of a set's own folder that may hold its rows."""
@@ -139,7 +140,7 @@ def labelled(
     Rows whose label is blank are left out, and so are those that repeat another, label and all: the notes say how many.
 
     Args:
-        data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, or rows in memory (see `ranker.readers.sheet`).
+        data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, or rows in memory (see `datasets.readers.sheet`).
         task: the labels, or the name of a known task; None takes the one whose labels the rows have: see `task_of`.
         columns: "text", "label" and "id" -> columns, where their names are unusual.
         like: an OOD set whose task, marks and designed factor hold for these rows, too.
@@ -264,7 +265,7 @@ def unlabelled(
     Rows with a blank text are left out, and that is said.
 
     Args:
-        path: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file (see `ranker.readers.sheet`).
+        path: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file (see `datasets.readers.sheet`).
         columns: "text" and "id" -> columns, where their names are unusual.
         like: an OOD set whose marks hold for these rows, too.
         include: folders of a user's own sets.

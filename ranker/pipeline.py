@@ -21,9 +21,9 @@ from ranker.ood import OODSet, labelled, load, sample, unlabelled
 from ranker.progress import Progress, silent
 from ranker.score import Target, check_probe
 from ranker.stated import check_numbers, own_task
+from ranker.statistics.unlabelled import BASELINES, POOL_FACTOR
 from ranker.study import Rows, Study
 from ranker.suites import Suite
-from ranker.unlabelled import BASELINES, POOL_FACTOR
 
 if TYPE_CHECKING:
     from factors.types import Ints
@@ -248,7 +248,8 @@ def method_named(method: str, examples: OODSet, pool: Sequence[Example], factors
         UnknownName: there is none of that name.
         UsageError: it needs a pool.
     """
-    from ranker import decision, surrogate
+    from ranker import decision
+    from ranker.statistics import surrogate
 
     pooled = (surrogate.NAME, *(one.name for one in BASELINES))
     if method.upper() in pooled and not pool:

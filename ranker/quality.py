@@ -9,7 +9,7 @@ import numpy as np
 
 from factors import Attributions, Example
 from ranker.backends.settings import Settings
-from ranker.cards import Task
+from ranker.datasets.cards import Task
 from ranker.truth import FOLLOWS
 
 

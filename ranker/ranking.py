@@ -18,6 +18,7 @@ from ranker.errors import DataError, RankModelsError, UsageError, look_up
 from ranker.explanation import Explanation, not_saved
 from ranker.numbers import points
 from ranker.score import ScoreTable
+from ranker.statistics.agreement import Kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +27,6 @@ SCHEMA_VERSION = 1
 
 _Cells = tuple[str, ...]
 
-Kind = Literal["baseline", "factor", "combined", "pool", "label-free"]
 Mode = Literal["evaluation", "decision"]
 
 

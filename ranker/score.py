@@ -12,11 +12,11 @@ import numpy as np
 
 from factors.registry import Factor, number
 from factors.types import Attributions, Example, Floats, Norm
-from ranker import engine
 from ranker.errors import UsageError
+from ranker.statistics import engine
 
 if TYPE_CHECKING:
-    from ranker.cards import Task
+    from ranker.datasets.cards import Task
 
 Target = Literal["declared", "heuristic", "evidence", "true", "predicted"]
 """Which label a factor's attributions speak for: as the factor declares it, or one rule for all factors."""

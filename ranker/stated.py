@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ranker import checkpoints
-from ranker.cards import Task, fold
+from ranker.datasets.cards import Task, fold
 from ranker.errors import ModelError, UsageError
-from ranker.labels import meanings, said_by
 from ranker.measure import ModelOptions
+from ranker.models import checkpoints
+from ranker.models.labels import meanings, said_by
 
 if TYPE_CHECKING:
     from ranker.ood import OODSet

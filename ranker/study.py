@@ -15,14 +15,13 @@ from factors import BUILTIN, Attributions, Example, Factor
 from factors.types import Floats, Norm
 from ranker import hiding
 from ranker.backends.settings import Settings
-from ranker.cards import Task
+from ranker.datasets.cards import Task
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import Estimate, estimate
 from ranker.explain import View, telling
 from ranker.explanation import Explanation
 from ranker.measure import ModelOptions, Question, Subject
 from ranker.ood import OODSet
-from ranker.pool import Home, Pool
 from ranker.progress import Progress, silent
 from ranker.quality import accuracy_of, below_chance, misled_share, quality_of, shortcut_avoided, worse_than_guessing
 from ranker.ranking import Ranking, Row
@@ -37,9 +36,10 @@ from ranker.score import (
     defined_nowhere,
     score_model,
 )
+from ranker.statistics.pool import Home, Pool
+from ranker.statistics.unlabelled import BASELINES
 from ranker.suites import Model, Suite
 from ranker.survey import survey
-from ranker.unlabelled import BASELINES
 
 if TYPE_CHECKING:
     from ranker.store import Store

@@ -6,14 +6,14 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from ranker.cards import Task
+from ranker.datasets.cards import Task
 from ranker.errors import ModelError
 from ranker.measure import ModelOptions, Subject
 from ranker.progress import Progress
 from ranker.workers import Job, ahead
 
 if TYPE_CHECKING:
-    from ranker.loading import Bases
+    from ranker.models.loading import Bases
     from ranker.store import Store
 
 log = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
 """What is known of the models of an evaluation: their true order, and which pairs of them have one.
 
-Axis letters as in `ranker.engine`.
+Axis letters as in `statistics.engine`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
-from ranker import engine
 from ranker.errors import UsageError
 from ranker.score import ScoreTable
+from ranker.statistics import engine
 
 NEAR = 0.1
 """OOD accuracies less than this apart make a near pair."""

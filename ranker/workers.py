@@ -18,7 +18,7 @@ from multiprocessing.reduction import ForkingPickler
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ranker.cards import Task
+from ranker.datasets.cards import Task
 from ranker.errors import ModelError, RankModelsError, UsageError
 from ranker.measure import ModelOptions, Question, Subject
 from ranker.progress import Progress
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
     from multiprocessing.sharedctypes import Synchronized
 
-    from ranker.loading import Bases
+    from ranker.models.loading import Bases
     from ranker.store import Store
 
 log = logging.getLogger(__name__)
 
-PRELOADED = ("torch", "transformers", "pyarrow.parquet", "ranker.classifiers", "ranker.backends.perturb")
+PRELOADED = ("torch", "transformers", "pyarrow.parquet", "ranker.models.classifiers", "ranker.backends.perturb")
 """What takes seconds to import, once for all processes."""
 
 LOOK_EVERY = 0.2

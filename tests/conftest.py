@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ranker.cards import Task
+from ranker.datasets.cards import Task
 
 collect_ignore = ["ranker/atheris_readers.py"]  # no test: a program, and atheris is installed by hand
 
@@ -178,7 +178,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 @pytest.fixture(scope="session")
 def classifier(checkpoint: Callable[[str], Path]):
     """A loaded tiny classifier, by the encoder's name; its labels are those of NLI, three ways."""
-    from ranker.classifiers import Classifier
+    from ranker.models.classifiers import Classifier
 
     made: dict[str, Classifier] = {}
 
@@ -202,7 +202,7 @@ def hans():
 def trained(hans):
     """A small BERT that was trained, in float64: what remains of a difference is the method's."""
     from ranker import suites
-    from ranker.classifiers import Classifier
+    from ranker.models.classifiers import Classifier
 
     loaded = Classifier.load(suites.load(["hans-sub-mini"]).models[2].path, hans.task)
     loaded.model.double()

@@ -1,4 +1,5 @@
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,13 @@ MAY_IMPORT = {
     "ranker": {"factors", "ranker"},
     "experiments": {"factors", "ranker", "experiments"},
 }
+ROOMS = {
+    "datasets": ("datasets", "errors", "numbers", "records"),
+    "models": ("models", "batching", "datasets.cards", "errors", "progress", "records"),
+    "backends": ("backends", "models", "batching", "datasets.cards", "errors", "progress", "records", "store"),
+    "statistics": ("statistics",),
+}
+COMPUTING = ("errors.py", "score.py", "truth.py", "numbers.py")
 HEAVY = ("torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow", "matplotlib")
 
 
@@ -72,11 +80,42 @@ def test_modules_of_a_package_import_each_other_in_no_circle():
     assert set(graph) - settled == set()
 
 
-@pytest.mark.parametrize("name", ["errors", "score", "engine"])
-def test_the_statistics_see_no_files_and_no_models(name):
-    """What only computes can be read and checked by itself."""
-    wrong = {"ranker.store", "ranker.suites", "ranker.classifiers", "ranker.backends", "ranker.measure", "pathlib"}
-    assert not wrong & set(imports(ROOT / "ranker" / f"{name}.py"))
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_knows_only_what_lies_below_it(room):
+    """What reads texts, what runs networks and what only computes can each be read and checked by itself."""
+    wrong = [
+        f"{file.relative_to(ROOT)} imports {name}"
+        for file in modules(f"ranker/{room}")
+        for name in imports(file)
+        if name.startswith("ranker.") and not f"{name}.".startswith(tuple(f"ranker.{known}." for known in ROOMS[room]))
+    ]
+    assert not wrong
+
+
+def test_the_map_names_every_module():
+    """`docs/ARCHITECTURE.md` says of each what it is for; of commands and formats, of all at once."""
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = set()
+    for section in text.partition("## Packages")[2].partition("## Decisions")[0].split("### ")[1:]:
+        room = re.match(r"`([a-z/]+)`", section)[1]
+        for cell in re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE):
+            named.update(f"{room}/{name}" for name in re.findall(r"`([^`]+)`", cell))
+    files = {file.relative_to(ROOT).as_posix() for package in MAY_IMPORT for file in modules(package)}
+    folders = {name for name in named if name.endswith("/")}
+    alone = {
+        name
+        for name in files
+        if not name.startswith(tuple(folders)) and not name.endswith(("__init__.py", "__main__.py"))
+    }
+    assert alone - named == set()
+    assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
+@pytest.mark.parametrize("file", [*modules("ranker/statistics"), *(ROOT / "ranker" / name for name in COMPUTING)])
+def test_the_statistics_see_no_files_and_no_models(file):
+    """Arrays in, arrays out: numpy, scipy and nothing that reads a file or runs a network."""
+    allowed = {"numpy", "scipy", "factors", "ranker", *sys.stdlib_module_names} - {"pathlib", "os", "io"}
+    assert not {name.partition(".")[0] for name in imports(file)} - allowed
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["ls", "ood"], ["ls", "factors"]])

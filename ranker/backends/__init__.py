@@ -13,7 +13,7 @@ from ranker.errors import UsageError, look_up
 from ranker.records import record
 
 if TYPE_CHECKING:
-    from ranker.classifiers import Classifier
+    from ranker.models.classifiers import Classifier
     from ranker.progress import Advance
 
 SETTINGS: dict[str, type[Settings]] = {

@@ -9,7 +9,7 @@ from factors.types import Attributions, Example
 
 if TYPE_CHECKING:
     from ranker.backends.settings import Settings
-    from ranker.classifiers import Classifier
+    from ranker.models.classifiers import Classifier
     from ranker.progress import Advance
 
 
@@ -17,7 +17,7 @@ def attribute(
     classifier: Classifier, examples: Sequence[Example], settings: Settings, advance: Advance
 ) -> Iterator[Attributions]:
     """The probabilities of examples, as attributions without tokens."""
-    from ranker.classifiers import softmax
+    from ranker.models.classifiers import softmax
 
     requests = ((None, [classifier.row(encoding)]) for encoding in classifier.encodings(examples))
     for _, logits in classifier.logits(requests, advance):

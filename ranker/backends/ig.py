@@ -27,15 +27,15 @@ from captum.attr import Saliency
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from factors.types import Attributions, Example, Floats
-from ranker.align import Encoding
 from ranker.backends import perturb
 from ranker.backends.quadrature import Rule, nested
 from ranker.backends.settings import IGSettings
 from ranker.batching import WINDOW, in_batches, stack, windows
-from ranker.classifiers import explained, softmax
+from ranker.models.align import Encoding
+from ranker.models.classifiers import explained, softmax
 
 if TYPE_CHECKING:
-    from ranker.classifiers import Classifier
+    from ranker.models.classifiers import Classifier
     from ranker.progress import Advance
 
 

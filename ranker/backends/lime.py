@@ -20,15 +20,15 @@ import numpy as np
 import torch
 
 from factors.types import Attributions, Bools, Example, Floats
-from ranker.align import Encoding
 from ranker.backends import perturb
 from ranker.backends.settings import LIMESettings
 from ranker.batching import Row
-from ranker.classifiers import softmax
+from ranker.models.align import Encoding
+from ranker.models.classifiers import softmax
 from ranker.store import example_key
 
 if TYPE_CHECKING:
-    from ranker.classifiers import Classifier
+    from ranker.models.classifiers import Classifier
     from ranker.progress import Advance
 
 

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from factors.types import Attributions, Example
-from ranker.align import Encoding
 from ranker.backends import perturb
 from ranker.backends.settings import OcclusionSettings
 from ranker.batching import Row
-from ranker.classifiers import softmax
+from ranker.models.align import Encoding
+from ranker.models.classifiers import softmax
 
 if TYPE_CHECKING:
-    from ranker.classifiers import Classifier
+    from ranker.models.classifiers import Classifier
     from ranker.progress import Advance
 
 

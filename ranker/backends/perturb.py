@@ -13,14 +13,14 @@ import numpy as np
 import torch
 
 from factors.types import SPECIAL, Bools, Floats, Output
-from ranker.align import Encoding
 from ranker.backends.settings import LIMESettings, OcclusionSettings, Settings
 from ranker.batching import Row
-from ranker.classifiers import explained
 from ranker.errors import ModelError
+from ranker.models.align import Encoding
+from ranker.models.classifiers import explained
 
 if TYPE_CHECKING:
-    from ranker.classifiers import Classifier
+    from ranker.models.classifiers import Classifier
 
 
 TOKENLESS = "`ig:baseline=zero` or `occlusion:hide=remove`"

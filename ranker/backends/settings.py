@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from factors.types import SPECIAL, Attributions, Floats, Ints, Output
 from ranker.backends.trees import Tree, across_tree, evaluations, flat_tree, segments_tree
-from ranker.cards import fold
+from ranker.datasets.cards import fold
 from ranker.errors import UsageError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from ranker.align import Encoding
+    from ranker.models.align import Encoding
 
 Hide = Literal["pad", "mask", "remove"]
 """What becomes of the tokens of a word that is not to be seen: replaced by the padding or mask token, or removed."""

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from factors.types import SPECIAL, Attributions, Example
-from ranker.align import Encoding
 from ranker.backends import perturb
 from ranker.backends.settings import SHAPSettings
 from ranker.backends.trees import Walk, walk
 from ranker.batching import Row
-from ranker.classifiers import softmax
+from ranker.models.align import Encoding
+from ranker.models.classifiers import softmax
 
 if TYPE_CHECKING:
-    from ranker.classifiers import Classifier
+    from ranker.models.classifiers import Classifier
     from ranker.progress import Advance
 
 

@@ -16,14 +16,14 @@ from typing import Any, Literal
 from factors import Example, Factor
 from factors.types import UNLABELLED
 from ranker import custom, ood, suites
-from ranker.cards import Card, Task
 from ranker.commands.outputs import meant
+from ranker.datasets.cards import Card, Task
+from ranker.datasets.marks import marker
+from ranker.datasets.readers import Sheet, sheet
 from ranker.errors import DataError, UnknownName, UsageError, look_up
-from ranker.marks import marker
 from ranker.measure import ModelOptions
 from ranker.ood import OODSet
 from ranker.places import Remote, place
-from ranker.readers import Sheet, sheet
 from ranker.records import parse_json, read_json
 from ranker.report import FORMATS
 from ranker.stated import check_readable, fits_none, own_task
@@ -229,7 +229,7 @@ def model_options(given: Given, models: Sequence[Model]) -> ModelOptions:
 def point_out(options: ModelOptions, models: Sequence[Model]) -> None:
     """Warn of options that do nothing for these models, or cost time."""
     if options.dtype == "bfloat16":
-        from ranker.devices import resolve
+        from ranker.models.devices import resolve
 
         if resolve("auto", options.device) != "bfloat16":
             log.warning("`--dtype bfloat16`: %s has no units for it; float32 may be faster", options.device)

@@ -56,8 +56,10 @@ def choose(**given: Any) -> None:
     The file has all columns of the pool. Five labels now and five later: `--labelled` names those that are there, and
     so does a column of labels in the pool. The choice looks at the models' predictions only, and is the same each time.
     """
-    from ranker import choice, labelling, readers
+    from ranker import labelling
     from ranker.commands import arguments
+    from ranker.datasets import readers
+    from ranker.statistics import choice
 
     stderr.log(given)
     look_up("rule", given["rule"], choice.RULES)

@@ -12,7 +12,7 @@ from ranker.commands import options, outputs, stderr
 from ranker.errors import look_up
 
 if TYPE_CHECKING:
-    from ranker.loading import Bases
+    from ranker.models.loading import Bases
 
 
 @click.command()

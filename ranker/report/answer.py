@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ranker.engine import TIE
 from ranker.numbers import counted, interval, percent, points, probability
-from ranker.pooled import RULES
 from ranker.ranking import Decision, Ranking
-from ranker.surrogate import NAME as SURROGATE
+from ranker.statistics.engine import TIE
+from ranker.statistics.pooled import RULES
+from ranker.statistics.surrogate import NAME as SURROGATE
 
 NEXT = (
     "Next: `rank-models --data ROWS --models A B ...` chooses between models of your own; `rank-models explain` "

@@ -14,9 +14,9 @@ from rich.text import Text
 
 from ranker.backends import spelled
 from ranker.numbers import counted, interval, percent, points, probability
-from ranker.pooled import RULES
 from ranker.ranking import Decision, Ranking
 from ranker.report.answer import answer, title, untold
+from ranker.statistics.pooled import RULES
 
 WIDTH = 80
 

@@ -11,7 +11,7 @@ import pytest
 from experiments import plan, recipe
 from experiments.inoculate import TRAINING
 from ranker import ood, suites
-from ranker.classifiers import Classifier
+from ranker.models.classifiers import Classifier
 
 MEGABYTE = 1_000_000
 SETS = ood.names()

@@ -14,8 +14,8 @@ from experiments import inoculate, plan, portable, recipe, train
 from experiments.inoculate import Machine
 from factors import Example
 from ranker import ood, suites
-from ranker.classifiers import Classifier
 from ranker.errors import ModelError, RankModelsError, UsageError
+from ranker.models.classifiers import Classifier
 from ranker.ood import OODSet
 
 RECIPE = """

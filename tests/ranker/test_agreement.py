@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from factors import BUILTIN
-from ranker import agreement, combined, engine, intervals
-from ranker.agreement import Plan, few_shot_accuracies, measure
+from ranker.statistics import agreement, combined, engine, intervals
+from ranker.statistics.agreement import Plan, few_shot_accuracies, measure
 
 PLAN = Plan.of([BUILTIN[name] for name in ("ACC", "NLL", "INDEX-DIFF")], "INDEX-DIFF")
 

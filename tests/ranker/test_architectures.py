@@ -10,7 +10,7 @@ from factors.types import Example
 from ranker.backends import attribute
 from ranker.backends.settings import LIMESettings, OcclusionSettings, SHAPSettings
 from ranker.batching import Row, stack
-from ranker.classifiers import Classifier
+from ranker.models.classifiers import Classifier
 
 EXAMPLES = [
     Example("plain", ("The doctor saw the actor.", "An old judge danced."), 1),

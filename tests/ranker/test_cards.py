@@ -1,7 +1,8 @@
 import pytest
 
-from ranker import cards, ood
-from ranker.cards import Task, read_card
+from ranker import ood
+from ranker.datasets import cards
+from ranker.datasets.cards import Task, read_card
 from ranker.errors import DataError
 
 CARD = """

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from ranker import checkpoints
 from ranker.errors import ModelError
+from ranker.models import checkpoints
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranker import choice, surrogate
-from ranker.pool import Pool
+from ranker.statistics import choice, surrogate
+from ranker.statistics.pool import Pool
 
 GREEDY = ("variance-reduction", "facility", "disagreement")
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ranker import combined
+from ranker.statistics import combined
 
 scores = arrays(
     np.float64, st.tuples(st.integers(2, 6), st.just(1)), elements=st.sampled_from([0.0, 0.1, 0.5, 2.0, -3])

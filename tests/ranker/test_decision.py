@@ -5,11 +5,11 @@ import pytest
 import scipy.stats
 from test_evaluation import table
 
-from ranker import posterior
 from ranker.decision import decide
 from ranker.errors import UnknownName, UsageError
-from ranker.pool import Pool
-from ranker.unlabelled import BASELINES
+from ranker.statistics import posterior
+from ranker.statistics.pool import Pool
+from ranker.statistics.unlabelled import BASELINES
 
 
 def labelled(right, **kwargs):

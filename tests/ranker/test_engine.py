@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ranker import engine
+from ranker.statistics import engine
 
 quick = settings(max_examples=60, deadline=None)
 

@@ -4,9 +4,9 @@ import torch
 from factors import Example
 from ranker import ood, suites
 from ranker.backends.settings import LIMESettings, OcclusionSettings
-from ranker.classifiers import Classifier
 from ranker.estimate import Estimate, estimate, minutes
 from ranker.measure import ModelOptions, Question, Subject
+from ranker.models.classifiers import Classifier
 from ranker.store import Store
 
 MODEL = suites.load(["hans-sub-mini"]).models[0]

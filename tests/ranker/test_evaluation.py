@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from factors import BUILTIN
 from factors.registry import Factor
-from ranker import intervals
 from ranker.errors import UsageError
 from ranker.evaluation import evaluate
 from ranker.score import ScoreTable
+from ranker.statistics import intervals
 
 
 def table(values, methods, accuracy, labels=None):

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranker import engine, exact, rank
+from ranker import rank
 from ranker.score import turned
+from ranker.statistics import engine, exact
 
 
 def by_listing(difference, size):

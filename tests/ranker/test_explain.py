@@ -14,12 +14,12 @@ from factors.check import cases
 from factors.types import UNLABELLED
 from ranker import ood, suites
 from ranker.backends.settings import Settings, SHAPSettings
-from ranker.cards import Task
-from ranker.classifiers import Classifier
 from ranker.cli import main
+from ranker.datasets.cards import Task
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.explain import NEEDS_LABEL, View, explain, telling, words_of
 from ranker.measure import ModelOptions, Subject
+from ranker.models.classifiers import Classifier
 from ranker.report.explain import FORMATS, render
 
 NLI = Task("nli", ("non-entailment", "entailment"), heuristic=1)

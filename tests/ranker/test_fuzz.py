@@ -24,14 +24,16 @@ from test_evaluation import suite
 from test_store import EXAMPLES, KEY, row_of
 
 from experiments import recipe
-from ranker import cards, checkpoints, embedded, labels, ood, readers, records, report, suites
+from ranker import embedded, ood, records, report, suites
 from ranker import ranking as ranking_module
 from ranker import store as store_module
 from ranker.commands import arguments
 from ranker.commands.run import run
+from ranker.datasets import cards, readers
 from ranker.decision import decide
 from ranker.errors import RankModelsError
 from ranker.evaluation import evaluate
+from ranker.models import checkpoints, labels
 from ranker.ranking import Ranking
 from ranker.store import Store, contents, digest, verify
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ranker.grid import Grid, points_for, room
+from ranker.statistics.grid import Grid, points_for, room
 
 
 def laid(difference, reach):

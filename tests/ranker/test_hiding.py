@@ -72,7 +72,7 @@ def test_what_is_known_of_it_needs_no_model(loud, data, tmp_path, monkeypatch):
     """The rows are in the store like all others."""
     store, models = Store(tmp_path / "store"), loud("[MASK]")
     first = notes(models, data, MASK, store=store)
-    monkeypatch.setattr("ranker.classifiers.Classifier.load", None)
+    monkeypatch.setattr("ranker.models.classifiers.Classifier.load", None)
     assert notes(models, data, MASK, store=store) == first != []
 
 

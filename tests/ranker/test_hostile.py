@@ -13,12 +13,13 @@ from conftest import TASK
 from safetensors.torch import load_file, save_file
 
 from factors.types import Example
-from ranker import rows, suites
-from ranker.cards import read_card
-from ranker.checkpoints import content_hash, locate
+from ranker import suites
 from ranker.cli import main
+from ranker.datasets import rows
+from ranker.datasets.cards import read_card
 from ranker.errors import DataError, ModelError, UsageError
 from ranker.measure import ModelOptions, Subject
+from ranker.models.checkpoints import content_hash, locate
 from ranker.store import Store
 from ranker.suites import Model
 

@@ -12,8 +12,8 @@ from factors.types import Example
 from ranker.backends import attribute, ig
 from ranker.backends.ig import Path, Stretch, too_rough
 from ranker.backends.settings import FIRST, IGSettings
-from ranker.classifiers import Classifier, explained
 from ranker.errors import ModelError
+from ranker.models.classifiers import Classifier, explained
 
 EXAMPLES = [
     Example("a", ("The doctor's co-worker waited.", "An old judge danced."), 1),

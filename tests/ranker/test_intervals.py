@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from ranker import engine, exact, intervals
+from ranker.statistics import engine, exact, intervals
 
 
 def population(rng, size):

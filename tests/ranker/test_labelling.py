@@ -11,11 +11,12 @@ import pytest
 
 from factors import Example
 from factors.types import UNLABELLED
-from ranker import labelling, ood, readers, suites
+from ranker import labelling, ood, suites
 from ranker.cli import main
+from ranker.datasets import readers
+from ranker.datasets.readers import sheet
 from ranker.errors import DataError, UsageError
 from ranker.pipeline import decide, with_labelled
-from ranker.readers import sheet
 from ranker.store import Store
 from ranker.suites import Suite
 

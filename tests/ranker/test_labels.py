@@ -3,9 +3,9 @@ import itertools
 import pytest
 from conftest import TASK
 
-from ranker.cards import Task
+from ranker.datasets.cards import Task
 from ranker.errors import LabelError
-from ranker.labels import reconcile
+from ranker.models.labels import reconcile
 
 THREE = ("entailment", "neutral", "contradiction")
 

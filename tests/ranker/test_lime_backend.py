@@ -14,8 +14,8 @@ from ranker import suites
 from ranker.backends import SETTINGS, attribute
 from ranker.backends.lime import fingerprint, fit, samples, seed_of
 from ranker.backends.settings import LEAST_RIDGE, LIMESettings
-from ranker.classifiers import Classifier
 from ranker.errors import ModelError
+from ranker.models.classifiers import Classifier
 
 QUICK = LIMESettings(samples=60)
 

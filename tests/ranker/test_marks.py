@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factors import Example
-from ranker import lexicon as lex
 from ranker import ood
-from ranker.clauses import main_verb
+from ranker.datasets import lexicon as lex
+from ranker.datasets.clauses import main_verb
+from ranker.datasets.marks import RULES, adjective, control, ing_main_verb, irregular_past, marker, swapped
 from ranker.errors import UnknownName
-from ranker.marks import RULES, adjective, control, ing_main_verb, irregular_past, marker, swapped
 
 PARSE = "(ROOT (S (NP (DT The) (NN clerk)) (VP (VBD hoped) (SBAR (IN that) (S {clause}))) (. .)))"
 CLAUSE = "(NP (DT the) (NN nurse)) (VP (VBD sang))"

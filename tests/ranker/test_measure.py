@@ -12,9 +12,9 @@ from factors.types import Example
 from ranker import batching, suites
 from ranker.backends import SETTINGS, ig
 from ranker.backends.settings import BARE, IGSettings, LIMESettings, SHAPSettings
-from ranker.classifiers import Classifier
 from ranker.errors import ModelError
 from ranker.measure import ModelOptions, Subject
+from ranker.models.classifiers import Classifier
 from ranker.store import Store
 from ranker.suites import Model
 

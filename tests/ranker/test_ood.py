@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from factors import Span
-from ranker import ood, readers
-from ranker.cards import Task
+from ranker import ood
+from ranker.datasets import readers
+from ranker.datasets.cards import Task
 from ranker.errors import DataError, UnknownName, UsageError
 from ranker.ood import EMBEDDED, OODSet, fingerprint, sample
 

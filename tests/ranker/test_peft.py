@@ -13,9 +13,9 @@ from safetensors.torch import load_file
 from factors.types import Example
 from ranker.backends import attribute
 from ranker.backends.settings import SHAPSettings
-from ranker.checkpoints import content_hash
-from ranker.classifiers import Classifier
 from ranker.errors import LabelError, ModelError
+from ranker.models.checkpoints import content_hash
+from ranker.models.classifiers import Classifier
 
 peft = pytest.importorskip("peft", reason="needs the extra `peft`")
 EXAMPLES = [

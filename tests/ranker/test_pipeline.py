@@ -13,9 +13,9 @@ from factors import Example
 from ranker import Ranking, decide, ood, pipeline, rank, suites
 from ranker.backends import SETTINGS, attribute, settings_of
 from ranker.backends.settings import Attributing, LIMESettings, SHAPSettings
-from ranker.cards import Task
-from ranker.checkpoints import content_hash, locate
+from ranker.datasets.cards import Task
 from ranker.errors import ModelError, UnknownName, UsageError
+from ranker.models.checkpoints import content_hash, locate
 from ranker.quality import quality_of
 from ranker.store import Store
 from ranker.suites import Model, Suite
@@ -179,7 +179,9 @@ def test_a_method_is_found_whatever_its_case(labelled_rows):
 def test_a_checkpoint_is_read_for_its_hash_once_a_run(monkeypatch, tmp_path):
     """It is as large as the model."""
     hashed = []
-    monkeypatch.setattr("ranker.checkpoints.content_hash", lambda path, **_: hashed.append(path) or content_hash(path))
+    monkeypatch.setattr(
+        "ranker.models.checkpoints.content_hash", lambda path, **_: hashed.append(path) or content_hash(path)
+    )
     rank("hans-sub-mini", "hans-sub", attribution="none", store=Store(tmp_path), draws=1)
     assert len(hashed) == len(set(hashed)) == 8
 

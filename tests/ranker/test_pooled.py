@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from factors import BUILTIN
-from ranker import choice, engine, intervals, pooled, surrogate
 from ranker.evaluation import evaluate
-from ranker.pool import Home, Pool
 from ranker.score import ScoreTable
-from ranker.unlabelled import BASELINES
+from ranker.statistics import choice, engine, intervals, pooled, surrogate
+from ranker.statistics.pool import Home, Pool
+from ranker.statistics.unlabelled import BASELINES
 
 
 def world(models=4, rows=60, home=False):

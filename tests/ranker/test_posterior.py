@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from ranker.posterior import PRIORS, best, intervals_of_accuracy, more_accurate, more_labels, weigh, wins
+from ranker.statistics.posterior import PRIORS, best, intervals_of_accuracy, more_accurate, more_labels, weigh, wins
 
 UNIFORM = np.array(PRIORS == 1, dtype=np.float64)
 """The weights of the priors where it is known that c = 1."""
@@ -108,7 +108,7 @@ def test_probabilities_of_a_pair_add_up():
 @pytest.mark.parametrize("c", [PRIORS[0], PRIORS[-1]])
 def test_the_best_are_drawn_from_the_prior_that_the_pairs_are_weighed_by(monkeypatch, c):
     """Where one wins nearly all disagreements and where both win some, P(best) of two is P(a better)."""
-    monkeypatch.setattr("ranker.posterior.PRIORS", np.array([c]))
+    monkeypatch.setattr("ranker.statistics.posterior.PRIORS", np.array([c]))
     hits = np.array([[1, 1, 1, 0, 1], [0, 0, 1, 1, 1]], dtype=bool)
     assert best(hits, np.random.default_rng(0))[0] == pytest.approx(more_accurate(hits)[0, 1], abs=0.012)
 

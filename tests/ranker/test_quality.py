@@ -3,7 +3,7 @@ import pytest
 
 from factors import Attributions, Example
 from ranker.backends.settings import BARE, IGSettings, LIMESettings
-from ranker.cards import Task
+from ranker.datasets.cards import Task
 from ranker.quality import accuracy_of, below_chance, cut, misled_share, quality_of, shortcut_avoided
 from ranker.truth import FOLLOWS
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ranker import ood, readers
-from ranker.cards import Task
-from ranker.marks import RULES, control
-from ranker.rows import read_rows
+from ranker import ood
+from ranker.datasets import readers
+from ranker.datasets.cards import Task
+from ranker.datasets.marks import RULES, control
+from ranker.datasets.rows import read_rows
 
 DATA = os.environ.get("RANK_MODELS_DATA")
 pytestmark = pytest.mark.skipif(not DATA, reason="RANK_MODELS_DATA does not name the folder of the real files")

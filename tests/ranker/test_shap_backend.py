@@ -17,8 +17,8 @@ from ranker.backends import SETTINGS, attribute
 from ranker.backends.settings import SHAPSettings
 from ranker.backends.trees import across_tree, evaluations, flat_tree, halves, leaves, segments_tree, walk
 from ranker.batching import Row
-from ranker.classifiers import Classifier
 from ranker.errors import ModelError
+from ranker.models.classifiers import Classifier
 
 EVERYTHING = 10**6
 

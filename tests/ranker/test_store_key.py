@@ -15,11 +15,12 @@ import pytest
 from conftest import TASK
 
 from factors.types import Example, Span
-from ranker import align, store
+from ranker import store
 from ranker.backends import SETTINGS
 from ranker.backends.settings import Settings
-from ranker.cards import Task
+from ranker.datasets.cards import Task
 from ranker.measure import ModelOptions, Subject
+from ranker.models import align
 from ranker.store import Store, digest, example_key
 from ranker.suites import Model
 

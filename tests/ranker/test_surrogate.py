@@ -4,8 +4,8 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranker import engine, surrogate
-from ranker.pool import Pool
+from ranker.statistics import engine, surrogate
+from ranker.statistics.pool import Pool
 
 
 @st.composite

@@ -3,8 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from ranker import unlabelled
-from ranker.pool import Home, Pool
+from ranker.statistics import unlabelled
+from ranker.statistics.pool import Home, Pool
 
 NAMES = {one.name: one for one in unlabelled.BASELINES}
 

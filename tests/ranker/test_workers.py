@@ -11,10 +11,10 @@ import pytest
 from conftest import make_checkpoint
 
 from ranker import ood, rank, suites, workers
-from ranker.classifiers import Classifier
 from ranker.errors import UsageError
 from ranker.labelling import choose
 from ranker.measure import ModelOptions
+from ranker.models.classifiers import Classifier
 from ranker.store import Store, contents, verify
 
 TWO = ModelOptions(workers=2)

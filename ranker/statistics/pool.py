@@ -1,6 +1,6 @@
 """Rows of the new domain as the models see them, labelled or not: who says what, and how alike the models are.
 
-Axis letters as in `ranker.engine`, and C classes, H in-domain rows.
+Axis letters as in `engine`, and C classes, H in-domain rows.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ distribution: lay it on a grid, take its Fourier transform to the power K, and s
   What is left is of third order: for a smooth S at most K 0.375 h^3 / 6 max |f''| with f the density of S and h the
   step, for a normal S 0.025 (h / sigma)^3 / sqrt(K). With the step used, sigma / 5.5 or finer, that is below 9e-5 for
   K of 3 or more, and 5e-5 at K = 10. Whether S is smooth is looked at, not assumed: where its mass around zero bends
-  (`ranker.grid.BEND`), the grid is refined, up to `MAX_POINTS`. Where that is not enough, or would be more work, all
+  (`grid.BEND`), the grid is refined, up to `MAX_POINTS`. Where that is not enough, or would be more work, all
   sums of half a probe are listed if there are no more than `LISTED`; else the probability is nan, and the caller has to
   draw. The grid spans all sums, so nothing wraps around.
 
@@ -18,7 +18,7 @@ distribution: lay it on a grid, take its Fourier transform to the power K, and s
 probability that is shown, so that where a modest grid is not fine enough draws do.
 
 An example that is undefined for a model counts as a difference of zero, which is what leaving it out of both means
-does. Axis letters as in `ranker.engine`.
+does. Axis letters as in `engine`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from math import comb, factorial
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
-from ranker.engine import TIE, defined, pairs
-from ranker.grid import Grid, points_for, room
+from ranker.statistics.engine import TIE, defined, pairs
+from ranker.statistics.grid import Grid, points_for, room
 
 ERROR = 1e-4
 """No probability that is returned is off by more; see above why, and the tests for how it was tried."""

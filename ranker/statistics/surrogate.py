@@ -17,7 +17,7 @@ There is one constant, NOISE, and no bandwidth; it was set on the embedded suite
 how sure the ranking is, is said with the noise unknown, or models with nothing in common would be believed. The
 weights are drawn to zero, and with them every accuracy to 1 / C: an estimate ranks, and is careful, but is no
 measurement. Source of the idea: stacking, Wolpert 1992, and Breiman 1996; the regression is that of Bishop 2006,
-"Pattern recognition and machine learning", section 3.3. Axis letters as in `ranker.pool`.
+"Pattern recognition and machine learning", section 3.3. Axis letters as in `pool`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
-from ranker.pool import Pool
-from ranker.posterior import LEVEL, SAMPLES
+from ranker.statistics.pool import Pool
+from ranker.statistics.posterior import LEVEL, SAMPLES
 
 NAME = "SURROGATE"
 
@@ -156,7 +156,7 @@ class Posterior:
 
     def interval(self) -> tuple[Floats, Floats]:
         """(M,) lower and (M,) upper ends of the 95 % interval of each accuracy, as of one normal distribution."""
-        from ranker.intervals import Z95
+        from ranker.statistics.intervals import Z95
 
         mean = self.weights @ self.means
         variance = self.weights @ (np.diagonal(self.covariances, axis1=1, axis2=2) + (self.means - mean) ** 2)

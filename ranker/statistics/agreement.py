@@ -1,6 +1,6 @@
 """How often each ranking method puts two models in their true order: exactly where it can be had, else from draws.
 
-Axis letters as in `ranker.engine`.
+Axis letters as in `engine`.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy as np
 
 from factors.registry import Factor
 from factors.types import Bools, Floats, Ints
-from ranker import combined, engine, exact, intervals, surrogate
-from ranker.pool import Pool
-from ranker.ranking import Kind
+from ranker.statistics import combined, engine, exact, intervals, surrogate
+from ranker.statistics.pool import Pool
 
 MANY = 20_000
 """Draws behind whatever cannot be had exactly; their own noise is then below a tenth of what the examples add."""
 
 ROUGHLY = 2**20
-"""Grid points that a point of the learning curve is worth, to `ranker.exact`; what needs more is drawn."""
+"""Grid points that a point of the learning curve is worth, to `exact`; what needs more is drawn."""
 
 Draws: TypeAlias = "int | Literal['exact']"
+Kind = Literal["baseline", "factor", "combined", "pool", "label-free"]
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def influences(
     if mixed is not None:
         added = influence[plan.acc] + intervals.drawn_influence(mixed.success, rows, values.shape[2])
         if plan.pool is not None:
-            added[-1] = 0.0  # the pool varies with the examples, too: `ranker.pooled.variances`
+            added[-1] = 0.0  # the pool varies with the examples, too: `pooled.variances`
         influence = np.concatenate([influence, added])
     return influence, mixed
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from factors import Example, Span
 from factors.types import UNLABELLED
-from ranker.cards import Layout, Task
+from ranker.datasets.cards import Layout, Task
+from ranker.datasets.rows import PARQUET, Row, label_names, read_rows
 from ranker.errors import DataError, UsageError, look_up
 from ranker.records import parse_json
-from ranker.rows import PARQUET, Row, label_names, read_rows
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ Two questions, two intervals:
 - *Would other models of this kind have given it?* The examples stay, the models vary: `over_models`, by leaving out
   one model at a time, since pairs that share a model are not independent.
 
-Axis letters as in `ranker.engine`.
+Axis letters as in `engine`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
-from ranker.engine import pairs
+from ranker.statistics.engine import pairs
 
 Z95 = 1.959963984540054
 """The 97.5 % quantile of the normal distribution."""
@@ -27,7 +27,7 @@ def drawn_influence(success: Floats, rows: Ints, examples: int) -> Floats:
 
     U_i = N Cov(c_i, s), with c_i how often example i occurs in a draw and s the draw's success. The noise of B draws
     adds K Var(s) / B to the variance that follows from it, which is to be taken off again. What can be computed from
-    all draws at once is better had from `ranker.exact.influence`.
+    all draws at once is better had from `exact.influence`.
 
     Args:
         success: (F, B) share of pairs in the right order in each draw, or a difference of two such shares.

@@ -1,14 +1,14 @@
 """Which rows of a pool to label: those that will say most about how the models differ.
 
 - ``variance-reduction``: one after the other, the row whose label is expected to narrow the differences between the
-  models' accuracies most, under the model of `ranker.surrogate`. What is labelled already counts. The default.
+  models' accuracies most, under the model of `surrogate`. What is labelled already counts. The default.
 - ``facility``: rows that stand for many others on which the models disagree (facility location).
 - ``disagreement``: the rows on which the models' probabilities vary most.
 - ``random``: the reference, and the only rule after which accuracy on the labelled rows estimates accuracy.
 
 Every rule looks at predictions only, never at a text or a label. Sources: Cohn, Ghahramani, Jordan 1996, "Active
 learning with statistical models" (variance reduction); Wei, Iyer, Bilmes 2015 (facility location); Seung, Opper,
-Sompolinsky 1992, "Query by committee" (disagreement). Axis letters as in `ranker.pool`.
+Sompolinsky 1992, "Query by committee" (disagreement). Axis letters as in `pool`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker import surrogate
-from ranker.engine import TIE
-from ranker.pool import Pool
+from ranker.statistics import surrogate
+from ranker.statistics.engine import TIE
+from ranker.statistics.pool import Pool
 
 Rule = Callable[[Pool, int, Sequence[int], np.random.Generator], Ints]
 """(pool, how many, rows that are labelled already, randomness) -> the rows to label, the most useful first."""

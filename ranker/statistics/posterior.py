@@ -16,7 +16,7 @@ accuracy is its own: Beta(r + 1, K - r + 1) with r of K rows right.
 
 Sources: Ferguson 1973, "A Bayesian analysis of some nonparametric problems"; Rubin 1981, "The Bayesian bootstrap";
 Varin, Reid, Firth 2011 (powers of pairwise likelihoods); Sethuraman 1994 (the draws). Axis letters as in
-`ranker.engine`.
+`engine`.
 """
 
 from __future__ import annotations

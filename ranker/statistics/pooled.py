@@ -1,13 +1,13 @@
 """How often the methods that see a whole pool put two models in their true order, and how sure that is.
 
 The label-free ones see no label, so that no draw changes them; SURROGATE+CHOICE, +FACILITY and +DISAGREE see the labels
-of the K rows that a rule of `ranker.choice` picks, and these are always the same. What varies is the pool: halves of
+of the K rows that a rule of `choice` picks, and these are always the same. What varies is the pool: halves of
 the population are drawn, without replacement, and each is a pool. The spread over halves is also how sure the result
 is, since leaving out half of the rows shakes an estimate about as much as drawing all of them anew (the delete-half
-jackknife). So it is for SURROGATE, which sees K random labels: how often it is right, `ranker.agreement` says.
+jackknife). So it is for SURROGATE, which sees K random labels: how often it is right, `agreement` says.
 
 Source of that: Shao and Wu 1989, "A general theory for jackknife variance estimation". Axis letters as in
-`ranker.engine`.
+`engine`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
-from ranker import choice, engine, intervals, surrogate
-from ranker.agreement import Agreement
-from ranker.pool import Pool
-from ranker.ranking import Kind
-from ranker.unlabelled import possible
+from ranker.statistics import choice, engine, intervals, surrogate
+from ranker.statistics.agreement import Agreement, Kind
+from ranker.statistics.pool import Pool
+from ranker.statistics.unlabelled import possible
 
 CHOSEN = f"{surrogate.NAME}+CHOICE"
 RULES = {
@@ -29,7 +28,7 @@ RULES = {
     f"{surrogate.NAME}+FACILITY": "facility",
     f"{surrogate.NAME}+DISAGREE": "disagreement",
 }
-"""Method -> the rule of `ranker.choice` by which its rows are picked; SURROGATE itself has random ones."""
+"""Method -> the rule of `choice` by which its rows are picked; SURROGATE itself has random ones."""
 
 HALVES = 50
 """Halves of the population that are drawn."""

@@ -14,8 +14,8 @@ from typing import Any
 
 from factors import Span
 from factors.types import split_words
-from ranker import lexicon as lex
-from ranker.clauses import main_verb
+from ranker.datasets import lexicon as lex
+from ranker.datasets.clauses import main_verb
 from ranker.errors import look_up
 
 Rule = Callable[[tuple[str, ...], Mapping[str, Any]], tuple[Span, ...]]

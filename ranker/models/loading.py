@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ranker import checkpoints
 from ranker.errors import LabelError, ModelError, RankModelsError, first_line
+from ranker.models import checkpoints
 
 if TYPE_CHECKING:
     from peft import PeftConfig
@@ -50,7 +50,7 @@ def load(
     """The network and the tokenizer of a checkpoint; of a PEFT adapter, the network of its base with it built in.
 
     Args:
-        folder: the checkpoint's, as `ranker.checkpoints.locate` gives it.
+        folder: the checkpoint's, as `checkpoints.locate` gives it.
         options: how.
         label_map: its label index or name -> the task's label; an adapter's says how many outputs the base is given.
         bases: where adapters find, and leave, the network of their base; None shares none.

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from factors.types import Floats
-from ranker.engine import TIE
+from ranker.statistics.engine import TIE
 
 TIES = "ACC+TIES"
 FACTOR = "ACC+FACTOR"

@@ -1,7 +1,7 @@
 """Estimates of accuracy that need no label of the new domain, from predictions on a pool: baselines with a trap each.
 
 None of them is safe: every one orders some suite worse than a coin does, and nothing in the predictions tells which
-(docs/results/labels.md). They are here to be seen beside the methods that use labels. Axis letters as in `ranker.pool`.
+(docs/results/labels.md). They are here to be seen beside the methods that use labels. Axis letters as in `pool`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from factors.types import Floats
-from ranker.pool import Home, Pool
+from ranker.statistics.pool import Home, Pool
 
 ITERATIONS = 50
 """Of Dawid and Skene's EM; it has settled long before."""

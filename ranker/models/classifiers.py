@@ -14,17 +14,18 @@ import numpy as np
 import torch
 
 from factors.types import UNLABELLED, Example, Floats, Output
-from ranker import align, batching, checkpoints, labels, loading
-from ranker.align import Encoding
+from ranker import batching
 from ranker.batching import Batch, Row
-from ranker.devices import DTYPES, device_named, resolve
 from ranker.errors import ModelError, first_line
-from ranker.last_layer import read_first_token
+from ranker.models import align, checkpoints, labels, loading
+from ranker.models.align import Encoding
+from ranker.models.devices import DTYPES, device_named, resolve
+from ranker.models.last_layer import read_first_token
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from ranker.cards import Task
+    from ranker.datasets.cards import Task
     from ranker.progress import Advance
 
 log = logging.getLogger(__name__)
@@ -84,7 +85,7 @@ class Classifier:
             path: a directory with a sequence classifier or a PEFT adapter of one, or a hub id ``org/name@revision``.
             task: the labels to map the checkpoint's to.
             device: a torch device.
-            dtype: "float32", "bfloat16", or "auto" (see `ranker.devices.resolve`).
+            dtype: "float32", "bfloat16", or "auto" (see `devices.resolve`).
             label_map: the checkpoint's label index or name -> the task's label, where the configuration does not say.
             trust_remote_code: run code that comes with the checkpoint.
             allow_pickle: load weights that are not safetensors.

@@ -1,7 +1,7 @@
 """Distributions of differences on a grid, and those of their sums: one Fourier transform for all K-fold convolutions.
 
 A difference that lies on a grid point stays there. One between points is split over the three nearest, so that mass,
-mean and variance are kept. Axis letters as in `ranker.engine`.
+mean and variance are kept. Axis letters as in `engine`.
 """
 
 from __future__ import annotations

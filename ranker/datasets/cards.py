@@ -105,7 +105,7 @@ class Card:
         folders: where below the data directory its file may lie, beside the data directory itself.
         files: names that its file may have.
         layouts: how its rows may stand in a file; the first that fits is taken.
-        marks: mark -> the rule that finds it (`ranker.marks.RULES`).
+        marks: mark -> the rule that finds it (`marks.RULES`).
         source: who made it, and where it is described.
         licence: of the official data.
         folder: where the card lies, and with it the set's own rows.

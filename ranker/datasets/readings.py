@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from factors import Example
-from ranker.cards import Task, fold
+from ranker.datasets.cards import Task, fold
+from ranker.datasets.readers import Sheet, number_of
 from ranker.numbers import counted
-from ranker.readers import Sheet, number_of
 
 
 def notes(
@@ -58,7 +58,7 @@ def of_file(sheet: Sheet, kept: Sequence[Example], chosen: bool) -> Iterator[str
         chosen: the user has said which columns hold texts.
 
     Example:
-        >>> from ranker.readers import sheet
+        >>> from ranker.datasets.readers import sheet
         >>> qa = sheet([{"question": "Who ran?", "answer": "A dog did.", "label": "yes"}])
         >>> print(*of_file(qa, (), chosen=False))  # doctest: +ELLIPSIS
         Read as text: question. Not read, though it holds text: answer; say which to read with `--columns`.

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ranker import lexicon as lex
+from ranker.datasets import lexicon as lex
 
 _NO_VERBS = frozenset().union(
     lex.DETERMINERS, lex.PREPOSITIONS, lex.PARTICLES, lex.MASS_NOUNS, lex.IRREGULAR_PLURALS, lex.COMPOUNDS
