@@ -96,15 +96,15 @@ def models(references: Sequence[str]) -> tuple[Model, ...]:
 
 
 def _told_apart(models: Sequence[Model]) -> tuple[Model, ...]:
-    """The models; directories of one name, as `checkpoint-500` of two runs, bear that of the folder around them."""
+    """The models; what would share a name, as `checkpoint-500` of two runs, bears that of the folder around it, too."""
     count = Counter(model.name for model in models)
-    around = {model.path: Path(model.path).resolve() for model in models if os.path.isdir(model.path)}
-    return tuple(
-        replace(model, name=f"{path.parent.name}/{path.name}")
-        if count[model.name] > 1 and (path := around.get(model.path)) is not None and path.name == model.name
-        else model
-        for model in models
-    )
+    return tuple(replace(model, name=_longer(model)) if count[model.name] > 1 else model for model in models)
+
+
+def _longer(model: Model) -> str:
+    """The last two parts of a model's path, folder or hub id; its name, where that is another than the path's."""
+    path = Path(os.path.realpath(model.path) if os.path.isdir(model.path) else model.path)
+    return f"{path.parent.name}/{path.name}" if path.name == model.name else model.name
 
 
 def embedded() -> dict[str, Path]:

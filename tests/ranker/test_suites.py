@@ -80,11 +80,12 @@ def test_directories_and_hub_ids_stand_side_by_side(tmp_path):
 
 
 def test_directories_of_one_name_bear_that_of_the_folder_around_them(tmp_path):
-    """As the checkpoints of two runs; one that has a name of its own keeps it."""
-    for name in ("run-a/checkpoint-500", "run-b/checkpoint-500", "other"):
-        (tmp_path / name).mkdir(parents=True)
-    found = [str(tmp_path / name) for name in ("run-a/checkpoint-500", "run-b/checkpoint-500", "other")]
+    """As the checkpoints of two runs; one that has a name of its own keeps it. Hub ids are named in full."""
     names = ["run-a/checkpoint-500", "run-b/checkpoint-500", "other"]
+    for name in names:
+        (tmp_path / name).mkdir(parents=True)
+    found = [*(str(tmp_path / name) for name in names), "org/bert@v1", "mine/bert@v1", "mine/bert"]
+    names += ["org/bert@v1", "mine/bert@v1", "bert"]
     assert [model.name for model in suites.load(found).models] == names
     assert [model.name for model in suites.models(found)] == names
 
@@ -94,7 +95,7 @@ def test_directories_of_one_name_bear_that_of_the_folder_around_them(tmp_path):
     [
         ([], "a ranking needs at least two models (got 0); name more with `--models`"),
         (["org/one"], "a ranking needs at least two models (got 1); name more with `--models`"),
-        (["org/one", "other/one"], "two models are named 'one'; list them in a suite.json under names of their own"),
+        (["org/one", "org/one"], "two models are named 'org/one'; list them in a suite.json under names of their own"),
         (["./nowhere", "org/a"], "`--models`: no directory, suite.json or hub id `org/name` is called './nowhere'"),
         (["a" * 5000, "org/a"], "`--models`: no directory, suite.json or hub id `org/name` is called 'aaaaa"),
     ],
