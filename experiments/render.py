@@ -37,9 +37,9 @@ def markdown(name: str, exhibit: Exhibit, found: Rankings, cells: Sequence[Cell]
     made_of = [
         f"{one.suite} on {one.ood}: {len(one.models)} models, "
         + (
-            f"measured on all {one.provenance['data']['rows']} rows"
-            if exhibit.kind == "accuracies"
-            else f"{one.provenance['population']} rows, {attributed(one)}"
+            f"measured on all {one.provenance.data.rows} rows"
+            if exhibit.kind == "accuracies" and one.provenance.data
+            else f"{one.provenance.population} rows, {attributed(one)}"
         )
         for one in found.values()
     ]

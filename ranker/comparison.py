@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -24,9 +24,6 @@ Status = Literal["ranked", "failed", "absent"]
 
 SETTINGS = ("ood", "suite", "attribution", "probe", "draws", "seed", "near")
 """Fields of a `Ranking` that its numbers depend on."""
-
-RESULTS = ("command", "quality", "left_out", "failed_factors")
-"""Parts of the provenance that no number depends on: the command with its names of files, and what was found."""
 
 MODELS = "models."
 """What the names of the models' content hashes begin with."""
@@ -177,7 +174,7 @@ def paired(before: Ranking, after: Ranking) -> dict[str, float]:
         Method -> variance; without the methods that see a pool, which is not kept with a run. Nothing where the rows
         are not the same, the runs are made of drawn probes, or nobody knows the truth.
     """
-    prints = [ranking.provenance.get("data", {}).get("fingerprint") for ranking in (before, after)]
+    prints = [ranking.provenance.data and ranking.provenance.data.fingerprint for ranking in (before, after)]
     same = None not in prints and prints[0] == prints[1] and before.table.examples == after.table.examples
     if before.mode != "evaluation" or not same or (before.draws, after.draws) != ("exact", "exact"):
         return {}
@@ -259,9 +256,10 @@ def _settings(before: Ranking, after: Ranking) -> Iterator[SettingChange]:
 
 
 def _made_with(ranking: Ranking) -> dict[str, Any]:
-    """What a run was made with, each value under its name, those of tables under "table.name"."""
+    """What a run was made with, each value under its name, those of tables under "table.name"; no number depends on
+    the command, with its names of files."""
     found = {name: getattr(ranking, name) for name in SETTINGS}
-    return found | dict(_flat({k: v for k, v in ranking.provenance.items() if k not in RESULTS}))
+    return found | dict(_flat(replace(ranking.provenance, command=None).to_dict()))
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

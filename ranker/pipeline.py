@@ -163,8 +163,8 @@ def decide(
         log.warning("%d of the labelled rows are not in the pool; they are added to it", len(rows.pool) - len(pool))
     study = Study(suite, rows, backend, tuple(factors), target, norm, in_domain, options, kept, progress)
     scored = study.scored()
-    if (reason := scored.provenance["left_out"].get(method)) is not None:
-        raise UsageError(f"`--method`: {method} cannot order these models: {reason}")
+    if method is not None and method in scored.left_out:
+        raise UsageError(f"`--method`: {method} cannot order these models: {scored.left_out[method]}")
     ranking = decision.decide(
         scored.table,
         pool=scored.pool if pool else None,

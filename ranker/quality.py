@@ -10,6 +10,7 @@ import numpy as np
 from factors import Attributions, Example
 from ranker.backends.settings import Settings
 from ranker.datasets.cards import Task
+from ranker.ranking import Quality
 from ranker.truth import FOLLOWS
 
 
@@ -27,24 +28,16 @@ def misled_share(rows: Sequence[Attributions], examples: Sequence[Example], task
     return given.count(task.heuristic) / len(given) if given and task.heuristic is not None else None
 
 
-def quality_of(
-    rows: Sequence[Attributions], population: Sequence[Example], settings: Settings
-) -> dict[str, int | float | None]:
-    """How good a model's attributions are, by the backend's own measure of error, and how many are not good enough.
-
-    Returns:
-        error_median, error_high: the median and the 95th percentile of `Settings.error`; None where there is none.
-        over_tolerance: rows over the error tolerance.
-        truncated: rows that were cut at the model's limit.
-    """
+def quality_of(rows: Sequence[Attributions], population: Sequence[Example], settings: Settings) -> Quality:
+    """How good a model's attributions are, by the backend's own measure of error, and how many are not good enough."""
     errors = np.array([settings.error(row) for row in rows])
     errors = errors[np.isfinite(errors)]
-    return {
-        "error_median": float(np.median(errors)) if len(errors) else None,
-        "error_high": float(np.quantile(errors, 0.95)) if len(errors) else None,
-        "over_tolerance": sum(not settings.accepts(row) for row in rows),
-        "truncated": sum(cut(row, example) for row, example in zip(rows, population, strict=True)),
-    }
+    return Quality(
+        error_median=float(np.median(errors)) if len(errors) else None,
+        error_high=float(np.quantile(errors, 0.95)) if len(errors) else None,
+        over_tolerance=sum(not settings.accepts(row) for row in rows),
+        truncated=sum(cut(row, example) for row, example in zip(rows, population, strict=True)),
+    )
 
 
 def cut(row: Attributions, example: Example) -> bool:

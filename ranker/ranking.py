@@ -68,6 +68,69 @@ class MethodResult:
 
 
 @dataclass(frozen=True)
+class Quality:
+    """How good a model's attributions are, by the backend's own measure of error: `Settings.error`.
+
+    Attributes:
+        error_median, error_high: the median and the 95th percentile; None where there is no such measure.
+        over_tolerance: rows over the error tolerance.
+        truncated: rows that were cut at the model's limit.
+    """
+
+    error_median: float | None
+    error_high: float | None
+    over_tolerance: int
+    truncated: int
+
+
+@dataclass(frozen=True)
+class Data:
+    """The rows that numbers were made from.
+
+    Attributes:
+        origin: the file, or "embedded sample".
+        rows: of the whole set.
+        fingerprint: a hash of their content.
+    """
+
+    origin: str
+    rows: int
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What numbers were made from; None, or empty, what is not known.
+
+    Attributes:
+        command: the command that made the run, as a shell takes it; a run from Python has none.
+        data: the rows.
+        population: N, rows that probes are drawn from; in a decision, all there are.
+        settings: of the attribution backend.
+        target: the rule that says which label attributions speak for.
+        norm: what an example's attributions are divided by.
+        dtype: of the models' numbers.
+        versions: package -> version.
+        models: model -> what identifies its checkpoint.
+    """
+
+    command: str | None = None
+    data: Data | None = None
+    population: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    target: str | None = None
+    norm: str | None = None
+    dtype: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is known, as JSON knows it."""
+        known = _plain(self) | {"data": self.data and asdict(self.data)}
+        return {name: value for name, value in known.items() if value not in (None, {})}
+
+
+@dataclass(frozen=True)
 class ModelResult:
     """One model, and where the truth and each method put it.
 
@@ -251,9 +314,11 @@ class Ranking:
         decision: None in an evaluation.
         rows: (K,) the labelled rows, as every model predicts them; empty in an evaluation.
         failures: model -> why it is not ranked.
+        left_out: method -> why it has no numbers: it cannot apply to this set, or is defined on none of its examples.
+        failed_factors: those of the user's own that raised, or returned no number, on every example.
+        quality: model -> how good its attributions are.
         notes: what a reader of the numbers has to know, a sentence each.
-        provenance: what the numbers were made from (versions, fingerprints, settings), how good the attributions are,
-            and which factors are left out or failed.
+        provenance: what the numbers were made from.
         examples: what the models see in some examples: see `ranker.explain.telling`.
     """
 
@@ -273,8 +338,11 @@ class Ranking:
     decision: Decision | None = None
     rows: tuple[Row, ...] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    failed_factors: tuple[str, ...] = ()
+    quality: Mapping[str, Quality] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    provenance: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Provenance = field(default_factory=Provenance)
     examples: tuple[Explanation, ...] = ()
 
     def __repr__(self) -> str:
@@ -322,8 +390,11 @@ class Ranking:
             "decision": None if self.decision is None else asdict(self.decision),
             "rows": [_plain(row) for row in self.rows],
             "failures": dict(self.failures),
+            "left_out": dict(self.left_out),
+            "failed_factors": list(self.failed_factors),
+            "quality": {model: asdict(found) for model, found in self.quality.items()},
             "notes": list(self.notes),
-            "provenance": dict(self.provenance),
+            "provenance": self.provenance.to_dict(),
         }
 
     def to_pandas(self) -> pd.DataFrame:
@@ -400,8 +471,8 @@ class Ranking:
         ]
 
 
-def _plain(result: ModelResult | MethodResult | Row) -> dict[str, Any]:
-    """A result's fields, by name; frozen mappings, which JSON does not know, as dicts."""
+def _plain(result: ModelResult | MethodResult | Row | Provenance) -> dict[str, Any]:
+    """A record's fields, by name; frozen mappings, which JSON does not know, as dicts."""
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(result).items()}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ranker.measure import ModelOptions, Question, Subject
 from ranker.ood import OODSet
 from ranker.progress import Progress, silent
 from ranker.quality import accuracy_of, below_chance, misled_share, quality_of, shortcut_avoided, worse_than_guessing
-from ranker.ranking import Ranking, Row
+from ranker.ranking import Data, Provenance, Quality, Ranking, Row
 from ranker.score import (
     UNDEFINED,
     ModelScores,
@@ -74,6 +74,9 @@ class Scored:
         in_domain: model -> accuracy in the domain that it was trained for, a fraction, where it is known.
         notes: what is to be known of the models before the factors are trusted, a sentence each.
         failures: model -> why it could not be measured.
+        left_out: method -> why it has no numbers.
+        failed_factors: those of the user's own that failed on every example.
+        quality: model -> how good its attributions are.
         attribution: the backend that the factors read.
         examples: what the models see in the most telling examples.
         rows: the labelled rows as the models predict them; empty where the truth is known.
@@ -87,10 +90,13 @@ class Scored:
     in_domain: Mapping[str, float]
     notes: tuple[str, ...]
     failures: Mapping[str, str]
+    left_out: Mapping[str, str]
+    failed_factors: tuple[str, ...]
+    quality: Mapping[str, Quality]
     attribution: str
     examples: tuple[Explanation, ...]
     rows: tuple[Row, ...]
-    provenance: Mapping[str, Any]
+    provenance: Provenance
 
     def completed(self, ranking: Ranking) -> Ranking:
         """The ranking with what no table of scores tells of its models: see the attributes."""
@@ -105,6 +111,9 @@ class Scored:
             attribution=self.attribution,
             models=models,
             failures=self.failures,
+            left_out=self.left_out,
+            failed_factors=self.failed_factors,
+            quality=self.quality,
             notes=notes,
             examples=self.examples,
             rows=self.rows[: ranking.probe],
@@ -139,7 +148,7 @@ class Measured:
         content: what identifies the checkpoint.
         rows: its attributions of the population.
         scores: what the factors make of them.
-        quality: how good they are, see `quality_of`.
+        quality: how good they are.
         accuracy: on the whole set, a fraction; None where the truth is not wanted.
         in_domain: its accuracy at home, a fraction; None where that is not known.
         misled: how often the shortcut misleads it, a fraction; None where that is not known.
@@ -152,7 +161,7 @@ class Measured:
     content: str
     rows: Sequence[Attributions]
     scores: ModelScores
-    quality: Mapping[str, int | float | None]
+    quality: Quality
     accuracy: float | None
     in_domain: float | None
     misled: float | None
@@ -350,16 +359,13 @@ class Study:
                 *hiding.speaks(known(measured, lambda one: one.hiding), self.settings),
             ),
             failures=failures,
+            left_out={**left_out, **nowhere},
+            failed_factors=failing(table, nowhere, factors),
+            quality=known(measured, lambda one: one.quality),
             attribution=self.settings.name,
             examples=tuple(telling(answers, rows.population, view)),
             rows=() if rows.truth else predicted(answers, rows.population, self.task),
-            provenance={
-                **self.made_from(),
-                "models": known(measured, lambda one: one.content),
-                "left_out": {**left_out, **nowhere},
-                "failed_factors": failing(table, nowhere, factors),
-                "quality": known(measured, lambda one: one.quality),
-            },
+            provenance=self.made_from(known(measured, lambda one: one.content)),
         )
 
     def own_truth(self) -> tuple[str, ...]:
@@ -373,21 +379,22 @@ class Study:
             right = {name: round(accuracy_of(own, rows) * len(rows)) for name, own in answers.items()}
             yield from worse_than_guessing(right, len(rows), len(self.task.labels))
 
-    def made_from(self) -> dict[str, Any]:
-        """What the numbers are made from, beside the models."""
+    def made_from(self, models: Mapping[str, str]) -> Provenance:
+        """What the numbers are made from; of the models, what identifies them."""
         ood = self.rows.ood
-        return {
-            "data": {"origin": ood.origin, "rows": len(ood.examples), "fingerprint": ood.fingerprint},
-            "population": len(self.rows.population),
-            "settings": asdict(self.settings),
-            "target": self.target,
-            "norm": self.norm,
-            "dtype": self.options.dtype_of(self.settings),
-            "versions": {name: metadata.version(name) for name in (*VERSIONED, *self.settings.libraries)},
-        }
+        return Provenance(
+            data=Data(ood.origin, len(ood.examples), ood.fingerprint),
+            population=len(self.rows.population),
+            settings=asdict(self.settings),
+            target=self.target,
+            norm=self.norm,
+            dtype=self.options.dtype_of(self.settings),
+            versions={name: metadata.version(name) for name in (*VERSIONED, *self.settings.libraries)},
+            models=models,
+        )
 
 
-def failing(table: ScoreTable, nowhere: Mapping[str, str], factors: Sequence[Factor]) -> list[str]:
+def failing(table: ScoreTable, nowhere: Mapping[str, str], factors: Sequence[Factor]) -> tuple[str, ...]:
     """The user's own factors that raise on every example; logged, as are those that are only defined on none.
 
     Args:
@@ -396,7 +403,7 @@ def failing(table: ScoreTable, nowhere: Mapping[str, str], factors: Sequence[Fac
         factors: what was measured.
     """
     own = [one.name for one in factors if one.name in nowhere and BUILTIN.get(one.name) is not one]
-    failed = [name for name in own if UNDEFINED not in table.dropped[name]]
+    failed = tuple(name for name in own if UNDEFINED not in table.dropped[name])
     for name in own:
         level = logging.ERROR if name in failed else logging.WARNING
         log.log(level, "%s is not in the table: it %s", name, nowhere[name])

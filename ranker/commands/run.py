@@ -179,11 +179,11 @@ def run(**given: Any) -> None:
         progress=stderr.bars(given),
     )
     command = click.get_current_context().obj
-    ranking = replace(ranking, provenance={"command": command, **ranking.provenance})
+    ranking = replace(ranking, provenance=replace(ranking.provenance, command=command))
     with ExitStack() as rest:  # each is written, whatever becomes of the others
         rest.callback(outputs.plot, ranking, given["plots"])
         if given["save"]:
             rest.callback(ranking.save, given["save"])
         outputs.write(outputs.rendered(ranking, format_name, given["output"]), given["output"])
-    if ranking.failures or ranking.provenance["failed_factors"]:
+    if ranking.failures or ranking.failed_factors:
         raise SystemExit(1)

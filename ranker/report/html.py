@@ -86,7 +86,7 @@ def render(ranking: Ranking) -> str:
         key=replace(examples[0], reads=reads, marked=any(one.marked for one in examples)) if examples else None,
         at_end=list(_losses(ranking)),
         remarks=terminal.remarks(ranking),
-        command=ranking.provenance.get("command", ""),
+        command=ranking.provenance.command,
         provenance=_provenance(ranking),
         citation=citation(ranking),
     )
@@ -147,9 +147,9 @@ def _decision_tables(ranking: Ranking, found: Decision) -> Iterator[Shown]:
 
 def _losses(ranking: Ranking) -> Iterator[Shown]:
     """How good the attributions are, and what is not in the numbers."""
-    known = ranking.provenance.get("quality", {})
-    if ranking.attribution in SETTINGS and any(found.get("error_median") is not None for found in known.values()):
-        tolerance = ranking.provenance.get("settings", {}).get("tolerance")
+    measured = any(found.error_median is not None for found in ranking.quality.values())
+    if ranking.attribution in SETTINGS and measured:
+        tolerance = ranking.provenance.settings.get("tolerance")
         yield Shown(
             grid("Attribution quality", quality(ranking)),
             help=f"Error: {SETTINGS[ranking.attribution].measure}. Tolerance: {tolerance}.",
@@ -157,7 +157,7 @@ def _losses(ranking: Ranking) -> Iterator[Shown]:
     dropped = [
         (method.name, f"{count}", reason) for method in ranking.methods for reason, count in method.dropped.items()
     ]
-    left_out = [(name, "all", reason) for name, reason in ranking.provenance.get("left_out", {}).items()]
+    left_out = [(name, "all", reason) for name, reason in ranking.left_out.items()]
     if dropped or left_out:
         yield Shown(
             Grid("What was left out", ("method", "examples", "reason"), (False, False, False), (*dropped, *left_out)),
@@ -169,21 +169,19 @@ def _losses(ranking: Ranking) -> Iterator[Shown]:
 def quality(ranking: Ranking) -> Table:
     """The backend's own measure of error for each model, and how many of its rows are not as they should be."""
     shown = terminal.table("model", "median error", "95 % are below", "over tolerance", "cut at its limit")
-    for model, found in ranking.provenance["quality"].items():
-        errors = (found.get(key) for key in ("error_median", "error_high"))
-        counts = (found.get(key, "") for key in ("over_tolerance", "truncated"))
-        written = (f"{error:.2g}" if isinstance(error, float | int) else "" for error in errors)
-        shown.add_row(Text(model), *written, *map(str, counts))
+    for model, found in ranking.quality.items():
+        errors = ("" if error is None else f"{error:.2g}" for error in (found.error_median, found.error_high))
+        shown.add_row(Text(model), *errors, f"{found.over_tolerance}", f"{found.truncated}")
     return shown
 
 
 def citation(ranking: Ranking) -> str:
     """The program, in the version that made the run, and the paper that its method is from."""
-    version = ranking.provenance.get("versions", {}).get("rank-models")
+    version = ranking.provenance.versions.get("rank-models")
     return f"{' '.join(filter(None, ('rank-models', version)))}; the method: {PAPER}."
 
 
 def _provenance(ranking: Ranking) -> str:
     settings = {key: getattr(ranking, key) for key in ("mode", "suite", "ood", "attribution", "probe", "draws", "seed")}
-    found = {key: value for key, value in ranking.provenance.items() if key != "command"}
-    return json.dumps(settings | found, indent=2, ensure_ascii=False)
+    found = replace(ranking.provenance, command=None)
+    return json.dumps(settings | found.to_dict(), indent=2, ensure_ascii=False)

@@ -209,9 +209,8 @@ def notes(ranking: Ranking) -> Iterator[str]:
 
 def attributed(ranking: Ranking) -> str:
     """What words were scored by: the backend, with settings and number format where they are not the defaults."""
-    backend = spelled(ranking.attribution, ranking.provenance.get("settings", {}))
-    dtype = ranking.provenance.get("dtype", "float32")
-    return backend if dtype == "float32" else f"{backend} in {dtype}"
+    backend, dtype = spelled(ranking.attribution, ranking.provenance.settings), ranking.provenance.dtype
+    return backend if dtype in (None, "float32") else f"{backend} in {dtype}"
 
 
 def losses(ranking: Ranking) -> Iterator[str]:
@@ -219,13 +218,13 @@ def losses(ranking: Ranking) -> Iterator[str]:
     for method in ranking.methods:
         for reason, count in method.dropped.items():
             yield f"{method.name}: {counted(count, 'example')} dropped for all models ({reason})."
-    for reason, names in by_reason(ranking.provenance.get("left_out", {}).items()).items():
+    for reason, names in by_reason(ranking.left_out.items()).items():
         yield f"Not in the table: {names} ({reason})."
-    for model, counts in ranking.provenance.get("quality", {}).items():
-        if counts["over_tolerance"]:
-            yield f"{model}: {counted(counts['over_tolerance'], 'attribution')} over the error tolerance."
-        if counts["truncated"]:
-            yield f"{model}: {counted(counts['truncated'], 'example')} cut, being longer than its limit."
+    for model, found in ranking.quality.items():
+        if found.over_tolerance:
+            yield f"{model}: {counted(found.over_tolerance, 'attribution')} over the error tolerance."
+        if found.truncated:
+            yield f"{model}: {counted(found.truncated, 'example')} cut, being longer than its limit."
     for model, reason in ranking.failures.items():
         yield f"{model} FAILED: {reason}"
 

@@ -16,6 +16,7 @@ from factors import BUILTIN
 from ranker import ood
 from ranker.errors import UsageError
 from ranker.evaluation import evaluate
+from ranker.ranking import Data, Provenance
 from ranker.score import ScoreTable
 from ranker.suites import FILE, Model, Suite
 
@@ -36,7 +37,7 @@ def ranking(name="hans-sub", attribution="shap", seed=0):
         ood_accuracy=np.array([0.9, 0.8, 0.7, 0.6]),
     )
     found = evaluate(table, ood=name, suite="toy", families=FAMILIES, designed="INDEX-DIFF")
-    return replace(found, attribution=attribution, provenance={"population": 30, "data": {"rows": 40}})
+    return replace(found, attribution=attribution, provenance=Provenance(population=30, data=Data("a file", 40, "f")))
 
 
 def exhibit(kind, *rows, **more):

@@ -116,7 +116,7 @@ def test_a_factor_of_ones_own_that_always_fails_is_no_coin(run, tmp_path, ten):
     found = json.loads(out)
     assert status == 1
     assert {"EMPTY", "CRASH"}.isdisjoint(method["name"] for method in found["methods"])
-    assert found["provenance"]["failed_factors"] == ["CRASH"]
+    assert found["failed_factors"] == ["CRASH"]
     assert "CRASH is not in the table: it is defined on no example; SystemExit: 3" in said
     assert "EMPTY" not in said  # under --quiet
     file.write_text(OWN.partition('@factor("CRASH"')[0])

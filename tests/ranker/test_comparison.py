@@ -16,6 +16,7 @@ from ranker.comparison import compare, difference
 from ranker.decision import decide
 from ranker.errors import UnknownName, UsageError
 from ranker.evaluation import evaluate
+from ranker.ranking import Data, Provenance, Quality
 from ranker.report import comparison as shown
 from ranker.report import latex
 from ranker.report.markdown import escape
@@ -37,12 +38,10 @@ def later():
             method("ACC", "baseline", 0.95), method("CONF-GT", "baseline", 0.8, 0.05), method("NLL", "baseline", 0.7),
         ),
         failures={"lstm": "no weights"},
-        provenance={
-            **was.provenance,
-            "versions": {"rank-models": "0.1.0"},
-            "settings": {**was.provenance["settings"], "steps": 4},
-            "quality": {"new": {"over_tolerance": 0, "truncated": 0}},
-        },
+        provenance=dataclasses.replace(
+            was.provenance, versions={"rank-models": "0.1.0"}, settings={**was.provenance.settings, "steps": 4}
+        ),
+        quality={"new": Quality(None, None, 0, 0)},
     )  # fmt: skip
 
 
@@ -139,7 +138,7 @@ def test_ends_of_a_lopsided_difference():
 def on_rows(table, **more):
     """The evaluation of a table whose rows have a fingerprint."""
     found = evaluate(table, curve=(), designed="INDEX-DIFF", **more)
-    return dataclasses.replace(found, provenance={"data": {"fingerprint": "f"}})
+    return dataclasses.replace(found, provenance=Provenance(data=Data("a file", 40, "f")))
 
 
 def test_runs_on_the_same_rows_are_paired():
@@ -165,7 +164,7 @@ def test_runs_on_the_same_rows_are_paired():
 def test_what_is_not_known_to_be_paired_takes_the_runs_as_independent():
     """Other rows, drawn probes, and methods that see a pool, which is not kept."""
     was = on_rows(suite())
-    other = dataclasses.replace(was, provenance={"data": {"fingerprint": "g"}})
+    other = dataclasses.replace(was, provenance=Provenance(data=Data("a file", 40, "g")))
     for before, after in ((was, other), (on_rows(suite(), draws=50),) * 2):
         assert {change.paired for change in compare(before, after).methods} == {False}
     seen = dataclasses.replace(was, methods=(*was.methods, method("SURROGATE", "pool", 0.7)))
@@ -210,7 +209,7 @@ def test_what_cannot_be_compared_is_refused(before, after, message):
 def test_two_decisions_on_the_same_rows_are_compared():
     """As before and after a pool: nobody knows a truth that examples could weigh in."""
     table = dataclasses.replace(suite(examples=10), ood_accuracy=None)
-    made = {"provenance": {"data": {"fingerprint": "same"}}}
+    made = {"provenance": Provenance(data=Data("a file", 10, "same"))}
     before, after = (dataclasses.replace(decide(table, method=method), **made) for method in ("ACC", "NLL"))
     assert {change.name for change in compare(before, after).models} == set(table.models)
     assert compare(before, after).methods == ()
@@ -289,12 +288,12 @@ def test_no_model_is_needed(tmp_path):
 
 def with_provenance(**more):
     """The toy, made from something else, too."""
-    return dataclasses.replace(toy(), provenance={**toy().provenance, **more})
+    return dataclasses.replace(toy(), provenance=dataclasses.replace(toy().provenance, **more))
 
 
 def test_another_checkpoint_of_the_same_name_is_named():
     """Its content is a setting, cut as a fingerprint is; that of a model which is new or gone is none."""
-    models = toy().provenance["models"]
+    models = toy().provenance.models
     found = compare(toy(), with_provenance(models={**models, "lstm": "d" * 64}))
     assert [(one.name, one.before, one.after) for one in found.settings] == [("models.lstm", "c" * 64, "d" * 64)]
     assert "c" * 12 in shown.render(found, "table")

@@ -370,8 +370,8 @@ FOUND = [
     ("shard", shard_of([RECORDS[0], {**RECORDS[1], "target": None}])),
     ("run", b"[" * 100_000),
     ("run", as_json({**DECIDED, "models": [1]})),
-    ("run", as_json({**DECIDED, "provenance": {"a": float("inf")}})),
-    ("page", as_json({**DECIDED, "provenance": {"a": float("inf")}})),
+    ("run", as_json({**DECIDED, "provenance": {"settings": {"a": float("inf")}}})),
+    ("page", as_json({**DECIDED, "provenance": {"settings": {"a": float("inf")}}})),
     ("run", as_json({**DECIDED, "decision": {**DECIDED["decision"], "p_beats": [[0.5]]}})),
     ("run", as_json({**DECIDED, "table": {**DECIDED["table"], "values": [[[1 << 2000]]]}})),
 ]  # fmt: skip

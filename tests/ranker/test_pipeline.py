@@ -109,7 +109,7 @@ def test_examples_that_were_cut_are_counted(trained, long):
     examples = [Example("short", (" ".join(words), "The judge ran ."), 1), Example("long", tuple(segments), 1)]
     for method, count in (("occlusion", 1), ("none", 0)):
         rows = list(attribute(dataclasses.replace(trained, max_length=40), examples, method))
-        assert quality_of(rows, examples, SETTINGS[method]())["truncated"] == count
+        assert quality_of(rows, examples, SETTINGS[method]()).truncated == count
 
 
 def test_signs_that_have_no_token_are_not_missed(trained):
@@ -118,7 +118,7 @@ def test_signs_that_have_no_token_are_not_missed(trained):
         Example(end, ("The judge ran .", f"The judge ran {end}"), 1) for end in ("\u2764\ufe0f", "\u200b", "\u0301")
     ]
     rows = list(attribute(trained, examples, "occlusion"))
-    assert quality_of(rows, examples, SETTINGS["occlusion"]())["truncated"] == 0
+    assert quality_of(rows, examples, SETTINGS["occlusion"]()).truncated == 0
 
 
 def test_a_backend_is_named_with_its_settings_or_given_as_they_are():
@@ -250,7 +250,7 @@ def test_factors_that_nothing_is_attributed_for_are_named():
     folder = suites.embedded()["hans-sub-mini"]
     data = dataclasses.replace(ood.load("hans-sub"), population=20)
     found = rank([folder / name for name in ("untouched", "inoc-4000")], data, attribution="none", draws=1)
-    assert found.provenance["left_out"]["INDEX-DIFF"] == "reads attributions, and there are none"
+    assert found.left_out["INDEX-DIFF"] == "reads attributions, and there are none"
 
 
 def test_a_backend_is_found_whatever_its_case():
@@ -273,7 +273,7 @@ def test_a_logit_is_read_by_factors_of_its_label_only():
     }
     names = {output: {method.name for method in ranking.methods} for output, ranking in by_output.items()}
     assert names["margin"] - names["logit"] == {"ABS-SUM-DIFF"}
-    assert by_output["logit"].provenance["left_out"]["ABS-SUM-DIFF"].startswith("is about another label")
+    assert by_output["logit"].left_out["ABS-SUM-DIFF"].startswith("is about another label")
     assert "INDEX-DIFF" in names["logit"]
 
 

@@ -10,7 +10,7 @@ from test_report_formats import toy, toy_decision
 from ranker import report
 from ranker.cli import main
 from ranker.comparison import compare
-from ranker.ranking import Ranking
+from ranker.ranking import Provenance, Ranking
 from ranker.report import comparison as compared
 
 
@@ -168,7 +168,18 @@ def test_a_run_that_is_cut_off(run, tmp_path, share):
 def test_a_run_of_an_older_program(run, tmp_path):
     """Keys that were added within a version may be missing: they are as if they had not been measured."""
     whole = json.loads((tmp_path / "run.json").read_text())
-    for key in ("near", "tied_pairs", "failures", "notes", "provenance", "examples"):
+    added = (
+        "near",
+        "tied_pairs",
+        "failures",
+        "left_out",
+        "failed_factors",
+        "quality",
+        "notes",
+        "provenance",
+        "examples",
+    )
+    for key in added:
         whole.pop(key, None)
     for model in whole["models"]:
         del model["in_domain_accuracy"], model["expected_rank"]
@@ -179,6 +190,28 @@ def test_a_run_of_an_older_program(run, tmp_path):
         status, out, _ = run("report", "run.json", "--format", name)
         assert status == 0
         assert "INDEX-DIFF" in out
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("provenance", {"settings": 5}, "`settings` must be a table: `[settings]` (got 5)"),
+        ("provenance", {"versions": ["1.0"]}, "`versions` must be a table: `[versions]` (got ['1.0'])"),
+        ("provenance", {"data": 8}, "`provenance.data` must be a table: `[provenance.data]` (got 8)"),
+        ("provenance", {"dtype": 7}, "`dtype` must be a string (got 7)"),
+        ("provenance", {"commando": "x"}, "there is no key of `[provenance]` 'commando'; did you mean command?"),
+        ("quality", {"a": {"truncated": 1}}, "`[quality.a]` needs the key `error_median`"),
+        ("left_out", ["NLL"], "`left_out` must be a table: `[left_out]` (got ['NLL'])"),
+    ],
+)
+def test_what_a_run_was_made_from_is_checked(run, tmp_path, key, value, message):
+    """A value of another type is named when the run is read, not met in the middle of a report."""
+    whole = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps(whole | {key: value}))
+    for name in report.FORMATS:
+        status, out, err = run("report", "run.json", "--format", name)
+        assert (status, out) == (2, "")
+        assert message in err
 
 
 def test_a_run_of_a_newer_program(run, tmp_path):
@@ -221,7 +254,7 @@ def test_half_a_surrogate_pair_is_written(run, tmp_path):
 
 def test_half_a_surrogate_pair_is_kept(tmp_path):
     """A run with such a name, or made by a command with one, is saved, and comes back as it was."""
-    made = dataclasses.replace(toy(note="\udcff"), provenance={"command": "rank-models --models \udcff"})
+    made = dataclasses.replace(toy(note="\udcff"), provenance=Provenance(command="rank-models --models \udcff"))
     made.save(tmp_path / "odd.json")
     back = Ranking.load(tmp_path / "odd.json")
     assert (back.notes, back.provenance) == (made.notes, made.provenance)

@@ -22,7 +22,7 @@ from ranker.commands import outputs
 from ranker.decision import decide
 from ranker.evaluation import evaluate
 from ranker.explanation import Explanation, Reading, Word
-from ranker.ranking import Decision, MethodResult, ModelResult, PairResult, Ranking, Row
+from ranker.ranking import Decision, MethodResult, ModelResult, PairResult, Provenance, Quality, Ranking, Row
 from ranker.report import answer as words
 from ranker.report import content, latex, markdown, terminal
 from ranker.report import explain as explained
@@ -126,17 +126,14 @@ def toy(models=MODELS, note="A note of the toy.", text="The poet slept."):
         ),
         notes=(note,),
         failures={"gone": "no weights"},
-        provenance={
-            "command": "rank-models --ood hans-sub --models 'the toy.json'",
-            "models": {name: letter * 64 for name, letter in zip(models, "abc", strict=True)},
-            "left_out": {"SUFF-H": "no marks"},
-            "quality": {
-                name: {"error_median": 0.001, "error_high": 0.02, "over_tolerance": over, "truncated": 0}
-                for name, over in zip(models, (2, 0, 0), strict=True)
-            },
-            "settings": {"tolerance": 0.01},
-            "versions": {"rank-models": "0.0.0"},
-        },
+        left_out={"SUFF-H": "no marks"},
+        quality={name: Quality(0.001, 0.02, over, 0) for name, over in zip(models, (2, 0, 0), strict=True)},
+        provenance=Provenance(
+            command="rank-models --ood hans-sub --models 'the toy.json'",
+            models={name: letter * 64 for name, letter in zip(models, "abc", strict=True)},
+            settings={"tolerance": 0.01},
+            versions={"rank-models": "0.0.0"},
+        ),
         examples=(telling(models, text),),
     )  # fmt: skip
 
@@ -450,7 +447,10 @@ def test_hostile_names_in_html(name, mode):
     """The page of a hostile name has the tags of any other, and the name is in its text."""
     plain, hostile = RANKINGS[mode](), RANKINGS[mode]((name, *MODELS[1:]))
     hostile = dataclasses.replace(
-        hostile, notes=(name,), suite=name, provenance={**plain.provenance, "command": name, name: name}
+        hostile,
+        notes=(name,),
+        suite=name,
+        provenance=dataclasses.replace(plain.provenance, command=name, settings={name: name}),
     )
     found = Reader(report.render(hostile, "html"))
     assert [tag for tag, _ in found.tags] == [tag for tag, _ in Reader(report.render(plain, "html")).tags]
