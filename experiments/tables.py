@@ -22,7 +22,7 @@ from ranker.backends.settings import Settings
 from ranker.errors import UsageError
 from ranker.measure import ModelOptions
 from ranker.progress import Progress
-from ranker.ranking import MethodResult
+from ranker.results import MethodResult
 from ranker.store import Store
 from ranker.suites import Suite
 

@@ -12,7 +12,8 @@ import numpy as np
 from factors.types import Floats
 from ranker.errors import UsageError
 from ranker.evaluation import COINS
-from ranker.ranking import MethodResult, Mode, Ranking
+from ranker.ranking import Ranking
+from ranker.results import MethodResult, Mode
 from ranker.score import turned
 from ranker.statistics import engine, intervals
 from ranker.statistics.agreement import MANY, Plan, influences

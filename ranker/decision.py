@@ -18,7 +18,8 @@ import numpy as np
 from factors.types import Bools, Floats, Ints
 from ranker.errors import UsageError, look_up
 from ranker.numbers import counted
-from ranker.ranking import Decision, ModelResult, Ranking
+from ranker.ranking import Ranking
+from ranker.results import Decision, ModelResult
 from ranker.score import ScoreTable, averages, check, turned
 from ranker.statistics import combined, engine, posterior, surrogate
 from ranker.statistics.engine import TIE

@@ -8,7 +8,8 @@ import numpy as np
 
 from factors.types import Floats
 from ranker.numbers import counted, percent
-from ranker.ranking import MethodResult, ModelResult, PairResult, Ranking
+from ranker.ranking import Ranking
+from ranker.results import MethodResult, ModelResult, PairResult
 from ranker.score import ScoreTable, averages, check, turned
 from ranker.statistics import engine, intervals, pooled, surrogate
 from ranker.statistics.agreement import MANY, Agreement, Draws, Plan, few_shot_accuracies, measure

@@ -10,7 +10,7 @@ import numpy as np
 from factors import Attributions, Example
 from ranker.backends.settings import Settings
 from ranker.datasets.cards import Task
-from ranker.ranking import Quality
+from ranker.results import Quality
 from ranker.truth import FOLLOWS
 
 

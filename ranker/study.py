@@ -24,7 +24,8 @@ from ranker.measure import ModelOptions, Question, Subject
 from ranker.ood import OODSet
 from ranker.progress import Progress, silent
 from ranker.quality import accuracy_of, below_chance, misled_share, quality_of, shortcut_avoided, worse_than_guessing
-from ranker.ranking import Data, Provenance, Quality, Ranking, Row
+from ranker.ranking import Ranking
+from ranker.results import Data, Provenance, Quality, Row
 from ranker.score import (
     UNDEFINED,
     ModelScores,

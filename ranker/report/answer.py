@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ranker.numbers import counted, interval, percent, points, probability
-from ranker.ranking import Decision, Ranking
+from ranker.ranking import Ranking
+from ranker.results import Decision
 from ranker.statistics.engine import TIE
 from ranker.statistics.pooled import RULES
 from ranker.statistics.surrogate import NAME as SURROGATE

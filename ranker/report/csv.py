@@ -7,7 +7,8 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ranker.ranking import Decision, Ranking
+from ranker.ranking import Ranking
+from ranker.results import Decision
 
 METHOD_FIELDS = (
     *("name", "kind", "designed", "few_shot_accuracy", "ci_low", "ci_high", "models_low", "models_high"),

@@ -16,13 +16,14 @@ from rich.text import Text
 
 from ranker.backends import SETTINGS
 from ranker.numbers import counted
-from ranker.ranking import Decision, Ranking
+from ranker.ranking import Ranking
 from ranker.report import figures, pairs, rows, terminal
 from ranker.report.answer import answer, title
 from ranker.report.content import Grid, grid
 from ranker.report.explain import sheet
 from ranker.report.figures import Drawing
 from ranker.report.pages import page
+from ranker.results import Decision
 
 FIGURES = (figures.learning_curve, figures.distribution, figures.against_acc, figures.intervals)
 """What the page shows as drawings; pairs by method and model by model are tables of it."""

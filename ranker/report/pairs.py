@@ -12,10 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ranker.numbers import percent, probability
-from ranker.ranking import Decision, Ranking
+from ranker.ranking import Ranking
 from ranker.report import rows
 from ranker.report.answer import title
 from ranker.report.terminal import table, written
+from ranker.results import Decision
 from ranker.truth import FOLLOWS
 
 UNSAID = (

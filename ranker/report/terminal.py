@@ -14,8 +14,9 @@ from rich.text import Text
 
 from ranker.backends import spelled
 from ranker.numbers import counted, interval, percent, points, probability
-from ranker.ranking import Decision, Ranking
+from ranker.ranking import Ranking
 from ranker.report.answer import answer, title, untold
+from ranker.results import Decision
 from ranker.statistics.pooled import RULES
 
 WIDTH = 80

@@ -16,7 +16,7 @@ from factors import BUILTIN
 from ranker import ood
 from ranker.errors import UsageError
 from ranker.evaluation import evaluate
-from ranker.ranking import Data, Provenance
+from ranker.results import Data, Provenance
 from ranker.score import ScoreTable
 from ranker.suites import FILE, Model, Suite
 

@@ -11,15 +11,15 @@ import pytest
 from test_evaluation import suite
 from test_report_formats import GOLDEN, HOSTILE, REFRESH, Reader, method, toy, toy_decision
 
-from ranker import ranking as results
 from ranker.comparison import compare, difference
 from ranker.decision import decide
 from ranker.errors import UnknownName, UsageError
 from ranker.evaluation import evaluate
-from ranker.ranking import Data, Provenance, Quality
+from ranker.ranking import Ranking
 from ranker.report import comparison as shown
 from ranker.report import latex
 from ranker.report.markdown import escape
+from ranker.results import Data, Provenance, Quality
 
 
 def later():
@@ -282,7 +282,7 @@ def test_no_model_is_needed(tmp_path):
     kept = []
     for number, ranking in enumerate((toy(), later())):
         ranking.save(tmp_path / f"{number}.json")
-        kept.append(results.Ranking.load(tmp_path / f"{number}.json"))
+        kept.append(Ranking.load(tmp_path / f"{number}.json"))
     assert compare(*kept) == compare(toy(), later())
 
 

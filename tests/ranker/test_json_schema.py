@@ -13,7 +13,7 @@ from test_comparison import PAIRS
 from test_evaluation import suite
 from test_report_formats import REFRESH, toy, toy_decision
 
-from ranker import comparison, ranking, report
+from ranker import comparison, ranking, report, results
 from ranker.decision import decide
 from ranker.evaluation import evaluate
 from ranker.report import comparison as compared
@@ -27,12 +27,12 @@ SCHEMAS = {
 RUN, COMPARISON = SCHEMAS.values()
 
 RECORDS = [
-    (RUN, "model", ranking.ModelResult),
-    (RUN, "method", ranking.MethodResult),
-    (RUN, "pair", ranking.PairResult),
-    (RUN, "decision", ranking.Decision),
-    (RUN, "row", ranking.Row),
-    (RUN, "quality", ranking.Quality),
+    (RUN, "model", results.ModelResult),
+    (RUN, "method", results.MethodResult),
+    (RUN, "pair", results.PairResult),
+    (RUN, "decision", results.Decision),
+    (RUN, "row", results.Row),
+    (RUN, "quality", results.Quality),
     (COMPARISON, "model", comparison.ModelChange),
     (COMPARISON, "method", comparison.MethodChange),
     (COMPARISON, "setting", comparison.SettingChange),

@@ -22,10 +22,11 @@ from ranker.commands import outputs
 from ranker.decision import decide
 from ranker.evaluation import evaluate
 from ranker.explanation import Explanation, Reading, Word
-from ranker.ranking import Decision, MethodResult, ModelResult, PairResult, Provenance, Quality, Ranking, Row
+from ranker.ranking import Ranking
 from ranker.report import answer as words
 from ranker.report import content, latex, markdown, terminal
 from ranker.report import explain as explained
+from ranker.results import Decision, MethodResult, ModelResult, PairResult, Provenance, Quality, Row
 from ranker.score import ScoreTable
 
 GOLDEN = Path(__file__).parent / "golden"
