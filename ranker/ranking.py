@@ -16,7 +16,7 @@ from ranker import records
 from ranker.errors import DataError, RankModelsError, UsageError, look_up
 from ranker.explanation import Explanation, not_saved
 from ranker.numbers import points
-from ranker.results import Decision, MethodResult, Mode, ModelResult, PairResult, Provenance, Quality, Row, plain
+from ranker.results import Decision, MethodResult, Mode, ModelResult, PairResult, Provenance, Quality, RowResult, plain
 from ranker.score import ScoreTable
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Ranking:
     tied_pairs: int = 0
     near: float = 0.1
     decision: Decision | None = None
-    rows: tuple[Row, ...] = ()
+    rows: tuple[RowResult, ...] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     failed_factors: tuple[str, ...] = ()

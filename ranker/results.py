@@ -262,7 +262,7 @@ def groups(p_beats: Sequence[Sequence[float]], level: float) -> list[list[int]]:
 
 
 @dataclass(frozen=True)
-class Row:
+class RowResult:
     """A labelled row of a decision, and what the models took it for.
 
     Attributes:
@@ -276,6 +276,6 @@ class Row:
     predicted: Mapping[str, str]
 
 
-def plain(result: ModelResult | MethodResult | Row | Provenance) -> dict[str, Any]:
+def plain(result: ModelResult | MethodResult | RowResult | Provenance) -> dict[str, Any]:
     """A record's fields, by name; frozen mappings, which JSON does not know, as dicts."""
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(result).items()}

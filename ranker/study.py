@@ -25,7 +25,7 @@ from ranker.ood import OODSet
 from ranker.progress import Progress, silent
 from ranker.quality import accuracy_of, below_chance, misled_share, quality_of, shortcut_avoided, worse_than_guessing
 from ranker.ranking import Ranking
-from ranker.results import Data, Provenance, Quality, Row
+from ranker.results import Data, Provenance, Quality, RowResult
 from ranker.score import (
     UNDEFINED,
     ModelScores,
@@ -96,7 +96,7 @@ class Scored:
     quality: Mapping[str, Quality]
     attribution: str
     examples: tuple[Explanation, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[RowResult, ...]
     provenance: Provenance
 
     def completed(self, ranking: Ranking) -> Ranking:
@@ -424,7 +424,7 @@ def known(measured: Mapping[str, Measured], part: Callable[[Measured], T | None]
 
 def predicted(
     answers: Mapping[str, Sequence[Attributions]], examples: Sequence[Example], task: Task
-) -> tuple[Row, ...]:
+) -> tuple[RowResult, ...]:
     """What the models take examples for.
 
     Args:
@@ -434,7 +434,7 @@ def predicted(
     """
     given = {name: [task.labels[row.predicted] for row in rows] for name, rows in answers.items()}
     return tuple(
-        Row(example.id, task.labels[example.label], {name: labels[n] for name, labels in given.items()})
+        RowResult(example.id, task.labels[example.label], {name: labels[n] for name, labels in given.items()})
         for n, example in enumerate(examples)
     )
 

@@ -31,7 +31,7 @@ RECORDS = [
     (RUN, "method", results.MethodResult),
     (RUN, "pair", results.PairResult),
     (RUN, "decision", results.Decision),
-    (RUN, "row", results.Row),
+    (RUN, "row", results.RowResult),
     (RUN, "quality", results.Quality),
     (COMPARISON, "model", comparison.ModelChange),
     (COMPARISON, "method", comparison.MethodChange),

@@ -26,7 +26,7 @@ from ranker.ranking import Ranking
 from ranker.report import answer as words
 from ranker.report import content, latex, markdown, terminal
 from ranker.report import explain as explained
-from ranker.results import Decision, MethodResult, ModelResult, PairResult, Provenance, Quality, Row
+from ranker.results import Decision, MethodResult, ModelResult, PairResult, Provenance, Quality, RowResult
 from ranker.score import ScoreTable
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -150,8 +150,8 @@ def toy_decision(models=MODELS):
         pair_results=(),
         failures={},
         rows=(
-            Row("e0", "no", dict.fromkeys(models, "no")),
-            Row("e1", "yes", dict(zip(models, ("yes", "no", "no"), strict=True))),
+            RowResult("e0", "no", dict.fromkeys(models, "no")),
+            RowResult("e1", "yes", dict(zip(models, ("yes", "no", "no"), strict=True))),
         ),
         decision=Decision(
             method="ACC+TIES",
@@ -576,7 +576,10 @@ def test_labels_are_text_in_the_heads_of_tables(name, label):
     """A label of a checkpoint's configuration names a column; none is taken for markup, nor lost."""
     ranking = dataclasses.replace(
         toy_decision(),
-        rows=(Row("e0", label, dict.fromkeys(MODELS, label)), Row("e1", "pos", dict.fromkeys(MODELS, label))),
+        rows=(
+            RowResult("e0", label, dict.fromkeys(MODELS, label)),
+            RowResult("e1", "pos", dict.fromkeys(MODELS, label)),
+        ),
     )
     shown = report.render(ranking, name)
     if name != "table":
