@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -205,7 +206,8 @@ class Classifier:
         """R rows of T tokens, as ids or as embeddings -> (R, C) float32 logits of the task's classes."""
         inputs = rows if type_ids is None else {**rows, "token_type_ids": type_ids}
         mask = torch.ones(next(iter(rows.values())).shape[:2], dtype=torch.long, device=self.device)
-        with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
+        reduced = self.dtype != torch.float32  # not every device knows what autocast is
+        with torch.autocast(self.device.type, self.dtype) if reduced else nullcontext():
             try:
                 outputs = self.model(attention_mask=mask, **inputs)
             except Exception as error:  # a network may be anybody's code

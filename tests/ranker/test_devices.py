@@ -1,0 +1,51 @@
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from ranker import ood, suites
+from ranker.backends import SETTINGS, attribute
+from ranker.models.classifiers import Classifier
+
+CARRY = ("_to_copy", "copy_", "to")
+"""What brings a tensor from one device to another."""
+
+
+class OneDevice(TorchDispatchMode):
+    """Refuses operations on tensors of two devices; zeros come back from one that has shapes and no numbers.
+
+    Attributes:
+        ran: device -> operations on it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ran = {"cpu": 0, "meta": 0}
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        given = tree_leaves((args, kwargs))
+        tensors = [one for one in given if isinstance(one, torch.Tensor)]
+        devices = {one.device.type for one in tensors if one.dim()}  # a single number may come from anywhere
+        carries = operation.overloadpacket.__name__ in CARRY
+        assert carries or len(devices) < 2, f"{operation} on tensors of {devices}"
+        for device in devices:
+            self.ran[device] += 1
+        if carries and tensors[0].is_meta and torch.device("cpu") in given:
+            dtype = next((one for one in given if isinstance(one, torch.dtype)), tensors[0].dtype)
+            return torch.zeros(tensors[0].shape, dtype=dtype)
+        return operation(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("method", SETTINGS)
+def test_what_runs_on_another_device_stays_there(method, monkeypatch):
+    """A GPU would refuse an operation on tensors of two devices; so does one of shapes, which every machine has."""
+    for name in ("item", "__bool__"):  # torch refuses to read a number where there is none
+        read = getattr(torch.Tensor, name)
+        monkeypatch.setattr(torch.Tensor, name, lambda tensor, read=read: read(tensor.cpu()))
+    data = ood.load("hans-sub")
+    path = suites.load(["hans-sub-mini"]).models[0].path
+    with OneDevice() as seen:
+        classifier = Classifier.load(path, data.task, device="meta")
+        rows = list(attribute(classifier, data.examples[:3], SETTINGS[method]()))
+    assert [len(row.probs) for row in rows] == [2] * 3
+    assert seen.ran["meta"] > 100
