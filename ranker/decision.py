@@ -31,7 +31,6 @@ from ranker.statistics.unlabelled import possible
 def decide(
     table: ScoreTable,
     *,
-    probe: int | None = None,
     method: str | None = None,
     designed: str | None = None,
     seed: int = 0,
@@ -45,24 +44,24 @@ def decide(
 
     Args:
         table: the scores on the labelled rows, ACC among them.
-        probe: K, how many of the rows to use, the first ones; None for all.
         method: what to order by; None for SURROGATE with a pool, without one for ACC+TIES, else ACC.
         designed: the factor declared for the domain, which then breaks the ties.
         seed: of the draws behind P(best).
         ood, suite: names, kept in the result.
         families: (M,) each model's architecture, in the order of the table.
         pool: what the models make of rows of the domain, the labelled ones among them; None where there are no others.
-        places: (N,) where the table's examples stand in the pool.
+        places: (K,) where the table's examples stand in the pool.
 
     Raises:
-        UsageError: fewer than two models, K above the number of rows, no ACC, or an unknown method.
+        UsageError: fewer than two models, no rows, no ACC, or an unknown method.
     """
-    size = len(table.examples) if probe is None else probe
+    size = len(table.examples)
     check(table, size, "the labelled rows")
-    known = None if pool is None or places is None else surrogate.posterior(pool, places[:size], _labels(table, size))
-    method, score, right = _order(table, size, method, designed, pool, known)
+    labels = np.array(table.labels, dtype=np.int64)
+    known = None if pool is None or places is None else surrogate.posterior(pool, places, labels)
+    method, score, right = _order(table, method, designed, pool, known)
     order = np.argsort(-np.round(score, 12), kind="stable")
-    shown = averages(table, size)
+    shown = averages(table)
     if method not in (combined.TIES, *shown[0]):
         shown = [{**row, method: float(value)} for row, value in zip(shown, score, strict=True)]
     by = [row.get("ACC" if method == combined.TIES else method) for row in shown]
@@ -86,7 +85,7 @@ def decide(
             for m in order
         ),
         decision=decision,
-        notes=tuple(_notes(table.labels[:size], score[order], decision, posterior.wins(right[order]), pool, places)),
+        notes=tuple(_notes(table.labels, score[order], decision, posterior.wins(right[order]), pool, places)),
     )
 
 
@@ -109,13 +108,8 @@ def named(method: str, names: Sequence[str], designed: str | None, pooled: Seque
     return look_up("method", method, {name: name for name in (*names, *combined.names(names, designed), *pooled)})
 
 
-def _labels(table: ScoreTable, size: int) -> Ints:
-    return np.array(table.labels[:size], dtype=np.int64)
-
-
 def _order(
     table: ScoreTable,
-    size: int,
     method: str | None,
     designed: str | None,
     pool: Pool | None,
@@ -130,8 +124,8 @@ def _order(
     unlabelled = {} if pool is None else {one.name: one.score for one in possible(pool)}
     default = surrogate.NAME if known else combined.TIES if combined.TIES in mixed else "ACC"
     method = named(method or default, names, designed, [surrogate.NAME, *unlabelled] if known else [])
-    values = turned(table)[:, :, :size]
-    means = engine.means(values, np.arange(size)[None])
+    values = turned(table)
+    means = engine.means(values, np.arange(values.shape[2])[None])
     acc = names.index("ACC")
     right = values[:, acc] > 0.5
     if known and method == surrogate.NAME:
@@ -198,12 +192,12 @@ def _notes(
         found: the decision.
         won: (M, M) rows that the model of the row had right and that of the column wrong, the models in order.
         pool: what the models make of rows of the domain, if there is one.
-        places: where labelled rows, these first, stand in the pool; None for each in a place of its own.
+        places: (K,) where they stand in the pool; None for each in a place of its own.
     """
     notes = []
     if pool is not None:
         # labelled rows of one text stand in one place
-        labelled = len(labels) if places is None else len(set(places[: len(labels)].tolist()))
+        labelled = len(labels) if places is None else len(set(places.tolist()))
         notes += [
             f"Read without a label: {counted(pool.probs.shape[1] - labelled, 'more row')} of the pool.",
             "Accuracy on rows that were chosen (`rank-models choose`) ranks the models and does not estimate their "

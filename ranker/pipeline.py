@@ -84,25 +84,32 @@ def rank(
     """
     from ranker.evaluation import evaluate
 
-    suite = suite_of(models)
-    ood = examples if isinstance(examples, OODSet) else load(examples)
-    rows = rows_of_set(ood, probe)
-    check_numbers([in_domain] if in_domain else [], suite.models, options)
     if draws != "exact" and not (isinstance(draws, int) and draws > 0):
         raise UsageError(f"`--draws` must be a number of at least 1, or `exact` (got {draws!r})")
-    backend, kept = settings_of(attribution), store_of(store)
-    study = Study(suite, rows, backend, tuple(factors), target, norm, in_domain, options, kept, progress)
+    study = study_of_set(
+        models,
+        examples,
+        probe=probe,
+        attribution=attribution,
+        factors=factors,
+        target=target,
+        norm=norm,
+        in_domain=in_domain,
+        options=options,
+        store=store,
+        progress=progress,
+    )
     scored = study.scored()
     ranking = evaluate(
         scored.table,
         probe=probe,
         draws=draws,
         seed=seed,
-        ood=ood.name,
-        suite=suite.name,
+        ood=study.rows.ood.name,
+        suite=study.suite.name,
         families=scored.families,
         misled=scored.misled,
-        designed=ood.designed,
+        designed=study.rows.ood.designed,
         pool=scored.pool,
     )
     return scored.completed(ranking)
@@ -149,35 +156,115 @@ def decide(
     """
     from ranker import decision
 
+    study = study_of_decision(
+        models,
+        examples,
+        pool=pool,
+        probe=probe,
+        method=method,
+        attribution=attribution,
+        factors=factors,
+        target=target,
+        norm=norm,
+        in_domain=in_domain,
+        options=options,
+        store=store,
+        progress=progress,
+    )
+    scored = study.scored()
+    if method is not None:
+        method = method_named(method, study.rows.ood, study.rows.pool, factors)
+        check_method(method, scored.left_out.get(method))
+    ranking = decision.decide(
+        scored.table,
+        pool=scored.pool if study.rows.pool else None,
+        places=study.rows.places,
+        method=method,
+        designed=study.rows.ood.designed,
+        seed=seed,
+        ood=study.rows.ood.name,
+        suite=study.suite.name,
+        families=scored.families,
+    )
+    return scored.completed(ranking)
+
+
+def study_of_set(
+    models: Suite | str | Path | Sequence[str | Path],
+    examples: OODSet | str,
+    *,
+    probe: int = 10,
+    attribution: str | Settings = "shap",
+    factors: Sequence[Factor] = tuple(BUILTIN.values()),
+    target: Target = "declared",
+    norm: Norm = "raw",
+    in_domain: OODSet | None = None,
+    options: ModelOptions = ModelOptions(),
+    store: Store | str | Path | None = None,
+    progress: Progress = silent,
+) -> Study:
+    """What `rank` asks of models, checked before any is asked; the arguments are its own.
+
+    Raises:
+        UsageError: as `rank`.
+    """
+    suite = suite_of(models)
+    ood = examples if isinstance(examples, OODSet) else load(examples)
+    rows = Rows(ood, sample(ood, ood.population))
+    check_probe(probe, len(rows.population), f"the rows of {ood.name} that are explained")
+    check_numbers([in_domain] if in_domain else [], suite.models, options)
+    settings, kept = settings_of(attribution), store_of(store)
+    return Study(suite, rows, settings, tuple(factors), target, norm, in_domain, options, kept, progress)
+
+
+def study_of_decision(
+    models: Suite | str | Path | Sequence[str | Path],
+    examples: OODSet | str | Path,
+    *,
+    pool: Sequence[Example] | str | Path = (),
+    probe: int | None = None,
+    method: str | None = None,
+    attribution: str | Settings = "shap",
+    factors: Sequence[Factor] = tuple(BUILTIN.values()),
+    target: Target = "declared",
+    norm: Norm = "raw",
+    in_domain: OODSet | None = None,
+    options: ModelOptions = ModelOptions(),
+    store: Store | str | Path | None = None,
+    progress: Progress = silent,
+) -> Study:
+    """What `decide` asks of models, checked before any is asked; the arguments are its own.
+
+    Raises:
+        UsageError: as `decide`, and for a method that these rows cannot have, as far as that is known by now.
+    """
     suite = suite_of(models)
     if not isinstance(examples, OODSet):
         examples = labelled(examples, own=own_task(suite.models, options))
     if isinstance(pool, (str, Path)):
         pool = unlabelled(pool)
     check_numbers([examples, *([in_domain] if in_domain else [])], suite.models, options)
+    if probe is not None:
+        check_probe(probe, len(examples.examples), "the labelled rows")
     if method is not None:
         method = method_named(method, examples, pool, factors)
-    backend, kept = settings_of(attribution), store_of(store)
-    rows, places = rows_of_decision(examples, pool, method, probe)
-    if pool and len(rows.pool) > len(pool):
-        log.warning("%d of the labelled rows are not in the pool; they are added to it", len(rows.pool) - len(pool))
-    study = Study(suite, rows, backend, tuple(factors), target, norm, in_domain, options, kept, progress)
-    scored = study.scored()
-    if method is not None and method in scored.left_out:
-        raise UsageError(f"`--method`: {method} cannot order these models: {scored.left_out[method]}")
-    ranking = decision.decide(
-        scored.table,
-        pool=scored.pool if pool else None,
-        places=places,
-        probe=probe,
-        method=method,
-        designed=examples.designed,
-        seed=seed,
-        ood=examples.name,
-        suite=suite.name,
-        families=scored.families,
+    everything, places = with_labelled(pool, examples.examples)
+    check_alike(everything)
+    if pool and len(everything) > len(pool):
+        log.warning("%d of the labelled rows are not in the pool; they are added to it", len(everything) - len(pool))
+    rows = Rows(
+        examples,
+        examples.examples[:probe],
+        truth=False,
+        pool=tuple(everything) if pool else (),
+        places=places[:probe] if pool else None,
+        explain_pool=method == POOL_FACTOR,
     )
-    return scored.completed(ranking)
+    settings, kept = settings_of(attribution), store_of(store)
+    study = Study(suite, rows, settings, tuple(factors), target, norm, in_domain, options, kept, progress)
+    if method is not None:
+        check_method(method, study.lacks(method))
+    return study
 
 
 def suite_of(models: Suite | str | Path | Sequence[str | Path]) -> Suite:
@@ -193,39 +280,6 @@ def store_of(store: Store | str | Path | None) -> Store | None:
     from ranker.store import Store
 
     return Store(place(str(store))) if isinstance(store, (str, Path)) else store
-
-
-def rows_of_set(ood: OODSet, probe: int) -> Rows:
-    """What models are asked of a set whose truth is known: its sample is explained.
-
-    Raises:
-        UsageError: K does not fit that.
-    """
-    rows = Rows(ood, sample(ood, ood.population))
-    check_probe(probe, len(rows.population), f"the rows of {ood.name} that are explained")
-    return rows
-
-
-def rows_of_decision(
-    examples: OODSet, pool: Sequence[Example], method: str | None, probe: int | None
-) -> tuple[Rows, Ints]:
-    """What models are asked of labelled rows and a pool, and the places of the labelled rows in it.
-
-    Args:
-        examples: the labelled rows, which are explained.
-        pool: rows of the same domain; none where it is empty.
-        method: what is ordered by; POOL-FACTOR needs the pool explained, too.
-        probe: K, how many of the labelled rows are used; None for all.
-
-    Raises:
-        UsageError: K does not fit the labelled rows, or some rows have one text and some two.
-    """
-    if probe is not None:
-        check_probe(probe, len(examples.examples), "the labelled rows")
-    everything, places = with_labelled(pool, examples.examples)
-    check_alike(everything)
-    asked = tuple(everything) if pool else ()
-    return Rows(examples, examples.examples, truth=False, pool=asked, explain_pool=method == POOL_FACTOR), places
 
 
 def check_alike(rows: Sequence[Example]) -> None:
@@ -257,6 +311,16 @@ def method_named(method: str, examples: OODSet, pool: Sequence[Example], factors
     return decision.named(method, [factor.name for factor in factors], examples.designed, pooled if pool else ())
 
 
+def check_method(method: str, why_not: str | None) -> None:
+    """Refuse a method that there is a reason against.
+
+    Raises:
+        UsageError: so there is.
+    """
+    if why_not is not None:
+        raise UsageError(f"`--method`: {method} cannot order these models: {why_not}")
+
+
 def with_labelled(pool: Sequence[Example], own: Sequence[Example]) -> tuple[list[Example], Ints]:
     """The rows of a pool, those labelled rows that are not in it behind them, and the places of the labelled ones.
 
@@ -277,32 +341,24 @@ def with_labelled(pool: Sequence[Example], own: Sequence[Example]) -> tuple[list
     return rows, np.array([place[row.segments] for row in own], dtype=np.int64)
 
 
-def plan(
-    suite: Suite,
-    rows: Rows,
-    attribution: str | Settings,
-    *,
-    in_domain: OODSet | None = None,
-    options: ModelOptions = ModelOptions(),
-    store: Store | None = None,
-) -> Iterator[str]:
+def plan(study: Study) -> Iterator[str]:
     """Say what a run would do, a line for each model: how much is not known yet, and how long it would take.
 
     A model of which anything is missing is loaded, and its speed is measured on a few rows.
 
     Args:
-        suite, attribution, in_domain, options, store: as in `rank`.
-        rows: what the models would be asked: see `rows_of_set` and `rows_of_decision`.
+        study: what the models would be asked: see `study_of_set` and `study_of_decision`.
     """
-    study = Study(suite, rows, settings_of(attribution), in_domain=in_domain, options=options, store=store)
+    rows, suite = study.rows, study.suite
     explained = {one.segments for one in (*rows.population, *(rows.pool if rows.explain_pool else ()))}
-    every = {one.segments for one in (*rows.ood.examples, *rows.pool, *study.home)}
+    predicted = rows.ood.examples if rows.truth else rows.population
+    every = {one.segments for one in (*predicted, *rows.pool, *study.home)}
     size = f"{len(suite.models)} models, {len(every)} rows, {len(explained)} to explain with {study.settings.name}"
     yield f"{suite.name} on {rows.ood.name}: {size}"
     seconds = 0.0
     for model in suite.models:
         try:
-            todo = study.todo(Subject(model, study.task, options, store))
+            todo = study.todo(Subject(model, study.task, study.options, study.store))
         except ModelError as error:
             yield f"{model.name}: cannot be run: {error}"
             continue

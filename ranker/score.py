@@ -289,21 +289,16 @@ def turned(table: ScoreTable) -> Floats:
     return np.asarray(table.values * (signs * 2.0 ** -np.ceil(np.log2(largest)))[:, None])
 
 
-def averages(table: ScoreTable, size: int | None = None) -> list[dict[str, float | None]]:
+def averages(table: ScoreTable) -> list[dict[str, float | None]]:
     """Average each model's scores by each method, in the method's own unit, over what is defined for all models.
-
-    Args:
-        table: the scores.
-        size: over the first so many examples; None for all.
 
     Returns:
         (M,) method -> mean, None where it is defined on no example.
     """
-    values = table.values[:, :, :size]
-    usable = engine.defined(values)
+    usable = engine.defined(table.values)
     return [
         {
-            method.name: float(values[m, f, usable[f]].mean()) if usable[f].any() else None
+            method.name: float(table.values[m, f, usable[f]].mean()) if usable[f].any() else None
             for f, method in enumerate(table.methods)
         }
         for m in range(len(table.models))

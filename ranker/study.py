@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 import numpy as np
 
 from factors import BUILTIN, Attributions, Example, Factor
-from factors.types import Floats, Norm
+from factors.types import Floats, Ints, Norm
 from ranker import hiding
 from ranker.backends.settings import Settings
 from ranker.datasets.cards import Task
@@ -58,6 +58,8 @@ OWN_TRUTH = (
 )
 """What to know where a set has no rows beside those that are drawn from."""
 
+AT_HOME = "needs labelled rows: `--in-domain`"
+"""Why methods that look at the domain that models were trained for cannot be had without it."""
 WORTH_SAYING = 2.0
 """Seconds of work from which on an estimate is shown."""
 
@@ -117,7 +119,7 @@ class Scored:
             quality=self.quality,
             notes=notes,
             examples=self.examples,
-            rows=self.rows[: ranking.probe],
+            rows=self.rows,
             provenance=self.provenance,
         )
 
@@ -131,6 +133,7 @@ class Rows:
         population: those of its examples that are attributed.
         truth: the models' accuracies on the whole set are wanted, too.
         pool: rows, labelled or not, that the models are only to predict; the population where there are none.
+        places: (K,) where the population stands in the pool; None where there is none.
         explain_pool: these are attributed, too, for the factor designed for the set.
     """
 
@@ -138,6 +141,7 @@ class Rows:
     population: Sequence[Example]
     truth: bool = True
     pool: Sequence[Example] = ()
+    places: Ints | None = None
     explain_pool: bool = False
 
 
@@ -227,8 +231,22 @@ class Study:
         )
         left_out = unread | left_out
         if self.rows.truth and self.in_domain is None:
-            left_out |= {one.name: "needs labelled rows: `--in-domain`" for one in BASELINES if one.needs == "home"}
+            left_out |= {one.name: AT_HOME for one in BASELINES if one.needs == "home"}
         return kept, left_out
+
+    def lacks(self, method: str) -> str | None:
+        """Why a method cannot be had of these rows, as far as that is known before models are asked; None if it can."""
+        factors, left_out = self.measurable
+        needs = {one.name: one.needs for one in BASELINES}.get(method)
+        if needs == "home" and self.in_domain is None:
+            return AT_HOME
+        if needs == "factor" and not self.about_all(factors):
+            return "needs a factor that is designed for these rows, and about one label on all of them"
+        return left_out.get(method)
+
+    def about_all(self, factors: Sequence[Factor]) -> list[Factor]:
+        """The factor designed for the set, if it needs no label to be turned."""
+        return [one for one in factors if one.name == self.rows.ood.designed and about_one_label(one, self.target)]
 
     @cached_property
     def hidden(self) -> list[Question]:
@@ -312,7 +330,7 @@ class Study:
     def pool_factor(self, of_pool: Sequence[Attributions]) -> Floats | None:
         """(N,) the designed factor of the pool's rows; None where it needs labels, or they have no attributions."""
         rows, (factors, _) = self.rows, self.measurable
-        free = [one for one in factors if one.name == rows.ood.designed and about_one_label(one, self.target)]
+        free = self.about_all(factors)
         if not free or (rows.pool and not rows.explain_pool):
             return None
         scored = score_model(of_pool, rows.pool or rows.population, free, self.task, self.target, self.norm)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.errors import look_up
+
+if TYPE_CHECKING:
+    from ranker.ranking import Ranking
+    from ranker.study import Study
 
 
 def configure(ctx: click.Context, parameter: click.Parameter, file: Path | None) -> None:
@@ -149,35 +154,26 @@ def run(**given: Any) -> None:
     arguments.point_out(model_options, suite.models)
     store = arguments.store(given)
     pool = arguments.pool(given)
-    probe = 10 if given["probe"] is None else given["probe"]
+    study: Callable[..., Study] = pipeline.study_of_decision if given["data"] else pipeline.study_of_set
+    answer: Callable[..., Ranking] = pipeline.decide if given["data"] else partial(pipeline.rank, draws=draws)
+    asked = {
+        "attribution": attribution,
+        "factors": factors,
+        "target": given["target"],
+        "norm": given["norm"],
+        "in_domain": arguments.in_domain(given, ood.task),
+        "options": model_options,
+        "store": store,
+    }
+    if given["data"]:
+        asked |= {"pool": pool, "method": given["method"]}
+    if given["probe"] is not None:
+        asked |= {"probe": given["probe"]}
     if given["dry_run"]:
-        if given["data"]:
-            method = given["method"] and pipeline.method_named(given["method"], ood, pool, factors)
-            rows, _ = pipeline.rows_of_decision(ood, pool, method, given["probe"])
-        else:
-            rows = pipeline.rows_of_set(ood, probe)
-        at_home = arguments.in_domain(given, ood.task)
-        for line in pipeline.plan(suite, rows, attribution, in_domain=at_home, options=model_options, store=store):
+        for line in pipeline.plan(study(suite, ood, **asked)):
             click.echo(line)
         return
-    only_in_one_mode = (
-        partial(pipeline.decide, pool=pool, probe=given["probe"], method=given["method"])
-        if given["data"]
-        else partial(pipeline.rank, probe=probe, draws=draws)
-    )
-    ranking = only_in_one_mode(
-        suite,
-        ood,
-        seed=given["seed"],
-        attribution=attribution,
-        factors=factors,
-        target=given["target"],
-        norm=given["norm"],
-        in_domain=arguments.in_domain(given, ood.task),
-        options=model_options,
-        store=store,
-        progress=stderr.bars(given),
-    )
+    ranking = answer(suite, ood, seed=given["seed"], progress=stderr.bars(given), **asked)
     command = click.get_current_context().obj
     ranking = replace(ranking, provenance=replace(ranking.provenance, command=command))
     with ExitStack() as rest:  # each is written, whatever becomes of the others

@@ -126,13 +126,9 @@ def untold(ranking: Ranking, a: str, b: str) -> str:
             return "labels and pool put them level, or nearly so"
         return "the pool has too few rows for it; more rows of the domain, labelled or not, would tell"
     table = ranking.table
-    right = table.values[:, [method.name for method in table.methods].index("ACC"), : ranking.probe] > 0.5
+    right = table.values[:, [method.name for method in table.methods].index("ACC")] > 0.5
     first, second = (right[table.models.index(name)] for name in (a, b))
     won = int((first & ~second).sum())
     if not won:
         return "they were right on the same rows"
     return f"each was right on {counted(won, 'row')} on which the other was not"
-
-
-def _interval(low: float, high: float) -> str:
-    return f"{percent(low)} to {percent(high)}"

@@ -171,9 +171,8 @@ def test_labels_of_one_text_leave_the_rest_of_the_pool_unlabelled():
     """Rows are counted by their places in the pool, of which several labels may have the same."""
     pool = Pool(np.random.default_rng(4).dirichlet([1, 1], (2, 5)))
     made = labelled([[1, 0, 1, 1, 0, 1, 1], [0, 1, 1, 0, 1, 1, 0]])
-    for probe, more in ((7, 3), (1, 4)):
-        found = decide(made, probe=probe, pool=pool, places=np.array([2, 2, 2, 0, 0, 2, 0]))
-        assert f"Read without a label: {more} more rows of the pool." in found.notes
+    found = decide(made, pool=pool, places=np.array([2, 2, 2, 0, 0, 2, 0]))
+    assert "Read without a label: 3 more rows of the pool." in found.notes
 
 
 def test_close_models_are_honestly_not_separable():
@@ -206,16 +205,6 @@ def test_a_decision_is_the_same_for_the_same_seed():
     assert decide(made, seed=1).decision != decide(made, seed=2).decision
 
 
-def test_the_first_rows_are_used_when_fewer_are_asked_for():
-    """K below the number of rows reads the first K, and their places in a pool."""
-    hits = np.array([[1, 1, 0, 0], [0, 0, 1, 1]])
-    assert decide(labelled(hits), probe=2).decision.accuracy == (1.0, 0.0)
-    assert decide(labelled(hits), probe=2).probe == 2
-    pool, places = Pool(np.random.default_rng(4).dirichlet([1, 1], (2, 9))), np.array([7, 2, 5, 0])
-    alone = decide(labelled(hits[:, :2], labels=[1, 0]), pool=pool, places=places[:2]).decision
-    assert decide(labelled(hits, labels=[1, 0, 1, 1]), probe=2, pool=pool, places=places).decision == alone
-
-
 def test_the_order_of_the_models_changes_no_probability():
     """P(best) is drawn, and yet the same for every model, whichever stands first."""
     hits = np.random.default_rng(7).permuted(np.arange(10) < np.array([[5], [9], [3], [7]]), axis=1)
@@ -244,19 +233,6 @@ def test_no_more_labels_are_needed_exactly_where_two_are_told_apart():
             for j in range(4):
                 apart = i == j or max(found.p_beats[i][j], 1 - found.p_beats[i][j]) >= found.level
                 assert (found.more_labels[i][j] == 0) == apart
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({"probe": 5}, r"`--probe` must be between 1 and 4, the size of the labelled rows \(got 5\)"),
-        ({"probe": 0}, r"`--probe` must be between 1 and 4"),
-    ],
-)
-def test_wrong_numbers_of_rows(arguments, says):
-    """K is a number of the rows there are."""
-    with pytest.raises(UsageError, match=says):
-        decide(labelled(np.ones((2, 4))), **arguments)
 
 
 def test_wrong_methods_and_models():

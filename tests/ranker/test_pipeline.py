@@ -20,6 +20,8 @@ from ranker.quality import quality_of
 from ranker.store import Store
 from ranker.suites import Model, Suite
 
+POOL = tuple(Example(f"p{n}", (f"The actor saw {n} dogs.", "The dogs ran."), -1) for n in range(5))
+
 
 @pytest.fixture
 def labelled_rows(tmp_path) -> Path:
@@ -161,6 +163,12 @@ def test_what_the_command_line_refuses_is_refused_from_python(given, message):
         ({"method": "SURROGATE"}, "`--method`: SURROGATE needs rows without labels: `--pool`"),
         ({"probe": 5}, "`--probe` must be between 1 and 4, the labelled rows .got 5"),
         ({"probe": 0}, "`--probe` must be between 1 and 4, the labelled rows .got 0"),
+        (
+            {"method": "atc", "pool": POOL},
+            "`--method`: ATC cannot order these models: needs labelled rows: `--in-domain`",
+        ),
+        ({"method": "pool-factor", "pool": POOL}, "`--method`: POOL-FACTOR cannot order these models: needs a factor"),
+        ({"method": "index-diff"}, "`--method`: INDEX-DIFF cannot order these models: reads attributions, and there"),
     ],
 )
 def test_a_decision_is_refused_before_any_model_is_looked_at(labelled_rows, tmp_path, given, message):
@@ -168,6 +176,24 @@ def test_a_decision_is_refused_before_any_model_is_looked_at(labelled_rows, tmp_
     models = Suite("two", tuple(Model(name, str(tmp_path / name)) for name in "ab"))
     with pytest.raises(UsageError, match=message):
         decide(models, labelled_rows, attribution="none", **given)
+
+
+def test_the_first_rows_are_used_when_fewer_are_asked_for(labelled_rows):
+    """Of the others a decision knows nothing but, if there is a pool, that they are rows of it."""
+    rows = ood.labelled(labelled_rows)
+    first = dataclasses.replace(rows, examples=rows.examples[:2])
+    for pool in ((), POOL):
+        more = [dataclasses.replace(row, label=-1) for row in rows.examples] if pool else ()
+        asked = decide("hans-sub-mini", rows, attribution="none", pool=pool, probe=2)
+        alone = decide("hans-sub-mini", first, attribution="none", pool=(*pool, *more))
+        assert (asked.decision, asked.models, asked.rows) == (alone.decision, alone.models, alone.rows)
+        assert asked.table.examples == tuple(row.id for row in first.examples)
+        assert [note for note in asked.notes if note not in rows.notes] == [
+            note for note in alone.notes if note not in rows.notes
+        ]
+    assert next(iter(pipeline.plan(pipeline.study_of_decision("hans-sub-mini", rows, probe=2)))) == (
+        "hans-sub-mini on ten: 8 models, 2 rows, 2 to explain with shap"
+    )
 
 
 def test_a_method_is_found_whatever_its_case(labelled_rows):
