@@ -90,7 +90,7 @@ def load(
         raise UsageError(f"`--limit` must be at least 1 (got {limit})")
     card = look_up("OOD set", name, cards(include))
     file = _find(card, None if data_dir is None else Path(data_dir))
-    origin = EMBEDDED if file.parent == card.folder else str(file)
+    origin = EMBEDDED if file in [card.folder / name for name in SAMPLE] else str(file)
     whole = _built(card, read_rows(file), origin, lambda layout: layout)
     return whole if limit is None else replace(whole, examples=sample(whole, limit))
 
@@ -158,9 +158,11 @@ def labelled(
     """
     source = Path(data) if isinstance(data, str) else data
     card = None if like is None else look_up("OOD set", like, cards(include))
-    if card is not None and task not in (None, card.task, card.task.name):
-        raise UsageError(f"`--task` {task} is not that of {card.name}, which is {card.task.name}")
-    wanted = look_up("task", task, tasks(include)) if isinstance(task, str) else task or (card and card.task)
+    wanted = look_up("task", task, tasks(include)) if isinstance(task, str) else task
+    if card is not None:
+        if wanted is not None and wanted != card.task and (wanted is task or wanted.name != card.task.name):
+            raise UsageError(f"`--task` {task} is not that of {card.name}, which is {card.task.name}")
+        wanted = card.task
     sheet = readers.sheet(source, columns)
     written = readers.written(sheet)
     rows = [row for row, label in zip(sheet.rows, written, strict=True) if label is not None]

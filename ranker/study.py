@@ -14,7 +14,7 @@ import numpy as np
 from factors import BUILTIN, Attributions, Example, Factor
 from factors.types import Floats, Ints, Norm
 from ranker import hiding
-from ranker.backends.settings import Settings
+from ranker.backends.settings import Attributing, Settings
 from ranker.datasets.cards import Task
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import Estimate, estimate
@@ -398,13 +398,22 @@ class Study:
             right = {name: round(accuracy_of(own, rows) * len(rows)) for name, own in answers.items()}
             yield from worse_than_guessing(right, len(rows), len(self.task.labels))
 
+    @property
+    def asked_label(self) -> dict[str, str | None]:
+        """The label that is attributed, by name, where it is another than what the task has by itself."""
+        if not isinstance(self.settings, Attributing):
+            return {}
+        labels, label = self.task.labels, self.settings.label
+        of_task = Attributing().settled(labels, self.task.heuristic).label
+        return {"target": None if label == of_task else labels[label]}
+
     def made_from(self, models: Mapping[str, str]) -> Provenance:
         """What the numbers are made from; of the models, what identifies them."""
         ood = self.rows.ood
         return Provenance(
             data=Data(ood.origin, len(ood.examples), ood.fingerprint),
             population=len(self.rows.population),
-            settings=asdict(self.settings),
+            settings=asdict(self.settings) | self.asked_label,
             target=self.target,
             norm=self.norm,
             dtype=self.options.dtype_of(self.settings),

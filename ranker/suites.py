@@ -11,6 +11,7 @@ from typing import Any
 
 from ranker.embedded import folder
 from ranker.errors import UnknownName, UsageError
+from ranker.models.checkpoints import is_hub_id
 from ranker.records import fields_of, read_json, table
 
 SCHEMA_VERSION = 1
@@ -102,9 +103,10 @@ def _told_apart(models: Sequence[Model]) -> tuple[Model, ...]:
 
 
 def _longer(model: Model) -> str:
-    """The last two parts of a model's path, folder or hub id; its name, where that is another than the path's."""
-    path = Path(os.path.realpath(model.path) if os.path.isdir(model.path) else model.path)
-    return f"{path.parent.name}/{path.name}" if path.name == model.name else model.name
+    """The last two parts of a model's folder, or its hub id; its name, where that is another than the path's."""
+    folder = Path(os.path.realpath(model.path)) if os.path.isdir(model.path) else None
+    longer = f"{folder.parent.name}/{folder.name}" if folder else model.path
+    return longer if longer.endswith(f"/{model.name}") else model.name
 
 
 def embedded() -> dict[str, Path]:
@@ -132,8 +134,8 @@ def _resolve(reference: str) -> _Part:
     suites = embedded()
     if reference in suites:
         return _read(suites[reference] / FILE)
-    if _is_hub_id(reference):
-        return _Part(reference, (Model(reference.rpartition("/")[2], reference),))
+    if is_hub_id(reference):
+        return _Part(reference, (Model(reference.partition("/")[2], reference),))
     known = str(UnknownName("suite", reference, suites))
     raise UsageError(f"`--models`: no directory, suite.json or hub id `org/name` is called {reference!r}; {known}")
 
@@ -146,11 +148,6 @@ def _member(path: Path) -> Model | None:
     ours = isinstance(content, dict) and "schema_version" in content  # others have files of this name, too
     listed = _read(file).models if ours else ()
     return next((model for model in listed if os.path.abspath(model.path) == place), None)
-
-
-def _is_hub_id(reference: str) -> bool:
-    owner, slash, name = reference.partition("/")
-    return bool(slash and owner and name) and "/" not in name and not reference.startswith((".", "~"))
 
 
 def _check_name(of: str, name: str) -> None:
@@ -197,7 +194,7 @@ def _models(entries: Sequence[Any], folder: Path) -> Iterator[Model]:
         known = [fields_of(_Known, one, "ood_accuracy") for one in listed]
         yield replace(
             model,
-            path=str(inside) if os.path.exists(inside) or not _is_hub_id(model.path) else model.path,
+            path=str(inside) if os.path.exists(inside) or not is_hub_id(model.path) else model.path,
             ood_accuracy={one.fingerprint: one.accuracy for one in known},
         )
 

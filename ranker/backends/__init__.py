@@ -63,7 +63,7 @@ def spelled(method: str, settings: Mapping[str, object]) -> str:
         >>> spelled("lime", asdict(LIMESettings(hide="mask", samples=100))), spelled("shap", asdict(SHAPSettings()))
         ('lime:hide=mask,samples=100', 'shap')
     """
-    defaults = asdict(SETTINGS.get(method, Settings)().settled(("0", "1")))
+    defaults = asdict(SETTINGS.get(method, Settings)())
     given = [f"{name}={value}" for name, value in settings.items() if value not in (None, defaults.get(name))]
     return f"{method}:{','.join(given)}" if given else method
 

@@ -156,7 +156,8 @@ def _rows(given: Given) -> OODSet:
             raise
         log.warning("the rows are taken without labels: %s", error)
         of_task = task({**given, "labelled": None}, own, sheet(given["data"], columns(given["columns"]), ("text",)))
-        designed = given["ood_name"] and ood.cards(given["include"])[given["ood_name"]].designed
+        cards, like = ood.cards(given["include"]), given["ood_name"]
+        designed = look_up("OOD set", like, cards).designed if like else None
         return OODSet(given["data"].stem, of_task, rows, len(rows), designed, str(given["data"]))
     labels = {row.id: row for row in known.examples}
     alike = Counter(row.segments for row in known.examples)

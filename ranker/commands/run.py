@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,9 @@ def configure(ctx: click.Context, parameter: click.Parameter, file: Path | None)
 
 
 def words(value: Any, several: bool) -> str | list[str]:
-    """An option's value in a file as it would be written on the command line, where all are words."""
+    """An option's value in a file as it would be written on the command line, where all are words, and tables JSON."""
+    if isinstance(value, dict):
+        return json.dumps(value)
     if not several:
         return ",".join(map(str, value)) if isinstance(value, list) else str(value)
     return [str(item) for item in (value if isinstance(value, list) else [value])]

@@ -75,6 +75,21 @@ def locate_base(folder: Path, *, allow_pickle: bool = False) -> Path | None:
     return base
 
 
+def is_hub_id(reference: str, slashes: tuple[int, ...] = (1,)) -> bool:
+    """Say whether a reference, which is no directory, is written like a hub id ``org/name@revision``.
+
+    Args:
+        reference: the text.
+        slashes: how many the part before the revision may have.
+
+    Example:
+        >>> is_hub_id("org/name@refs/pr/1"), is_hub_id("./folder"), is_hub_id("org/")
+        (True, False, False)
+    """
+    name = reference.partition("@")[0]
+    return name.count("/") in slashes and not name.startswith((".", "/", "~")) and not name.endswith("/")
+
+
 def _located(reference: str, whose: str, slashes: tuple[int, ...], allow_pickle: bool) -> Path:
     """The folder of a reference.
 
@@ -87,9 +102,9 @@ def _located(reference: str, whose: str, slashes: tuple[int, ...], allow_pickle:
     folder = Path(reference)
     if os.path.isdir(folder):  # unlike Path's own, no error where a name is too long
         return _closed(folder)
-    name, _, revision = reference.partition("@")
-    if name.count("/") not in slashes or name.startswith((".", "/", "~")) or name.endswith("/"):
+    if not is_hub_id(reference, slashes):
         raise ModelError(f"{whose}: there is no directory {reference!r}")
+    name, _, revision = reference.partition("@")
     from huggingface_hub import snapshot_download
 
     patterns = [*SAFE_WEIGHTS, *OTHERS, *(PICKLED_WEIGHTS if allow_pickle else ())]

@@ -261,6 +261,9 @@ def test_labels_that_cannot_be_mapped(run, tmp_path):
     file = tmp_path / "labels.json"
     file.write_text(mapping)
     assert run("--ood", "hans-sub", *QUICK, "--models", *copies, "--label-map", file)[0] == 0
+    table = tmp_path / "run.toml"
+    table.write_text('[label-map]\n0 = "non-entailment"\n1 = "entailment"\n')
+    assert run("--ood", "hans-sub", *QUICK, "--models", *copies, "--config", table)[0] == 0
 
 
 @pytest.mark.parametrize(

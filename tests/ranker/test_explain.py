@@ -293,6 +293,7 @@ ROWS = [
         (True, ("--task", "nli"), "non-entailment", None),
         (False, ("--task", "nli"), None, None),
         (False, ("--ood", "hans-sub"), None, "INDEX-DIFF"),
+        (False, ("--ood", "HANS-SUB"), None, "INDEX-DIFF"),
     ],
 )
 def test_a_row_of_a_file_is_explained_like_one_of_a_set(run, tmp_path, labels, known, label, designed):

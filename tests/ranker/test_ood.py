@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -107,6 +108,7 @@ def test_a_path_may_be_text(toy, data, tmp_path):
     rows = tmp_path / "ten.jsonl"
     rows.write_text('{"text": "A tree.", "label": "red"}\n', encoding="utf-8")
     own = ood.labelled(rows, like="toy", include=[toy])
+    assert ood.labelled(rows, "COLOUR", like="TOY", include=[toy]) == own
     assert ood.labelled(str(rows), like="toy", include=[toy]) == own
     assert (own.name, own.origin) == ("ten", str(rows))
     assert ood.unlabelled(str(rows)) == ood.unlabelled(rows)
@@ -125,6 +127,8 @@ def test_another_layout_is_as_good(toy, data):
 def test_the_file_is_found_in_each_place(toy, data, place):
     """In the folder that is named, in the set's own below it, or named itself, whatever it is called then."""
     target = data / ("other.tsv" if place == "file" else Path(place, "toy.tsv"))
+    shutil.copy(data / "toy.tsv", toy)
+    assert ood.load("toy", include=[toy]).origin == str(toy / "toy.tsv")  # beside its card, and no sample
     target.parent.mkdir(exist_ok=True)
     (data / "toy.tsv").rename(target)
     assert len(ood.load("TOY", target if place == "file" else data, [toy.parent]).examples) == 2

@@ -11,13 +11,14 @@ import pytest
 import ranker
 from factors import Example
 from ranker import Ranking, decide, ood, pipeline, rank, suites
-from ranker.backends import SETTINGS, attribute, settings_of
+from ranker.backends import SETTINGS, attribute, settings_of, spelled
 from ranker.backends.settings import Attributing, LIMESettings, SHAPSettings
 from ranker.datasets.cards import Task
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.models.checkpoints import content_hash, locate
 from ranker.quality import quality_of
 from ranker.store import Store
+from ranker.study import Rows, Study
 from ranker.suites import Model, Suite
 
 POOL = tuple(Example(f"p{n}", (f"The actor saw {n} dogs.", "The dogs ran."), -1) for n in range(5))
@@ -287,6 +288,25 @@ def test_a_backend_is_found_whatever_its_case():
     found = rank([folder / name for name in ("untouched", "inoc-4000")], data, attribution="NONE", draws=1)
     assert found.attribution == "none"
     assert "factor" not in {method.kind for method in found.methods}
+
+
+@pytest.mark.parametrize(
+    ("heuristic", "target", "shown"),
+    [
+        (None, None, "shap"),
+        (None, "Yes", "shap"),
+        (None, 1, "shap:target=maybe"),
+        (1, None, "shap"),
+        (1, 1, "shap"),
+        (1, 2, "shap:target=yes"),
+    ],
+)
+def test_the_label_that_was_asked_for_is_told(heuristic, target, shown):
+    """By name, where it is not the one that the task has by itself, the heuristic's or the last."""
+    task = Task("three", ("no", "maybe", "yes"), heuristic=heuristic)
+    rows = Rows(ood.OODSet("mine", task, (), 0), ())
+    study = Study(suites.load(["hans-sub-mini"]), rows, SHAPSettings(target=target))
+    assert spelled("shap", study.made_from({}).settings) == shown
 
 
 def test_a_logit_is_read_by_factors_of_its_label_only():

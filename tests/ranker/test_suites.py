@@ -77,6 +77,10 @@ def test_directories_and_hub_ids_stand_side_by_side(tmp_path):
         ("mine", str(tmp_path / "mine")),
         ("theirs@v2", "org/theirs@v2"),
     ]
+    pulls = suites.load(["org/theirs@refs/pr/1", "their/theirs@refs/pr/1", "org/theirs@refs/pr/2"])
+    assert [model.name for model in pulls.models] == [
+        "org/theirs@refs/pr/1", "their/theirs@refs/pr/1", "theirs@refs/pr/2"
+    ]  # fmt: skip
 
 
 def test_directories_of_one_name_bear_that_of_the_folder_around_them(tmp_path):
