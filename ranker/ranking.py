@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -219,7 +219,8 @@ def _row(tag: str, cells: _Cells) -> str:
 def _table_to_dict(table: ScoreTable) -> dict[str, Any]:
     values = table.values.astype(object)
     values[np.isnan(table.values)] = None
-    methods = [{key: value for key, value in vars_of(method).items() if key != "score"} for method in table.methods]
+    declared = [field.name for field in fields(Factor) if field.name != "score"]
+    methods = [{name: getattr(method, name) for name in declared} for method in table.methods]
     return {
         "models": table.models,
         "methods": methods,
@@ -229,11 +230,6 @@ def _table_to_dict(table: ScoreTable) -> dict[str, Any]:
         "dropped": {name: dict(reasons) for name, reasons in table.dropped.items()},
         "values": values.tolist(),
     }
-
-
-def vars_of(method: Factor) -> dict[str, Any]:
-    """A factor's declaration, by field."""
-    return {name: getattr(method, name) for name in Factor.__dataclass_fields__}
 
 
 def _table_from_dict(content: Any) -> ScoreTable:

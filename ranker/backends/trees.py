@@ -41,12 +41,10 @@ class Walk:
     Attributes:
         masks: (E, T) bool, True where a token is seen; all different. The first row sees all, the second nothing.
         weights: (T, E) of the answers in each token's value.
-        whole: the tree was walked to its leaves.
     """
 
     masks: Bools
     weights: Floats
-    whole: bool
 
     def __post_init__(self) -> None:
         self.masks.flags.writeable = self.weights.flags.writeable = False
@@ -184,7 +182,7 @@ def walk(tree: Tree, budget: int) -> Walk:
     """
     size = len(leaves(tree))
     if not size:
-        return Walk(np.ones((1, 0), bool), np.zeros((0, 1)), whole=True)
+        return Walk(np.ones((1, 0), bool), np.zeros((0, 1)))
     masks = np.array([[True] * size, [False] * size])
     level, settled = [_Group(tree, np.array([1]), np.array([0]), np.ones(1))], []
     while level:
@@ -206,7 +204,7 @@ def walk(tree: Tree, budget: int) -> Walk:
         for token in tokens:
             weights[token, group.seen] += group.weight / len(tokens)
             weights[token, group.without] -= group.weight / len(tokens)
-    return Walk(masks, weights, whole=not level)
+    return Walk(masks, weights)
 
 
 def _split(group: _Group, masks: Bools, free: int) -> list[_Group]:

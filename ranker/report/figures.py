@@ -143,13 +143,12 @@ def encode(figure: Figure, extension: str) -> bytes:
     return file.getvalue()
 
 
-def save(ranking: Ranking, folder: Path, wanted: Sequence[Draw] = ()) -> list[Path]:
+def save(ranking: Ranking, folder: Path) -> list[Path]:
     """Write every figure of a ranking as PNG, SVG and PDF; what is there already is written over.
 
     Args:
         ranking: what is drawn.
         folder: for the files; it is made if it is not there.
-        wanted: which figures; all where none are named.
 
     Returns:
         The files.
@@ -160,7 +159,7 @@ def save(ranking: Ranking, folder: Path, wanted: Sequence[Draw] = ()) -> list[Pa
     files = []
     try:
         folder.mkdir(exist_ok=True)
-        for drawing in drawings(ranking, wanted or ALL):
+        for drawing in drawings(ranking, ALL):
             for extension in FORMATS:
                 files.append(folder / f"{drawing.name}.{extension}")
                 files[-1].write_bytes(encode(drawing.figure, extension))
