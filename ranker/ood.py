@@ -249,7 +249,7 @@ def _unfit(sheet: readers.Sheet, labels: Sequence[str], candidates: Sequence[Tas
             f"{place}: a label {what}; for another task say `--task NAME`, or describe it: {CARD}, or say with "
             "`--label-map` what the models' outputs mean"
         )
-    each = "; ".join(f"{task.name}: {', '.join(task.labels)}" for task in candidates)
+    each = "; ".join(dict.fromkeys(f"{task.name}: {', '.join(task.labels)}" for task in candidates))
     return (
         f"{place}: the label {wrong[:50]!r} is of no known task ({each}); describe yours: {CARD}, or say with "
         "`--label-map` which outputs of the models are meant"

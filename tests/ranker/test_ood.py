@@ -439,6 +439,15 @@ def test_truths_as_data_frames_write_them_are_numbers():
             "say with `--label-map` which outputs of the models are meant",
         ),
         (
+            lambda toy, data: ood.labelled(
+                [{**OWN[0], "label": "green"}], own=Task("own", ("not_entailment", "entailment"))
+            ),
+            DataError,
+            "row 1: the label 'green' is of no known task (nli: non-entailment, entailment; msgs: no-feature, feature; "
+            "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `--include DIR`, see docs/data.md, or "
+            "say with `--label-map` which outputs of the models are meant",
+        ),
+        (
             lambda toy, data: ood.labelled(said("neutral", "entailed", "maybe")),
             DataError,
             "row 3: a label must be one of non-entailment (0), entailment (1) or an alias (got 'maybe'); for another "
