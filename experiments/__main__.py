@@ -43,8 +43,8 @@ def cli() -> None:
 @click.option(
     "--portable",
     is_flag=True,
-    help="Train with kernels that all x86-64 processors share: the same weights on each, to the last bit, at half the "
-    "speed or less.",
+    help="Train with kernels that all x86-64 processors share: the same weights on each, to the last bit, "
+    "but more slowly.",
 )
 def inoculate(
     recipe: str,

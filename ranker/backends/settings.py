@@ -33,7 +33,9 @@ FIRST = ((0.0, 0.23), (0.23, 0.45), (0.45, 1.0))
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a backend; this one, of no attribution at all, has none.
+    """No attribution: probabilities alone, for the baselines.
+
+    It has no settings, and holds what those of all backends have in common.
 
     Attributes:
         name: of the backend.

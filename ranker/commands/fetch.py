@@ -16,7 +16,10 @@ from ranker.commands import options
 @click.option("--url", help="Another address of the same file.")
 @options.INCLUDE
 def fetch(name: str, data_dir: Path, url: str | None, include: Sequence[Path]) -> None:
-    """Fetch the official file of an OOD set, and check its sha256."""
+    """Fetch the official file of an OOD set, and check its sha256.
+
+    That of hans-sub, hans-con and hans-lex can be had so, and those of your own sets whose card says where it is.
+    """
     from ranker.fetch import fetch as get
 
     click.echo(get(name, data_dir, url, include))

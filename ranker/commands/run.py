@@ -87,7 +87,8 @@ def words(value: Any, several: bool) -> str | list[str]:
     "--in-domain",
     type=options.PATH,
     metavar="FILE",
-    help="Labelled rows of the domain that the models were trained for: one below chance there is pointed out.",
+    help="Labelled rows of the domain that the models were trained for: one below chance there is pointed out, and the "
+    "label-free methods ATC, DOC and COT are added.",
 )
 @options.DATA_DIR
 @options.INCLUDE
