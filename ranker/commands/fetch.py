@@ -18,7 +18,7 @@ from ranker.commands import options
 def fetch(name: str, data_dir: Path, url: str | None, include: Sequence[Path]) -> None:
     """Fetch the official file of an OOD set, and check its sha256.
 
-    That of hans-sub, hans-con and hans-lex can be had so, and those of your own sets whose card says where it is.
+    For hans-sub, hans-con and hans-lex, and for sets of your own whose card says where the file is.
     """
     from ranker.fetch import fetch as get
 
