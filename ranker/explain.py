@@ -18,10 +18,14 @@ from ranker.backends.settings import Settings
 from ranker.datasets.cards import Task
 from ranker.errors import ModelError, UsageError
 from ranker.explanation import Explanation, Reading, Word
+from ranker.measure import ModelOptions, Question
+from ranker.progress import silent
 from ranker.score import UNDEFINED, Target, about_one_label, applicable, label_rule, score_model, target_label
+from ranker.survey import survey
 
 if TYPE_CHECKING:
-    from ranker.measure import Subject
+    from ranker.store import Store
+    from ranker.suites import Model
 
 NEEDS_LABEL = "needs the true label"
 
@@ -90,24 +94,30 @@ class View:
 
 
 def explain(
-    subjects: Sequence[Subject],
+    models: Sequence[Model],
+    task: Task,
     example: Example,
     *,
     attribution: str | Settings = "shap",
     factors: Sequence[Factor] = tuple(BUILTIN.values()),
     toward: int | None = None,
     designed: str | None = None,
+    options: ModelOptions = ModelOptions(),
+    store: Store | None = None,
 ) -> Explanation:
     """Ask models what they make of one example, and where they see it.
 
     Args:
-        subjects: the models, all of one task; each is released when it was asked.
+        models: one or more.
+        task: what they do.
         example: the text. Where it is `UNLABELLED`, factors that need its label have no value.
         attribution: a backend, or its settings (`ranker.backends.settings_of`); "none" for predictions and baselines
             alone.
         factors: what to measure.
         toward: the label that positive scores speak for; None leaves it to `View`.
         designed: the factor that was designed for the example's set, if any.
+        options: how models are loaded and run.
+        store: where rows are remembered; None computes everything anew.
 
     Raises:
         UsageError: an unknown backend, a target that is no class, or a label that the backend's attributions cannot be
@@ -115,7 +125,6 @@ def explain(
         ModelError: no model could be run.
         StoreError: the store cannot be read or written.
     """
-    task = subjects[0].task
     settings = settings_of(attribution).settled(task.labels, task.heuristic if toward is None else toward)
     only = settings.only_label(len(task.labels))
     if toward is not None and only not in (None, toward):
@@ -126,15 +135,9 @@ def explain(
     if settings.name == "none":
         factors = [factor for factor in factors if factor.kind == "baseline"]
     kept, left_out = applicable(factors, [example], task, designed, only_label=only)
-    rows: dict[str, Attributions] = {}
-    failures: dict[str, str] = {}
-    for subject in subjects:
-        try:
-            (rows[subject.model.name],) = subject.rows([example], settings)
-        except ModelError as error:
-            failures[subject.model.name] = str(error)
-        finally:
-            subject.release()
+    asked = Question(settings.name, [example], settings)
+    jobs = [(model, [asked]) for model in models]
+    rows, failures = survey(jobs, lambda subject: subject.rows([example], settings)[0], task, options, store, silent)
     if not rows:
         raise ModelError("; ".join(f"{name}: {reason}" for name, reason in failures.items()))
     shown = View(task, settings, kept, designed, toward).explanation(example, rows)

@@ -120,10 +120,6 @@ class Subject:
             )
         return self._loaded[dtype]
 
-    def release(self) -> None:
-        """Give the network's memory back; it is loaded again where something more is asked."""
-        self._loaded.clear()
-
     @property
     def trusted(self) -> bool:
         """The user has named this model as one that may run code of its own; no suite can."""

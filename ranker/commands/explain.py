@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.errors import look_up
-
-if TYPE_CHECKING:
-    from ranker.models.loading import Bases
 
 
 @click.command()
@@ -60,7 +57,6 @@ def explain(**given: Any) -> None:
     from ranker.backends import settings_of
     from ranker.commands import arguments
     from ranker.explain import explain as explain_example
-    from ranker.measure import Subject
     from ranker.report.explain import FORMATS, render
 
     stderr.log(given)
@@ -75,14 +71,16 @@ def explain(**given: Any) -> None:
     models = arguments.models(given, None if given["data"] else given["ood_name"])
     model_options, store = arguments.model_options(given, models), arguments.store(given)
     arguments.point_out(model_options, models)
-    bases: Bases = {}
     explanation = explain_example(
-        [Subject(model, task, model_options, store, bases) for model in models],
+        models,
+        task,
         example,
         attribution=attribution,
         factors=arguments.factors(given),
         toward=toward,
         designed=designed,
+        options=model_options,
+        store=store,
     )
     colour = given["output"] is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
     outputs.write(render(explanation, format_name, colour), given["output"])

@@ -4,7 +4,7 @@ import re
 import weakref
 from dataclasses import replace
 from html.parser import HTMLParser
-from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -18,7 +18,6 @@ from ranker.cli import main
 from ranker.datasets.cards import Task
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.explain import NEEDS_LABEL, View, explain, telling, words_of
-from ranker.measure import ModelOptions, Subject
 from ranker.models.classifiers import Classifier
 from ranker.report.explain import FORMATS, render
 
@@ -28,11 +27,11 @@ ROW, EXAMPLE = cases("control")["a pair"]
 
 
 class Canned:
-    """A model whose row is known, in the place of a `Subject`."""
+    """A model whose row is known, in the place of a `Model` and of the `Subject` that asks it."""
 
     def __init__(self, name, row=ROW, task=NLI):
-        self.model, self.task, self.row = SimpleNamespace(name=name), task, row
-        self.asked, self.released = [], 0
+        self.name, self.task, self.row = name, task, row
+        self.asked = []
 
     def rows(self, examples, settings):
         """The canned row, or the canned failure."""
@@ -41,14 +40,12 @@ class Canned:
             raise self.row
         return [self.row for _ in examples]
 
-    def release(self):
-        """Noted."""
-        self.released += 1
 
-
-def explained(*subjects, example=EXAMPLE, **given):
+def explained(*models, example=EXAMPLE, **given):
     """An explanation of canned models."""
-    return explain(subjects or (Canned("one"),), example, **given)
+    models = models or (Canned("one"),)
+    with patch("ranker.survey.Subject", lambda model, *_: model):
+        return explain(models, models[0].task, example, **given)
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +56,7 @@ def real():
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Classifier, "load", lambda *args, **more: networks.add((c := load(*args, **more)).model) or c)
         loaded = ood.load("hans-sub")
-        subjects = [Subject(m, loaded.task, ModelOptions()) for m in suites.load(["hans-sub-mini"]).models[:2]]
-        explanation = explain(subjects, loaded.examples[0])
+        explanation = explain(suites.load(["hans-sub-mini"]).models[:2], loaded.task, loaded.examples[0])
     gc.collect()
     assert not networks
     return explanation
@@ -178,8 +174,7 @@ def test_a_factor_that_raises_keeps_its_message():
 def test_a_model_that_fails_is_listed_and_the_others_are_explained():
     """With none left there is nothing to explain."""
     broken = Canned("broken", ModelError("no weights"))
-    explanation = explained(one := Canned("one"), broken)
-    assert one.released == broken.released == 1
+    explanation = explained(Canned("one"), broken)
     assert [reading.model for reading in explanation.readings] == ["one"]
     assert explanation.failures == {"broken": "no weights"}
     with pytest.raises(ModelError, match="broken: no weights"):
