@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -208,7 +209,7 @@ def study_of_set(
     Raises:
         UsageError: as `rank`.
     """
-    suite = suite_of(models)
+    suite = suite_of(models, options)
     ood = examples if isinstance(examples, OODSet) else load(examples)
     rows = Rows(ood, sample(ood, ood.population))
     check_probe(probe, len(rows.population), f"the rows of {ood.name} that are explained")
@@ -238,7 +239,7 @@ def study_of_decision(
     Raises:
         UsageError: as `decide`, and for a method that these rows cannot have, as far as that is known by now.
     """
-    suite = suite_of(models)
+    suite = suite_of(models, options)
     if not isinstance(examples, OODSet):
         examples = labelled(examples, own=own_task(suite.models, options))
     if isinstance(pool, (str, Path)):
@@ -267,11 +268,11 @@ def study_of_decision(
     return study
 
 
-def suite_of(models: Suite | str | Path | Sequence[str | Path]) -> Suite:
-    """A suite, or what `ranker.suites.load` makes of one reference or several."""
-    if isinstance(models, Suite):
-        return models
-    return suites.load([str(model) for model in ([models] if isinstance(models, (str, Path)) else models)])
+def suite_of(models: Suite | str | Path | Sequence[str | Path], options: ModelOptions) -> Suite:
+    """A suite, or what `ranker.suites.load` makes of one reference or several, its checkpoints fetched."""
+    if not isinstance(models, Suite):
+        models = suites.load([str(model) for model in ([models] if isinstance(models, (str, Path)) else models)])
+    return replace(models, models=suites.at_hand(models.models, allow_pickle=options.allow_pickle))
 
 
 def store_of(store: Store | str | Path | None) -> Store | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ranker.embedded import folder
-from ranker.errors import UnknownName, UsageError
-from ranker.models.checkpoints import is_hub_id
+from ranker.errors import ModelError, UnknownName, UsageError
+from ranker.models.checkpoints import is_hub_id, locate
 from ranker.records import fields_of, read_json, table
 
 SCHEMA_VERSION = 1
@@ -107,6 +107,28 @@ def _longer(model: Model) -> str:
     folder = Path(os.path.realpath(model.path)) if os.path.isdir(model.path) else None
     longer = f"{folder.parent.name}/{folder.name}" if folder else model.path
     return longer if longer.endswith(f"/{model.name}") else model.name
+
+
+def at_hand(models: Iterable[Model], *, allow_pickle: bool = False) -> tuple[Model, ...]:
+    """The models by the folders that their hub ids lead to, so that all that is asked of one is of one revision.
+
+    One that the hub does not give stays as it is: whoever asks it says why.
+
+    Args:
+        models: by directories and hub ids.
+        allow_pickle: fetch weights that are not safetensors, too.
+    """
+    return tuple(
+        model if os.path.isdir(model.path) else replace(model, path=_folder_of(model.path, allow_pickle))
+        for model in models
+    )
+
+
+def _folder_of(reference: str, allow_pickle: bool) -> str:
+    try:
+        return str(locate(reference, allow_pickle=allow_pickle))
+    except ModelError:
+        return reference
 
 
 def embedded() -> dict[str, Path]:

@@ -124,18 +124,24 @@ def own_labels(given: Given, models: Sequence[Model]) -> Task | None:
     return own_task(models, options)
 
 
-def example(given: Given) -> tuple[Task, str | None, Example]:
-    """The example that ``--id`` or ``--text`` names, with the task and the designed factor of its set or file."""
+def check_example(given: Given) -> None:
+    """Refuse an example that is named twice, or not at all."""
     if (given["example_id"] is None) == (not given["texts"]):
         raise UsageError("name one example: `--id ID`, or `--text TEXT` (twice for a pair)")
+    if given["texts"] and (given["data"] or not given["ood_name"]):
+        raise UsageError("`--text` takes its task and marks from a set: `--ood NAME`, without `--data`")
+    if given["label"] is not None and not given["texts"]:
+        raise UsageError("`--label` is for `--text`; an example of the set has its own")
+    if not (given["data"] or given["ood_name"]):
+        raise UsageError("`--ood NAME` or `--data FILE` is needed; `rank-models ls ood` lists the names")
+
+
+def example(given: Given, models: Sequence[Model]) -> tuple[Task, str | None, Example]:
+    """The example that ``--id`` or ``--text`` names, with the task and the designed factor of its set or file."""
     if given["texts"]:
-        if given["data"] or not given["ood_name"]:
-            raise UsageError("`--text` takes its task and marks from a set: `--ood NAME`, without `--data`")
         card = look_up("OOD set", given["ood_name"], ood.cards(given["include"]))
         return card.task, card.designed, _own_example(card, given["texts"], given["label"])
-    if given["label"] is not None:
-        raise UsageError("`--label` is for `--text`; an example of the set has its own")
-    loaded = _rows(given)
+    loaded = _rows(given, models)
     found = next((row for row in loaded.examples if row.id == given["example_id"]), None)
     if found is None:
         some = ", ".join(row.id for row in loaded.examples[:3])
@@ -143,12 +149,12 @@ def example(given: Given) -> tuple[Task, str | None, Example]:
     return loaded.task, loaded.designed, found
 
 
-def _rows(given: Given) -> OODSet:
+def _rows(given: Given, models: Sequence[Model]) -> OODSet:
     """All rows of ``--data``, with their labels where these can be read, or the whole set of ``--ood``."""
-    if not given["data"] and given["ood_name"]:
+    if not given["data"]:
         return ood.load(given["ood_name"], given["data_dir"], given["include"])
     rows = pool({**given, "pool": given["data"]})
-    own = own_labels(given, models(given, None))
+    own = own_labels(given, models)
     try:
         known = examples(given, own)
     except DataError as error:
@@ -190,25 +196,28 @@ def label(name: str, task: Task) -> int:
 def suite(given: Given, ood_name: str | None) -> Suite:
     """The models of ``--models``; else the embedded suite of an OOD set."""
     references = _references(given)
-    return suites.load(references) if references else _embedded_suite(ood_name)
+    named = suites.load(references) if references else _embedded_suite(given, ood_name)
+    return replace(named, models=suites.at_hand(named.models, allow_pickle=given["allow_pickle"]))
 
 
 def models(given: Given, ood_name: str | None) -> tuple[Model, ...]:
     """The same where one model is enough."""
     references = _references(given)
-    return suites.models(references) if references else _embedded_suite(ood_name).models
+    named = suites.models(references) if references else _embedded_suite(given, ood_name).models
+    return suites.at_hand(named, allow_pickle=given["allow_pickle"])
 
 
 def _references(given: Given) -> Sequence[str]:
     return [*given["models"], *given["more_models"]]
 
 
-def _embedded_suite(ood_name: str | None) -> Suite:
+def _embedded_suite(given: Given, ood_name: str | None) -> Suite:
     if ood_name is None:
         raise UsageError("`--models` is needed: the models to choose from")
-    default = f"{ood_name}-mini"
+    card = look_up("OOD set", ood_name, ood.cards(given["include"]))
+    default = f"{card.name}-mini"
     if default not in suites.embedded():
-        raise UsageError(f"no suite for {ood_name} comes with the product; name your models with `--models`")
+        raise UsageError(f"no suite for {card.name} comes with the product; name your models with `--models`")
     log.warning("%s: the embedded suite of small models; for your own: `--models`", default)
     return suites.load([default])
 

@@ -66,9 +66,10 @@ def explain(**given: Any) -> None:
     outputs.check(given)
     arguments.check_mode(given)
     attribution = settings_of(given["attribution"])
-    task, designed, example = arguments.example(given)
-    toward = None if given["toward"] is None else arguments.label(given["toward"], task)
+    arguments.check_example(given)
     models = arguments.models(given, None if given["data"] else given["ood_name"])
+    task, designed, example = arguments.example(given, models)
+    toward = None if given["toward"] is None else arguments.label(given["toward"], task)
     model_options, store = arguments.model_options(given, models), arguments.store(given)
     arguments.point_out(model_options, models)
     explanation = explain_example(

@@ -243,6 +243,34 @@ def test_a_folder_without_weights(run, tmp_path):
     assert one_line(err) == "nothing to rank: 1 of 2 models failed"
 
 
+def test_the_hub_is_asked_for_a_model_once_a_run(run, ten, tmp_path, monkeypatch):
+    """Labels, weights and key are of one revision; by every command, also where one of the models is not to be had."""
+    folders, asked = dict(zip(("org/a", "org/b"), few_models(2), strict=True)), []
+
+    def download(name, **_):
+        asked.append(name)
+        if name not in folders:
+            raise OSError("not there")
+        return folders[name]
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    models, rows, quick = ("--models", *folders), ("--data", ten), ("--attribution", "none")
+    labels, pool = '{"0": "non-entailment", "1": "entailment"}', tmp_path / "pool.csv"
+    pool.write_text("premise,hypothesis\nThe cook ran.,It ran.\nA dog sang.,A cat sang.\n")
+    for command in (
+        ("run", *rows, *quick),
+        ("run", *rows, *quick, "--label-map", labels),
+        ("explain", *rows, *quick, "--id", 1),
+        ("choose", "--pool", pool, "--labels", 1, "--output", tmp_path / "chosen.csv"),
+    ):
+        status, _, err = run(*command, *models)
+        assert (status, sorted(asked)) == (0, sorted(folders)), err
+        asked.clear()
+    status, _, err = run("run", *rows, *quick, *models, "org/c")
+    assert status == 1
+    assert "c is left out: `--models`: org/c is no directory, and the hub does not give it: not there" in err
+
+
 def test_labels_that_cannot_be_mapped(run, tmp_path):
     """Labels that are not the task's are not guessed; unnamed ones ask for `--label-map`."""
     for name, labels in (("colours", ["red", "blue"]), ("unnamed", ["LABEL_0", "LABEL_1"])):

@@ -266,6 +266,11 @@ ONE = suites.load(["hans-sub-mini"]).models[0].path
 PAIR = ("--text", "The poets near the bridge ran.", "--text", "The bridge ran.")
 
 
+def test_a_set_is_found_whatever_its_case(run):
+    """With the embedded suite that is made for it."""
+    assert run(*PAIR, "--attribution", "none", ood=("--ood", "HANS-SUB"))[0] == 0
+
+
 def test_an_example_is_explained_by_its_id(run, real):
     """Its own label is known; one model is enough."""
     status, out, _ = run("--id", real.example.id, "--models", ONE)
