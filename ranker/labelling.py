@@ -15,10 +15,10 @@ import numpy as np
 from factors import Example
 from factors.types import Floats
 from ranker.datasets.cards import Task
+from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.readers import Sheet, blank, unlabelled, written
 from ranker.errors import ModelError, UsageError
 from ranker.measure import ModelOptions, Question, Subject
-from ranker.pipeline import check_alike, with_labelled
 from ranker.progress import Progress, silent
 from ranker.statistics import choice
 from ranker.statistics.pool import Pool

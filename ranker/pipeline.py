@@ -8,13 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from factors import BUILTIN, Example, Factor
 from factors.types import Norm
 from ranker import suites
 from ranker.backends import settings_of
 from ranker.backends.settings import Settings
+from ranker.datasets.pools import check_alike, with_labelled
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import minutes
 from ranker.measure import ModelOptions, Subject
@@ -27,7 +26,6 @@ from ranker.study import Rows, Study
 from ranker.suites import Suite
 
 if TYPE_CHECKING:
-    from factors.types import Ints
     from ranker.ranking import Ranking
     from ranker.store import Store
 
@@ -283,19 +281,6 @@ def store_of(store: Store | str | Path | None) -> Store | None:
     return Store(place(str(store))) if isinstance(store, (str, Path)) else store
 
 
-def check_alike(rows: Sequence[Example]) -> None:
-    """Refuse rows of one text beside rows of two: models read either, and what they say of both is not comparable.
-
-    Raises:
-        UsageError: so they are.
-    """
-    first = rows[0] if rows else None
-    other = next((row for row in rows if first and len(row.segments) != len(first.segments)), None)
-    if first is not None and other is not None:
-        texts = [" and ".join(f"{text[:30]!r}" for text in row.segments) for row in (first, other)]
-        raise UsageError(f"some rows have one text and some two ({texts[0]}; {texts[1]}); choose from either by itself")
-
-
 def method_named(method: str, examples: OODSet, pool: Sequence[Example], factors: Sequence[Factor]) -> str:
     """The method of a decision by the name that somebody wrote (see `ranker.decision.named`).
 
@@ -320,26 +305,6 @@ def check_method(method: str, why_not: str | None) -> None:
     """
     if why_not is not None:
         raise UsageError(f"`--method`: {method} cannot order these models: {why_not}")
-
-
-def with_labelled(pool: Sequence[Example], own: Sequence[Example]) -> tuple[list[Example], Ints]:
-    """The rows of a pool, those labelled rows that are not in it behind them, and the places of the labelled ones.
-
-    Rows are the same where their texts are; whatever their labels and ids.
-
-    Example:
-        >>> ran, sang = Example("1", ("A dog ran.",), -1), Example("2", ("A dog sang.",), -1)
-        >>> rows, places = with_labelled([ran, sang], [Example("a", ("A dog sang.",), 1), Example("b", ("Hm.",), 0)])
-        >>> [row.id for row in rows], places.tolist()
-        (['1', '2', 'b'], [1, 2])
-    """
-    rows = list(pool)
-    place = {row.segments: n for n, row in reversed(list(enumerate(rows)))}
-    for row in own:
-        if row.segments not in place:
-            place[row.segments] = len(rows)
-            rows.append(row)
-    return rows, np.array([place[row.segments] for row in own], dtype=np.int64)
 
 
 def plan(study: Study) -> Iterator[str]:

@@ -14,9 +14,10 @@ from factors.types import UNLABELLED
 from ranker import labelling, ood, suites
 from ranker.cli import main
 from ranker.datasets import readers
+from ranker.datasets.pools import with_labelled
 from ranker.datasets.readers import sheet
 from ranker.errors import DataError, UsageError
-from ranker.pipeline import decide, with_labelled
+from ranker.pipeline import decide
 from ranker.store import Store
 from ranker.suites import Suite
 
