@@ -9,9 +9,9 @@ from experiments.published import PAPER, Exhibit
 from experiments.tables import Cell, Rankings
 from ranker.numbers import signed
 from ranker.report import csv
-from ranker.report.content import Grid
 from ranker.report.markdown import escape, lines
-from ranker.report.terminal import attributed
+from ranker.report.remarks import attributed
+from ranker.report.tables import Table
 
 APART = (
     "Behind a number from here stands the published one, and the difference, here minus published. The paper's models, "
@@ -56,7 +56,7 @@ def comma_separated(cells: Sequence[Cell]) -> str:
     return csv.written([{name: _rounded(value) for name, value in row.items()} for row in rows])
 
 
-def _grid(exhibit: Exhibit, cells: Sequence[Cell]) -> Grid:
+def _grid(exhibit: Exhibit, cells: Sequence[Cell]) -> Table:
     """A column of the exhibit is up to three: ours, the published numbers, and the difference.
 
     It is one in a table of pairs, whose rows say which of them are the published ones.
@@ -68,7 +68,7 @@ def _grid(exhibit: Exhibit, cells: Sequence[Cell]) -> Grid:
         for column in dict.fromkeys(cell.column for cell in cells)
         for head, show in _parts(exhibit, column, [cell for cell in cells if cell.column == column])
     ]
-    return Grid(
+    return Table(
         exhibit.title,
         head=(first, *(head for head, _, _ in shown)),
         numeric=(False, *(True for _ in shown)),

@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from json import dumps
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from ranker.comparison import MODELS, Comparison, ModelChange
 from ranker.errors import look_up
 from ranker.numbers import interval, percent, points, probability
 from ranker.report import csv, json, latex, markdown, terminal
-from ranker.report.content import Grid, grid
 from ranker.report.pages import page
+from ranker.report.tables import Table, table
 
 SHORT = 12
 """Characters of a fingerprint that tell two apart."""
@@ -41,13 +40,11 @@ def title(comparison: Comparison) -> str:
     return f"{suite} on {ood}: what changed"
 
 
-def tables(comparison: Comparison) -> Iterator[tuple[str, Table]]:
-    """A caption and a table for models, methods and settings, as far as there are any."""
-    yield "Models", models(comparison)
-    if comparison.methods:
-        yield "Methods, few-shot accuracy", methods(comparison)
-    if comparison.settings:
-        yield "Made with", settings(comparison)
+def tables(comparison: Comparison) -> list[Table]:
+    """Models, methods and settings, as far as there are any."""
+    shown = [models(comparison)]
+    shown += [methods(comparison)] if comparison.methods else []
+    return [*shown, settings(comparison)] if comparison.settings else shown
 
 
 def remarks(comparison: Comparison) -> list[str]:
@@ -67,15 +64,15 @@ def models(comparison: Comparison) -> Table:
     """Each model's rank and numbers, before and after."""
     decided = comparison.mode == "decision"
     accuracy = "right" if decided else "OOD accuracy"
-    shown = terminal.table("model", "rank", "then", accuracy, "then", *(["P(best)", "then"] if decided else []), "")
-    shown.columns[-1].justify = "left"
+    numbers = ["rank", "then", accuracy, "then", *(["P(best)", "then"] if decided else [])]
+    shown = []
     for model in comparison.models:
         cells = [str(model.rank_before or ""), str(model.rank_after or "")]
         cells += [percent(model.accuracy_before), percent(model.accuracy_after)]
         if decided:
             cells += [probability(model.p_best_before), probability(model.p_best_after)]
-        shown.add_row(Text(model.name), *cells, Text(fate(model)))
-    return shown
+        shown.append((model.name, *cells, fate(model)))
+    return table("Models", ["model"], numbers, shown, last=[""])
 
 
 def fate(model: ModelChange) -> str:
@@ -94,29 +91,28 @@ def fate(model: ModelChange) -> str:
 
 def methods(comparison: Comparison) -> Table:
     """Each method's few-shot accuracy before and after; a star marks a change that its interval tells from none."""
-    shown = terminal.table("method", "before", "after", "change", "95 % interval", "")
-    shown.columns[-1].justify = "left"
-    for method in comparison.methods:
-        shown.add_row(
-            Text(method.name),
+    shown = [
+        (
+            method.name,
             percent(method.before),
             percent(method.after),
             points(method.difference),
             interval(method.low, method.high, points),
             "new" if method.before is None else "gone" if method.after is None else "*" if method.beyond else "",
         )
-    return shown
+        for method in comparison.methods
+    ]
+    numbers = ["before", "after", "change", "95 % interval"]
+    return table("Methods, few-shot accuracy", ["method"], numbers, shown, last=[""])
 
 
 def settings(comparison: Comparison) -> Table:
     """What the runs were not made with alike."""
-    shown = terminal.table("setting", "before", "after")
-    for column in shown.columns[1:]:
-        column.justify = "left"
+    shown = []
     for setting in comparison.settings:
         cut = SHORT if setting.name.endswith("fingerprint") or setting.name.startswith(MODELS) else None
-        shown.add_row(Text(setting.name), *(Text(_written(value)[:cut]) for value in (setting.before, setting.after)))
-    return shown
+        shown.append((setting.name, *(_written(value)[:cut] for value in (setting.before, setting.after))))
+    return table("Made with", ["setting", "before", "after"], [], shown)
 
 
 def _written(value: Any) -> str:
@@ -139,7 +135,7 @@ def as_text(comparison: Comparison) -> str:
     return terminal.written(
         [
             Text(title(comparison) + "\n"),
-            *(part for _, table in tables(comparison) for part in (table, Text())),
+            *(part for shown in tables(comparison) for part in (shown, Text())),
             *(Text(f"- {remark}") for remark in remarks(comparison)),
         ]
     )
@@ -147,21 +143,17 @@ def as_text(comparison: Comparison) -> str:
 
 def as_markdown(comparison: Comparison) -> str:
     """The comparison as GitHub-flavoured Markdown."""
-    return markdown.page(title(comparison), _grids(comparison), remarks(comparison))
+    return markdown.page(title(comparison), tables(comparison), remarks(comparison))
 
 
 def as_latex(comparison: Comparison) -> str:
     """The comparison as LaTeX tables."""
-    return latex.document(title(comparison), _grids(comparison), remarks(comparison))
+    return latex.document(title(comparison), tables(comparison), remarks(comparison))
 
 
 def as_html(comparison: Comparison) -> str:
     """The comparison as one HTML page."""
-    return page("comparison.html", title=title(comparison), grids=_grids(comparison), remarks=remarks(comparison))
-
-
-def _grids(comparison: Comparison) -> list[Grid]:
-    return [grid(caption, table) for caption, table in tables(comparison)]
+    return page("comparison.html", title=title(comparison), tables=tables(comparison), remarks=remarks(comparison))
 
 
 def as_csv(comparison: Comparison) -> str:

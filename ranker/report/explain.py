@@ -14,15 +14,16 @@ from dataclasses import dataclass
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from ranker.errors import look_up
 from ranker.explanation import Explanation, Reading, Word
 from ranker.numbers import signed
 from ranker.report import json
-from ranker.report.content import Grid
-from ranker.report.terminal import by_reason, plain
+from ranker.report.remarks import by_reason
+from ranker.report.tables import Table
+from ranker.report.terminal import plain
 
 WIDTH = 100
 FOR, AGAINST = (70, 140, 230), (240, 150, 60)
@@ -118,8 +119,8 @@ def _style(share: float) -> str:
     return f"black on rgb({','.join(map(str, shade(share)))})"
 
 
-def _table(explanation: Explanation) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+def _table(explanation: Explanation) -> RichTable:
+    table = RichTable(box=None, pad_edge=False, header_style="bold")
     columns = ("factor", "label", "better", *(reading.model for reading in explanation.readings))
     for i, column in enumerate(columns):
         table.add_column(_text(column), justify="left" if i < 3 else "right", overflow="fold")
@@ -185,8 +186,8 @@ class Sheet:
     reads: str
     marked: bool
     models: tuple[Read, ...]
-    factors: Grid
-    scores: Grid
+    factors: Table
+    scores: Table
     notes: tuple[str, ...]
 
 
@@ -212,11 +213,11 @@ def sheet(explanation: Explanation) -> Sheet:
             Read(reading.model, _verdict(explanation, reading), tuple(_segments(explanation, reading)))
             for reading in explanation.readings
         ),
-        factors=Grid(
+        factors=Table(
             "What each factor reads", ("factor", "label", "better", *names), (False,) * 3 + (True,) * len(names),
             tuple(_rows(explanation)),
         ),
-        scores=Grid(
+        scores=Table(
             "Scores in numbers", ("word", *names), (False,) + (True,) * len(names),
             tuple((line[0].text, *(_seen(word.score) for word in line)) for line in lines),
         ),

@@ -11,18 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from rich.table import Table
-from rich.text import Text
-
 from ranker.backends import SETTINGS
 from ranker.numbers import counted
 from ranker.ranking import Ranking
-from ranker.report import figures, pairs, rows, terminal
+from ranker.report import figures, pairs, rows, tables
 from ranker.report.answer import answer, title
-from ranker.report.content import Grid, grid
 from ranker.report.explain import sheet
 from ranker.report.figures import Drawing
 from ranker.report.pages import page
+from ranker.report.remarks import remarks
+from ranker.report.tables import Table, table
 from ranker.results import Decision
 
 FIGURES = (figures.learning_curve, figures.distribution, figures.against_acc, figures.intervals)
@@ -41,14 +39,14 @@ class Shown:
     """A part of the page: a table or a drawing.
 
     Attributes:
-        grid: the table's text.
+        table: as plain text.
         drawing: the drawing.
         heat: cells from this column on are fractions that are coloured; None: none are.
         help: what its numbers are, a sentence or two.
         folded: it is shown on demand.
     """
 
-    grid: Grid | None = None
+    table: Table | None = None
     drawing: Drawing | None = None
     heat: int | None = None
     help: str = ""
@@ -57,7 +55,7 @@ class Shown:
     @property
     def title(self) -> str:
         """What it shows."""
-        return self.drawing.title if self.drawing else self.grid.caption if self.grid else ""
+        return self.drawing.title if self.drawing else self.table.caption if self.table else ""
 
     @property
     def svg(self) -> str:
@@ -70,8 +68,8 @@ def render(ranking: Ranking) -> str:
     found = ranking.decision
     lead, said = answer(ranking)
     drawn = [Shown(drawing=drawing, help=drawing.help) for drawing in figures.drawings(ranking, FIGURES)]
-    tables = list(_evaluation_tables(ranking) if found is None else _decision_tables(ranking, found))
-    parts = [part for pair in zip_longest(tables, drawn) for part in pair if part is not None]
+    tabled = list(_evaluation_tables(ranking) if found is None else _decision_tables(ranking, found))
+    parts = [part for pair in zip_longest(tabled, drawn) for part in pair if part is not None]
     examples = list(map(sheet, ranking.examples))
     reads = next((example.reads for example in examples if example.reads), "")
     return page(
@@ -86,7 +84,7 @@ def render(ranking: Ranking) -> str:
         f"{f', of those with words that {reads} reads' if reads else ''}.",
         key=replace(examples[0], reads=reads, marked=any(one.marked for one in examples)) if examples else None,
         at_end=list(_losses(ranking)),
-        remarks=terminal.remarks(ranking),
+        remarks=remarks(ranking),
         command=ranking.provenance.command,
         provenance=_provenance(ranking),
         citation=citation(ranking),
@@ -98,46 +96,46 @@ def render(ranking: Ranking) -> str:
 
 def _evaluation_tables(ranking: Ranking) -> Iterator[Shown]:
     yield Shown(
-        grid("Methods", terminal.methods(ranking, over_models=True)),
+        tables.methods(ranking, over_models=True),
         help="Percent of draws in which two models are put in their true order; minus ACC: percentage points. The "
         "intervals are over other samples of examples; over models: over other models of this kind.",
     )
     yield Shown(
-        grid("Models", terminal.models(ranking)),
+        tables.models(ranking),
         help="Percent right, where the models were trained (in-domain) and on the whole of the new domain (OOD). "
         "misled: percent of the examples on which the shortcut is wrong where a model gives its label.",
     )
     yield Shown(
-        grid("Every pair of models with every method", pairs.accuracies(ranking)),
+        pairs.accuracies(ranking),
         heat=3,
         help="Percent of draws in which the truly better model is put first; 50 is guessing. gap: between their OOD "
         "accuracies, in points.",
     )
     if any(method.splits for method in ranking.methods):
         yield Shown(
-            grid("By kind of pair", pairs.splits(ranking)),
+            pairs.splits(ranking),
             help=f"{pairs.kinds(ranking)}.",
         )
     if any(method.curve for method in ranking.methods):
-        yield Shown(grid("Learning curve in numbers", pairs.curves(ranking)), help="A column a K.", folded=True)
+        yield Shown(pairs.curves(ranking), help="A column a K.", folded=True)
 
 
 def _decision_tables(ranking: Ranking, found: Decision) -> Iterator[Shown]:
     yield Shown(
-        grid("Order", terminal.order(ranking, found)),
+        tables.order(ranking, found),
         help="Models that share a letter cannot be told apart. right: percent of the rows; the interval, and P(best), "
         "are about accuracy in the domain.",
     )
     yield Shown(
-        grid("How sure is the order of two models?", terminal.matrix(found)),
+        tables.matrix(found),
         heat=1,
         help="Percent probability that the model of the row is more accurate in the domain than that of the column; "
         "50 is no idea.",
     )
-    for caption, table in rows.tables(ranking):
-        yield Shown(grid(caption, table), help=rows.HELP[caption], folded=table.row_count > FEW)
+    for shown in rows.tables(ranking):
+        yield Shown(shown, help=rows.HELP[shown.caption], folded=len(shown.rows) > FEW)
     yield Shown(
-        grid("Two by two", pairs.decided(found)),
+        pairs.decided(found),
         help=f"more labels: how many would tell the two apart. {pairs.UNSAID}",
         folded=True,
     )
@@ -152,7 +150,7 @@ def _losses(ranking: Ranking) -> Iterator[Shown]:
     if ranking.attribution in SETTINGS and measured:
         tolerance = ranking.provenance.settings.get("tolerance")
         yield Shown(
-            grid("Attribution quality", quality(ranking)),
+            quality(ranking),
             help=f"Error: {SETTINGS[ranking.attribution].measure}. Tolerance: {tolerance}.",
         )
     dropped = [
@@ -161,7 +159,7 @@ def _losses(ranking: Ranking) -> Iterator[Shown]:
     left_out = [(name, "all", reason) for name, reason in ranking.left_out.items()]
     if dropped or left_out:
         yield Shown(
-            Grid("What was left out", ("method", "examples", "reason"), (False, False, False), (*dropped, *left_out)),
+            table("What was left out", ["method", "examples", "reason"], [], [*dropped, *left_out]),
             help="An example that a method cannot be computed on for one model is left out of it for all; a method "
             "that cannot apply is left out as a whole.",
         )
@@ -169,11 +167,12 @@ def _losses(ranking: Ranking) -> Iterator[Shown]:
 
 def quality(ranking: Ranking) -> Table:
     """The backend's own measure of error for each model, and how many of its rows are not as they should be."""
-    shown = terminal.table("model", "median error", "95 % are below", "over tolerance", "cut at its limit")
+    shown = []
     for model, found in ranking.quality.items():
         errors = ("" if error is None else f"{error:.2g}" for error in (found.error_median, found.error_high))
-        shown.add_row(Text(model), *errors, f"{found.over_tolerance}", f"{found.truncated}")
-    return shown
+        shown.append((model, *errors, f"{found.over_tolerance}", f"{found.truncated}"))
+    numbers = ["median error", "95 % are below", "over tolerance", "cut at its limit"]
+    return table("Attribution quality", ["model"], numbers, shown)
 
 
 def citation(ranking: Ranking) -> str:

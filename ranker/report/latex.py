@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from ranker.ranking import Ranking
 from ranker.report.answer import title
-from ranker.report.content import Grid, tables
-from ranker.report.terminal import remarks
+from ranker.report.remarks import remarks
+from ranker.report.tables import Table, tables
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -30,11 +30,11 @@ def render(ranking: Ranking) -> str:
     return document(title(ranking), tables(ranking), remarks(ranking))
 
 
-def document(heading: str, grids: Iterable[Grid], said: Iterable[str]) -> str:
+def document(heading: str, shown: Iterable[Table], said: Iterable[str]) -> str:
     """A whole file: its heading, tables, and remarks."""
     lines = [f"% {_one_line(heading)}", r"% needs \usepackage{booktabs}"]
-    for shown in grids:
-        lines += ["", f"% {shown.caption}", *_tabular(shown)]
+    for one in shown:
+        lines += ["", f"% {one.caption}", *_tabular(one)]
     return "\n".join([*lines, "", *(f"% - {_one_line(remark)}" for remark in said)]) + "\n"
 
 
@@ -64,7 +64,7 @@ def _one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def _tabular(shown: Grid) -> Iterator[str]:
+def _tabular(shown: Table) -> Iterator[str]:
     yield rf"\begin{{tabular}}{{{''.join('r' if numeric else 'l' for numeric in shown.numeric)}}}"
     yield r"\toprule"
     yield _line([escape(name) for name in shown.head])

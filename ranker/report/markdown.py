@@ -8,22 +8,22 @@ from collections.abc import Iterable, Iterator
 from ranker.ranking import Ranking
 from ranker.report import rows
 from ranker.report.answer import answer, title
-from ranker.report.content import Grid, grid, tables
-from ranker.report.terminal import remarks
+from ranker.report.remarks import remarks
+from ranker.report.tables import Table, tables
 
 
 def render(ranking: Ranking) -> str:
     """The ranking as GitHub-flavoured Markdown."""
     lead, sentences = answer(ranking)
-    shown = [*tables(ranking), *(grid(caption, table) for caption, table in rows.tables(ranking))]
+    shown = [*tables(ranking), *rows.tables(ranking)]
     return page(title(ranking), shown, remarks(ranking), [lead, " ".join(sentences)])
 
 
-def page(heading: str, grids: Iterable[Grid], said: Iterable[str], first: Iterable[str] = ()) -> str:
+def page(heading: str, shown: Iterable[Table], said: Iterable[str], first: Iterable[str] = ()) -> str:
     """A whole page: its heading, paragraphs that come first, tables, and remarks."""
     parts = [f"# {escape(heading)}", *map(escape, first)]
-    for shown in grids:
-        parts += [f"## {escape(shown.caption)}", "\n".join(lines(shown))]
+    for one in shown:
+        parts += [f"## {escape(one.caption)}", "\n".join(lines(one))]
     parts += ["## Remarks", "\n".join(f"- {escape(remark)}" for remark in said)]
     return "\n\n".join(parts) + "\n"
 
@@ -39,7 +39,7 @@ def escape(text: str) -> str:
     return re.sub(r"^(\d*)([-+.)=])(?!\d)", r"\1\\\2", text)  # no list, no line across
 
 
-def lines(shown: Grid) -> Iterator[str]:
+def lines(shown: Table) -> Iterator[str]:
     """The lines of a table; its caption is none of them."""
     yield _line([escape(name) for name in shown.head])
     yield _line(["---:" if number else ":---" for number in shown.numeric])

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from ranker.numbers import percent, probability
 from ranker.ranking import Ranking
 from ranker.report import rows
 from ranker.report.answer import title
-from ranker.report.terminal import table, written
+from ranker.report.tables import Table, table
+from ranker.report.terminal import written
 from ranker.results import Decision
 from ranker.truth import FOLLOWS
 
@@ -31,15 +30,15 @@ def render(ranking: Ranking) -> str:
     return written(parts(ranking), width=10_000)
 
 
-def parts(ranking: Ranking) -> Iterator[RenderableType]:
+def parts(ranking: Ranking) -> Iterator[Table | Text]:
     """The report's tables, from top to bottom."""
     yield Text(title(ranking) + "\n")
     if ranking.decision is not None:
         yield decided(ranking.decision)
         if any(pair["more_labels"] is None for pair in ranking.pairs()):
             yield Text(f"\n{UNSAID}")
-        for caption, shown in rows.tables(ranking):
-            yield Text(f"\n{rows.HELP[caption]}\n")
+        for shown in rows.tables(ranking):
+            yield Text(f"\n{rows.HELP[shown.caption]}\n")
             yield shown
         return
     yield accuracies(ranking)
@@ -57,19 +56,17 @@ def accuracies(ranking: Ranking) -> Table:
     for pair in ranking.pair_results:
         by_pair.setdefault((pair.a, pair.b), {})[pair.method] = pair.accuracy
         gaps[pair.a, pair.b] = pair.gap
-    shown = table("better", "worse", "gap", *names)
-    for (a, b), found in by_pair.items():
-        shown.add_row(Text(a), Text(b), percent(gaps[a, b]), *(percent(found.get(name)) for name in names))
-    return shown
+    shown = [
+        (a, b, percent(gaps[a, b]), *(percent(found.get(name)) for name in names)) for (a, b), found in by_pair.items()
+    ]
+    return table("Every pair of models with every method", ["better", "worse"], ["gap", *names], shown)
 
 
 def curves(ranking: Ranking) -> Table:
     """Few-shot accuracy against K."""
     sizes = sorted({size for method in ranking.methods for size in method.curve})
-    shown = table("method", *map(str, sizes))
-    for method in ranking.methods:
-        shown.add_row(Text(method.name), *(percent(method.curve.get(size)) for size in sizes))
-    return shown
+    shown = [(method.name, *(percent(method.curve.get(size)) for size in sizes)) for method in ranking.methods]
+    return table("Learning curve in numbers", ["method"], [str(size) for size in sizes], shown)
 
 
 def kinds(ranking: Ranking) -> str:
@@ -83,18 +80,18 @@ def kinds(ranking: Ranking) -> str:
 def splits(ranking: Ranking) -> Table:
     """Few-shot accuracy over parts of the pairs."""
     named = list(dict.fromkeys(kind for method in ranking.methods for kind in method.splits))
-    shown = table("method", "all", *named)
+    shown = []
     for method in ranking.methods:
         row = [method.few_shot_accuracy, *(method.splits.get(kind) for kind in named)]
-        shown.add_row(Text(method.name), *map(percent, row))
-    return shown
+        shown.append((method.name, *map(percent, row)))
+    return table("By kind of pair", ["method"], ["all", *named], shown)
 
 
 def decided(decision: Decision) -> Table:
     """How sure the order of two models is, the one that is ranked better first."""
-    shown = table("better", "worse", "P(better > worse)", "more labels")
+    shown = []
     for i, a in enumerate(decision.models):
         for j, b in enumerate(decision.models[i + 1 :], i + 1):
             more = decision.more_labels[i][j]
-            shown.add_row(Text(a), Text(b), probability(decision.p_beats[i][j]), "?" if more is None else f"{more:,}")
-    return shown
+            shown.append((a, b, probability(decision.p_beats[i][j]), "?" if more is None else f"{more:,}"))
+    return table("Two by two", ["better", "worse"], ["P(better > worse)", "more labels"], shown)

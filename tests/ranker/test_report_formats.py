@@ -24,8 +24,8 @@ from ranker.evaluation import evaluate
 from ranker.explanation import Explanation, Reading, Word
 from ranker.ranking import Ranking
 from ranker.report import answer as words
-from ranker.report import content, latex, markdown, terminal
 from ranker.report import explain as explained
+from ranker.report import latex, markdown, remarks, tables
 from ranker.results import Decision, MethodResult, ModelResult, PairResult, Provenance, Quality, RowResult
 from ranker.score import ScoreTable
 
@@ -223,7 +223,7 @@ def test_golden(name, mode):
 def test_formats_show_the_same_numbers(mode):
     """Every number of the terminal's tables stands in Markdown, LaTeX and HTML, in the same row."""
     ranking = RANKINGS[mode]()
-    for shown in content.tables(ranking):
+    for shown in tables.tables(ranking):
         for row in shown.rows:
             assert f"| {' | '.join(map(markdown.escape, row))} |" in report.render(ranking, "markdown")
             cells = zip(row, shown.numeric, strict=True)
@@ -303,8 +303,7 @@ def test_eighty_columns_are_enough(decision):
     text = report.render(ranking, "table")
     assert max(map(len, text.splitlines())) <= 80
     squeezed = re.sub(r"\s", "", text)
-    tables = [terminal.models, terminal.methods]
-    for shown in content.tables(ranking) if decision else [content.grid("", table(ranking)) for table in tables]:
+    for shown in tables.tables(ranking) if decision else [tables.models(ranking), tables.methods(ranking)]:
         for row in shown.rows:
             for cell, numeric in zip(row, shown.numeric, strict=True):
                 assert not numeric or not cell or re.search(rf"(^| ){re.escape(cell)}( |$)", text, re.M)
@@ -531,7 +530,7 @@ def test_one_example_is_one():
     """A probe of one row, and one draw, are said so."""
     one = dataclasses.replace(toy(), probe=1, draws=1)
     assert words.evaluated(one)[1][0].startswith("Shown 1 example, ")
-    assert "rightly from 1 example; mean over 3 pairs, 1 draw, seed 0" in next(terminal.notes(one))
+    assert "rightly from 1 example; mean over 3 pairs, 1 draw, seed 0" in next(remarks.notes(one))
 
 
 def test_equal_methods_are_named_whichever_is_ahead_by_rounding():
@@ -552,7 +551,7 @@ def test_accuracy_is_on_other_examples_where_these_are_chosen(name, kind, agains
     """Chosen rows are not the random ones that ACC has, and the difference is not paired."""
     best = dataclasses.replace(toy(), methods=(toy().methods[0], method(name, kind, 0.9, 0.15)))
     assert words.evaluated(best)[1][1].startswith(f"Against accuracy on {against}, ACC, that is +15.0 points")
-    paired = list(terminal.notes(best))[-1]
+    paired = list(remarks.notes(best))[-1]
     assert paired.endswith("minus ACC: paired, but for methods that see no label or chosen rows.") == (
         name == "SURROGATE+CHOICE"
     )
@@ -566,7 +565,7 @@ def test_models_that_a_method_ties_share_their_rank():
     )
     _, said = words.decided(ranking, ranking.decision)
     assert said[0].startswith("ACC+TIES ties bert_large, bert_base in first place. bert_large was right on 90.0 %")
-    assert list(terminal.order(ranking, ranking.decision).columns[0].cells) == ["1", "1", "3"]
+    assert [row[0] for row in tables.order(ranking, ranking.decision).rows] == ["1", "1", "3"]
     assert [row["rank"] for row in csv.DictReader(io.StringIO(report.render(ranking, "csv")))] == ["1", "1", "3"]
 
 

@@ -1,0 +1,93 @@
+"""What a reader of the numbers has to know, and what is not in them, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from ranker.backends import spelled
+from ranker.numbers import counted
+from ranker.ranking import Ranking
+from ranker.report.answer import untold
+from ranker.results import Decision
+from ranker.statistics.pooled import RULES
+
+
+def remarks(ranking: Ranking) -> list[str]:
+    """What a reader of the numbers has to know, and what is not in them, a sentence each."""
+    first = notes(ranking) if ranking.decision is None else decision_notes(ranking, ranking.decision)
+    return [*first, *ranking.notes, *losses(ranking)]
+
+
+def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
+    """What a reader of a decision has to know."""
+    yield (
+        "right: share of the rows; interval, P(best) and P(row > column): accuracy in the domain, as far as these rows "
+        f"tell. Models that share a letter are told apart with less than {decision.level:.0%} probability."
+    )
+    reasons = []
+    for i, (a, b) in enumerate(pairwise(decision.models)):
+        more = decision.more_labels[i][i + 1]
+        if more:
+            yield f"{a} or {b}: about {counted(more, 'more label')} would tell, if they go on to disagree as here."
+        if more is None:
+            reasons.append((f"{a} or {b}", untold(ranking, a, b)))
+    for why, pairs in by_reason(reasons, "; ").items():
+        yield f"{pairs}: how many more labels would tell cannot be said: {why}."
+
+
+def notes(ranking: Ranking) -> Iterator[str]:
+    """What a reader of the numbers has to know."""
+    decided = len({(pair.a, pair.b) for pair in ranking.pair_results})
+    exact = ranking.draws == "exact"
+    drawn = "all draws there are (exact)" if exact else f"{counted(int(ranking.draws), 'draw')}, seed {ranking.seed}"
+    apart = any(method.kind == "label-free" or method.name in RULES for method in ranking.methods)
+    but = ", but for methods that see no label or chosen rows" if apart else ""
+    yield (
+        f"Few-shot accuracy: how often a method orders two models rightly from {counted(ranking.probe, 'example')}; "
+        f"mean over {counted(decided, 'pair')}, {drawn}, from a population of {len(ranking.table.examples)}. A tie "
+        "counts one half."
+    )
+    if ranking.tied_pairs:
+        tied = counted(ranking.tied_pairs, "pair of equal OOD accuracy is", "pairs of equal OOD accuracy are")
+        yield f"{tied} left out."
+    if any(model.misled is not None for model in ranking.models):
+        yield "misled: of the examples on which the shortcut is wrong, those on which a model gives its label."
+    if any(method.designed for method in ranking.methods):
+        yield f"* the factor designed for {ranking.ood}."
+    yield f"Attributions: {attributed(ranking)}. Intervals: over other samples of examples; minus ACC: paired{but}."
+
+
+def attributed(ranking: Ranking) -> str:
+    """What words were scored by: the backend, with settings and number format where they are not the defaults."""
+    backend, dtype = spelled(ranking.attribution, ranking.provenance.settings), ranking.provenance.dtype
+    return backend if dtype in (None, "float32") else f"{backend} in {dtype}"
+
+
+def losses(ranking: Ranking) -> Iterator[str]:
+    """What is not in the numbers: examples, factors, models."""
+    for method in ranking.methods:
+        for reason, count in method.dropped.items():
+            yield f"{method.name}: {counted(count, 'example')} dropped for all models ({reason})."
+    for reason, names in by_reason(ranking.left_out.items()).items():
+        yield f"Not in the table: {names} ({reason})."
+    for model, found in ranking.quality.items():
+        if found.over_tolerance:
+            yield f"{model}: {counted(found.over_tolerance, 'attribution')} over the error tolerance."
+        if found.truncated:
+            yield f"{model}: {counted(found.truncated, 'example')} cut, being longer than its limit."
+    for model, reason in ranking.failures.items():
+        yield f"{model} FAILED: {reason}"
+
+
+def by_reason(pairs: Iterable[tuple[str, str]], between: str = ", ") -> dict[str, str]:
+    """Reason -> the names that it holds for, with something between them.
+
+    Example:
+        >>> by_reason([("CONF-H", "no label"), ("ARG", "no verb"), ("OVERLAP", "no label")])
+        {'no label': 'CONF-H, OVERLAP', 'no verb': 'ARG'}
+    """
+    names: dict[str, list[str]] = {}
+    for name, reason in pairs:
+        names.setdefault(reason, []).append(name)
+    return {reason: between.join(held) for reason, held in names.items()}

@@ -1,0 +1,130 @@
+"""The tables of a report as plain text, before any format: models and methods; in a decision, the order of the models.
+
+Every format takes its numbers from here, so that they agree to the last digit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from string import ascii_letters
+
+from ranker.numbers import interval, percent, points, probability
+from ranker.ranking import Ranking
+from ranker.results import Decision
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as plain text.
+
+    Attributes:
+        caption: what it shows, a few words.
+        head: (columns,) names of the columns.
+        numeric: (columns,) the column holds numbers.
+        rows: a cell for each column.
+        sections: how many rows belong together, and how many of the next, where they are set apart.
+    """
+
+    caption: str
+    head: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    rows: tuple[tuple[str, ...], ...]
+    sections: tuple[int, ...] = ()
+
+
+def table(
+    caption: str,
+    texts: Sequence[str],
+    numbers: Sequence[str],
+    rows: Iterable[Iterable[str]],
+    last: Sequence[str] = (),
+    sections: Iterable[int] = (),
+) -> Table:
+    """A table whose columns of texts stand before its columns of numbers, or last.
+
+    Args:
+        caption: what it shows, a few words.
+        texts, numbers, last: names of the columns, in this order.
+        rows: a cell for each column.
+        sections: see `Table`.
+
+    Example:
+        >>> table("methods", ["method"], ["accuracy"], [("ACC", "90.0")]).numeric
+        (False, True)
+    """
+    numeric = (*(False for _ in texts), *(True for _ in numbers), *(False for _ in last))
+    return Table(caption, (*texts, *numbers, *last), numeric, tuple(map(tuple, rows)), tuple(sections))
+
+
+def tables(ranking: Ranking) -> list[Table]:
+    """Models and methods; in a decision, the order of the models and how sure it is."""
+    if ranking.decision is None:
+        return [models(ranking), methods(ranking, over_models=True)]
+    return [order(ranking, ranking.decision), matrix(ranking.decision)]
+
+
+def models(ranking: Ranking) -> Table:
+    """The models by their true rank."""
+    known = ["misled"] if any(model.misled is not None for model in ranking.models) else []
+    rows = [
+        [
+            *(str(model.rank), model.name, model.family),
+            *(percent(model.in_domain_accuracy), percent(model.ood_accuracy)),
+            *(percent(model.misled) for _ in known),
+        ]
+        for model in ranking.models
+    ]
+    return table("Models", ["rank", "model", "family"], ["in-domain accuracy", "OOD accuracy", *known], rows)
+
+
+def methods(ranking: Ranking, over_models: bool = False) -> Table:
+    """Each method's few-shot accuracy, the best first within its kind.
+
+    Args:
+        ranking: the evaluation.
+        over_models: the interval over models, too, if there is any.
+    """
+    known = over_models and any(method.models_low is not None for method in ranking.methods)
+    more = ["95 % interval over models"] if known else []
+    kinds = Counter(method.kind for method in ranking.methods)
+    place = list(kinds).index
+    rows = [
+        [
+            *(method.name + (" *" if method.designed else ""), method.kind),
+            *(percent(method.few_shot_accuracy), interval(method.ci_low, method.ci_high)),
+            *(points(method.vs_acc), interval(method.vs_acc_low, method.vs_acc_high, points)),
+            *(interval(method.models_low, method.models_high) for _ in more),
+        ]
+        for method in sorted(ranking.methods, key=lambda method: (place(method.kind), -method.few_shot_accuracy))
+    ]
+    numbers = ["few-shot accuracy", "95 % interval", "minus ACC", "95 % interval", *more]
+    return table("Methods", ["method", "kind"], numbers, rows, sections=kinds.values())
+
+
+def order(ranking: Ranking, decision: Decision) -> Table:
+    """The models in the predicted order; models that share a letter cannot be told apart."""
+    rows = []
+    for i, (name, model) in enumerate(zip(decision.models, ranking.models, strict=True)):
+        letters = [letter for letter, group in zip(ascii_letters, decision.groups, strict=False) if name in group]
+        score = decision.scores[i]
+        rows.append(
+            [
+                *(str(model.rank), name, "".join(letters), "" if score is None else f"{score:.3g}"),
+                *(percent(decision.accuracy[i]), interval(decision.low[i], decision.high[i])),
+                probability(decision.p_best[i]),
+            ]
+        )
+    numbers = [decision.method, "right", "95 % interval", "P(best)"]
+    return table("Order", ["rank", "model", "tied"], numbers, rows)
+
+
+def matrix(decision: Decision) -> Table:
+    """P(the model of the row is more accurate than that of the column)."""
+    rows = [
+        [f"{i + 1} {name}", *("" if i == j else probability(p) for j, p in enumerate(decision.p_beats[i]))]
+        for i, name in enumerate(decision.models)
+    ]
+    numbers = [str(i + 1) for i in range(len(decision.models))]
+    return table("How sure is the order of two models?", ["P(row > column)"], numbers, rows)
