@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from ranker.errors import look_up
@@ -22,8 +21,8 @@ from ranker.explanation import Explanation, Reading, Word
 from ranker.numbers import signed
 from ranker.report import json
 from ranker.report.remarks import by_reason
-from ranker.report.tables import Table
-from ranker.report.terminal import plain
+from ranker.report.tables import Table, table
+from ranker.report.terminal import drawn, plain
 
 WIDTH = 100
 FOR, AGAINST = (70, 140, 230), (240, 150, 60)
@@ -102,7 +101,7 @@ def _parts(explanation: Explanation, colour: bool) -> Iterator[RenderableType]:
                     line.append(" " if len(line) else "").append(plain(_written(explanation, word)))
             yield Padding(line, (0, 0, 0, 2))
     yield Text()
-    yield _table(explanation)
+    yield drawn(_factors(explanation))
     yield Text()
     for note in _notes(explanation):
         yield _text(f"- {note}")
@@ -117,16 +116,6 @@ def _written(explanation: Explanation, word: Word) -> str:
 
 def _style(share: float) -> str:
     return f"black on rgb({','.join(map(str, shade(share)))})"
-
-
-def _table(explanation: Explanation) -> RichTable:
-    table = RichTable(box=None, pad_edge=False, header_style="bold")
-    columns = ("factor", "label", "better", *(reading.model for reading in explanation.readings))
-    for i, column in enumerate(columns):
-        table.add_column(_text(column), justify="left" if i < 3 else "right", overflow="fold")
-    for row in _rows(explanation):
-        table.add_row(*map(_text, row))
-    return table
 
 
 def _text(line: str, style: str = "") -> Text:
@@ -213,13 +202,10 @@ def sheet(explanation: Explanation) -> Sheet:
             Read(reading.model, _verdict(explanation, reading), tuple(_segments(explanation, reading)))
             for reading in explanation.readings
         ),
-        factors=Table(
-            "What each factor reads", ("factor", "label", "better", *names), (False,) * 3 + (True,) * len(names),
-            tuple(_rows(explanation)),
-        ),
-        scores=Table(
-            "Scores in numbers", ("word", *names), (False,) + (True,) * len(names),
-            tuple((line[0].text, *(_seen(word.score) for word in line)) for line in lines),
+        factors=_factors(explanation),
+        scores=table(
+            "Scores in numbers", ["word"], names,
+            [(line[0].text, *(_seen(word.score) for word in line)) for line in lines],
         ),
         notes=tuple(_notes(explanation)),
     )  # fmt: skip
@@ -293,13 +279,16 @@ def _seen(score: float) -> str:
     return "not seen" if math.isnan(score) else signed(score, decimals=2)
 
 
-def _rows(explanation: Explanation) -> Iterator[tuple[str, ...]]:
+def _factors(explanation: Explanation) -> Table:
     """The factors, a row each: name, the label it is about, which way is better, and its value for each model."""
+    rows = []
     for factor in explanation.factors:
         values = (reading.values[factor.name] for reading in explanation.readings)
         better = "higher" if factor.higher_is_better else "lower"
         cells = ("-" if math.isnan(value) else f"{value:.3f}" for value in values)
-        yield (factor.name, factor.explains, better, *cells)
+        rows.append((factor.name, factor.explains, better, *cells))
+    models = [reading.model for reading in explanation.readings]
+    return table("What each factor reads", ["factor", "label", "better"], models, rows)
 
 
 def _notes(explanation: Explanation) -> Iterator[str]:

@@ -100,8 +100,8 @@ def drawn(shown: Table) -> RichTable:
     """A table without lines: texts to the left, numbers to the right. What looks like rich's markup is shown."""
     made = RichTable(box=None, pad_edge=False, header_style="bold")
     for name, numeric in zip(shown.head, shown.numeric, strict=True):
-        made.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+        made.add_column(Text(plain(name)), justify="right" if numeric else "left", overflow="fold")
     ends = set(accumulate(shown.sections))
     for number, row in enumerate(shown.rows, 1):
-        made.add_row(*map(Text, row), end_section=number in ends)
+        made.add_row(*(Text(plain(cell)) for cell in row), end_section=number in ends)
     return made
