@@ -207,12 +207,13 @@ def study_of_set(
     Raises:
         UsageError: as `rank`.
     """
-    suite = suite_of(models, options)
+    suite = suite_of(models)
     ood = examples if isinstance(examples, OODSet) else load(examples)
     rows = Rows(ood, sample(ood, ood.population))
     check_probe(probe, len(rows.population), f"the rows of {ood.name} that are explained")
-    check_numbers([in_domain] if in_domain else [], suite.models, options)
     settings, kept = settings_of(attribution), store_of(store)
+    suite = fetched(suite, options)
+    check_numbers([in_domain] if in_domain else [], suite.models, options)
     return Study(suite, rows, settings, tuple(factors), target, norm, in_domain, options, kept, progress)
 
 
@@ -237,12 +238,12 @@ def study_of_decision(
     Raises:
         UsageError: as `decide`, and for a method that these rows cannot have, as far as that is known by now.
     """
-    suite = suite_of(models, options)
+    suite = suite_of(models)
     if not isinstance(examples, OODSet):
+        suite = fetched(suite, options)
         examples = labelled(examples, own=own_task(suite.models, options))
     if isinstance(pool, (str, Path)):
         pool = unlabelled(pool)
-    check_numbers([examples, *([in_domain] if in_domain else [])], suite.models, options)
     if probe is not None:
         check_probe(probe, len(examples.examples), "the labelled rows")
     if method is not None:
@@ -260,17 +261,24 @@ def study_of_decision(
         explain_pool=method == POOL_FACTOR,
     )
     settings, kept = settings_of(attribution), store_of(store)
+    suite = fetched(suite, options)
+    check_numbers([examples, *([in_domain] if in_domain else [])], suite.models, options)
     study = Study(suite, rows, settings, tuple(factors), target, norm, in_domain, options, kept, progress)
     if method is not None:
         check_method(method, study.lacks(method))
     return study
 
 
-def suite_of(models: Suite | str | Path | Sequence[str | Path], options: ModelOptions) -> Suite:
-    """A suite, or what `ranker.suites.load` makes of one reference or several, its checkpoints fetched."""
-    if not isinstance(models, Suite):
-        models = suites.load([str(model) for model in ([models] if isinstance(models, (str, Path)) else models)])
-    return replace(models, models=suites.at_hand(models.models, allow_pickle=options.allow_pickle))
+def suite_of(models: Suite | str | Path | Sequence[str | Path]) -> Suite:
+    """A suite, or what `ranker.suites.load` makes of one reference or several."""
+    if isinstance(models, Suite):
+        return models
+    return suites.load([str(model) for model in ([models] if isinstance(models, (str, Path)) else models)])
+
+
+def fetched(suite: Suite, options: ModelOptions) -> Suite:
+    """The suite with its models by the folders that they are in: see `ranker.suites.at_hand`."""
+    return replace(suite, models=suites.at_hand(suite.models, allow_pickle=options.allow_pickle))
 
 
 def store_of(store: Store | str | Path | None) -> Store | None:

@@ -109,7 +109,7 @@ def _longer(model: Model) -> str:
     return longer if longer.endswith(f"/{model.name}") else model.name
 
 
-def at_hand(models: Iterable[Model], *, allow_pickle: bool = False) -> tuple[Model, ...]:
+def at_hand(models: Iterable[Model], *, allow_pickle: bool) -> tuple[Model, ...]:
     """The models by the folders that their hub ids lead to, so that all that is asked of one is of one revision.
 
     One that the hub does not give stays as it is: whoever asks it says why.

@@ -196,15 +196,13 @@ def label(name: str, task: Task) -> int:
 def suite(given: Given, ood_name: str | None) -> Suite:
     """The models of ``--models``; else the embedded suite of an OOD set."""
     references = _references(given)
-    named = suites.load(references) if references else _embedded_suite(given, ood_name)
-    return replace(named, models=suites.at_hand(named.models, allow_pickle=given["allow_pickle"]))
+    return suites.load(references) if references else _embedded_suite(given, ood_name)
 
 
 def models(given: Given, ood_name: str | None) -> tuple[Model, ...]:
     """The same where one model is enough."""
     references = _references(given)
-    named = suites.models(references) if references else _embedded_suite(given, ood_name).models
-    return suites.at_hand(named, allow_pickle=given["allow_pickle"])
+    return suites.models(references) if references else _embedded_suite(given, ood_name).models
 
 
 def _references(given: Given) -> Sequence[str]:

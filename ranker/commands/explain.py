@@ -58,6 +58,7 @@ def explain(**given: Any) -> None:
     from ranker.commands import arguments
     from ranker.explain import explain as explain_example
     from ranker.report.explain import FORMATS, render
+    from ranker.suites import at_hand
 
     stderr.log(given)
     endings = {"html": "html", "json": "json", "txt": "terminal"}
@@ -68,6 +69,8 @@ def explain(**given: Any) -> None:
     attribution = settings_of(given["attribution"])
     arguments.check_example(given)
     models = arguments.models(given, None if given["data"] else given["ood_name"])
+    if given["data"] or given["label_map"]:  # what models call their labels is read before they are asked
+        models = at_hand(models, allow_pickle=given["allow_pickle"])
     task, designed, example = arguments.example(given, models)
     toward = None if given["toward"] is None else arguments.label(given["toward"], task)
     model_options, store = arguments.model_options(given, models), arguments.store(given)

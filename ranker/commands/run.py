@@ -148,13 +148,13 @@ def run(**given: Any) -> None:
     draws = arguments.draws(given["draws"] or "exact")
     attribution = settings_of(given["attribution"])
     factors = arguments.factors(given)
-    if given["data"]:
-        suite = arguments.suite(given, None)
-        ood = arguments.examples(given, arguments.own_labels(given, suite.models))
-    else:
-        ood = arguments.examples(given)
-        suite = arguments.suite(given, ood.name)
+    ood = None if given["data"] else arguments.examples(given)
+    suite = arguments.suite(given, None if ood is None else ood.name)
     model_options = arguments.model_options(given, suite.models)
+    if ood is None or model_options.label_map:  # what models call their labels is read before they are asked
+        suite = pipeline.fetched(suite, model_options)
+    if ood is None:
+        ood = arguments.examples(given, arguments.own_labels(given, suite.models))
     arguments.point_out(model_options, suite.models)
     store = arguments.store(given)
     pool = arguments.pool(given)

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from experiments.generate import sample
-from ranker import measure, suites
+from ranker import decide, measure, ood, suites
 from ranker.cli import main
 from ranker.errors import UsageError
 from ranker.ranking import Ranking
@@ -245,7 +245,7 @@ def test_a_folder_without_weights(run, tmp_path):
 
 def test_the_hub_is_asked_for_a_model_once_a_run(run, ten, tmp_path, monkeypatch):
     """Labels, weights and key are of one revision; by every command, also where one of the models is not to be had."""
-    folders, asked = dict(zip(("org/a", "org/b"), few_models(2), strict=True)), []
+    folders, asked = dict(zip(("org/a", "org/b"), few_models(8)[::7], strict=True)), []
 
     def download(name, **_):
         asked.append(name)
@@ -266,6 +266,12 @@ def test_the_hub_is_asked_for_a_model_once_a_run(run, ten, tmp_path, monkeypatch
         status, _, err = run(*command, *models)
         assert (status, sorted(asked)) == (0, sorted(folders)), err
         asked.clear()
+    assert run("--ood", "hans-sub", *models, "--probe", "9999")[0] == 2
+    with pytest.raises(UsageError, match="there is no method"):
+        decide(list(folders), ood.labelled(ten), method="AC")
+    assert asked == []  # before all else is right
+    assert run("--ood", "hans-sub", *QUICK, *models, "--label-map", labels)[0] == 0
+    assert sorted(asked) == sorted(folders)
     status, _, err = run("run", *rows, *quick, *models, "org/c")
     assert status == 1
     assert "c is left out: `--models`: org/c is no directory, and the hub does not give it: not there" in err
