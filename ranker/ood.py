@@ -158,17 +158,16 @@ def labelled(
     """
     source = Path(data) if isinstance(data, str) else data
     card = None if like is None else look_up("OOD set", like, cards(include))
-    wanted = look_up("task", task, tasks(include)) if isinstance(task, str) else task
-    if card is not None:
-        if wanted is not None and wanted != card.task and (wanted is task or wanted.name != card.task.name):
-            raise UsageError(f"`--task` {task} is not that of {card.name}, which is {card.task.name}")
-        wanted = card.task
+    own_of_set = {} if card is None else {card.task.name: card.task}
+    wanted = look_up("task", task, tasks(include) | own_of_set) if isinstance(task, str) else task
+    if card is not None and wanted not in (None, card.task):
+        raise UsageError(f"`--task` {task} is not that of {card.name}, which is {card.task.name}")
     sheet = readers.sheet(source, columns)
     written = readers.written(sheet)
     rows = [row for row, label in zip(sheet.rows, written, strict=True) if label is not None]
     if not rows:
         raise DataError(f"{sheet.origin}: the column {sheet.layout.label!r} is still empty in all {len(written)} rows")
-    chosen = wanted or task_of(sheet, own, include)
+    chosen = wanted or (task_of(sheet, own, include) if card is None else card.task)
     marks = readers.no_marks if card is None else marker(card.marks)
     found = list(readers.examples(rows, chosen, lambda _: sheet.layout, marks))
     kept: dict[tuple[tuple[str, ...], int], Example] = {}

@@ -40,6 +40,8 @@ FOR_OWN_ROWS = ("pool", "method", "task")
 FOR_A_SET = ("data_dir", "limit", "population", "draws")
 """Options of theirs that mean something without it only."""
 
+NOTHING_NAMED = "`--ood NAME` or `--data FILE` is needed; `rank-models ls ood` lists the names"
+
 
 def store(given: Given) -> Store:
     """Where attributions are kept: see `store_folder`; it is made if it is not there."""
@@ -63,7 +65,7 @@ def examples(given: Given, own: Task | None = None) -> OODSet:
         roles = columns(given["columns"])
         return ood.labelled(given["data"], given["task"], roles, given["ood_name"], given["include"], own)
     if not given["ood_name"]:
-        raise UsageError("`--ood NAME` or `--data FILE` is needed; `rank-models ls ood` lists the names")
+        raise UsageError(NOTHING_NAMED)
     loaded = ood.load(given["ood_name"], given["data_dir"], given["include"], given["limit"])
     if given["population"]:
         loaded = replace(loaded, population=given["population"])
@@ -133,7 +135,7 @@ def check_example(given: Given) -> None:
     if given["label"] is not None and not given["texts"]:
         raise UsageError("`--label` is for `--text`; an example of the set has its own")
     if not (given["data"] or given["ood_name"]):
-        raise UsageError("`--ood NAME` or `--data FILE` is needed; `rank-models ls ood` lists the names")
+        raise UsageError(NOTHING_NAMED)
 
 
 def example(given: Given, models: Sequence[Model]) -> tuple[Task, str | None, Example]:
