@@ -6,8 +6,6 @@ which words (`datasets.cards`). A user's own set is a folder like those in ``dat
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +20,7 @@ from ranker import embedded
 from ranker.datasets import cards as cards_of
 from ranker.datasets import readers, readings
 from ranker.datasets.cards import Card, Layout, Task
+from ranker.datasets.identity import fingerprint
 from ranker.datasets.marks import marker
 from ranker.datasets.rows import Row, read_rows
 from ranker.errors import DataError, UsageError, look_up
@@ -65,7 +64,7 @@ class OODSet:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What identifies the rows, and with them what an accuracy was measured on: see `fingerprint`."""
+        """What identifies the rows, and with them what an accuracy was measured on: see `identity.fingerprint`."""
         return fingerprint(self.examples, self.task)
 
 
@@ -322,21 +321,6 @@ def sample(ood: OODSet, size: int, seed: int = 0) -> tuple[Example, ...]:
         return ood.examples
     chosen = np.random.default_rng(seed).permutation(len(ood.examples))[:size]
     return tuple(ood.examples[i] for i in sorted(chosen))
-
-
-def fingerprint(examples: Iterable[Example], task: Task) -> str:
-    """A SHA-256 over the rows' ids, texts and labels by name; marks, which no accuracy depends on, are left out.
-
-    Example:
-        >>> task = Task("nli", ("non-entailment", "entailment"))
-        >>> fingerprint([Example("a", ("A dog ran.", "A dog ran."), 1)], task)[:8]
-        '...'
-    """
-    digest = hashlib.sha256()
-    for example in examples:
-        row = [example.id, *example.segments, task.labels[example.label]]
-        digest.update(json.dumps(row).encode() + b"\n")
-    return digest.hexdigest()
 
 
 def _find(card: Card, data_dir: Path | None) -> Path:

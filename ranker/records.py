@@ -7,6 +7,7 @@ come.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -98,6 +99,20 @@ def parse_json(text: str | bytes) -> Any:
 
 def _no_number(name: str) -> float:
     raise ValueError(f"{name} is no JSON")
+
+
+def digest(fields: Mapping[str, Any]) -> str:
+    """The sha256 over named fields, as canonical JSON.
+
+    Raises:
+        TypeError: a field that JSON cannot name; nothing is keyed by an object's address or by chance.
+
+    Example:
+        >>> digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1})
+        True
+    """
+    text = json.dumps(fields, sort_keys=True, ensure_ascii=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read(path: Path, what: str, parse: Callable[[str], Any]) -> Any:

@@ -27,9 +27,10 @@ from typing import Any
 import numpy as np
 
 from factors.types import Attributions, Example
+from ranker.datasets.identity import text_key
 from ranker.errors import StoreError
 from ranker.places import Remote
-from ranker.records import parse_json
+from ranker.records import digest, parse_json
 
 log = logging.getLogger(__name__)
 
@@ -47,23 +48,9 @@ Place = Path | Remote
 Compute = Callable[[list[Example]], Iterable[Attributions]]
 
 
-def digest(fields: Mapping[str, Any]) -> str:
-    """The sha256 over named fields, as canonical JSON.
-
-    Raises:
-        TypeError: a field that JSON cannot name; nothing is keyed by an object's address or by chance.
-
-    Example:
-        >>> digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1})
-        True
-    """
-    text = json.dumps({"schema": SCHEMA_VERSION, **fields}, sort_keys=True, ensure_ascii=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def example_key(example: Example) -> str:
-    """What identifies an example's text: neither its id nor its label changes what a model makes of it."""
-    return digest({"segments": list(example.segments)})
+def key_digest(key: Mapping[str, Any]) -> str:
+    """What a key's folder is named after: see `records.digest`; keys of another format are others."""
+    return digest({"schema": SCHEMA_VERSION, **key})
 
 
 class Store:
@@ -107,7 +94,7 @@ class Store:
         """
         folder = self._folder(key)
         known = self._read(folder)
-        wanted = {example_key(example): example for example in examples}
+        wanted = {text_key(example): example for example in examples}
         missing = {name: example for name, example in wanted.items() if name not in known}
         if missing:
             self._describe(folder, key, called)
@@ -121,14 +108,14 @@ class Store:
             finally:
                 if block:
                     self._write(folder, block)
-        return [known[example_key(example)] for example in examples]
+        return [known[text_key(example)] for example in examples]
 
     def missing(self, key: Mapping[str, Any], examples: Sequence[Example]) -> int:
         """How many different texts of the examples are not known under the key."""
-        return len({example_key(example) for example in examples} - self._read(self._folder(key)).keys())
+        return len({text_key(example) for example in examples} - self._read(self._folder(key)).keys())
 
     def _folder(self, key: Mapping[str, Any]) -> Place:
-        return self.root / digest(key)[:32]
+        return self.root / key_digest(key)[:32]
 
     def _read(self, folder: Place) -> dict[str, Attributions]:
         rows: dict[str, Attributions] = {}
@@ -312,7 +299,7 @@ def _sound(file: Place) -> bool:
     """Say whether a shard, or a ``key.json``, is what was written."""
     try:
         if file.name == "key.json":
-            return digest(_key(file)[0])[:32] == file.parent.name
+            return key_digest(_key(file)[0])[:32] == file.parent.name
         _records(file)
     except (ValueError, TypeError):
         return False

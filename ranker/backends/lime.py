@@ -23,9 +23,9 @@ from factors.types import Attributions, Bools, Example, Floats
 from ranker.backends import perturb
 from ranker.backends.settings import LIMESettings
 from ranker.batching import Row
+from ranker.datasets.identity import text_key
 from ranker.models.align import Encoding
 from ranker.models.classifiers import softmax
-from ranker.store import example_key
 
 if TYPE_CHECKING:
     from ranker.models.classifiers import Classifier
@@ -84,7 +84,7 @@ def fingerprint(classifier: Classifier) -> str:
 
 def seed_of(seed: int, model: str, example: Example) -> int:
     """The seed of one example's samples: the same wherever the example stands, and whatever is computed beside it."""
-    parts = (str(seed), model, "lime", example_key(example))
+    parts = (str(seed), model, "lime", text_key(example))
     return int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest()[:16], "big")
 
 

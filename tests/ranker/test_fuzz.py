@@ -30,12 +30,13 @@ from ranker import store as store_module
 from ranker.commands import arguments
 from ranker.commands.run import run
 from ranker.datasets import cards, readers
+from ranker.datasets.identity import text_key
 from ranker.decision import decide
 from ranker.errors import RankModelsError
 from ranker.evaluation import evaluate
 from ranker.models import checkpoints, labels
 from ranker.ranking import Ranking
-from ranker.store import Store, contents, digest, verify
+from ranker.store import Store, contents, key_digest, verify
 
 ROWS = [
     {"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment", "marks": {"x": [[0, 4, 9]]}},
@@ -259,7 +260,7 @@ def options_of(file):
         assert "\n" not in error.format_message()  # noqa: PT017
 
 
-FOLDER = digest(KEY)[:32]
+FOLDER = key_digest(KEY)[:32]
 
 
 def store_of(file):
@@ -304,7 +305,7 @@ def saved_runs():
 
 
 EVALUATED, DECIDED = saved_runs()
-RECORDS = [{"example": store_module.example_key(one), **store_module._record(row_of(one))} for one in EXAMPLES[:2]]
+RECORDS = [{"example": text_key(one), **store_module._record(row_of(one))} for one in EXAMPLES[:2]]
 CARDS = [path.read_bytes() for path in sorted(embedded.folder().glob(f"*/{cards.FILE}"))[:3]]
 RECIPES = [path.read_bytes() for path in recipe.shipped().values()][:4]
 

@@ -13,8 +13,9 @@ from factors import Span
 from ranker import ood
 from ranker.datasets import readers
 from ranker.datasets.cards import Task
+from ranker.datasets.identity import fingerprint
 from ranker.errors import DataError, UnknownName, UsageError
-from ranker.ood import EMBEDDED, OODSet, fingerprint, sample
+from ranker.ood import EMBEDDED, OODSet, sample
 
 CARD = """
 description = "A toy."

@@ -9,7 +9,7 @@ from factors.types import Attributions, Example
 from ranker import store as store_module
 from ranker.cli import main
 from ranker.errors import StoreError
-from ranker.store import Store, digest
+from ranker.store import Store, key_digest
 
 EXAMPLES = [Example(f"e{n}", (f"text {n}", "naïve 走"), n % 2) for n in range(5)]
 KEY = {"model": "abc", "method": "ig"}
@@ -171,7 +171,7 @@ def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path):
 def test_a_field_that_has_no_name_is_an_error():
     """An object's address is no key."""
     with pytest.raises(TypeError):
-        digest({"model": object()})
+        key_digest({"model": object()})
 
 
 FIELDS = {"model": "abc" * 20, "method": "ig", "settings": {"steps": 5, "baseline": "mask"}, "dtype": "float32"}

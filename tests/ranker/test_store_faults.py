@@ -16,7 +16,7 @@ from test_store import KEY, row_of, same
 from factors.types import Example
 from ranker import store as store_module
 from ranker.errors import StoreError
-from ranker.store import Store, digest, prune, verify
+from ranker.store import Store, key_digest, prune, verify
 
 EXAMPLES = [Example(f"e{n}", (f"text {n}", "and more"), 0) for n in range(60)]
 BLOCK = 4
@@ -158,7 +158,7 @@ def test_every_flipped_bit_and_every_cut_is_noticed(shard, sample):
 
 def test_a_file_in_the_place_of_a_keys_folder(tmp_path):
     """What cannot be written is told in one line before anything is computed."""
-    (tmp_path / digest(KEY)[:32]).write_text("")
+    (tmp_path / key_digest(KEY)[:32]).write_text("")
 
     def refuse(missing):
         raise AssertionError("computed in vain")

@@ -19,9 +19,10 @@ from ranker import store
 from ranker.backends import SETTINGS
 from ranker.backends.settings import Settings
 from ranker.datasets.cards import Task
+from ranker.datasets.identity import text_key
 from ranker.measure import ModelOptions, Subject
 from ranker.models import align
-from ranker.store import Store, digest, example_key
+from ranker.store import Store, key_digest
 from ranker.suites import Model
 
 EXAMPLE = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)
@@ -102,7 +103,7 @@ def subject(checkpoint: Callable[[str], Path], tmp_path: Path) -> Subject:
 def key(subject: Subject, method: str = "ig", settings: Settings | None = None) -> str:
     """The name of the folder that a subject's rows are kept in, in a run that begins now."""
     now = Subject(subject.model, subject.task, subject.options)
-    return digest(now.key(settings or SETTINGS[method]()))
+    return key_digest(now.key(settings or SETTINGS[method]()))
 
 
 @pytest.mark.parametrize(
@@ -260,7 +261,7 @@ def test_what_a_library_was_built_for_is_not_in_the_key(subject, monkeypatch):
 def test_an_example_is_its_text(name):
     """Its id, its label and its marks are nothing that a model sees."""
     value, changes = EXAMPLES[name]
-    assert (example_key(replace(EXAMPLE, **{name: value})) != example_key(EXAMPLE)) == changes
+    assert (text_key(replace(EXAMPLE, **{name: value})) != text_key(EXAMPLE)) == changes
 
 
 @pytest.mark.parametrize(
@@ -275,7 +276,7 @@ def test_an_example_is_its_text(name):
 )
 def test_texts_that_are_alike_are_told_apart(one, other):
     """Where a segment ends, which comes first, accents in one character or two, a space at the end."""
-    assert example_key(replace(EXAMPLE, segments=one)) != example_key(replace(EXAMPLE, segments=other))
+    assert text_key(replace(EXAMPLE, segments=one)) != text_key(replace(EXAMPLE, segments=other))
 
 
 def test_the_order_of_examples_and_fields_is_not_in_the_key(tmp_path):
@@ -295,13 +296,13 @@ def test_the_order_of_examples_and_fields_is_not_in_the_key(tmp_path):
 
 def test_another_schema_is_another_store(monkeypatch):
     """Rows of a version that wrote them in another way are never read."""
-    before = digest({"model": "abc"})
+    before = key_digest({"model": "abc"})
     monkeypatch.setattr(store, "SCHEMA_VERSION", store.SCHEMA_VERSION + 1)
-    assert digest({"model": "abc"}) != before
+    assert key_digest({"model": "abc"}) != before
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, float("nan"), b"bytes", Path()])
 def test_what_has_no_name_is_an_error(value):
     """Never an address, never chance: a key that cannot be said is not made."""
     with pytest.raises((TypeError, ValueError)):
-        digest({"model": value})
+        key_digest({"model": value})
