@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,10 +32,43 @@ SPECIAL = -1
 UNLABELLED = -1
 """The label of an example whose label nobody has said yet: a row of a pool."""
 
+K = TypeVar("K")
+V = TypeVar("V")
+
 _LETTER = re.compile(r"\w")
 _JOINERS = "\u200c\u200d"
 # stores hold the numbers of words: whoever cuts them in another way raises the revision that stands in their keys
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
+
+
+class Frozen(Mapping[K, V]):
+    """A mapping that stays as it is. It hashes where its values do, and goes to another process like any record.
+
+    Example:
+        >>> ages = Frozen({"Ann": 3})
+        >>> ages["Ann"], ages == {"Ann": 3}, hash(ages) == hash(Frozen({"Ann": 3}))
+        (3, True, True)
+    """
+
+    __slots__ = ("_content",)
+
+    def __init__(self, content: Mapping[K, V]) -> None:
+        self._content = dict(content)
+
+    def __getitem__(self, key: K) -> V:
+        return self._content[key]
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._content)
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._content.items()))
+
+    def __repr__(self) -> str:
+        return f"Frozen({self._content!r})"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -123,7 +155,7 @@ class Example:
             for span in spans:
                 if span.segment >= len(self.segments) or span.end > len(self.segments[span.segment]):
                     raise ValueError(f"example {self.id}: mark {name!r} lies outside its text ({span})")
-        object.__setattr__(self, "marks", MappingProxyType(dict(self.marks)))
+        object.__setattr__(self, "marks", Frozen(self.marks))
 
     @cached_property
     def words(self) -> tuple[Span, ...]:

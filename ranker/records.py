@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType, NoneType
+from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from factors.types import Frozen
 from ranker.errors import DataError, UnknownName
 
 if sys.version_info >= (3, 11):
@@ -228,7 +229,7 @@ def typed(value: Any, hint: Any, key: str, name: str = "") -> Any:
         return tuple(typed(item, parts[0], key, name) for item in items)
     if kind is Mapping:
         rows = table(value, key).items()
-        return MappingProxyType({k: typed(row, parts[1], f"{k}` in `{key}", f"{name}.{k}") for k, row in rows})
+        return Frozen({k: typed(row, parts[1], f"{k}` in `{key}", f"{name}.{k}") for k, row in rows})
     if is_dataclass(hint) and isinstance(hint, type) and not isinstance(value, hint):
         return record(hint, value, name)
     if kind is Literal and value not in parts:

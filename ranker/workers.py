@@ -14,9 +14,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import wait
-from multiprocessing.reduction import ForkingPickler
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ranker.datasets.cards import Task
 from ranker.errors import ModelError, RankModelsError, UsageError
@@ -38,14 +36,6 @@ PRELOADED = ("torch", "transformers", "pyarrow.parquet", "ranker.models.classifi
 
 LOOK_EVERY = 0.2
 """Seconds between two looks at how far the processes are."""
-
-
-def frozen(content: dict[Any, Any]) -> MappingProxyType[Any, Any]:
-    """The read-only mapping of frozen records, made again in another process."""
-    return MappingProxyType(content)
-
-
-ForkingPickler.register(MappingProxyType, lambda view: (frozen, (dict(view),)))
 
 
 Job = tuple[Model, Sequence[Question]]

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
+from factors.types import Frozen
 from ranker.errors import DataError, UnknownName, UsageError, look_up
 from ranker.records import read_toml, record, table
 
@@ -48,7 +48,7 @@ class Task:
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise ValueError(f"the label name {twice[0]!r} is given twice")
-        object.__setattr__(self, "aliases", MappingProxyType(dict(self.aliases)))
+        object.__setattr__(self, "aliases", Frozen(self.aliases))
 
     def index(self, name: str) -> int | None:
         """The class that a label name, or an alias, stands for; None if it is no name of this task.

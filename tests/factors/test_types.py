@@ -1,4 +1,5 @@
 import dataclasses
+from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pytest
@@ -99,3 +100,13 @@ def test_scores_are_divided_by_a_norm(norm, scores):
     assert row.normalised(norm).scores.tolist() == pytest.approx(scores)
     nothing = dataclasses.replace(row, scores=np.zeros(2))
     assert nothing.normalised(norm).scores.tolist() == [0.0, 0.0]
+
+
+def test_an_example_hashes_and_goes_to_another_process():
+    """Its marks stay as they are, and nothing has to be registered for that."""
+    example = Example("a", ("A dog ran.",), 1, {"control": (Span(0, 2, 5),)})
+    there = ForkingPickler.loads(ForkingPickler.dumps(example))
+    assert there == example
+    assert hash(there) == hash(example)
+    with pytest.raises(TypeError):
+        there.marks["control"] = ()
