@@ -26,8 +26,9 @@ from ranker.commands.options import PATH, together
 from ranker.labelling import predictions
 from ranker.numbers import percent
 from ranker.statistics import choice, engine, surrogate
+from ranker.statistics.label_free import dawid_skene
+from ranker.statistics.methods import possible
 from ranker.statistics.pool import Pool
-from ranker.statistics.unlabelled import dawid_skene, possible
 from ranker.store import Store
 
 Estimator: TypeAlias = Callable[[Pool, Ints, Ints], Floats]

@@ -11,12 +11,12 @@ import numpy as np
 
 from factors.types import Floats
 from ranker.errors import UsageError
-from ranker.evaluation import COINS
 from ranker.ranking import Ranking
 from ranker.results import MethodResult, Mode
 from ranker.score import turned
 from ranker.statistics import engine, intervals
 from ranker.statistics.agreement import MANY, Plan, influences
+from ranker.statistics.methods import COINS
 from ranker.truth import Truth
 
 SCHEMA_VERSION = 1
@@ -260,7 +260,7 @@ def _made_with(ranking: Ranking) -> dict[str, Any]:
     """What a run was made with, each value under its name, those of tables under "table.name"; no number depends on
     the command, with its names of files."""
     found = {name: getattr(ranking, name) for name in SETTINGS}
-    return found | dict(_flat(replace(ranking.provenance, command=None).to_dict()))
+    return found | dict(_flat(replace(ranking.provenance, command=None, attribution=None, error=None).to_dict()))
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

@@ -14,15 +14,10 @@ from types import ModuleType
 from factors import BUILTIN, Factor
 from factors.registry import add, factors_in
 from ranker.errors import UsageError, look_up
-from ranker.evaluation import COINS
-from ranker.statistics import combined, pooled, surrogate, unlabelled
+from ranker.statistics.methods import RESERVED
 
 GROUP = "rank_models.factors"
 """The entry point group of packages with factors: each entry point names a module."""
-
-RESERVED = (*COINS, combined.TIES, combined.FACTOR, surrogate.NAME, *pooled.RULES,
-            *(one.name for one in unlabelled.BASELINES))  # fmt: skip
-"""Methods that a report has beside the factors."""
 
 
 def available() -> dict[str, Factor]:

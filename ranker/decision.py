@@ -23,9 +23,9 @@ from ranker.results import Decision, ModelResult
 from ranker.score import ScoreTable, averages, check, turned
 from ranker.statistics import combined, engine, posterior, surrogate
 from ranker.statistics.engine import TIE
+from ranker.statistics.methods import SURROGATE, possible
 from ranker.statistics.pool import Pool
 from ranker.statistics.posterior import LEVEL
-from ranker.statistics.unlabelled import possible
 
 
 def decide(
@@ -65,7 +65,7 @@ def decide(
     if method not in (combined.TIES, *shown[0]):
         shown = [{**row, method: float(value)} for row, value in zip(shown, score, strict=True)]
     by = [row.get("ACC" if method == combined.TIES else method) for row in shown]
-    decision = _decided(method, table.models, by, right, order, known if method == surrogate.NAME else None, seed)
+    decision = _decided(method, table.models, by, right, order, known if method == SURROGATE else None, seed)
     return Ranking(
         mode="decision",
         ood=ood,
@@ -121,17 +121,17 @@ def _order(
         got = ", ".join(names) or "none that apply to these rows"
         raise UsageError(f"a decision needs ACC among the methods, those of `--factors` (got {got})")
     mixed = combined.names(names, designed)
-    unlabelled = {} if pool is None else {one.name: one.score for one in possible(pool)}
-    default = surrogate.NAME if known else combined.TIES if combined.TIES in mixed else "ACC"
-    method = named(method or default, names, designed, [surrogate.NAME, *unlabelled] if known else [])
+    free = {} if pool is None else {one.name: one.score for one in possible(pool)}
+    default = SURROGATE if known else combined.TIES if combined.TIES in mixed else "ACC"
+    method = named(method or default, names, designed, [SURROGATE, *free] if known else [])
     values = turned(table)
     means = engine.means(values, np.arange(values.shape[2])[None])
     acc = names.index("ACC")
     right = values[:, acc] > 0.5
-    if known and method == surrogate.NAME:
+    if known and method == SURROGATE:
         return method, known.score, right
-    if pool is not None and method in unlabelled:
-        return method, unlabelled[method](pool), right
+    if pool is not None and method in free:
+        return method, free[method](pool), right
     if method in mixed:
         return method, combined.scores(method, means[:, acc], means[:, names.index(mixed[method])])[:, 0], right
     return method, means[:, names.index(method), 0], right
@@ -204,7 +204,7 @@ def _notes(
             "accuracy; that on rows drawn at random does.",
             *(f"{one.name} sees no label, and {one.trap}." for one in possible(pool) if one.name == found.method),
         ]
-    if found.method == surrogate.NAME:
+    if found.method == SURROGATE:
         notes.append(f"{found.method} draws accuracies to chance: the order and the probabilities mean more than them.")
     if len(found.groups) == 1:
         these = "this one label" if len(labels) == 1 else f"these {len(labels)} labels"

@@ -11,14 +11,11 @@ from ranker.numbers import counted, percent
 from ranker.ranking import Ranking
 from ranker.results import MethodResult, ModelResult, PairResult
 from ranker.score import ScoreTable, averages, check, turned
-from ranker.statistics import engine, intervals, pooled, surrogate
+from ranker.statistics import engine, intervals, pooled
 from ranker.statistics.agreement import MANY, Agreement, Draws, Plan, few_shot_accuracies, measure
+from ranker.statistics.methods import CHOSEN, COINS, LABEL_FREE, SURROGATE
 from ranker.statistics.pool import Pool
-from ranker.statistics.unlabelled import BASELINES
 from ranker.truth import NEAR, Truth, guess_range
-
-COINS = ("RANDOM", "GUESS")
-"""Methods that are right half of the time, whatever K is."""
 
 FEW = 60
 """Examples below which intervals were seen to be too narrow (docs/STATISTICS.md)."""
@@ -72,7 +69,7 @@ def evaluate(
     if plan.pool is not None:
         added, reached = pooled.measure(plan.pool, labels, probe, sizes, truth.decided, rng)
         measured = measured.joined(added)
-        measured = measured.varying(surrogate.NAME, *pooled.variances(plan.pool, labels, probe, truth.decided, rng))
+        measured = measured.varying(SURROGATE, *pooled.variances(plan.pool, labels, probe, truth.decided, rng))
         curves = {size: {**curves[size], **reached[size]} for size in sizes}
     measured = measured.with_coins(COINS if "across-family" in truth.splits else COINS[:1])
     methods = _methods(table, truth, measured, curves, designed)
@@ -200,13 +197,13 @@ def _notes(table: ScoreTable, truth: Truth, measured: Agreement, drawn: Mapping[
 def _budget(methods: Sequence[MethodResult], probe: int) -> list[str]:
     """What a label is worth: at random, with a pool, and chosen; and how many random ones accuracy would need."""
     known = {method.name: method for method in methods}
-    if surrogate.NAME not in known:
+    if SURROGATE not in known:
         return []
-    acc, found = known["ACC"], known[surrogate.NAME]
+    acc, found = known["ACC"], known[SURROGATE]
     of_acc, of_pool = (percent(one.few_shot_accuracy) for one in (acc, found))
     said = f"{counted(probe, 'label')}: ACC {of_acc} %, {found.name} {of_pool} %"
-    if pooled.CHOSEN in known:
-        said += f", and {percent(known[pooled.CHOSEN].few_shot_accuracy)} % if `rank-models choose` picks them"
+    if CHOSEN in known:
+        said += f", and {percent(known[CHOSEN].few_shot_accuracy)} % if `rank-models choose` picks them"
     enough = [n for n, reached in sorted(acc.curve.items()) if n > probe and reached >= found.few_shot_accuracy]
     if found.few_shot_accuracy > acc.few_shot_accuracy:
         tried = max(n for n in (probe, *acc.curve) if not enough or n < enough[0])
@@ -219,7 +216,7 @@ def _budget(methods: Sequence[MethodResult], probe: int) -> list[str]:
 def _traps(methods: Sequence[MethodResult]) -> list[str]:
     """When those methods fail that see no label."""
     names = {method.name for method in methods if method.kind == "label-free"}
-    traps = [f"{one.name}: {one.trap}" for one in BASELINES if one.name in names]
+    traps = [f"{one.name}: {one.trap}" for one in LABEL_FREE if one.name in names]
     return [f"None of the methods that see no label is safe. {'; '.join(traps)}."] if traps else []
 
 

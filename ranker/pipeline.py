@@ -21,7 +21,7 @@ from ranker.ood import OODSet, labelled, load, sample, unlabelled
 from ranker.progress import Progress, silent
 from ranker.score import Target, check_probe
 from ranker.stated import check_numbers, own_task
-from ranker.statistics.unlabelled import BASELINES, POOL_FACTOR
+from ranker.statistics.methods import LABEL_FREE, POOL_FACTOR, SURROGATE
 from ranker.study import Rows, Study
 from ranker.suites import Suite
 
@@ -297,9 +297,8 @@ def method_named(method: str, examples: OODSet, pool: Sequence[Example], factors
         UsageError: it needs a pool.
     """
     from ranker import decision
-    from ranker.statistics import surrogate
 
-    pooled = (surrogate.NAME, *(one.name for one in BASELINES))
+    pooled = (SURROGATE, *(one.name for one in LABEL_FREE))
     if method.upper() in pooled and not pool:
         raise UsageError(f"`--method`: {method.upper()} needs rows without labels: `--pool`")
     return decision.named(method, [factor.name for factor in factors], examples.designed, pooled if pool else ())
@@ -326,7 +325,7 @@ def plan(study: Study) -> Iterator[str]:
     rows, suite = study.rows, study.suite
     explained = {one.segments for one in (*rows.population, *(rows.pool if rows.explain_pool else ()))}
     predicted = rows.ood.examples if rows.truth else rows.population
-    every = {one.segments for one in (*predicted, *rows.pool, *study.home)}
+    every = {one.segments for one in (*predicted, *rows.pool, *study.in_domain_rows)}
     size = f"{len(suite.models)} models, {len(every)} rows, {len(explained)} to explain with {study.settings.name}"
     yield f"{suite.name} on {rows.ood.name}: {size}"
     seconds = 0.0

@@ -10,8 +10,7 @@ import numpy as np
 from factors import Attributions, Example
 from ranker.backends.settings import Settings
 from ranker.datasets.cards import Task
-from ranker.results import Quality
-from ranker.truth import FOLLOWS
+from ranker.results import FOLLOWS, Quality
 
 
 def accuracy_of(rows: Sequence[Attributions], examples: Sequence[Example]) -> float:
@@ -61,7 +60,7 @@ def has_sign(text: str) -> bool:
 
 
 def below_chance(in_domain: Mapping[str, float], classes: int) -> Iterator[str]:
-    """Warn of models that do worse at home than guessing does: their labels are probably mapped wrongly.
+    """Warn of models that do worse in-domain than guessing does: their labels are probably mapped wrongly.
 
     Args:
         in_domain: model -> accuracy, a fraction.

@@ -7,7 +7,11 @@ from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any, Literal
 
-from ranker.statistics.agreement import Kind
+from ranker.statistics.engine import TIE
+from ranker.statistics.methods import RULES, SURROGATE, Kind
+
+FOLLOWS = 0.8
+"""A model follows the shortcut that gives its label on this share of the rows on which that is wrong, or on more."""
 
 Mode = Literal["evaluation", "decision"]
 
@@ -47,6 +51,11 @@ class MethodResult:
     dropped: Mapping[str, int] = field(default_factory=dict)
     curve: Mapping[int, float] = field(default_factory=dict)
     splits: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def sees_chosen_rows(self) -> bool:
+        """Whether the rows whose labels it sees were chosen; they are random otherwise."""
+        return self.name in RULES
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,8 @@ class Provenance:
         command: the command that made the run, as a shell takes it; a run from Python has none.
         data: the rows.
         population: N, rows that probes are drawn from; in a decision, all there are.
+        attribution: the backend with its settings, as `--attribution` takes it.
+        error: what the backend measures its error by, in words.
         settings: of the attribution backend.
         target: the rule that says which label attributions speak for.
         norm: what an example's attributions are divided by.
@@ -99,6 +110,8 @@ class Provenance:
     command: str | None = None
     data: Data | None = None
     population: int | None = None
+    attribution: str | None = None
+    error: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     target: str | None = None
     norm: str | None = None
@@ -214,9 +227,24 @@ class Decision:
         together = groups(self.p_beats, self.level)
         object.__setattr__(self, "groups", tuple(tuple(self.models[m] for m in members) for members in together))
 
+    @property
+    def reads_pool(self) -> bool:
+        """Whether its probabilities come from labels and unlabelled rows together, not from labels alone."""
+        return self.method == SURROGATE
+
     def apart(self, i: int, j: int) -> bool:
         """Whether the models at two places of the order are told apart, whichever is the better one."""
         return apart(self.p_beats, i, j, self.level)
+
+
+def level(one: float, other: float) -> bool:
+    """Whether two accuracies, or probabilities, differ by no more than rounding does.
+
+    Example:
+        >>> level(0.1 + 0.2, 0.3), level(0.3, 0.301)
+        (True, False)
+    """
+    return abs(one - other) < TIE
 
 
 def apart(p_beats: Sequence[Sequence[float]], i: int, j: int, level: float) -> bool:

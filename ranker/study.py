@@ -14,6 +14,7 @@ import numpy as np
 from factors import BUILTIN, Attributions, Example, Factor
 from factors.types import Floats, Ints, Norm
 from ranker import hiding
+from ranker.backends import spelled
 from ranker.backends.settings import Attributing, Settings
 from ranker.datasets.cards import Task
 from ranker.errors import ModelError, UsageError
@@ -37,8 +38,8 @@ from ranker.score import (
     defined_nowhere,
     score_model,
 )
-from ranker.statistics.pool import Home, Pool
-from ranker.statistics.unlabelled import BASELINES
+from ranker.statistics.methods import LABEL_FREE
+from ranker.statistics.pool import InDomain, Pool
 from ranker.suites import Model, Suite
 from ranker.survey import survey
 
@@ -58,7 +59,7 @@ OWN_TRUTH = (
 )
 """What to know where a set has no rows beside those that are drawn from."""
 
-AT_HOME = "needs labelled rows: `--in-domain`"
+NEEDS_IN_DOMAIN = "needs labelled rows: `--in-domain`"
 """Why methods that look at the domain that models were trained for cannot be had without it."""
 WORTH_SAYING = 2.0
 """Seconds of work from which on an estimate is shown."""
@@ -155,10 +156,10 @@ class Measured:
         scores: what the factors make of them.
         quality: how good they are.
         accuracy: on the whole set, a fraction; None where the truth is not wanted.
-        in_domain: its accuracy at home, a fraction; None where that is not known.
+        in_domain: its in-domain accuracy, a fraction; None where that is not known.
         misled: how often the shortcut misleads it, a fraction; None where that is not known.
         probs: (N, C) its probabilities of the pool.
-        home_probs: (N, C) those of the in-domain rows.
+        in_domain_probs: (N, C) those of the in-domain rows.
         pool_factor: (N,) the designed factor of the pool, the higher the better; None where it needs labels.
         hiding: the effect of a word hidden as the backend does, and in the other way; None where that was not asked.
     """
@@ -171,7 +172,7 @@ class Measured:
     in_domain: float | None
     misled: float | None
     probs: Sequence[Floats]
-    home_probs: Sequence[Floats]
+    in_domain_probs: Sequence[Floats]
     pool_factor: Floats | None
     hiding: tuple[float, float] | None
 
@@ -212,7 +213,7 @@ class Study:
         return self.rows.ood.task
 
     @property
-    def home(self) -> Sequence[Example]:
+    def in_domain_rows(self) -> Sequence[Example]:
         """The labelled rows of the domain that the models were trained for; none where there are none."""
         return () if self.in_domain is None else self.in_domain.examples
 
@@ -231,15 +232,15 @@ class Study:
         )
         left_out = unread | left_out
         if self.rows.truth and self.in_domain is None:
-            left_out |= {one.name: AT_HOME for one in BASELINES if one.needs == "home"}
+            left_out |= {one.name: NEEDS_IN_DOMAIN for one in LABEL_FREE if one.needs == "in_domain"}
         return kept, left_out
 
     def lacks(self, method: str) -> str | None:
         """Why a method cannot be had of these rows, as far as that is known before models are asked; None if it can."""
         factors, left_out = self.measurable
-        needs = {one.name: one.needs for one in BASELINES}.get(method)
-        if needs == "home" and self.in_domain is None:
-            return AT_HOME
+        needs = {one.name: one.needs for one in LABEL_FREE}.get(method)
+        if needs == "in_domain" and self.in_domain is None:
+            return NEEDS_IN_DOMAIN
         if needs == "factor" and not self.about_all(factors):
             return "needs a factor that is designed for these rows, and about one label on all of them"
         return left_out.get(method)
@@ -273,7 +274,7 @@ class Study:
         """What a model is asked.
 
         Returns:
-            home: the in-domain rows, if there are any.
+            in-domain: the in-domain rows, if there are any.
             set: all rows of the set, where the truth is wanted and the suite does not state it.
             population: the rows that are attributed.
             pool: the rows of the pool, if there are any.
@@ -281,7 +282,7 @@ class Study:
         rows, own = self.rows, self.settings
         of_set = unknown(model, rows.ood) if rows.truth else ()
         every = {
-            "home": Question("in-domain rows", self.home),
+            "in-domain": Question("in-domain rows", self.in_domain_rows),
             "set": Question(f"accuracy on {rows.ood.name}", of_set),
             "population": Question(own.name, rows.population, own),
             "pool": Question(f"{own.name} of the pool", rows.pool, own)
@@ -308,7 +309,7 @@ class Study:
     def measure(self, subject: Subject, answers: Mapping[str, Sequence[Attributions]]) -> Measured:
         """What a model's answers to its `questions`, by their names, say of it."""
         rows, model, own = self.rows, subject.model, answers["population"]
-        of_pool, at_home = answers.get("pool", own), answers.get("home", [])
+        of_pool, of_domain = answers.get("pool", own), answers.get("in-domain", [])
         accuracy = model.ood_accuracy.get(rows.ood.fingerprint) if rows.truth else None
         if rows.truth and accuracy is None:
             accuracy = accuracy_of(answers["set"], rows.ood.examples)
@@ -319,10 +320,10 @@ class Study:
             scores=score_model(own, rows.population, factors, self.task, self.target, self.norm),
             quality=quality_of(own, rows.population, self.settings),
             accuracy=accuracy,
-            in_domain=accuracy_of(at_home, self.home) if at_home else model.in_domain_accuracy,
+            in_domain=accuracy_of(of_domain, self.in_domain_rows) if of_domain else model.in_domain_accuracy,
             misled=misled_share(own, rows.population, self.task),
             probs=[row.probs for row in of_pool],
-            home_probs=[row.probs for row in at_home],
+            in_domain_probs=[row.probs for row in of_domain],
             pool_factor=self.pool_factor(of_pool),
             hiding=hiding.effects(subject, self.hidden, self.progress),
         )
@@ -364,7 +365,7 @@ class Study:
             table=table,
             pool=Pool(
                 np.array([one.probs for one in measured.values()]),
-                home_of([one.home_probs for one in measured.values()], self.in_domain),
+                in_domain_of([one.in_domain_probs for one in measured.values()], self.in_domain),
                 np.array(list(pool_factor.values())) if pool_factor else None,
             ),
             families=tuple(families[name] for name in measured) if any(families.values()) else None,
@@ -413,6 +414,8 @@ class Study:
         return Provenance(
             data=Data(ood.origin, len(ood.examples), ood.fingerprint),
             population=len(self.rows.population),
+            attribution=spelled(self.settings.name, asdict(self.settings) | self.asked_label),
+            error=self.settings.measure or None,
             settings=asdict(self.settings) | self.asked_label,
             target=self.target,
             norm=self.norm,
@@ -471,8 +474,8 @@ def unknown(model: Model, ood: OODSet) -> Sequence[Example]:
     return () if ood.fingerprint in model.ood_accuracy else ood.examples
 
 
-def home_of(probs: Sequence[Sequence[Floats]], in_domain: OODSet | None) -> Home | None:
+def in_domain_of(probs: Sequence[Sequence[Floats]], in_domain: OODSet | None) -> InDomain | None:
     """The in-domain rows as the models see them; None where there are none."""
     if in_domain is None:
         return None
-    return Home(np.array(probs), np.array([example.label for example in in_domain.examples]))
+    return InDomain(np.array(probs), np.array([example.label for example in in_domain.examples]))

@@ -12,14 +12,12 @@ import numpy as np
 
 from factors.types import Bools, Floats, Ints
 from ranker.errors import UsageError
+from ranker.results import FOLLOWS
 from ranker.score import ScoreTable
 from ranker.statistics import engine
 
 NEAR = 0.1
 """OOD accuracies less than this apart make a near pair."""
-
-FOLLOWS = 0.8
-"""A model follows the shortcut that gives its label on this share of the rows on which that is wrong, or on more."""
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from ranker.numbers import counted, interval, percent, points, probability
 from ranker.ranking import Ranking
-from ranker.results import Decision
-from ranker.statistics.engine import TIE
-from ranker.statistics.pooled import RULES
-from ranker.statistics.surrogate import NAME as SURROGATE
+from ranker.results import Decision, level
 
 NEXT = (
     "Next: `rank-models --data ROWS --models A B ...` chooses between models of your own; `rank-models explain` "
@@ -38,8 +35,8 @@ def evaluated(ranking: Ranking) -> tuple[str, list[str]]:
     shown = counted(ranking.probe, "example")
     if best.few_shot_accuracy <= 0.5:
         return f"Shown {shown}, no method does better than a coin", [_truly_best(ranking), NEXT]
-    equal = [m.name for m in advised if best.few_shot_accuracy - m.few_shot_accuracy < TIE]
-    random = "random examples" if best.name in RULES else "the same examples"
+    equal = [m.name for m in advised if level(best.few_shot_accuracy, m.few_shot_accuracy)]
+    random = "random examples" if best.sees_chosen_rows else "the same examples"
     said = [
         f"Shown {shown}, {best.name} puts two of these models in their true order "
         f"{percent(best.few_shot_accuracy)} % of the time (95 % interval {interval(best.ci_low, best.ci_high)})."
@@ -71,7 +68,7 @@ def _truly_best(ranking: Ranking) -> str:
 def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     """Which model, how sure, who cannot be told apart, and how many more labels would tell."""
     names, best = found.models, taken(found)
-    seen = "labels and pool" if found.method == SURROGATE else "the labels"
+    seen = "labels and pool" if found.reads_pool else "the labels"
     first = [model.name for model in ranking.models if model.rank == 1]
     put = f"puts {names[0]} first" if len(first) == 1 else f"ties {', '.join(first)} in first place"
     who = "It" if len(first) == 1 else names[best]
@@ -83,8 +80,8 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     ]
     likeliest = max(range(len(names)), key=lambda i: found.p_best[i])
     # P(best) is drawn, P(A > B) is not: noise alone makes no model likelier
-    if found.p_best[likeliest] > found.p_best[best] + TIE and found.p_beats[likeliest][best] > 0.5:
-        by = "By labels and pool together" if found.method == SURROGATE else "By accuracy alone"
+    if not level(found.p_best[likeliest], found.p_best[best]) and found.p_beats[likeliest][best] > 0.5:
+        by = "By labels and pool together" if found.reads_pool else "By accuracy alone"
         said.append(f"{by} {names[likeliest]} is likelier to be, {probability(found.p_best[likeliest])} %.")
     together = [", ".join(group) for group in found.groups if len(group) > 1]
     if together:
@@ -121,7 +118,7 @@ def next_step(ranking: Ranking, found: Decision) -> str:
 def untold(ranking: Ranking, a: str, b: str) -> str:
     """Why it cannot be said how many more labels would tell two models apart."""
     found = ranking.decision
-    if found is not None and found.method == SURROGATE:
+    if found is not None and found.reads_pool:
         if abs(found.p_beats[found.models.index(a)][found.models.index(b)] - 0.5) < NEARLY:
             return "labels and pool put them level, or nearly so"
         return "the pool has too few rows for it; more rows of the domain, labelled or not, would tell"

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from ranker.backends import SETTINGS
 from ranker.numbers import counted
 from ranker.ranking import Ranking
 from ranker.report import figures, pairs, rows, tables
@@ -147,11 +146,11 @@ def _decision_tables(ranking: Ranking, found: Decision) -> Iterator[Shown]:
 def _losses(ranking: Ranking) -> Iterator[Shown]:
     """How good the attributions are, and what is not in the numbers."""
     measured = any(found.error_median is not None for found in ranking.quality.values())
-    if ranking.attribution in SETTINGS and measured:
+    if measured:
         tolerance = ranking.provenance.settings.get("tolerance")
         yield Shown(
             quality(ranking),
-            help=f"Error: {SETTINGS[ranking.attribution].measure}. Tolerance: {tolerance}.",
+            help=f"Error: {ranking.provenance.error or 'not said'}. Tolerance: {tolerance}.",
         )
     dropped = [
         (method.name, f"{count}", reason) for method in ranking.methods for reason, count in method.dropped.items()

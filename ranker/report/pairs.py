@@ -15,8 +15,7 @@ from ranker.report import rows
 from ranker.report.answer import title
 from ranker.report.tables import Table, table
 from ranker.report.terminal import written
-from ranker.results import Decision
-from ranker.truth import FOLLOWS
+from ranker.results import FOLLOWS, Decision
 
 UNSAID = (
     "?: how many cannot be said: the two were right on the same rows, or each as often where the other was not; with a "

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from ranker.backends import spelled
 from ranker.numbers import counted
 from ranker.ranking import Ranking
 from ranker.report.answer import untold
 from ranker.results import Decision
-from ranker.statistics.pooled import RULES
 
 
 def remarks(ranking: Ranking) -> list[str]:
@@ -41,7 +39,7 @@ def notes(ranking: Ranking) -> Iterator[str]:
     decided = len({(pair.a, pair.b) for pair in ranking.pair_results})
     exact = ranking.draws == "exact"
     drawn = "all draws there are (exact)" if exact else f"{counted(int(ranking.draws), 'draw')}, seed {ranking.seed}"
-    apart = any(method.kind == "label-free" or method.name in RULES for method in ranking.methods)
+    apart = any(method.kind == "label-free" or method.sees_chosen_rows for method in ranking.methods)
     but = ", but for methods that see no label or chosen rows" if apart else ""
     yield (
         f"Few-shot accuracy: how often a method orders two models rightly from {counted(ranking.probe, 'example')}; "
@@ -60,7 +58,8 @@ def notes(ranking: Ranking) -> Iterator[str]:
 
 def attributed(ranking: Ranking) -> str:
     """What words were scored by: the backend, with settings and number format where they are not the defaults."""
-    backend, dtype = spelled(ranking.attribution, ranking.provenance.settings), ranking.provenance.dtype
+    made = ranking.provenance
+    backend, dtype = made.attribution or ranking.attribution, made.dtype
     return backend if dtype in (None, "float32") else f"{backend} in {dtype}"
 
 

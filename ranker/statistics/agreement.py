@@ -14,6 +14,7 @@ import numpy as np
 from factors.registry import Factor
 from factors.types import Bools, Floats, Ints
 from ranker.statistics import combined, engine, exact, intervals, surrogate
+from ranker.statistics.methods import SURROGATE, Kind
 from ranker.statistics.pool import Pool
 
 MANY = 20_000
@@ -23,7 +24,6 @@ ROUGHLY = 2**20
 """Grid points that a point of the learning curve is worth, to `exact`; what needs more is drawn."""
 
 Draws: TypeAlias = "int | Literal['exact']"
-Kind = Literal["baseline", "factor", "combined", "pool", "label-free"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Plan:
     def derived(self) -> dict[str, Kind]:
         """The methods that are no columns of the table: name -> kind."""
         kinds: dict[str, Kind] = dict.fromkeys(self.mixed, "combined")
-        return kinds if self.pool is None else {**kinds, surrogate.NAME: "pool"}
+        return kinds if self.pool is None else {**kinds, SURROGATE: "pool"}
 
     @property
     def acc(self) -> int | None:

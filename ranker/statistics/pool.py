@@ -15,7 +15,7 @@ from factors.types import Floats, Ints
 
 
 @dataclass(frozen=True)
-class Home:
+class InDomain:
     """Labelled rows of the domain that the models were trained for.
 
     Attributes:
@@ -38,7 +38,7 @@ class Pool:
 
     Attributes:
         probs: (M, N, C) each model's probabilities.
-        home: labelled in-domain rows, for the methods that need some; None where there are none.
+        in_domain: labelled in-domain rows, for the methods that need some; None where there are none.
         factor: (M, N) scores by the factor designed for the domain, higher is better, nan where undefined, if it is
             about one label on every row and so needs no true one; else None.
 
@@ -47,7 +47,7 @@ class Pool:
     """
 
     probs: Floats
-    home: Home | None = None
+    in_domain: InDomain | None = None
     factor: Floats | None = None
 
     def __post_init__(self) -> None:
@@ -66,9 +66,9 @@ class Pool:
 
     def part(self, rows: Sequence[int] | Ints) -> Pool:
         """The pool of some of its rows."""
-        return Pool(self.probs[:, rows], self.home, None if self.factor is None else self.factor[:, rows])
+        return Pool(self.probs[:, rows], self.in_domain, None if self.factor is None else self.factor[:, rows])
 
     def ordered(self, models: Sequence[int] | Ints) -> Pool:
         """The pool with its models in another order, or some of them."""
-        home = None if self.home is None else replace(self.home, probs=self.home.probs[models])
-        return Pool(self.probs[models], home, None if self.factor is None else self.factor[models])
+        in_domain = None if self.in_domain is None else replace(self.in_domain, probs=self.in_domain.probs[models])
+        return Pool(self.probs[models], in_domain, None if self.factor is None else self.factor[models])

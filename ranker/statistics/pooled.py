@@ -18,17 +18,9 @@ import numpy as np
 
 from factors.types import Bools, Floats, Ints
 from ranker.statistics import choice, engine, intervals, surrogate
-from ranker.statistics.agreement import Agreement, Kind
+from ranker.statistics.agreement import Agreement
+from ranker.statistics.methods import RULES, Kind, possible
 from ranker.statistics.pool import Pool
-from ranker.statistics.unlabelled import possible
-
-CHOSEN = f"{surrogate.NAME}+CHOICE"
-RULES = {
-    CHOSEN: choice.DEFAULT,
-    f"{surrogate.NAME}+FACILITY": "facility",
-    f"{surrogate.NAME}+DISAGREE": "disagreement",
-}
-"""Method -> the rule of `choice` by which its rows are picked; SURROGATE itself has random ones."""
 
 HALVES = 50
 """Halves of the population that are drawn."""
@@ -119,7 +111,7 @@ def label_free(pool: Pool, decided: Bools, rng: np.random.Generator) -> tuple[Ag
 def chosen(
     pool: Pool, labels: Ints, probe: int, sizes: Sequence[int], decided: Bools, rng: np.random.Generator
 ) -> tuple[Agreement, dict[int, dict[str, float]]]:
-    """Rank by SURROGATE, shown the labels of the rows that are best to label, by each of `RULES`.
+    """Rank by SURROGATE, shown the labels of the rows that are best to label, by each of `methods.RULES`.
 
     Args:
         pool: what the models make of the population; the models in their true order.

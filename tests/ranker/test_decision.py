@@ -8,8 +8,8 @@ from test_evaluation import table
 from ranker.decision import decide
 from ranker.errors import UnknownName, UsageError
 from ranker.statistics import posterior
+from ranker.statistics.methods import LABEL_FREE
 from ranker.statistics.pool import Pool
-from ranker.statistics.unlabelled import BASELINES
 
 
 def labelled(right, **kwargs):
@@ -100,7 +100,7 @@ def test_what_reads_a_pool_says_what_to_be_careful_of(method):
     assert found.decision.method == (method or "SURROGATE")
     assert any(note.startswith("SURROGATE draws accuracies to chance") for note in found.notes) == (method is None)
     trapped = [note.split(" sees no label, and ")[0] for note in found.notes if " sees no label, and " in note]
-    free = {one.name: one.score for one in BASELINES}
+    free = {one.name: one.score for one in LABEL_FREE}
     assert trapped == [name for name in free if name == method]
     if trapped:
         expected = sorted(free[method](pool), reverse=True)

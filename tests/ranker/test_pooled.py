@@ -7,18 +7,18 @@ from factors import BUILTIN
 from ranker.evaluation import evaluate
 from ranker.score import ScoreTable
 from ranker.statistics import choice, engine, intervals, pooled, surrogate
-from ranker.statistics.pool import Home, Pool
-from ranker.statistics.unlabelled import BASELINES
+from ranker.statistics.methods import LABEL_FREE, RULES
+from ranker.statistics.pool import InDomain, Pool
 
 
-def world(models=4, rows=60, home=False):
+def world(models=4, rows=60, in_domain=False):
     """A score table of ACC and one factor, the pool behind it, and accuracies that differ."""
     rng = np.random.default_rng(0)
     labels = rng.integers(2, size=rows)
     logits = np.linspace(0.3, 2, models)[:, None] * (2 * labels - 1) + rng.normal(size=(models, rows))
     positive = 1 / (1 + np.exp(-logits))
     probs = np.stack([1 - positive, positive], axis=2)
-    at_home = Home(rng.dirichlet([1, 1], size=(models, 20)), rng.integers(2, size=20)) if home else None
+    own = InDomain(rng.dirichlet([1, 1], size=(models, 20)), rng.integers(2, size=20)) if in_domain else None
     right = (probs.argmax(axis=2) == labels).astype(float)
     factor = replace(BUILTIN["SUM-DIFF"], name="OURS")
     table = ScoreTable(
@@ -29,7 +29,7 @@ def world(models=4, rows=60, home=False):
         labels=tuple(labels.tolist()),
         ood_accuracy=np.linspace(0.5, 0.9, models),
     )
-    return table, Pool(probs, at_home)
+    return table, Pool(probs, own)
 
 
 def test_a_pool_adds_its_methods_to_the_table():
@@ -37,11 +37,11 @@ def test_a_pool_adds_its_methods_to_the_table():
     table, pool = world()
     found = evaluate(table, probe=5, pool=replace(pool, factor=-table.values[:, 1]))
     kinds = {method.name: method.kind for method in found.methods}
-    assert {kinds[name] for name in ("SURROGATE", *pooled.RULES)} == {"pool"}
-    free = [one.name for one in BASELINES if one.needs != "home"]
+    assert {kinds[name] for name in ("SURROGATE", *RULES)} == {"pool"}
+    free = [one.name for one in LABEL_FREE if one.needs != "in_domain"]
     assert [name for name, kind in kinds.items() if kind == "label-free"] == free
     assert set(found.method("SURROGATE").curve) == {1, 2, 3, 5, 10, 20, 50}
-    for name in pooled.RULES:
+    for name in RULES:
         assert set(found.method(name).curve) == {1, 2, 3, 5, 10, 20}  # no more than half of the rows
     assert len(set(found.method("MAJORITY").curve.values())) == 1
 
@@ -67,12 +67,12 @@ def test_half_of_the_rows_may_be_chosen():
         assert set(found.method("SURROGATE+CHOICE").curve) == {5, 10}
     names = {method.name for method in evaluate(table, probe=11, pool=pool, curve=()).methods}
     assert "SURROGATE" in names
-    assert not names & set(pooled.RULES)
+    assert not names & set(RULES)
 
 
 def test_in_domain_rows_add_the_methods_that_need_them():
     """ATC, DOC and COT are there with labelled in-domain rows, and only then."""
-    table, pool = world(home=True)
+    table, pool = world(in_domain=True)
     names = {method.name for method in evaluate(table, probe=5, pool=pool).methods}
     assert {"ATC", "DOC", "COT"} <= names
 
@@ -84,7 +84,7 @@ def test_the_noise_of_accuracys_draws_is_in_every_difference_to_it():
     width = {one.name: one.vs_acc_high - one.vs_acc_low for one in found.methods}
     coin = found.method("RANDOM")
     assert coin.vs_acc_high - coin.vs_acc_low > 0.5
-    for name in ("MAJORITY", "DAWID-SKENE", *pooled.RULES):
+    for name in ("MAJORITY", "DAWID-SKENE", *RULES):
         one = found.method(name)
         cut = one.vs_acc_low == -1 or one.vs_acc_high == 1  # at the ends of what a difference can be
         assert cut or width[name] >= width["RANDOM"]
@@ -127,8 +127,8 @@ def test_each_method_without_labels_is_told_of_with_its_trap():
     """Those in the table, and no others; without a pool nothing is said."""
     table, pool = world()
     (note,) = (note for note in evaluate(table, probe=5, pool=pool).notes if "see no label" in note)
-    assert {one.name for one in BASELINES if f"{one.name}: {one.trap}" in note} == {
-        one.name for one in BASELINES if not one.needs
+    assert {one.name for one in LABEL_FREE if f"{one.name}: {one.trap}" in note} == {
+        one.name for one in LABEL_FREE if not one.needs
     }
     assert not any("see no label" in note for note in evaluate(table, probe=5).notes)
 
@@ -189,7 +189,7 @@ def test_chosen_rows_are_those_that_choose_gives(halves):
             reached = []
             for half in halves:
                 part = pool.part(half)
-                rows = choice.choose(part, size, rule=pooled.RULES[name])
+                rows = choice.choose(part, size, rule=RULES[name])
                 reached.append(of_pairs(surrogate.estimates(part, labels[half], rows[None])[:, 0]))
             assert curve[size][name] == pytest.approx(np.mean(reached))
             if size == 5:
@@ -202,7 +202,7 @@ def test_what_needs_no_label_is_that_of_the_whole_pool_and_varies_as_over_halves
     best_first = pool.ordered(np.argsort(-table.ood_accuracy))
     found, always = pooled.label_free(best_first, np.ones(6, dtype=bool), np.random.default_rng(0))
     for name, beats, noise in zip(found.names, found.beats.mean(axis=0), found.noise, strict=True):
-        method = next(one for one in BASELINES if one.name == name)
+        method = next(one for one in LABEL_FREE if one.name == name)
         whole, *parts = (of_pairs(method.score(one)) for one in (pool, *map(pool.part, halves)))
         assert (always[name], beats, noise) == pytest.approx((whole, whole, np.var(parts)))
 
@@ -252,7 +252,7 @@ def test_each_rule_is_that_of_its_name(monkeypatch):
     monkeypatch.setattr(pooled.choice, "choose", lambda *given, rule: asked.append(rule) or choose(*given, rule=rule))
     pooled.chosen(pool, np.array(table.labels), 5, [], np.ones(6, dtype=bool), np.random.default_rng(0))
     assert set(asked) == {"variance-reduction", "facility", "disagreement"}
-    assert list(pooled.RULES.values()) == asked[:3]
+    assert list(RULES.values()) == asked[:3]
 
 
 def test_undefined_scores_leave_the_mean_over_the_pool():

@@ -132,6 +132,8 @@ def toy(models=MODELS, note="A note of the toy.", text="The poet slept."):
         provenance=Provenance(
             command="rank-models --ood hans-sub --models 'the toy.json'",
             models={name: letter * 64 for name, letter in zip(models, "abc", strict=True)},
+            attribution="ig",
+            error="the completeness gap, as a fraction of the sum of absolute scores",
             settings={"tolerance": 0.01},
             versions={"rank-models": "0.0.0"},
         ),

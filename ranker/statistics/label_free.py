@@ -1,19 +1,16 @@
-"""Estimates of accuracy that need no label of the new domain, from predictions on a pool: baselines with a trap each.
+"""Estimates of accuracy that need no label of the new domain, from predictions on a pool: each has its trap.
 
 None of them is safe: every one orders some suite worse than a coin does, and nothing in the predictions tells which
-(docs/results/labels.md). They are here to be seen beside the methods that use labels. Axis letters as in `pool`.
+(docs/results/labels.md). They are here to be seen beside the methods that use labels; `methods` lists them. Axis
+letters as in `pool`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
-
 import numpy as np
 
 from factors.types import Floats
-from ranker.statistics.pool import Home, Pool
+from ranker.statistics.pool import InDomain, Pool
 
 ITERATIONS = 50
 """Of Dawid and Skene's EM; it has settled long before."""
@@ -28,25 +25,6 @@ POWER = 4
 """The p of MANO's norm, as its authors set it."""
 
 
-@dataclass(frozen=True)
-class Unlabelled:
-    """A label-free baseline.
-
-    Attributes:
-        name: as it stands in tables.
-        score: (pool) -> (M,) scores, higher is better.
-        trap: when it fails, in a clause.
-        source: the paper.
-        needs: what of the pool it needs, beside the probabilities.
-    """
-
-    name: str
-    score: Callable[[Pool], Floats]
-    trap: str
-    source: str
-    needs: Literal["", "home", "factor"] = ""
-
-
 def average_confidence(pool: Pool) -> Floats:
     """(M,) mean probability of the predicted label.
 
@@ -59,16 +37,16 @@ def average_confidence(pool: Pool) -> Floats:
 
 def difference_of_confidences(pool: Pool) -> Floats:
     """(M,) in-domain accuracy, less what the mean confidence has lost since."""
-    home = _home(pool)
-    return np.asarray(home.accuracy - _confidence(home.probs).mean(axis=1) + average_confidence(pool))
+    own = _in_domain(pool)
+    return np.asarray(own.accuracy - _confidence(own.probs).mean(axis=1) + average_confidence(pool))
 
 
 def thresholded_confidence(pool: Pool) -> Floats:
     """(M,) share of the pool above the confidence that, in-domain, as many rows exceed as are predicted rightly."""
-    home = _home(pool)
-    at_home = np.sort(_confidence(home.probs), axis=1)
-    wrong = np.rint((1 - home.accuracy) * at_home.shape[1]).astype(np.int64)
-    beyond = np.column_stack([at_home, np.full(len(at_home), np.inf)])
+    own = _in_domain(pool)
+    confidence = np.sort(_confidence(own.probs), axis=1)
+    wrong = np.rint((1 - own.accuracy) * confidence.shape[1]).astype(np.int64)
+    beyond = np.column_stack([confidence, np.full(len(confidence), np.inf)])
     threshold = np.take_along_axis(beyond, wrong[:, None], axis=1)
     return np.asarray((_confidence(pool.probs) >= threshold).mean(axis=1))
 
@@ -91,7 +69,7 @@ def transport(pool: Pool) -> Floats:
     """(M,) mean probability of the labels, given to the rows so that it is greatest, as frequent as in-domain."""
     from scipy.optimize import linear_sum_assignment
 
-    labels = np.sort(_home(pool).labels)
+    labels = np.sort(_in_domain(pool).labels)
     size = pool.probs.shape[1]
     rows = np.linspace(0, size - 1, min(size, MOST_ROWS)).round().astype(np.int64)
     given = labels[(np.arange(len(rows)) + 0.5).astype(np.int64) * len(labels) // len(rows)]
@@ -136,70 +114,7 @@ def _confidence(probs: Floats) -> Floats:
     return np.asarray(probs.max(axis=2))
 
 
-def _home(pool: Pool) -> Home:
-    if pool.home is None:
+def _in_domain(pool: Pool) -> InDomain:
+    if pool.in_domain is None:
         raise ValueError("this needs labelled in-domain rows")
-    return pool.home
-
-
-POOL_FACTOR = "POOL-FACTOR"
-
-BASELINES = (
-    Unlabelled(
-        POOL_FACTOR,
-        pool_factor,
-        "the factor may fail on these models",
-        "Singhal et al. 2022, section 4.3; over a pool: ours",
-        needs="factor",
-    ),
-    Unlabelled(
-        "AVG-CONF",
-        average_confidence,
-        "a model that is sure of a wrong habit looks best",
-        "Hendrycks and Gimpel 2017",
-    ),
-    Unlabelled(
-        "ATC",
-        thresholded_confidence,
-        "what confidence means at home has to hold abroad",
-        "Garg et al. 2022, section 4",
-        needs="home",
-    ),
-    Unlabelled(
-        "DOC",
-        difference_of_confidences,
-        "a model may lose accuracy and stay sure",
-        "Guillory et al. 2021, section 3",
-        needs="home",
-    ),
-    Unlabelled(
-        "MAJORITY",
-        majority,
-        "where most models share a wrong habit, the best is the outsider",
-        "Jiang et al. 2022 (two models); votes of many: ours",
-    ),
-    Unlabelled(
-        "COT",
-        transport,
-        "the labels have to be as frequent abroad as at home",
-        "Lu et al. 2023, section 3",
-        needs="home",
-    ),
-    Unlabelled(
-        "MANO",
-        matrix_norm,
-        "it measures confidence, as AVG-CONF does",
-        "Xie et al. 2024, section 3, the softmax branch: logits are not kept",
-    ),
-    Unlabelled(
-        "DAWID-SKENE",
-        dawid_skene,
-        "models that err together count as witnesses that agree",
-        "Dawid and Skene 1979",
-    ),
-)
-
-
-def possible(pool: Pool) -> list[Unlabelled]:
-    """The baselines that can be had of a pool."""
-    return [one for one in BASELINES if not one.needs or getattr(pool, one.needs) is not None]
+    return pool.in_domain

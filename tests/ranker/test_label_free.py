@@ -3,18 +3,18 @@ import itertools
 import numpy as np
 import pytest
 
-from ranker.statistics import unlabelled
-from ranker.statistics.pool import Home, Pool
+from ranker.statistics import label_free, methods
+from ranker.statistics.pool import InDomain, Pool
 
-NAMES = {one.name: one for one in unlabelled.BASELINES}
+NAMES = {one.name: one for one in methods.LABEL_FREE}
 
 
-def world(seed=0, models=3, rows=40, classes=3, home=30):
-    """Random probabilities, abroad and at home."""
+def world(seed=0, models=3, rows=40, classes=3, own=30):
+    """Random probabilities, in the new domain and in-domain."""
     rng = np.random.default_rng(seed)
-    at_home = Home(rng.dirichlet(np.ones(classes), size=(models, home)), rng.integers(classes, size=home))
+    confidence = InDomain(rng.dirichlet(np.ones(classes), size=(models, own)), rng.integers(classes, size=own))
     probs = rng.dirichlet(np.ones(classes), size=(models, rows))
-    return Pool(probs, at_home, rng.normal(size=(models, rows)))
+    return Pool(probs, confidence, rng.normal(size=(models, rows)))
 
 
 def test_average_confidence_is_the_mean_of_the_greatest_probabilities():
@@ -25,39 +25,42 @@ def test_average_confidence_is_the_mean_of_the_greatest_probabilities():
 
 
 def test_difference_of_confidences_takes_what_confidence_lost_off_accuracy():
-    """Accuracy at home, less confidence at home, plus confidence abroad."""
+    """Accuracy in-domain, less confidence in-domain, plus confidence in the new domain."""
     pool = world()
     for m, found in enumerate(NAMES["DOC"].score(pool)):
-        right = [int(np.argmax(row)) == label for row, label in zip(pool.home.probs[m], pool.home.labels, strict=True)]
-        lost = pool.home.probs[m].max(axis=1).mean() - pool.probs[m].max(axis=1).mean()
+        right = [
+            int(np.argmax(row)) == label
+            for row, label in zip(pool.in_domain.probs[m], pool.in_domain.labels, strict=True)
+        ]
+        lost = pool.in_domain.probs[m].max(axis=1).mean() - pool.probs[m].max(axis=1).mean()
         assert found == pytest.approx(np.mean(right) - lost)
 
 
-def test_the_threshold_is_exceeded_at_home_as_often_as_predictions_are_right():
-    """As many rows at home are above the threshold as are right, and the share above it abroad is the estimate."""
+def test_the_threshold_is_exceeded_confidence_as_often_as_predictions_are_right():
+    """As many in-domain rows are above the threshold as are right; the share above it elsewhere is the estimate."""
     pool = world()
     for m, found in enumerate(NAMES["ATC"].score(pool)):
-        at_home = sorted(pool.home.probs[m].max(axis=1))
-        right = round(30 * pool.home.accuracy[m])
-        threshold = at_home[30 - right]
-        assert sum(value >= threshold for value in at_home) == right
+        confidence = sorted(pool.in_domain.probs[m].max(axis=1))
+        right = round(30 * pool.in_domain.accuracy[m])
+        threshold = confidence[30 - right]
+        assert sum(value >= threshold for value in confidence) == right
         assert found == pytest.approx(sum(value >= threshold for value in pool.probs[m].max(axis=1)) / 40)
 
 
 def test_the_threshold_of_models_that_are_all_right_or_all_wrong():
-    """A model that is always right at home is expected to be so abroad where it is as sure; one always wrong never."""
+    """Always right in-domain is expected to be so elsewhere, where it is as sure; always wrong never is."""
     sure = np.array([[[0.9, 0.1], [0.8, 0.2]]])
-    right, wrong = Home(sure, np.array([0, 0])), Home(sure, np.array([1, 1]))
+    right, wrong = InDomain(sure, np.array([0, 0])), InDomain(sure, np.array([1, 1]))
     assert NAMES["ATC"].score(Pool(sure, right)).tolist() == [1.0]
     assert NAMES["ATC"].score(Pool(sure, wrong)).tolist() == [0.0]
 
 
 def test_transport_is_the_best_assignment_of_labels_to_rows():
-    """Of all ways to give out labels as frequent as at home, the one with the most probability, by trying all."""
+    """Of all ways to give out labels as frequent as in-domain, the one with the most probability, by trying all."""
     rng = np.random.default_rng(0)
     probs = rng.dirichlet(np.ones(2), size=(2, 6))
-    pool = Pool(probs, Home(probs[:, :3], np.array([1, 0, 1])))
-    labels = (0, 0, 1, 1, 1, 1)  # a third and two thirds, as at home
+    pool = Pool(probs, InDomain(probs[:, :3], np.array([1, 0, 1])))
+    labels = (0, 0, 1, 1, 1, 1)  # a third and two thirds, as in-domain
     for m, found in enumerate(NAMES["COT"].score(pool)):
         ways = {sum(probs[m, row, label] for row, label in enumerate(way)) for way in itertools.permutations(labels)}
         assert found == pytest.approx(max(ways) / 6)
@@ -101,12 +104,12 @@ def test_dawid_and_skene_believe_models_that_err_together():
 def test_a_factor_is_averaged_over_the_rows_that_all_models_have():
     """Rows on which it is undefined for any of them count for none; where no row is left, all tie."""
     pool = Pool(np.full((2, 3, 2), 0.5), factor=np.array([[1.0, 2.0, 5.0], [0.0, 4.0, np.nan]]))
-    assert unlabelled.pool_factor(pool).tolist() == [1.5, 2.0]
-    assert unlabelled.pool_factor(Pool(pool.probs[:, :1], factor=np.array([[3.0], [5.0]]))).tolist() == [3.0, 5.0]
-    assert unlabelled.pool_factor(Pool(pool.probs, factor=np.full((2, 3), np.nan))).tolist() == [0.0, 0.0]
+    assert label_free.pool_factor(pool).tolist() == [1.5, 2.0]
+    assert label_free.pool_factor(Pool(pool.probs[:, :1], factor=np.array([[3.0], [5.0]]))).tolist() == [3.0, 5.0]
+    assert label_free.pool_factor(Pool(pool.probs, factor=np.full((2, 3), np.nan))).tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("name", [one.name for one in unlabelled.BASELINES if one.needs == "home"])
+@pytest.mark.parametrize("name", [one.name for one in methods.LABEL_FREE if one.needs == "in_domain"])
 def test_what_needs_in_domain_rows_says_so(name):
     """Without these rows there is an error, and no number."""
     with pytest.raises(ValueError, match="in-domain rows"):
