@@ -23,11 +23,11 @@ from experiments import portable, train
 from experiments.plan import Plan, Training
 from experiments.recipe import Member, Recipe
 from ranker import progress, suites
-from ranker.datasets.cards import Task
 from ranker.errors import ModelError, RankModelsError, UsageError
 from ranker.models.classifiers import Classifier
 from ranker.models.devices import device_named
 from ranker.ood import OODSet
+from ranker.tasks.classes import Task
 
 TRAINING = "training.json"
 """In a model's folder: the key of its training, and what the suite tells about it."""

@@ -19,10 +19,10 @@ from experiments import eda, sources
 from experiments.recipe import Base, Member, Recipe, Stage
 from factors import Example
 from ranker import ood
-from ranker.datasets.cards import Task
 from ranker.errors import UsageError, look_up
 from ranker.models.checkpoints import content_hash, locate
 from ranker.ood import OODSet
+from ranker.tasks.classes import Task
 
 SHARED = ".shared"
 """The folder of the models after the shared stage; it may be deleted once the suite is complete."""

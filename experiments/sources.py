@@ -13,9 +13,10 @@ import numpy as np
 from experiments.recipe import Source
 from factors import Example
 from ranker.datasets import readers
-from ranker.datasets.cards import Layout, Task
+from ranker.datasets.cards import Layout
 from ranker.datasets.rows import read_rows
 from ranker.errors import DataError, UsageError, look_up
+from ranker.tasks.classes import Task
 
 NO_GOLD_LABEL = "-"
 """What SNLI and MNLI write where the annotators did not agree; such a row is passed over."""

@@ -24,8 +24,8 @@ from ranker.models.loading import one_line
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from ranker.datasets.cards import Task
     from ranker.progress import Advance
+    from ranker.tasks.classes import Task
 
 Start: TypeAlias = "tuple[PreTrainedModel, PreTrainedTokenizerBase]"
 """A classifier and its tokenizer."""

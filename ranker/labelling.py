@@ -14,7 +14,6 @@ import numpy as np
 
 from factors import Example
 from factors.types import Floats
-from ranker.datasets.cards import Task
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.readers import Sheet, blank, unlabelled, written
 from ranker.errors import ModelError, UsageError
@@ -24,6 +23,7 @@ from ranker.statistics import choice
 from ranker.statistics.pool import Pool
 from ranker.suites import Suite
 from ranker.survey import survey
+from ranker.tasks.classes import Task
 
 if TYPE_CHECKING:
     from ranker.store import Store

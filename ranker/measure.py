@@ -17,12 +17,12 @@ from ranker.backends.settings import BARE, Attributing, Settings
 from ranker.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
-    from ranker.datasets.cards import Task
     from ranker.models.classifiers import Classifier
     from ranker.models.loading import Bases
     from ranker.progress import Advance, Progress
     from ranker.store import Store
     from ranker.suites import Model
+    from ranker.tasks.classes import Task
 
 
 @dataclass(frozen=True)

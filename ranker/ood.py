@@ -19,11 +19,12 @@ from factors import Example
 from ranker import embedded
 from ranker.datasets import cards as cards_of
 from ranker.datasets import readers, readings
-from ranker.datasets.cards import Card, Layout, Task
+from ranker.datasets.cards import Card, Layout
 from ranker.datasets.identity import fingerprint
 from ranker.datasets.marks import marker
 from ranker.datasets.rows import Row, read_rows
 from ranker.errors import DataError, UsageError, look_up
+from ranker.tasks.classes import Task
 
 SAMPLE = ("examples.jsonl.gz", "examples.jsonl")
 """The files of a set's own folder that may hold its rows."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from factors import Attributions, Example
 from ranker.backends.settings import Settings
-from ranker.datasets.cards import Task
 from ranker.results import FOLLOWS, Quality
+from ranker.tasks.classes import Task
 
 
 def accuracy_of(rows: Sequence[Attributions], examples: Sequence[Example]) -> float:

@@ -16,7 +16,7 @@ from ranker.errors import UsageError
 from ranker.statistics import engine
 
 if TYPE_CHECKING:
-    from ranker.datasets.cards import Task
+    from ranker.tasks.classes import Task
 
 Target = Literal["declared", "heuristic", "evidence", "true", "predicted"]
 """Which label a factor's attributions speak for: as the factor declares it, or one rule for all factors."""

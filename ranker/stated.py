@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ranker.datasets.cards import Task, fold
 from ranker.errors import ModelError, UsageError
 from ranker.measure import ModelOptions
 from ranker.models import checkpoints
 from ranker.models.labels import meanings, said_by
+from ranker.tasks.classes import Task, fold
 
 if TYPE_CHECKING:
     from ranker.ood import OODSet

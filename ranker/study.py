@@ -16,7 +16,6 @@ from factors.types import Floats, Ints, Norm
 from ranker import hiding
 from ranker.backends import spelled
 from ranker.backends.settings import Attributing, Settings
-from ranker.datasets.cards import Task
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import Estimate, estimate
 from ranker.explain import View, telling
@@ -42,6 +41,7 @@ from ranker.statistics.methods import LABEL_FREE
 from ranker.statistics.pool import InDomain, Pool
 from ranker.suites import Model, Suite
 from ranker.survey import survey
+from ranker.tasks.classes import Task
 
 if TYPE_CHECKING:
     from ranker.store import Store

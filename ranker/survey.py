@@ -6,10 +6,10 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from ranker.datasets.cards import Task
 from ranker.errors import ModelError
 from ranker.measure import ModelOptions, Subject
 from ranker.progress import Progress
+from ranker.tasks.classes import Task
 from ranker.workers import Job, ahead
 
 if TYPE_CHECKING:

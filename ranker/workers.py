@@ -16,11 +16,11 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING
 
-from ranker.datasets.cards import Task
 from ranker.errors import ModelError, RankModelsError, UsageError
 from ranker.measure import ModelOptions, Question, Subject
 from ranker.progress import Progress
 from ranker.suites import Model
+from ranker.tasks.classes import Task
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ranker.datasets.cards import Task
+from ranker.tasks.classes import Task
 
 collect_ignore = ["ranker/atheris_readers.py"]  # no test: a program, and atheris is installed by hand
 

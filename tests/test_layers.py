@@ -13,10 +13,11 @@ MAY_IMPORT = {
     "experiments": {"factors", "ranker", "experiments"},
 }
 ROOMS = {
-    "datasets": ("datasets", "errors", "numbers", "records"),
-    "models": ("models", "batching", "datasets.cards", "errors", "progress", "records"),
-    "backends": ("backends", "models", "batching", "datasets.cards", "errors", "progress", "records", "store"),
     "statistics": ("statistics",),
+    "tasks": ("tasks", "errors"),
+    "datasets": ("datasets", "tasks", "records", "errors", "numbers", "progress"),
+    "models": ("models", "batching", "tasks", "errors", "progress", "records"),
+    "backends": ("backends", "models", "batching", "datasets", "tasks", "errors", "progress", "records"),
 }
 COMPUTING = ("errors.py", "score.py", "truth.py", "numbers.py")
 HEAVY = ("torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow", "matplotlib")

@@ -17,7 +17,7 @@ def attribute(
     classifier: Classifier, examples: Sequence[Example], settings: Settings, advance: Advance
 ) -> Iterator[Attributions]:
     """The probabilities of examples, as attributions without tokens."""
-    from ranker.models.classifiers import softmax
+    from ranker.tasks.classes import softmax
 
     requests = ((None, [classifier.row(encoding)]) for encoding in classifier.encodings(examples))
     for _, logits in classifier.logits(requests, advance):

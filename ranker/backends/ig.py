@@ -32,7 +32,8 @@ from ranker.backends.quadrature import Rule, nested
 from ranker.backends.settings import IGSettings
 from ranker.batching import WINDOW, in_batches, stack, windows
 from ranker.models.align import Encoding
-from ranker.models.classifiers import explained, softmax
+from ranker.models.classifiers import explained
+from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:
     from ranker.models.classifiers import Classifier

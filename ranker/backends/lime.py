@@ -25,7 +25,7 @@ from ranker.backends.settings import LIMESettings
 from ranker.batching import Row
 from ranker.datasets.identity import text_key
 from ranker.models.align import Encoding
-from ranker.models.classifiers import softmax
+from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:
     from ranker.models.classifiers import Classifier

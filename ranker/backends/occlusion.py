@@ -21,7 +21,7 @@ from ranker.backends import perturb
 from ranker.backends.settings import OcclusionSettings
 from ranker.batching import Row
 from ranker.models.align import Encoding
-from ranker.models.classifiers import softmax
+from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:
     from ranker.models.classifiers import Classifier

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from factors.types import SPECIAL, Attributions, Floats, Ints, Output
 from ranker.backends.trees import Tree, across_tree, evaluations, flat_tree, segments_tree
-from ranker.datasets.cards import fold
 from ranker.errors import UsageError
+from ranker.tasks.classes import fold
 
 if TYPE_CHECKING:
     from typing_extensions import Self

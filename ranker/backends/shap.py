@@ -24,7 +24,7 @@ from ranker.backends.settings import SHAPSettings
 from ranker.backends.trees import Walk, walk
 from ranker.batching import Row
 from ranker.models.align import Encoding
-from ranker.models.classifiers import softmax
+from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:
     from ranker.models.classifiers import Classifier

@@ -17,7 +17,7 @@ from factors import Example, Factor
 from factors.types import UNLABELLED
 from ranker import custom, ood, suites
 from ranker.commands.outputs import meant
-from ranker.datasets.cards import Card, Task
+from ranker.datasets.cards import Card
 from ranker.datasets.marks import marker
 from ranker.datasets.readers import Sheet, sheet
 from ranker.errors import DataError, UnknownName, UsageError, look_up
@@ -29,6 +29,7 @@ from ranker.report import FORMATS
 from ranker.stated import check_readable, fits_none, own_task
 from ranker.store import Store
 from ranker.suites import Model, Suite
+from ranker.tasks.classes import Task
 
 log = logging.getLogger("ranker")
 

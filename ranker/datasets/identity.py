@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterable
 
 from factors.types import Example
-from ranker.datasets.cards import Task
 from ranker.records import digest
+from ranker.tasks.classes import Task
 
 TEXT = 1
 """Of the way in which texts are named. LIME's seeds are made of these names: another number is other samples."""

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 from factors import Example, Span
 from factors.types import UNLABELLED
-from ranker.datasets.cards import Layout, Task
+from ranker.datasets.cards import Layout
 from ranker.datasets.rows import PARQUET, Row, label_names, read_rows
 from ranker.errors import DataError, UsageError, look_up
 from ranker.records import parse_json
+from ranker.tasks.classes import Task
 
 log = logging.getLogger(__name__)
 

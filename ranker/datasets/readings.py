@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from factors import Example
-from ranker.datasets.cards import Task, fold
 from ranker.datasets.readers import Sheet, number_of
 from ranker.numbers import counted
+from ranker.tasks.classes import Task, fold
 
 
 def notes(

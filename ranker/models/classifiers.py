@@ -22,12 +22,13 @@ from ranker.models import align, checkpoints, labels, loading
 from ranker.models.align import Encoding
 from ranker.models.devices import DTYPES, device_named, resolve
 from ranker.models.last_layer import read_first_token
+from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from ranker.datasets.cards import Task
     from ranker.progress import Advance
+    from ranker.tasks.classes import Task
 
 log = logging.getLogger(__name__)
 
@@ -264,9 +265,3 @@ def explained(logits: torch.Tensor, target: int, output: Output = "margin") -> t
         return logits.softmax(dim=1)[:, target]
     others = [i for i in range(logits.shape[1]) if i != target]
     return logits[:, target] - logits[:, others].logsumexp(dim=1)
-
-
-def softmax(logits: Floats) -> Floats:
-    """(R, C) logits -> (R, C) probabilities."""
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ranker.datasets.cards import Task, fold
 from ranker.errors import LabelError
+from ranker.tasks.classes import Task, fold
 
 _UNNAMED = re.compile(r"(label[ _-]?)?\d+", re.IGNORECASE)
 
@@ -35,7 +35,7 @@ def reconcile(
             that contradicts the names.
 
     Example:
-        >>> from ranker.datasets.cards import Task
+        >>> from ranker.tasks.classes import Task
         >>> nli = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
         >>> reconcile({0: "ENTAILMENT", 1: "NEUTRAL", 2: "CONTRADICTION"}, nli)
         ((1, 2), (0,))
@@ -106,7 +106,7 @@ def said_by(label_map: Mapping[str, str], names: Mapping[int, str], model: str) 
 
 
 def _output(key: str, names: Mapping[int, str]) -> int | None:
-    """The output that a label map's key stands for: its index, or its label (see `datasets.cards.fold`)."""
+    """The output that a label map's key stands for: its index, or its label (see `tasks.classes.fold`)."""
     by_key = {fold(name): output for output, name in names.items()} | {str(output): output for output in names}
     return by_key.get(fold(key))
 

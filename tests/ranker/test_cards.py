@@ -1,9 +1,9 @@
 import pytest
 
 from ranker import ood
-from ranker.datasets import cards
-from ranker.datasets.cards import Task, read_card
+from ranker.datasets.cards import read_card
 from ranker.errors import DataError
+from ranker.tasks.classes import Task, fold
 
 CARD = """
 description = "A toy."
@@ -126,4 +126,4 @@ def test_the_seven_sets_are_there():
 
 def test_folding_leaves_only_differences_that_matter():
     """Two names of one label are equal once folded."""
-    assert cards.fold("Not__Entailment ") == cards.fold("not-entailment") == "not-entailment"
+    assert fold("Not__Entailment ") == fold("not-entailment") == "not-entailment"

@@ -8,10 +8,11 @@ import pytest
 
 from factors import Span
 from ranker import ood
-from ranker.datasets.cards import Task, read_card
+from ranker.datasets.cards import read_card
 from ranker.datasets.readers import MAX_CELL, USUAL
 from ranker.datasets.rows import MAX_BYTES, MAX_LINE
 from ranker.errors import RankModelsError
+from ranker.tasks.classes import Task
 
 PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"(?ms)^```\w+\n# file: (\S+)\n(.*?)^```", PAGE))

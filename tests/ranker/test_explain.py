@@ -15,11 +15,11 @@ from factors.types import UNLABELLED
 from ranker import ood, suites
 from ranker.backends.settings import Settings, SHAPSettings
 from ranker.cli import main
-from ranker.datasets.cards import Task
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.explain import NEEDS_LABEL, View, explain, telling, words_of
 from ranker.models.classifiers import Classifier
 from ranker.report.explain import FORMATS, render
+from ranker.tasks.classes import Task
 
 NLI = Task("nli", ("non-entailment", "entailment"), heuristic=1)
 ROW, EXAMPLE = cases("control")["a pair"]

@@ -3,9 +3,9 @@ import itertools
 import pytest
 from conftest import TASK
 
-from ranker.datasets.cards import Task
 from ranker.errors import LabelError
 from ranker.models.labels import reconcile
+from ranker.tasks.classes import Task
 
 THREE = ("entailment", "neutral", "contradiction")
 

@@ -12,10 +12,10 @@ import pytest
 from factors import Span
 from ranker import ood
 from ranker.datasets import readers
-from ranker.datasets.cards import Task
 from ranker.datasets.identity import fingerprint
 from ranker.errors import DataError, UnknownName, UsageError
 from ranker.ood import EMBEDDED, OODSet, sample
+from ranker.tasks.classes import Task
 
 CARD = """
 description = "A toy."

@@ -13,13 +13,13 @@ from factors import Example
 from ranker import Ranking, decide, ood, pipeline, rank, suites
 from ranker.backends import SETTINGS, attribute, settings_of, spelled
 from ranker.backends.settings import Attributing, LIMESettings, SHAPSettings
-from ranker.datasets.cards import Task
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.models.checkpoints import content_hash, locate
 from ranker.quality import quality_of
 from ranker.store import Store
 from ranker.study import Rows, Study
 from ranker.suites import Model, Suite
+from ranker.tasks.classes import Task
 
 POOL = tuple(Example(f"p{n}", (f"The actor saw {n} dogs.", "The dogs ran."), -1) for n in range(5))
 

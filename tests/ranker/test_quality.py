@@ -3,9 +3,9 @@ import pytest
 
 from factors import Attributions, Example
 from ranker.backends.settings import BARE, IGSettings, LIMESettings
-from ranker.datasets.cards import Task
 from ranker.quality import accuracy_of, below_chance, cut, misled_share, quality_of, shortcut_avoided
 from ranker.results import Quality
+from ranker.tasks.classes import Task
 from ranker.truth import FOLLOWS
 
 PAIR = Example("a", ("A dog ran.", "It ran."), 1)

@@ -7,10 +7,10 @@ from pyarrow import parquet
 
 from factors import Span
 from ranker.datasets import rows as rows_of_files
-from ranker.datasets.cards import Task
 from ranker.datasets.readers import examples, no_marks, sheet
 from ranker.errors import DataError, UsageError
 from ranker.ood import labelled
+from ranker.tasks.classes import Task
 
 NLI = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
 GOOD = {"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment"}

@@ -12,9 +12,9 @@ import pytest
 
 from ranker import ood
 from ranker.datasets import readers
-from ranker.datasets.cards import Task
 from ranker.datasets.marks import RULES, control
 from ranker.datasets.rows import read_rows
+from ranker.tasks.classes import Task
 
 DATA = os.environ.get("RANK_MODELS_DATA")
 pytestmark = pytest.mark.skipif(not DATA, reason="RANK_MODELS_DATA does not name the folder of the real files")

@@ -18,12 +18,12 @@ from factors.types import Example, Span
 from ranker import store
 from ranker.backends import SETTINGS
 from ranker.backends.settings import Settings
-from ranker.datasets.cards import Task
 from ranker.datasets.identity import text_key
 from ranker.measure import ModelOptions, Subject
 from ranker.models import align
 from ranker.store import Store, key_digest
 from ranker.suites import Model
+from ranker.tasks.classes import Task
 
 EXAMPLE = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)
 

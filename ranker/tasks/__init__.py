@@ -1,0 +1,1 @@
+"""What an answer is, and how good it is."""
