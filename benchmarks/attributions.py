@@ -53,11 +53,12 @@ from transformers import (
 from transformers.utils import logging
 
 from factors.types import SPECIAL, Example, Floats
-from ranker import ood, suites
+from ranker import suites
 from ranker.backends import attribute
 from ranker.backends.lime import fingerprint, samples, seed_of
 from ranker.backends.settings import IGSettings, LIMESettings, Settings, SHAPSettings
 from ranker.backends.trees import Tree, leaves
+from ranker.datasets import sets
 from ranker.models.classifiers import Classifier
 
 STEPS, SAMPLES = 50, 500
@@ -82,7 +83,7 @@ def roberta(folder: Path) -> None:
     from tokenizers.processors import RobertaProcessing
 
     raw = ByteLevelBPETokenizer()
-    texts = (segment for example in ood.load("hans-sub").examples for segment in example.segments)
+    texts = (segment for example in sets.load("hans-sub").examples for segment in example.segments)
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     raw.train_from_iterator(texts, vocab_size=1500, special_tokens=special, show_progress=False)
     raw.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0))
@@ -367,7 +368,7 @@ def peak(count: int) -> int:
 
 def explain_and_forget(count: int) -> int:
     """What `peak` runs."""
-    data = ood.load("hans-sub")
+    data = sets.load("hans-sub")
     classifier = Classifier.load(checkpoint("mini", Path()), data.task)
     few = data.examples[: math.isqrt(count) + 1]
     pairs = itertools.product((example.segments[0] for example in few), (example.segments[1] for example in few))
@@ -414,7 +415,7 @@ def main() -> None:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-    data = ood.load("hans-sub")
+    data = sets.load("hans-sub")
     examples = data.examples[:: max(1, len(data.examples) // given.examples)][: given.examples]
     print(machine() if given.device == "cpu" else torch.cuda.get_device_name())
     print(f"{len(examples)} pairs, {given.repeats} repeats, {given.dtype}\n")

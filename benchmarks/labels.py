@@ -21,8 +21,9 @@ import click
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker import ood, suites
+from ranker import suites
 from ranker.commands.options import PATH, together
+from ranker.datasets import sets
 from ranker.labelling import predictions
 from ranker.numbers import percent
 from ranker.statistics import choice, engine, surrogate
@@ -122,9 +123,9 @@ ESTIMATORS: Mapping[str, Estimator] = {
 def read(name: str, reference: str, rows: str, data_dir: str, store: Store | None) -> Case:
     """A suite's predictions on a population, and the truth."""
     where = None if data_dir == "-" else Path(data_dir)
-    data = ood.labelled(Path(rows), "nli") if Path(rows).is_file() else ood.load(rows, where)
+    data = sets.labelled(Path(rows), "nli") if Path(rows).is_file() else sets.load(rows, where)
     suite = suites.load([reference])
-    population = ood.sample(data, data.population)
+    population = sets.sample(data, data.population)
     probs = predictions(suite, data.task, population, store=store)[0].probs
     labels = np.array([example.label for example in population])
     stated = [model.ood_accuracy.get(data.fingerprint) for model in suite.models]

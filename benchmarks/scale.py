@@ -25,24 +25,25 @@ from factors.types import Attributions, Example
 
 def read(rows: int, folder: Path) -> Callable[[], object]:
     """Read a file of so many labelled pairs, and find their marks."""
-    from ranker import ood
+    from ranker.datasets import sets
 
     file = folder / "rows.jsonl"
     with file.open("w") as out:
         for number in range(rows):
             row = {"id": str(number), "premise": f"The doctor near the actor {number} danced.", "label": number % 2}
             out.write(json.dumps({**row, "hypothesis": "The actor danced."}) + "\n")
-    return lambda: ood.labelled(file, task="nli", like="hans-sub")
+    return lambda: sets.labelled(file, task="nli", like="hans-sub")
 
 
 def text(characters: int, folder: Path) -> Callable[[], object]:
     """Cut a text of so many characters into words, find its marks, and encode it for a model of 128 tokens."""
-    from ranker import ood, suites
+    from ranker import suites
+    from ranker.datasets import sets
     from ranker.datasets.marks import RULES, marker
     from ranker.models import classifiers
 
     model = suites.load(["hans-sub-mini"]).models[0]
-    loaded = classifiers.Classifier.load(model.path, ood.tasks()["nli"])
+    loaded = classifiers.Classifier.load(model.path, sets.tasks()["nli"])
     words = ("The doctor near the actor danced and sang. " * (characters // 43 + 1))[:characters]
 
     def work() -> object:

@@ -111,9 +111,9 @@ def rebuild(names: Sequence[str], output: Path, within: float) -> None:
 def sample(name: str, rows: int, seed: int, output: Path, force: bool) -> None:
     """Generate the embedded sample of the OOD set NAME: rows of our own, in the set's manner."""
     from experiments import generate
-    from ranker import ood
+    from ranker.datasets import sets
 
-    card = look_up("OOD set", name, ood.cards())
+    card = look_up("OOD set", name, sets.cards())
     if not output.name.endswith(".jsonl.gz"):
         raise UsageError(f"`--output` must be a .jsonl.gz file (got {output})")
     outputs.check({"output": output, "force": force})

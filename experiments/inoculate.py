@@ -23,10 +23,10 @@ from experiments import portable, train
 from experiments.plan import Plan, Training
 from experiments.recipe import Member, Recipe
 from ranker import progress, suites
+from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, RankModelsError, UsageError
 from ranker.models.classifiers import Classifier
 from ranker.models.devices import device_named
-from ranker.ood import OODSet
 from ranker.tasks.classes import Task
 
 TRAINING = "training.json"

@@ -18,10 +18,10 @@ import numpy as np
 from experiments import eda, sources
 from experiments.recipe import Base, Member, Recipe, Stage
 from factors import Example
-from ranker import ood
+from ranker.datasets import sets
+from ranker.datasets.sets import OODSet
 from ranker.errors import UsageError, look_up
 from ranker.models.checkpoints import content_hash, locate
-from ranker.ood import OODSet
 from ranker.tasks.classes import Task
 
 SHARED = ".shared"
@@ -94,8 +94,8 @@ def make(recipe: Recipe, data_dir: Path | None) -> Plan:
     Raises:
         UsageError: data is missing or malformed, or does not fit the recipe.
     """
-    task = look_up("task", recipe.task, ood.tasks())
-    measured = tuple(ood.load(name, data_dir) for name in recipe.ood)
+    task = look_up("task", recipe.task, sets.tasks())
+    measured = tuple(sets.load(name, data_dir) for name in recipe.ood)
     for one in measured:
         if one.task.name != task.name:
             raise UsageError(f"{one.name} is an OOD set of the task {one.task.name}, not of {task.name}")

@@ -308,7 +308,7 @@ class Recipe:
 
     Attributes:
         name: the suite's name.
-        task: the task's name in `ranker.ood`; its labels become the models' labels.
+        task: the task's name in `ranker.datasets.sets`; its labels become the models' labels.
         ood: the names of the OOD sets that every member is measured on, all of their rows.
         in_domain: names of the sources that in-domain training rows are drawn from.
         in_domain_test: names of the sources that in-domain accuracy is measured on.

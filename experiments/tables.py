@@ -17,8 +17,9 @@ import numpy as np
 
 from experiments import recipe as recipes
 from experiments.published import Exhibit, Models, Tier
-from ranker import Ranking, ood, progress, rank, suites
+from ranker import Ranking, progress, rank, suites
 from ranker.backends.settings import Settings
+from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.measure import ModelOptions
 from ranker.progress import Progress
@@ -114,7 +115,7 @@ def rankings(exhibit: Exhibit, tier: Tier, run: Run) -> dict[tuple[str, str], Ra
 
 def one_ranking(suite: Suite, name: str, attribution: str, run: Run) -> Ranking:
     """The ranking of one suite on one set."""
-    loaded = ood.load(name, run.data_dir)
+    loaded = sets.load(name, run.data_dir)
     return rank(
         suite,
         replace(loaded, population=run.population or loaded.population),

@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 
-from ranker import custom, ood, report, suites
+from ranker import custom, report, suites
 from ranker.backends import SETTINGS
+from ranker.datasets import sets
 
 
 def ood_sets() -> Iterator[str]:
     """The OOD sets: name, task, and what is hard about them."""
-    for name, card in ood.cards().items():
+    for name, card in sets.cards().items():
         yield f"{name:<12}  {card.task.name:<10}  {card.description}"
 
 

@@ -14,10 +14,10 @@ from ranker import suites
 from ranker.backends import settings_of
 from ranker.backends.settings import Settings
 from ranker.datasets.pools import check_alike, with_labelled
+from ranker.datasets.sets import OODSet, labelled, load, sample, unlabelled
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import minutes
 from ranker.measure import ModelOptions, Subject
-from ranker.ood import OODSet, labelled, load, sample, unlabelled
 from ranker.progress import Progress, silent
 from ranker.score import Target, check_probe
 from ranker.stated import check_numbers, own_task
@@ -53,7 +53,7 @@ def rank(
     Args:
         models: a suite, or what `ranker.suites.load` makes one of: directories, hub ids, a suite.json.
         examples: the OOD set, or the name of an embedded one; the population, a sample of it, is attributed. The
-            official data, or a few rows of it for a quick try: `ranker.ood.load(name, data_dir, limit=40)`.
+            official data, or a few rows of it for a quick try: `ranker.datasets.sets.load(name, data_dir, limit=40)`.
         probe: K, how many labelled examples a practitioner would have.
         draws: B, how many probes are drawn, or "exact".
         seed: of the draws; the population does not depend on it.
@@ -135,10 +135,10 @@ def decide(
 
     Args:
         models, attribution, factors, target, norm, in_domain, options, store, progress: as in `rank`.
-        examples: the labelled rows (see `ranker.ood.labelled`); or their file, judged by the models' own labels if it
-            has no others.
-        pool: rows of the same domain without labels (see `ranker.ood.unlabelled`), or their file; labelled rows may be
-            among them.
+        examples: the labelled rows (see `ranker.datasets.sets.labelled`); or their file, judged by the models' own
+            labels if it has no others.
+        pool: rows of the same domain without labels (see `ranker.datasets.sets.unlabelled`), or their file; labelled
+            rows may be among them.
         probe: K, how many of the labelled ones to use; None for all.
         method: what to order by; None for SURROGATE with a pool, and without one for ACC, its ties broken by the factor
             designed for the set.

@@ -12,7 +12,7 @@ from ranker.models.labels import meanings, said_by
 from ranker.tasks.classes import Task, fold
 
 if TYPE_CHECKING:
-    from ranker.ood import OODSet
+    from ranker.datasets.sets import OODSet
     from ranker.suites import Model
 
 OWN = "own labels"

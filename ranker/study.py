@@ -16,12 +16,12 @@ from factors.types import Floats, Ints, Norm
 from ranker import hiding
 from ranker.backends import spelled
 from ranker.backends.settings import Attributing, Settings
+from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import Estimate, estimate
 from ranker.explain import View, telling
 from ranker.explanation import Explanation
 from ranker.measure import ModelOptions, Question, Subject
-from ranker.ood import OODSet
 from ranker.progress import Progress, silent
 from ranker.quality import accuracy_of, below_chance, misled_share, quality_of, shortcut_avoided, worse_than_guessing
 from ranker.ranking import Ranking

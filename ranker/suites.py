@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ranker.embedded import folder
+from ranker.datasets.embedded import folder
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.models.checkpoints import is_hub_id, locate
 from ranker.records import fields_of, read_json, table

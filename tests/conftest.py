@@ -193,9 +193,9 @@ def classifier(checkpoint: Callable[[str], Path]):
 @pytest.fixture(scope="session")
 def hans():
     """The embedded HANS sample."""
-    from ranker import ood
+    from ranker.datasets import sets
 
-    return ood.load("hans-sub")
+    return sets.load("hans-sub")
 
 
 @pytest.fixture(scope="session")

@@ -15,14 +15,15 @@ from typing import Any, Literal
 
 from factors import Example, Factor
 from factors.types import UNLABELLED
-from ranker import custom, ood, suites
+from ranker import custom, suites
 from ranker.commands.outputs import meant
+from ranker.datasets import sets
 from ranker.datasets.cards import Card
 from ranker.datasets.marks import marker
 from ranker.datasets.readers import Sheet, sheet
+from ranker.datasets.sets import OODSet
 from ranker.errors import DataError, UnknownName, UsageError, look_up
 from ranker.measure import ModelOptions
-from ranker.ood import OODSet
 from ranker.places import Remote, place
 from ranker.records import parse_json, read_json
 from ranker.report import FORMATS
@@ -64,14 +65,14 @@ def examples(given: Given, own: Task | None = None) -> OODSet:
     """
     if given["data"]:
         roles = columns(given["columns"])
-        return ood.labelled(given["data"], given["task"], roles, given["ood_name"], given["include"], own)
+        return sets.labelled(given["data"], given["task"], roles, given["ood_name"], given["include"], own)
     if not given["ood_name"]:
         raise UsageError(NOTHING_NAMED)
-    loaded = ood.load(given["ood_name"], given["data_dir"], given["include"], given["limit"])
+    loaded = sets.load(given["ood_name"], given["data_dir"], given["include"], given["limit"])
     if given["population"]:
         loaded = replace(loaded, population=given["population"])
-    card = look_up("OOD set", loaded.name, ood.cards(given["include"]))
-    if loaded.origin == ood.EMBEDDED and card.files:
+    card = look_up("OOD set", loaded.name, sets.cards(given["include"]))
+    if loaded.origin == sets.EMBEDDED and card.files:
         fetch = f"`rank-models fetch {card.name} --data-dir DIR`, then " if card.url else ""
         log.warning(
             "%s: the embedded sample of %d rows; for the official data: %s`--data-dir DIR`",
@@ -90,7 +91,7 @@ def pool(given: Given) -> tuple[Example, ...]:
     if given["pool"] is None:
         return ()
     roles = {role: names for role, names in columns(given["columns"]).items() if role != "label"}
-    return ood.unlabelled(given["pool"], roles, given["ood_name"], given["include"])
+    return sets.unlabelled(given["pool"], roles, given["ood_name"], given["include"])
 
 
 def labelled(given: Given, task: Task) -> tuple[Example, ...]:
@@ -99,7 +100,7 @@ def labelled(given: Given, task: Task) -> tuple[Example, ...]:
 
 
 def _labelled(given: Given, option: str, task: Task) -> OODSet:
-    return ood.labelled(given[option], task, columns(given["columns"]), include=given["include"])
+    return sets.labelled(given[option], task, columns(given["columns"]), include=given["include"])
 
 
 def task(given: Given, own: Task | None, pool: Sheet) -> Task:
@@ -111,11 +112,11 @@ def task(given: Given, own: Task | None, pool: Sheet) -> Task:
         pool: rows to choose from; those of ``--labelled`` go before them.
     """
     if given["task"]:
-        return look_up("task", given["task"], ood.tasks(given["include"]))
+        return look_up("task", given["task"], sets.tasks(given["include"]))
     if given["ood_name"]:
-        return look_up("OOD set", given["ood_name"], ood.cards(given["include"])).task
+        return look_up("OOD set", given["ood_name"], sets.cards(given["include"])).task
     known = sheet(given["labelled"], columns(given["columns"])) if given["labelled"] else pool
-    return ood.task_of(known, own, given["include"])
+    return sets.task_of(known, own, given["include"])
 
 
 def own_labels(given: Given, models: Sequence[Model]) -> Task | None:
@@ -142,7 +143,7 @@ def check_example(given: Given) -> None:
 def example(given: Given, models: Sequence[Model]) -> tuple[Task, str | None, Example]:
     """The example that ``--id`` or ``--text`` names, with the task and the designed factor of its set or file."""
     if given["texts"]:
-        card = look_up("OOD set", given["ood_name"], ood.cards(given["include"]))
+        card = look_up("OOD set", given["ood_name"], sets.cards(given["include"]))
         return card.task, card.designed, _own_example(card, given["texts"], given["label"])
     loaded = _rows(given, models)
     found = next((row for row in loaded.examples if row.id == given["example_id"]), None)
@@ -155,7 +156,7 @@ def example(given: Given, models: Sequence[Model]) -> tuple[Task, str | None, Ex
 def _rows(given: Given, models: Sequence[Model]) -> OODSet:
     """All rows of ``--data``, with their labels where these can be read, or the whole set of ``--ood``."""
     if not given["data"]:
-        return ood.load(given["ood_name"], given["data_dir"], given["include"])
+        return sets.load(given["ood_name"], given["data_dir"], given["include"])
     rows = pool({**given, "pool": given["data"]})
     own = own_labels(given, models)
     try:
@@ -165,7 +166,7 @@ def _rows(given: Given, models: Sequence[Model]) -> OODSet:
             raise
         log.warning("the rows are taken without labels: %s", error)
         of_task = task({**given, "labelled": None}, own, sheet(given["data"], columns(given["columns"]), ("text",)))
-        cards, like = ood.cards(given["include"]), given["ood_name"]
+        cards, like = sets.cards(given["include"]), given["ood_name"]
         designed = look_up("OOD set", like, cards).designed if like else None
         return OODSet(given["data"].stem, of_task, rows, len(rows), designed, str(given["data"]))
     labels = {row.id: row for row in known.examples}
@@ -176,7 +177,7 @@ def _rows(given: Given, models: Sequence[Model]) -> OODSet:
 
 
 def _own_example(card: Card, texts: tuple[str, ...], label_name: str | None) -> Example:
-    own = not card.layouts or any(layout.text == ood.OWN.text for layout in card.layouts)  # one text or two
+    own = not card.layouts or any(layout.text == sets.OWN.text for layout in card.layouts)  # one text or two
     wanted = {1, 2} if own else {len(layout.text) for layout in card.layouts}
     if len(texts) not in wanted:
         times = " or ".join(map(str, sorted(wanted)))
@@ -215,7 +216,7 @@ def _references(given: Given) -> Sequence[str]:
 def _embedded_suite(given: Given, ood_name: str | None) -> Suite:
     if ood_name is None:
         raise UsageError("`--models` is needed: the models to choose from")
-    card = look_up("OOD set", ood_name, ood.cards(given["include"]))
+    card = look_up("OOD set", ood_name, sets.cards(given["include"]))
     default = f"{card.name}-mini"
     if default not in suites.embedded():
         raise UsageError(f"no suite for {card.name} comes with the product; name your models with `--models`")

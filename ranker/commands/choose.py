@@ -58,7 +58,7 @@ def choose(**given: Any) -> None:
     """
     from ranker import labelling, pipeline
     from ranker.commands import arguments
-    from ranker.datasets import readers
+    from ranker.datasets import readers, sheets
     from ranker.statistics import choice
 
     stderr.log(given)
@@ -92,6 +92,6 @@ def choose(**given: Any) -> None:
             "accuracy on chosen rows ranks the models and does not estimate their accuracy; "
             "for that, label rows drawn at random (`--rule random`)"
         )
-    outputs.write(labelling.to_fill_in(pool, chosen.rows, *columns.get("label", [])), given["output"])
+    outputs.write(sheets.to_fill_in(pool, chosen.rows, *columns.get("label", [])), given["output"])
     if chosen.failures:
         raise SystemExit(1)

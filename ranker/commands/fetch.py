@@ -20,6 +20,6 @@ def fetch(name: str, data_dir: Path, url: str | None, include: Sequence[Path]) -
 
     For hans-sub, hans-con and hans-lex, and for sets of your own whose card says where the file is.
     """
-    from ranker.fetch import fetch as get
+    from ranker.datasets.fetch import fetch as get
 
     click.echo(get(name, data_dir, url, include))

@@ -10,11 +10,12 @@ import pytest
 
 from experiments import plan, recipe
 from experiments.inoculate import TRAINING
-from ranker import ood, suites
+from ranker import suites
+from ranker.datasets import sets
 from ranker.models.classifiers import Classifier
 
 MEGABYTE = 1_000_000
-SETS = ood.names()
+SETS = sets.names()
 NAMES = sorted(suites.embedded())
 
 
@@ -28,7 +29,7 @@ def test_every_set_has_a_suite_of_six_to_eight(name):
     """The suite that `rank-models --ood NAME` takes by default is there, and of the set's task."""
     made = content(f"{name}-mini")
     assert made["name"] == f"{name}-mini"
-    assert made["task"] == ood.cards()[name].task.name
+    assert made["task"] == sets.cards()[name].task.name
     assert 6 <= len(suites.load([f"{name}-mini"]).models) <= 8
 
 
@@ -54,7 +55,7 @@ def test_every_model_is_the_one_that_the_recipe_describes(name):
 def test_stated_accuracies_are_those_of_the_embedded_rows(name):
     """The fingerprints in suite.json are those of the rows at hand, so that the stated truth is believed."""
     for one in recipe.load(name).ood:
-        rows = ood.load(one)
+        rows = sets.load(one)
         for model in content(name)["models"]:
             stated = model["ood_accuracy"][one]
             assert (stated["fingerprint"], stated["rows"]) == (rows.fingerprint, len(rows.examples)), model["name"]
@@ -108,7 +109,7 @@ def test_a_suite_holds_what_its_users_need_and_no_more(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_models_load_and_answer(name):
     """Labels are the task's, every letter is known, answers are probabilities, and [MASK] says nothing."""
-    rows = ood.load(recipe.load(name).ood[0])
+    rows = sets.load(recipe.load(name).ood[0])
     for model in suites.load([name]).models:
         classifier = Classifier.load(model.path, rows.task)
         probabilities = classifier.probabilities(rows.examples[:4])
@@ -122,7 +123,7 @@ def test_models_load_and_answer(name):
 @pytest.mark.parametrize("member", ["untouched", "inoc-800"])
 def test_stated_accuracies_can_be_measured_again(member):
     """On all embedded rows a model is right as often as its suite.json says: a label map or a sign would show."""
-    rows = ood.load("paws")
+    rows = sets.load("paws")
     [model] = [model for model in suites.load(["paws-mini"]).models if model.name == member]
     predicted = Classifier.load(model.path, rows.task).probabilities(rows.examples).argmax(axis=1)
     right = np.mean(predicted == [example.label for example in rows.examples])

@@ -9,7 +9,7 @@ import pytest
 from experiments import generate
 from experiments.generate import nli
 from experiments.generate.templates import Template, fill, rows
-from ranker import embedded, ood
+from ranker.datasets import embedded, sets
 from ranker.errors import UsageError
 
 PAIRS = ["nli", "hans-sub", "hans-con", "hans-lex"]
@@ -77,7 +77,7 @@ def test_too_many_rows_are_refused():
 @pytest.mark.parametrize("name", [path.parent.name for path in sorted(embedded.folder().glob("*/examples.jsonl.gz"))])
 def test_embedded_samples_are_what_the_generators_give(name):
     """A committed sample holds the very lines that its generator makes."""
-    card = ood.cards()[name]
+    card = sets.cards()[name]
     committed = gzip.decompress((card.folder / "examples.jsonl.gz").read_bytes())
     made = gzip.decompress(generate.sample(name, committed.count(b"\n"), card.task.labels))
     assert made == committed

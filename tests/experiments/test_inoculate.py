@@ -13,10 +13,11 @@ from experiments import __main__ as program
 from experiments import inoculate, plan, portable, recipe, train
 from experiments.inoculate import Machine
 from factors import Example
-from ranker import ood, suites
+from ranker import suites
+from ranker.datasets import sets
+from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, RankModelsError, UsageError
 from ranker.models.classifiers import Classifier
-from ranker.ood import OODSet
 
 RECIPE = """
 name = "small"
@@ -100,13 +101,13 @@ def data_dir(tmp_path):
 @pytest.fixture(autouse=True)
 def known(monkeypatch):
     """The OOD set of these tests: forty pairs, in place of the thousands of the real one."""
-    task = ood.tasks()["nli"]
+    task = sets.tasks()["nli"]
     examples = tuple(
         Example(f"new-{i}", (one["premise"], one["hypothesis"]), task.index(one["gold_label"]))
         for i, one in enumerate(new_rows(40, seed=7))
     )
     small = OODSet("hans-sub", task, examples, population=40)
-    monkeypatch.setattr(ood, "load", lambda name, data_dir=None: small)
+    monkeypatch.setattr(sets, "load", lambda name, data_dir=None: small)
     return small
 
 
@@ -427,9 +428,9 @@ def test_a_base_that_links_out_of_its_directory_is_refused(from_checkpoint, data
 def test_a_base_of_half_precision_is_trained_in_single(from_checkpoint):
     """Rounding every step's weights to 11 bits ruins them."""
     _, base = from_checkpoint
-    model, tokenizer = train.load(str(base), ood.tasks()["nli"], 0)
+    model, tokenizer = train.load(str(base), sets.tasks()["nli"], 0)
     train.save(model.half(), tokenizer, base)
-    assert train.load(str(base), ood.tasks()["nli"], 0)[0].dtype == torch.float32
+    assert train.load(str(base), sets.tasks()["nli"], 0)[0].dtype == torch.float32
 
 
 def test_a_base_without_a_tokenizer_is_refused(from_checkpoint):
@@ -438,7 +439,7 @@ def test_a_base_without_a_tokenizer_is_refused(from_checkpoint):
     for file in base.glob("*token*"):
         file.unlink()
     with pytest.raises(ModelError, match="untouched has no tokenizer"):
-        train.load(str(base), ood.tasks()["nli"], 0)
+        train.load(str(base), sets.tasks()["nli"], 0)
 
 
 def test_damaged_weights_of_a_base_are_one_line(from_checkpoint):
@@ -446,7 +447,7 @@ def test_damaged_weights_of_a_base_are_one_line(from_checkpoint):
     _, base = from_checkpoint
     (base / "model.safetensors").write_bytes(b"half")
     with pytest.raises(ModelError, match="untouched: its weights are damaged"):
-        train.load(str(base), ood.tasks()["nli"], 0)
+        train.load(str(base), sets.tasks()["nli"], 0)
 
 
 def test_a_base_that_is_missing_is_found_before_the_first_training(small, data_dir, tmp_path, trained):

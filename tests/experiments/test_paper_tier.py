@@ -11,7 +11,7 @@ from rich.console import Console
 from experiments import published, recipe, tables
 from experiments.inoculate import Machine, inoculate
 from experiments.tables import Run
-from ranker import ood
+from ranker.datasets import sets
 
 PEOPLE = ("doctor", "actor", "judge", "old doctor", "old actor", "old judge")
 
@@ -84,4 +84,4 @@ def test_the_papers_models_of_hans(checkpoint, data_dir, tmp_path):
         assert {model.family for model in suite.models} == {"RoBERTa", "ELECTRA", "DeBERTa"}
         assert [model.name for model in tables.select(suite, "inoculated").models][0] == "roberta"
         assert len(tables.select(suite, "inoculated").models) == 6
-        assert all(ood.load(name, data_dir).fingerprint in model.ood_accuracy for model in suite.models)
+        assert all(sets.load(name, data_dir).fingerprint in model.ood_accuracy for model in suite.models)

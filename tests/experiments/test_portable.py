@@ -19,13 +19,13 @@ import hashlib
 import numpy as np
 from experiments import recipe, train
 from experiments.generate import SOURCES
-from ranker import ood
+from ranker.datasets import sets
 
 rows = SOURCES["nli"](np.random.default_rng(0), 400)
 texts = [text for row in rows for text in row.segments]
 read = recipe.load("hans-sub-across-mini")
 for name, base in read.bases.items():
-    model, tokenizer = train.build(base, ood.tasks()[read.task].labels, texts, seed=0)
+    model, tokenizer = train.build(base, sets.tasks()[read.task].labels, texts, seed=0)
     train.train(model, tokenizer, rows, recipe.Stage(steps=4, batch_size=32, learning_rate=1e-3), seed=0)
     print(name, hashlib.sha256(b"".join(w.detach().numpy().tobytes() for w in model.parameters())).hexdigest()[:16])
 """

@@ -13,7 +13,7 @@ from experiments import published, recipe, render, tables
 from experiments.published import Exhibit, Row, Tier
 from experiments.tables import Cell, Run
 from factors import BUILTIN
-from ranker import ood
+from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.evaluation import evaluate
 from ranker.results import Data, Provenance
@@ -72,7 +72,7 @@ def test_every_exhibit_and_tier_names_what_there_is():
     assert list(KNOWN.tables) == list("12345678")
     assert list(KNOWN.figures) == list("456")
     for one in (*KNOWN.tables.values(), *KNOWN.figures.values()):
-        assert set(one.sets) <= set(ood.names())
+        assert set(one.sets) <= set(sets.names())
         assert set(one.attributions) <= {"ig", "shap", "lime", "none"}
         if one.kind != "accuracies":
             known = {*BUILTIN, "RANDOM", "GUESS", "SET-DEPENDENT", "designed"}

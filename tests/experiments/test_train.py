@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from experiments import train
 from experiments.recipe import Base, Stage
 from factors import Example
-from ranker import ood
+from ranker.datasets import sets
 from ranker.errors import ModelError, UsageError
 
-TASK = ood.tasks()["nli"]
+TASK = sets.tasks()["nli"]
 LABELS = TASK.labels
 TINY = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 WORDS = ["actor", "judge", "doctor", "lawyer", "artist", "banker", "ran", "slept", "danced", "waited"]

@@ -1,6 +1,6 @@
 import pytest
 
-from ranker import ood
+from ranker.datasets import sets
 from ranker.datasets.cards import read_card
 from ranker.errors import DataError
 from ranker.tasks.classes import Task, fold
@@ -108,10 +108,10 @@ def test_what_is_no_label_is_not_guessed(name):
     assert Task("nli", ("non-entailment", "entailment")).index(name) is None
 
 
-@pytest.mark.parametrize("name", ood.names())
+@pytest.mark.parametrize("name", sets.names())
 def test_the_cards_that_come_with_the_product_are_complete(name):
     """Each says what it is, where it comes from, which layouts it has, and marks what its factor reads."""
-    card = ood.cards()[name]
+    card = sets.cards()[name]
     assert all((card.description, card.source, card.licence, card.citation, card.in_domain, card.files, card.layouts))
     assert card.url is None or (card.sha256 and len(card.sha256) == 64)
     assert card.task.heuristic == 1
@@ -121,7 +121,7 @@ def test_the_cards_that_come_with_the_product_are_complete(name):
 
 def test_the_seven_sets_are_there():
     """Those of the paper, in the order of their names."""
-    assert ood.names() == ("hans-con", "hans-lex", "hans-sub", "msgs-adject", "msgs-morph", "msgs-verb", "paws")
+    assert sets.names() == ("hans-con", "hans-lex", "hans-sub", "msgs-adject", "msgs-morph", "msgs-verb", "paws")
 
 
 def test_folding_leaves_only_differences_that_matter():

@@ -14,8 +14,9 @@ import pytest
 import torch
 
 from experiments.generate import sample
-from ranker import decide, measure, ood, suites
+from ranker import decide, measure, suites
 from ranker.cli import main
+from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.ranking import Ranking
 
@@ -268,7 +269,7 @@ def test_the_hub_is_asked_for_a_model_once_a_run(run, ten, tmp_path, monkeypatch
         asked.clear()
     assert run("--ood", "hans-sub", *models, "--probe", "9999")[0] == 2
     with pytest.raises(UsageError, match="there is no method"):
-        decide(list(folders), ood.labelled(ten), method="AC")
+        decide(list(folders), sets.labelled(ten), method="AC")
     assert asked == []  # before all else is right
     assert run("--ood", "hans-sub", *QUICK, *models, "--label-map", labels)[0] == 0
     assert sorted(asked) == sorted(folders)

@@ -3,8 +3,8 @@ import sys
 import pytest
 
 from factors import BUILTIN
-from ranker import ood
 from ranker.custom import available, choose
+from ranker.datasets import sets
 from ranker.errors import UnknownName, UsageError
 
 GOOD = """from factors import factor
@@ -176,7 +176,7 @@ def test_a_file_may_not_take_a_packages_name(install, tmp_path):
         choose([write(tmp_path, GOOD, "own.py")])
 
 
-@pytest.mark.parametrize("card", ood.cards().values(), ids=lambda card: card.name)
+@pytest.mark.parametrize("card", sets.cards().values(), ids=lambda card: card.name)
 def test_the_factor_designed_for_a_set_is_there(card):
     """A card names a factor that exists, and that reads nothing but what the set's rules mark."""
     if card.designed is not None:

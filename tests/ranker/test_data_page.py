@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from factors import Span
-from ranker import ood
+from ranker.datasets import sets
 from ranker.datasets.cards import read_card
 from ranker.datasets.readers import MAX_CELL, USUAL
 from ranker.datasets.rows import MAX_BYTES, MAX_LINE
@@ -32,8 +32,8 @@ def folder(tmp_path, monkeypatch):
 
 def test_the_rows_are_read(folder):
     """Columns, labels and task are found; marks come along."""
-    assert [example.label for example in ood.labelled(Path("mine.csv")).examples] == [0, 1]
-    marked = ood.labelled(Path("marked.jsonl")).examples
+    assert [example.label for example in sets.labelled(Path("mine.csv")).examples] == [0, 1]
+    marked = sets.labelled(Path("marked.jsonl")).examples
     assert [example.marks for example in marked] == [{"cue": (Span(0, 9, 14),)}, {}]
     assert marked[0].text(Span(0, 9, 14)) == "never"
 
@@ -41,15 +41,15 @@ def test_the_rows_are_read(folder):
 def test_single_texts_are_read_by_the_models_own_labels(folder):
     """The row without a label is left out; the page's own task has the labels of its rows."""
     columns = {"text": "review", "label": "mood"}
-    found = ood.labelled("reviews.csv", columns=columns, own=Task("own", ("negative", "neutral", "positive")))
+    found = sets.labelled("reviews.csv", columns=columns, own=Task("own", ("negative", "neutral", "positive")))
     assert [example.label for example in found.examples] == [2, 1, 0]
     assert found.notes == ("1 row has no label yet, and counts only in a pool (`--pool`).",)
 
 
 def test_the_set_is_loaded(folder):
     """By its folder or the one above; three of its marks come from the rule, one from its row."""
-    found = ood.load("turned", include=[Path("sets")])
-    assert ood.load("turned", include=[Path("sets/turned")]) == found
+    found = sets.load("turned", include=[Path("sets")])
+    assert sets.load("turned", include=[Path("sets/turned")]) == found
     texts = [example.text(span) for example in found.examples for span in example.marks["control"]]
     assert texts == ["Unless", "Because", "never", "Of course"]
     assert (found.designed, found.population) == ("CONST", 4)
@@ -67,7 +67,7 @@ def test_the_layout_is_read(folder):
     (below / "turned.tsv").write_text(
         "before\tafter\tgold\tkey\tsplit\nIf so.\tSo.\t1\ta\thard\nSo.\tSo.\t0\tb\teasy\n", encoding="utf-8"
     )
-    (example,) = ood.load("turned", Path("data"), [Path("sets")]).examples
+    (example,) = sets.load("turned", Path("data"), [Path("sets")]).examples
     assert (example.id, example.segments, example.label) == ("a", ("If so.", "So."), 0)
 
 
@@ -92,7 +92,7 @@ def test_the_messages_come_as_they_stand(folder, part):
     name, content = WRONG[part]
     Path(name).write_text(content, encoding="latin-1")
     with pytest.raises(RankModelsError) as caught:
-        ood.labelled(Path(name), task="nli")
+        sets.labelled(Path(name), task="nli")
     assert str(caught.value) in MESSAGES
     assert part in str(caught.value)
 
@@ -100,16 +100,16 @@ def test_the_messages_come_as_they_stand(folder, part):
 def test_every_message_is_tried():
     """The last one is of a name."""
     with pytest.raises(RankModelsError) as caught:
-        ood.load("hans-subs")
+        sets.load("hans-subs")
     assert str(caught.value) == MESSAGES[-1]
     assert len(MESSAGES) == len(WRONG) + 1
 
 
-@pytest.mark.parametrize("name", ood.names())
+@pytest.mark.parametrize("name", sets.names())
 def test_every_set_has_its_line(name):
     """With a file name and a folder that its card knows."""
     (line,) = re.findall(rf"(?m)^\| `{name}` \|.*$", PAGE)
-    card = ood.cards()[name]
+    card = sets.cards()[name]
     cells = [cell.strip() for cell in line.split("|")[1:-1]]
     named = re.findall(r"`DIR/([^`]*)/`", cells[-1])
     assert set(named) <= set(card.folders)

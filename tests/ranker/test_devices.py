@@ -3,8 +3,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from ranker import ood, suites
+from ranker import suites
 from ranker.backends import SETTINGS, attribute
+from ranker.datasets import sets
 from ranker.models.classifiers import Classifier
 
 CARRY = ("_to_copy", "copy_", "to")
@@ -42,7 +43,7 @@ def test_what_runs_on_another_device_stays_there(method, monkeypatch):
     for name in ("item", "__bool__"):  # torch refuses to read a number where there is none
         read = getattr(torch.Tensor, name)
         monkeypatch.setattr(torch.Tensor, name, lambda tensor, read=read: read(tensor.cpu()))
-    data = ood.load("hans-sub")
+    data = sets.load("hans-sub")
     path = suites.load(["hans-sub-mini"]).models[0].path
     with OneDevice() as seen:
         classifier = Classifier.load(path, data.task, device="meta")

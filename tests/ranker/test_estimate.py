@@ -2,15 +2,16 @@ import pytest
 import torch
 
 from factors import Example
-from ranker import ood, suites
+from ranker import suites
 from ranker.backends.settings import LIMESettings, OcclusionSettings
+from ranker.datasets import sets
 from ranker.estimate import Estimate, estimate, minutes
 from ranker.measure import ModelOptions, Question, Subject
 from ranker.models.classifiers import Classifier
 from ranker.store import Store
 
 MODEL = suites.load(["hans-sub-mini"]).models[0]
-NLI = ood.cards()["hans-sub"].task
+NLI = sets.cards()["hans-sub"].task
 LIME = LIMESettings(samples=10)
 EXAMPLES = tuple(Example(who, (f"The {who} ran.", "It ran."), 1) for who in ("cat", "dog", "old dog"))
 

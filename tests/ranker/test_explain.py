@@ -12,9 +12,10 @@ import pytest
 from factors import BUILTIN, Example, Span, factor
 from factors.check import cases
 from factors.types import UNLABELLED
-from ranker import ood, suites
+from ranker import suites
 from ranker.backends.settings import Settings, SHAPSettings
 from ranker.cli import main
+from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.explain import NEEDS_LABEL, View, explain, telling, words_of
 from ranker.models.classifiers import Classifier
@@ -55,7 +56,7 @@ def real():
     load = Classifier.load
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Classifier, "load", lambda *args, **more: networks.add((c := load(*args, **more)).model) or c)
-        loaded = ood.load("hans-sub")
+        loaded = sets.load("hans-sub")
         explanation = explain(suites.load(["hans-sub-mini"]).models[:2], loaded.task, loaded.examples[0])
     gc.collect()
     assert not networks

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from ranker import fetch as fetching
 from ranker.cli import main
+from ranker.datasets import fetch as fetching
+from ranker.datasets.fetch import fetch
 from ranker.errors import FetchError, UsageError
-from ranker.fetch import fetch
 
 CONTENT = b"gold_label\tsentence1\tsentence2\tpairID\theuristic\n" * 3000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

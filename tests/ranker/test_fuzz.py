@@ -24,12 +24,12 @@ from test_evaluation import suite
 from test_store import EXAMPLES, KEY, row_of
 
 from experiments import recipe
-from ranker import embedded, ood, records, report, suites
 from ranker import ranking as ranking_module
+from ranker import records, report, suites
 from ranker import store as store_module
 from ranker.commands import arguments
 from ranker.commands.run import run
-from ranker.datasets import cards, readers
+from ranker.datasets import cards, embedded, readers, sets
 from ranker.datasets.identity import text_key
 from ranker.decision import decide
 from ranker.errors import RankModelsError
@@ -220,7 +220,9 @@ def of_bytes(*wholes):
 
 def rows_of(file):
     """The examples of a file; marks are found in them by every rule, too."""
-    marker = ood.marker({name: name for name in ("control", "swapped", "irregular-past", "ing-main-verb", "adjective")})
+    marker = sets.marker(
+        {name: name for name in ("control", "swapped", "irregular-past", "ing-main-verb", "adjective")}
+    )
     sheet = readers.sheet(file)
     return list(readers.examples(sheet.rows, TASK, lambda _: sheet.layout, marker))
 

@@ -9,9 +9,10 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from factors import Attributions, Example
-from ranker import hiding, ood, rank, suites
+from ranker import hiding, rank, suites
 from ranker.backends import SETTINGS
 from ranker.backends.settings import IGSettings, LIMESettings, Settings, SHAPSettings
+from ranker.datasets import sets
 from ranker.store import Store
 
 QUICK = LIMESettings(samples=8)
@@ -21,7 +22,7 @@ MASK = LIMESettings(samples=8, hide="mask")
 @pytest.fixture(scope="module")
 def data():
     """A few of the embedded HANS rows."""
-    whole = ood.load("hans-sub")
+    whole = sets.load("hans-sub")
     return dataclasses.replace(whole, examples=whole.examples[::30], population=20)
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from factors import Example
 from factors.types import UNLABELLED
-from ranker import labelling, ood, suites
+from ranker import labelling, suites
 from ranker.cli import main
-from ranker.datasets import readers
+from ranker.datasets import readers, sets, sheets
 from ranker.datasets.pools import with_labelled
 from ranker.datasets.readers import sheet
 from ranker.errors import DataError, UsageError
@@ -32,7 +32,7 @@ def suite():
 @pytest.fixture(scope="module")
 def rows():
     """Eighty embedded rows, with their labels."""
-    return ood.sample(ood.load("hans-sub"), 80)
+    return sets.sample(sets.load("hans-sub"), 80)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def store(tmp_path_factory):
 @pytest.fixture
 def task():
     """The task of the embedded rows."""
-    return ood.cards()["hans-sub"].task
+    return sets.cards()["hans-sub"].task
 
 
 def unlabelled(rows):
@@ -95,9 +95,9 @@ def test_the_file_to_fill_in_is_read_back_as_it_was_written(tmp_path):
     for count in (4, 6):
         pool = sheet([{"text1": text, "text2": "It moved."} for text in texts[:count]], required=["text"])
         file = tmp_path / "filled.csv"
-        content = labelling.to_fill_in(pool, readers.unlabelled(pool)).replace(",It moved.,", ",It moved.,entailment")
+        content = sheets.to_fill_in(pool, readers.unlabelled(pool)).replace(",It moved.,", ",It moved.,entailment")
         file.write_text(content.replace('"It moved.",""', '"It moved.","entailment"'), encoding="utf-8", newline="")
-        read = ood.labelled(file, "nli").examples
+        read = sets.labelled(file, "nli").examples
         assert [row.segments for row in read] == [row.segments for row in readers.unlabelled(pool)]
         assert {row.label for row in read} == {1}
 
@@ -106,7 +106,7 @@ def test_what_json_does_not_know_is_written_as_text():
     """Parquet knows dates, decimals and bytes."""
     seen = datetime.datetime(2026, 1, 2, 3, 4)
     pool = sheet([{"text": "A dog ran.", "seen": seen, "cost": decimal.Decimal("1.5")}], required=["text"])
-    written = labelling.to_fill_in(pool, readers.unlabelled(pool))
+    written = sheets.to_fill_in(pool, readers.unlabelled(pool))
     assert list(csv.DictReader(io.StringIO(written)))[0] == {
         "text": "A dog ran.", "seen": '"2026-01-02 03:04:00"', "cost": '"1.5"', "label": ""
     }  # fmt: skip
@@ -130,7 +130,7 @@ def test_the_file_to_fill_in_has_all_that_the_pool_has():
         {"key": 8, "segments": ["A dog sang.", "It moved."], "extra": "\ud800"},
     ]
     pool = sheet(rows, {"id": "key"}, ["text"])
-    written = labelling.to_fill_in(pool, readers.unlabelled(pool)[::-1], "gold")
+    written = sheets.to_fill_in(pool, readers.unlabelled(pool)[::-1], "gold")
     assert list(csv.reader(io.StringIO(written))) == [
         ["key", "text1", "text2", "extra", "marks", "by", "gold"],
         ["8", "A dog sang.", "It moved.", "?", "", "", ""],
@@ -145,7 +145,7 @@ def test_rows_without_a_label_are_written_without_one():
         features = {"label": type("ClassLabel", (), {"names": ["no", "yes"]})}
 
     pool = sheet(Named([{"text": "A dog ran.", "label": -1}, {"text": "A dog sang.", "label": 1}]))
-    written = labelling.to_fill_in(pool, readers.unlabelled(pool))
+    written = sheets.to_fill_in(pool, readers.unlabelled(pool))
     assert [row["label"] for row in csv.DictReader(io.StringIO(written))] == ["", "yes"]
 
 
@@ -161,7 +161,7 @@ def test_models_that_predict_the_same_are_told_before_anybody_labels(suite, rows
 
 def test_rows_of_one_text_beside_a_pool_of_two_are_refused(suite, rows, store):
     """What models say of both is not comparable."""
-    labelled = ood.OODSet("own", ood.cards()["hans-sub"].task, rows[:4], 4)
+    labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:4], 4)
     with pytest.raises(UsageError, match="some rows have one text and some two"):
         decide(suite, labelled, pool=[Example("one", ("A dog ran.",), UNLABELLED)], attribution="none", store=store)
 
@@ -184,7 +184,7 @@ def test_labelled_rows_that_are_not_in_the_pool_join_it():
 
 def test_a_pool_changes_what_a_decision_goes_by(suite, rows, store):
     """SURROGATE orders the models, and all that is said of them is of one kind and size."""
-    labelled = ood.OODSet("own", ood.cards()["hans-sub"].task, rows[:10], 10)
+    labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:10], 10)
     found = decide(suite, labelled, pool=unlabelled(rows), attribution="none", store=store)
     decision = found.decision
     assert decision.method == "SURROGATE"
@@ -201,19 +201,19 @@ def test_a_pool_changes_what_a_decision_goes_by(suite, rows, store):
 
 def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(suite, rows, store):
     """`method` names them; a label-free one comes with its trap, and what needs in-domain rows is not offered."""
-    labelled = ood.OODSet("own", ood.cards()["hans-sub"].task, rows[:10], 10)
+    labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:10], 10)
     by_accuracy = decide(suite, labelled, pool=unlabelled(rows), method="ACC", attribution="none", store=store)
     without = decide(suite, labelled, method="ACC", attribution="none", store=store)
     assert by_accuracy.decision == without.decision
     found = decide(suite, labelled, pool=unlabelled(rows), method="MAJORITY", attribution="none", store=store)
-    assert any("share a wrong habit" in note for note in found.notes)
+    assert any("share a wrong shortcut" in note for note in found.notes)
     with pytest.raises(UsageError, match="ATC"):
         decide(suite, labelled, pool=unlabelled(rows), method="ATC", attribution="none", store=store)
 
 
 def test_more_labels_than_rows_in_the_pool(suite, rows, store):
     """Labelled rows that a small pool does not hold are used all the same, and that is said."""
-    labelled = ood.OODSet("own", ood.cards()["hans-sub"].task, rows[:10], 10)
+    labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:10], 10)
     found = decide(suite, labelled, pool=unlabelled(rows[5:8]), attribution="none", store=store)
     assert any("0 more rows" in note for note in found.notes)
 
@@ -305,7 +305,7 @@ def test_rows_of_a_pool_that_have_a_label_are_not_chosen(capsys, tmp_path):
 def test_a_list_of_one_text_becomes_a_column():
     """As a list of two becomes two."""
     pool = sheet([{"key": 7, "segments": ["A dog ran."]}], {"id": "key"}, ["text"])
-    written = labelling.to_fill_in(pool, readers.unlabelled(pool))
+    written = sheets.to_fill_in(pool, readers.unlabelled(pool))
     assert list(csv.reader(io.StringIO(written))) == [["key", "text", "label"], ["7", "A dog ran.", ""]]
 
 
@@ -330,10 +330,10 @@ def test_an_empty_pool_is_an_error(tmp_path, task):
     file = tmp_path / "pool.csv"
     file.write_text("text\n")
     with pytest.raises(DataError, match="holds no row"):
-        ood.unlabelled(file)
+        sets.unlabelled(file)
     file.write_text("text,label\n")
     for given in ({}, {"task": task.name}, {"like": "hans-sub"}):
         with pytest.raises(DataError, match="holds no row"):
-            ood.labelled(file, **given)
+            sets.labelled(file, **given)
     with pytest.raises(DataError, match="rows in memory holds no row"):
-        ood.labelled([])
+        sets.labelled([])

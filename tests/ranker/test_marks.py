@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factors import Example
-from ranker import ood
 from ranker.datasets import lexicon as lex
+from ranker.datasets import sets
 from ranker.datasets.clauses import main_verb
 from ranker.datasets.marks import RULES, adjective, control, ing_main_verb, irregular_past, marker, swapped
 from ranker.errors import UnknownName
@@ -248,7 +248,7 @@ def test_a_rule_that_nobody_wrote_is_refused():
 
 def test_the_rules_of_all_cards_exist():
     """And every rule is used by a card."""
-    used = {rule for card in ood.cards().values() for rule in card.marks.values()}
+    used = {rule for card in sets.cards().values() for rule in card.marks.values()}
     assert used == set(RULES)
 
 
@@ -268,7 +268,7 @@ def test_the_examples_of_the_page_are_right():
         doctest.DocTestParser().get_doctest(code, {}, "docs/marks.md", None, 0), out=said.append
     )
     assert result.failed == 0, "".join(said)
-    for card in ood.cards().values():
+    for card in sets.cards().values():
         for mark, rule in card.marks.items():
             assert re.search(rf"\| `{card.name}` \| `{mark}` \| \[`{rule}`\]\(#{rule}\) \| {card.designed}", page)
             assert f'>>> marked("{rule}", ' in page

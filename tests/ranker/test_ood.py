@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from factors import Span
-from ranker import ood
-from ranker.datasets import readers
+from ranker.datasets import readers, sets
 from ranker.datasets.identity import fingerprint
+from ranker.datasets.sets import EMBEDDED, OODSet, sample
 from ranker.errors import DataError, UnknownName, UsageError
-from ranker.ood import EMBEDDED, OODSet, sample
 from ranker.tasks.classes import Task
 
 CARD = """
@@ -81,14 +80,14 @@ def data(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("name", ood.names())
+@pytest.mark.parametrize("name", sets.names())
 def test_every_set_comes_with_a_sample(name):
     """Both labels, as many rows as are attributed, and the card's marks on all, or on all with the feature."""
-    found = ood.load(name)
+    found = sets.load(name)
     assert found.origin == EMBEDDED
     assert len(found.examples) == found.population == (400 if name == "paws" else 600)
     assert {example.label for example in found.examples} == {0, 1}
-    marks = ood.cards()[name].marks
+    marks = sets.cards()[name].marks
     assert {mark for example in found.examples for mark in example.marks} == set(marks)
     featured = [example for example in found.examples if example.label == 1 or not name.startswith("msgs")]
     assert all(set(example.marks) == set(marks) for example in featured)
@@ -96,7 +95,7 @@ def test_every_set_comes_with_a_sample(name):
 
 def test_a_set_is_read_from_its_official_file(toy, data):
     """The first layout whose columns are there, its part of the rows, its order of label numbers, its ids and marks."""
-    found = ood.load("toy", data, [toy])
+    found = sets.load("toy", data, [toy])
     assert (found.name, found.population, found.origin) == ("toy", 3, str(data / "toy.tsv"))
     assert [(example.id, example.label) for example in found.examples] == [("a", 1), ("c", 0)]
     assert found.examples[0].segments == ("A tall tree.", "A tree.")
@@ -105,22 +104,22 @@ def test_a_set_is_read_from_its_official_file(toy, data):
 
 def test_a_path_may_be_text(toy, data, tmp_path):
     """As one types it in a notebook; text is never taken for rows."""
-    assert ood.load("toy", str(data), [str(toy)]) == ood.load("toy", data, [toy])
+    assert sets.load("toy", str(data), [str(toy)]) == sets.load("toy", data, [toy])
     rows = tmp_path / "ten.jsonl"
     rows.write_text('{"text": "A tree.", "label": "red"}\n', encoding="utf-8")
-    own = ood.labelled(rows, like="toy", include=[toy])
-    assert ood.labelled(rows, "COLOUR", like="TOY", include=[toy]) == own
-    assert ood.labelled(str(rows), like="toy", include=[toy]) == own
+    own = sets.labelled(rows, like="toy", include=[toy])
+    assert sets.labelled(rows, "COLOUR", like="TOY", include=[toy]) == own
+    assert sets.labelled(str(rows), like="toy", include=[toy]) == own
     assert (own.name, own.origin) == ("ten", str(rows))
-    assert ood.unlabelled(str(rows)) == ood.unlabelled(rows)
+    assert sets.unlabelled(str(rows)) == sets.unlabelled(rows)
     with pytest.raises(UsageError, match="`--task` nli is not that of toy, which is colour"):
-        ood.labelled(rows, "nli", like="toy", include=[toy])
+        sets.labelled(rows, "nli", like="toy", include=[toy])
 
 
 def test_another_layout_is_as_good(toy, data):
     """Here one of single texts, without ids: the rows' numbers serve."""
     (data / "toy.tsv").write_text("colour\tfirst\nblue\tA hut.\n", encoding="utf-8")
-    (example,) = ood.load("toy", data, [toy]).examples
+    (example,) = sets.load("toy", data, [toy]).examples
     assert (example.id, example.segments, example.label) == ("1", ("A hut.",), 1)
 
 
@@ -129,10 +128,10 @@ def test_the_file_is_found_in_each_place(toy, data, place):
     """In the folder that is named, in the set's own below it, or named itself, whatever it is called then."""
     target = data / ("other.tsv" if place == "file" else Path(place, "toy.tsv"))
     shutil.copy(data / "toy.tsv", toy)
-    assert ood.load("toy", include=[toy]).origin == str(toy / "toy.tsv")  # beside its card, and no sample
+    assert sets.load("toy", include=[toy]).origin == str(toy / "toy.tsv")  # beside its card, and no sample
     target.parent.mkdir(exist_ok=True)
     (data / "toy.tsv").rename(target)
-    assert len(ood.load("TOY", target if place == "file" else data, [toy.parent]).examples) == 2
+    assert len(sets.load("TOY", target if place == "file" else data, [toy.parent]).examples) == 2
 
 
 @pytest.mark.parametrize("name", ["examples.jsonl", "examples.jsonl.gz"])
@@ -140,7 +139,7 @@ def test_a_set_of_ones_own_brings_its_rows_beside_its_card(toy, name):
     """In the layout of the embedded samples; a row's own marks win over the rule's."""
     content = lines(OWN).encode()
     (toy / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    found = ood.load("toy", include=[toy])
+    found = sets.load("toy", include=[toy])
     assert [example.label for example in found.examples] == [1, 0]
     assert [example.marks["cue"] for example in found.examples] == [(Span(0, 2, 5),), (Span(0, 2, 6),)]
 
@@ -148,16 +147,16 @@ def test_a_set_of_ones_own_brings_its_rows_beside_its_card(toy, name):
 def test_rows_in_memory_make_a_set(toy):
     """In any of its layouts."""
     rows = [{"first": "A tall tree.", "second": "A tree.", "label": 1, "name": "a", "kind": "hard"}]
-    found = ood.from_rows("toy", rows, [toy])
+    found = sets.from_rows("toy", rows, [toy])
     assert (found.origin, found.examples[0].label, found.examples[0].id) == ("rows in memory", 0, "a")
-    assert ood.from_rows("toy", OWN, [toy]).examples[1].label == 0
+    assert sets.from_rows("toy", OWN, [toy]).examples[1].label == 0
 
 
 def test_the_copy_of_hans_on_the_hub_is_read_in_its_own_order_of_labels():
     """It counts from entailment, has no ids, and holds all three heuristics."""
     row = {"premise": "The cook ran .", "hypothesis": "The cook ran .", "label": 0, "heuristic": "subsequence"}
     rows = [row, {**row, "heuristic": "constituent"}, {**row, "label": 1}]
-    assert [example.label for example in ood.from_rows("hans-sub", rows).examples] == [1, 0]
+    assert [example.label for example in sets.from_rows("hans-sub", rows).examples] == [1, 0]
 
 
 class Rows(list):
@@ -174,16 +173,16 @@ class Rows(list):
 def test_label_numbers_are_read_as_the_rows_name_them():
     """PAWS counts from non-paraphrase; rows that say otherwise are believed."""
     row = {"id": "a", "sentence1": "Is P or Q first?", "sentence2": "Is Q or P first?", "label": 0}
-    assert ood.from_rows("paws", [row]).examples[0].label == 0
-    assert ood.from_rows("paws", Rows([row])).examples[0].label == 1
+    assert sets.from_rows("paws", [row]).examples[0].label == 0
+    assert sets.from_rows("paws", Rows([row])).examples[0].label == 1
 
 
 def test_a_users_set_hides_a_built_in_one_of_its_name(toy):
     """And stands among the names and tasks."""
     toy.rename(toy.parent / "paws")
-    assert ood.cards([toy.parent])["paws"].task.name == "colour"
-    assert ood.tasks([toy.parent])["colour"].labels == ("red", "blue")
-    assert ood.names([toy.parent]) == ood.names()
+    assert sets.cards([toy.parent])["paws"].task.name == "colour"
+    assert sets.tasks([toy.parent])["colour"].labels == ("red", "blue")
+    assert sets.names([toy.parent]) == sets.names()
 
 
 def test_rows_of_a_user_are_all_population(tmp_path):
@@ -192,29 +191,29 @@ def test_rows_of_a_user_are_all_population(tmp_path):
     path.write_text(
         "premise,hypothesis,label\nA cook ran.,A cook ran.,entailment\nA cook ran.,It rained.,neutral\n", "utf-8"
     )
-    found = ood.labelled(path)
+    found = sets.labelled(path)
     assert (found.name, found.task.name, found.population, found.designed) == ("mine", "nli", 2, None)
     assert [example.marks for example in found.examples] == [{}, {}]
-    assert ood.labelled(path, task="NLI") == found
+    assert sets.labelled(path, task="NLI") == found
 
 
 def test_rows_of_a_user_may_be_like_a_set():
     """They take its task, its marks and its designed factor."""
     rows = [{"premise": "Unless it rains, we go.", "hypothesis": "We go.", "label": "neutral"}]
-    found = ood.labelled(rows, like="hans-con")
+    found = sets.labelled(rows, like="hans-con")
     assert (found.name, found.designed, found.origin) == ("rows", "CONST", "rows in memory")
     assert found.examples[0].marks == {"control": (Span(0, 0, 6),)}
 
 
 def test_rows_of_a_user_may_be_like_a_set_of_ones_own(toy):
     """Which `include` brings."""
-    found = ood.labelled([{"text": "A tall tree.", "label": "blue"}], like="toy", include=[toy])
+    found = sets.labelled([{"text": "A tall tree.", "label": "blue"}], like="toy", include=[toy])
     assert (found.task.name, found.examples[0].marks) == ("colour", {"cue": (Span(0, 2, 6),)})
 
 
 def test_a_users_own_task_is_known_through_its_card(toy):
     """`include` brings its labels as well."""
-    assert ood.labelled([{"text": "A hut.", "label": "Blue"}], include=[toy]).task.name == "colour"
+    assert sets.labelled([{"text": "A hut.", "label": "Blue"}], include=[toy]).task.name == "colour"
 
 
 def said(*labels):
@@ -244,29 +243,29 @@ MOOD = Task("own", ("negative", "positive"))
 )
 def test_labels_are_the_models_own_where_no_known_task_has_them(own, labels, task):
     """Three ways by three-way models; two ways where the rows say so; a known task where it has all the same labels."""
-    assert ood.labelled(said(*labels), own=own).task.name == task
+    assert sets.labelled(said(*labels), own=own).task.name == task
 
 
 def test_labels_of_no_task_of_the_models_are_not_taken_for_one():
     """0 and 1 may be the first two of three, or those of two."""
     with pytest.raises(UsageError, match="`--task NAME` is needed: the labels of rows in memory fit several tasks"):
-        ood.labelled(said(0, 1), own=THREE)
+        sets.labelled(said(0, 1), own=THREE)
 
 
 def test_rows_without_labels_are_of_the_models_task():
     """Of the known one with the same labels, if there is one; where the models name none, the task has to be named."""
     rows = readers.sheet([{"text": "A tree."}], required=["text"])
-    assert (ood.task_of(rows, MOOD), ood.task_of(rows, GLUE).name) == (MOOD, "nli")
+    assert (sets.task_of(rows, MOOD), sets.task_of(rows, GLUE).name) == (MOOD, "nli")
     with pytest.raises(
         UsageError, match=r"`--task NAME` is needed \(nli, msgs, paraphrase\): the models name no labels"
     ):
-        ood.task_of(rows)
+        sets.task_of(rows)
 
 
 def test_a_task_of_ones_own_needs_no_card():
     """From Python a task is a record like any other; of as many labels as it has."""
     task = Task("group", tuple(f"group {n}" for n in range(12)))
-    found = ood.labelled(said("11", "group 3", 7), task)
+    found = sets.labelled(said("11", "group 3", 7), task)
     assert ([row.label for row in found.examples], found.task) == ([11, 3, 7], task)
 
 
@@ -276,7 +275,7 @@ def test_rows_without_a_label_and_repeats_are_left_out_and_that_is_said():
     rows = [
         {"text": text, "label": label} for text, label in (("A.", "red"), ("B.", ""), ("A.", "Red"), ("A.", "blue"))
     ]
-    found = ood.labelled(rows, task)
+    found = sets.labelled(rows, task)
     assert [(row.segments, row.label, row.id) for row in found.examples] == [(("A.",), 1, "1"), (("A.",), 0, "4")]
     assert found.population == 2
     assert found.notes == (
@@ -288,13 +287,13 @@ def test_rows_without_a_label_and_repeats_are_left_out_and_that_is_said():
 
 def test_labels_that_count_as_one_and_numbers_are_told():
     """Whoever wrote three labels hears that two were judged; whoever wrote numbers, how they were read."""
-    assert ood.labelled(said("neutral", "contradiction", "Neutral", "entailment")).notes == (
+    assert sets.labelled(said("neutral", "contradiction", "Neutral", "entailment")).notes == (
         "The rows say Neutral and contradiction, which count as one label here: non-entailment.",
     )
-    found = ood.labelled(said("1", 0, True), "nli")
+    found = sets.labelled(said("1", 0, True), "nli")
     assert found.notes == ("0 was read as non-entailment, 1 as entailment.",)
     assert found.numbers == {0: 0, 1: 1}
-    assert ood.labelled(said("neutral", "entailment")).notes == ()
+    assert sets.labelled(said("neutral", "entailment")).notes == ()
 
 
 def test_rows_of_a_data_frame_are_rows():
@@ -308,7 +307,7 @@ def test_rows_of_a_data_frame_are_rows():
         def __iter__(self):
             return iter(["text", "label"])
 
-    found = ood.labelled(Frame(), Task("colour", ("blue", "red")), columns={"text": "text", "label": "label"})
+    found = sets.labelled(Frame(), Task("colour", ("blue", "red")), columns={"text": "text", "label": "label"})
     assert [row.segments for row in found.examples] == [("A.",)]
 
 
@@ -318,8 +317,8 @@ def test_columns_that_hold_text_and_are_not_read_are_named():
     rows = [{**asked, "label": "yes"}, {**asked, "question": "Who sang?", "label": "no"}]
     task = Task("asked", ("no", "yes"))
     said = "Read as text: question. Not read, though it holds text: answer; say which to read with `--columns`."
-    assert said in ood.labelled(rows, task).notes
-    assert not ood.labelled(rows, task, {"text": ["question", "answer"]}).notes
+    assert said in sets.labelled(rows, task).notes
+    assert not sets.labelled(rows, task, {"text": ["question", "answer"]}).notes
 
 
 @pytest.mark.parametrize(("ending", "said"), [("tsv", True), ("csv", False)])
@@ -328,7 +327,7 @@ def test_quotes_that_a_tsv_does_not_have_are_told(tmp_path, ending, said):
     sign = {"tsv": "\t", "csv": ","}[ending]
     file = tmp_path / f"rows.{ending}"
     file.write_text(f'text{sign}label\n"Well, it ran."{sign}yes\nIt sang.{sign}no\n')
-    found = ood.labelled(file, Task("asked", ("no", "yes")))
+    found = sets.labelled(file, Task("asked", ("no", "yes")))
     assert found.examples[0].segments == (('"Well, it ran."' if said else "Well, it ran."),)
     assert any(note.startswith("1 row has a text in quotes") for note in found.notes) == said
 
@@ -345,102 +344,102 @@ def test_blank_lines_at_the_end_are_no_rows(tmp_path, ending, content):
     """Nor are the commas that a spreadsheet leaves of cells that were cleared."""
     file = tmp_path / f"rows.{ending}"
     file.write_text(content)
-    found = ood.labelled(file, Task("asked", ("no", "yes")))
+    found = sets.labelled(file, Task("asked", ("no", "yes")))
     assert (len(found.examples), found.notes) == (1, ())
 
 
 def test_truths_as_data_frames_write_them_are_numbers():
     """True is 1 in a file of text, too."""
     rows = [{"text": "It ran.", "label": "True"}, {"text": "It sang.", "label": "False"}]
-    assert [row.label for row in ood.labelled(rows, Task("asked", ("no", "yes"))).examples] == [1, 0]
+    assert [row.label for row in sets.labelled(rows, Task("asked", ("no", "yes"))).examples] == [1, 0]
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda toy, data: ood.load("hans-s"), UnknownName, "there is no OOD set 'hans-s'; did you mean hans-sub?"),
+        (lambda toy, data: sets.load("hans-s"), UnknownName, "there is no OOD set 'hans-s'; did you mean hans-sub?"),
         (
-            lambda toy, data: ood.load("qqqq"),
+            lambda toy, data: sets.load("qqqq"),
             UnknownName,
             "there is no OOD set 'qqqq'; known: hans-con, hans-lex, hans-sub, msgs-adject, msgs-morph, msgs-verb, paws",
         ),
         (
-            lambda toy, data: ood.load("toy", None, [toy]),
+            lambda toy, data: sets.load("toy", None, [toy]),
             UsageError,
             "toy has no embedded sample: name the folder of the official rows with `--data-dir`; they come from "
             "https://example.org/toy",
         ),
         (
-            lambda toy, data: ood.load("toy", toy, [toy]),
+            lambda toy, data: sets.load("toy", toy, [toy]),
             UsageError,
             "`--data-dir`: there is no toy.tsv in {toy}, nor in its below/; they come from https://example.org/toy",
         ),
         (
-            lambda toy, data: ood.load("hans-sub", data),
+            lambda toy, data: sets.load("hans-sub", data),
             UsageError,
             "`--data-dir`: there is no heuristics_evaluation_set.txt in {data}, nor in its hans/; "
             "`rank-models fetch hans-sub --data-dir DIR` gets them",
         ),
         (
-            lambda toy, data: ood.load("toy", data / "none", [toy]),
+            lambda toy, data: sets.load("toy", data / "none", [toy]),
             UsageError,
             "`--data-dir` must be a folder that exists (got {data}/none)",
         ),
         (
-            lambda toy, data: ood.load("toy", data, [data]),
+            lambda toy, data: sets.load("toy", data, [data]),
             UsageError,
             "`--include` must name a folder with a card.toml, or a folder of such (got {data})",
         ),
         (
-            lambda toy, data: ood.from_rows("hans-lex", [{**HANS, "heuristic": "constituent"}]),
+            lambda toy, data: sets.from_rows("hans-lex", [{**HANS, "heuristic": "constituent"}]),
             DataError,
             "rows in memory holds no row of hans-lex: none has heuristic = lexical_overlap",
         ),
         (
-            lambda toy, data: ood.from_rows("toy", [], [toy]),
+            lambda toy, data: sets.from_rows("toy", [], [toy]),
             DataError,
             "rows in memory holds no row of toy: none has kind = hard",
         ),
         (
-            lambda toy, data: ood.from_rows("hans-lex", [{"premise": "A.", "label": 1}]),
+            lambda toy, data: sets.from_rows("hans-lex", [{"premise": "A.", "label": 1}]),
             DataError,
             "row 1: the column 'heuristic' is missing (columns: premise, label)",
         ),
         (
-            lambda toy, data: ood.from_rows("hans-con", [{**HANS, "label": "maybe"}]),
+            lambda toy, data: sets.from_rows("hans-con", [{**HANS, "label": "maybe"}]),
             DataError,
             "row 1: a label must be one of entailment (0), non-entailment (1) or an alias (got 'maybe')",
         ),
         (
-            lambda toy, data: ood.from_rows("toy", [{**OWN[0], "marks": {"cue": [[0, 2, 60]]}}], [toy]),
+            lambda toy, data: sets.from_rows("toy", [{**OWN[0], "marks": {"cue": [[0, 2, 60]]}}], [toy]),
             DataError,
             "row 1: example x: mark 'cue' lies outside its text (Span(segment=0, start=2, end=60))",
         ),
         (
-            lambda toy, data: ood.labelled(OWN, task="colours", include=[toy]),
+            lambda toy, data: sets.labelled(OWN, task="colours", include=[toy]),
             UnknownName,
             "there is no task 'colours'; did you mean colour?",
         ),
         (
-            lambda toy, data: ood.labelled(OWN, like="pawss"),
+            lambda toy, data: sets.labelled(OWN, like="pawss"),
             UnknownName,
             "there is no OOD set 'pawss'; did you mean paws?",
         ),
         (
-            lambda toy, data: ood.labelled([{**OWN[0], "label": 1}], include=[toy]),
+            lambda toy, data: sets.labelled([{**OWN[0], "label": 1}], include=[toy]),
             UsageError,
             "`--task NAME` is needed: the labels of rows in memory fit several tasks (nli, msgs, paraphrase, colour); "
             "or write names instead of numbers",
         ),
         (
-            lambda toy, data: ood.labelled([{**OWN[0], "label": "green"}]),
+            lambda toy, data: sets.labelled([{**OWN[0], "label": "green"}]),
             DataError,
             "row 1: the label 'green' is of no known task (nli: non-entailment, entailment; msgs: no-feature, feature; "
             "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `--include DIR`, see docs/data.md, or "
             "say with `--label-map` which outputs of the models are meant",
         ),
         (
-            lambda toy, data: ood.labelled(
+            lambda toy, data: sets.labelled(
                 [{**OWN[0], "label": "green"}], own=Task("own", ("not_entailment", "entailment"))
             ),
             DataError,
@@ -449,29 +448,29 @@ def test_truths_as_data_frames_write_them_are_numbers():
             "say with `--label-map` which outputs of the models are meant",
         ),
         (
-            lambda toy, data: ood.labelled(said("neutral", "entailed", "maybe")),
+            lambda toy, data: sets.labelled(said("neutral", "entailed", "maybe")),
             DataError,
             "row 3: a label must be one of non-entailment (0), entailment (1) or an alias (got 'maybe'); for another "
             "task say `--task NAME`, or describe it: a card and `--include DIR`, see docs/data.md, or say with "
             "`--label-map` what the models' outputs mean",
         ),
         (
-            lambda toy, data: ood.labelled(said("", None, " ")),
+            lambda toy, data: sets.labelled(said("", None, " ")),
             DataError,
             "rows in memory: the column 'label' is still empty in all 3 rows",
         ),
         (
-            lambda toy, data: ood.labelled(OWN, columns={"gold": "label"}),
+            lambda toy, data: sets.labelled(OWN, columns={"gold": "label"}),
             UnknownName,
             "there is no role of a column 'gold'; known: text, label, id",
         ),
         (
-            lambda toy, data: ood.labelled({"text": ["A hut."], "label": ["red"]}),
+            lambda toy, data: sets.labelled({"text": ["A hut."], "label": ["red"]}),
             UsageError,
             "rows in memory must be a list of column -> value, one such a row (got a dict)",
         ),
         (
-            lambda toy, data: ood.labelled(["A hut."]),
+            lambda toy, data: sets.labelled(["A hut."]),
             UsageError,
             "rows in memory must be a list of column -> value, one such a row (got a str)",
         ),
@@ -504,7 +503,7 @@ def test_a_wrong_line_of_the_official_file_is_named(toy, data, old, new, message
     file = data / "toy.tsv"
     file.write_text(TABLE.replace(old, new), encoding="latin-1")
     with pytest.raises(DataError) as caught:
-        ood.load("toy", data, [toy])
+        sets.load("toy", data, [toy])
     assert str(caught.value) == f"{file}, {message.format(file=file)}"
 
 
@@ -512,7 +511,7 @@ def test_a_wrong_line_of_a_set_of_ones_own_is_named(toy):
     """JSON that is none."""
     (toy / "examples.jsonl").write_text(lines(OWN) + '{"id": "z", "segments": [\n', encoding="utf-8")
     with pytest.raises(DataError) as caught:
-        ood.load("toy", include=[toy])
+        sets.load("toy", include=[toy])
     assert str(caught.value) == f"{toy / 'examples.jsonl'}, line 3: no JSON (Expecting value)"
 
 
@@ -520,7 +519,7 @@ def test_a_wrong_line_of_a_set_of_ones_own_is_named(toy):
 def ten(toy):
     """A set of ten rows."""
     rows = [{"id": str(i), "segments": ["A hut."], "label": "blue"} for i in range(10)]
-    return ood.from_rows("toy", rows, [toy])
+    return sets.from_rows("toy", rows, [toy])
 
 
 def test_a_sample_is_drawn_without_replacement_in_the_sets_order(ten):
@@ -547,7 +546,7 @@ def test_every_row_is_as_likely_in_a_sample(ten):
 
 def test_the_fingerprint_is_of_rows_and_labels_by_name(toy):
     """Marks, population and name are no part of it; a text, an id, a label and the order of rows are."""
-    base = ood.from_rows("toy", OWN, [toy])
+    base = sets.from_rows("toy", OWN, [toy])
     assert fingerprint([replace(example, marks={}) for example in base.examples], base.task) == base.fingerprint
     assert OODSet("x", base.task, base.examples, 1).fingerprint == fingerprint(base.examples, base.task)
     for changed in (
@@ -558,20 +557,20 @@ def test_the_fingerprint_is_of_rows_and_labels_by_name(toy):
         OWN[::-1],
         OWN[:1],
     ):
-        assert ood.from_rows("toy", changed, [toy]).fingerprint != base.fingerprint
+        assert sets.from_rows("toy", changed, [toy]).fingerprint != base.fingerprint
 
 
 def test_the_fingerprints_of_the_embedded_sets_differ():
     """Seven sets, seven prints."""
-    assert len({ood.load(name).fingerprint for name in ood.names()}) == len(ood.names())
+    assert len({sets.load(name).fingerprint for name in sets.names()}) == len(sets.names())
 
 
 def test_a_few_rows_are_taken_for_the_whole_set():
     """Those that `sample` draws; none is not a number of rows."""
-    few = ood.load("hans-sub", limit=12)
-    assert few.examples == ood.sample(ood.load("hans-sub"), 12)
+    few = sets.load("hans-sub", limit=12)
+    assert few.examples == sets.sample(sets.load("hans-sub"), 12)
     with pytest.raises(UsageError, match=r"`--limit` must be at least 1 \(got 0\)"):
-        ood.load("hans-sub", limit=0)
+        sets.load("hans-sub", limit=0)
 
 
 def test_a_smaller_sample_is_part_of_a_larger_one(ten):

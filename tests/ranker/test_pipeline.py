@@ -10,9 +10,10 @@ import pytest
 
 import ranker
 from factors import Example
-from ranker import Ranking, decide, ood, pipeline, rank, suites
+from ranker import Ranking, decide, pipeline, rank, suites
 from ranker.backends import SETTINGS, attribute, settings_of, spelled
 from ranker.backends.settings import Attributing, LIMESettings, SHAPSettings
+from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.models.checkpoints import content_hash, locate
 from ranker.quality import quality_of
@@ -59,7 +60,7 @@ def test_a_ranking_says_what_it_was_made_from(ranking):
 
 def test_stated_accuracies_are_those_that_are_measured():
     """What the embedded suite.json states about its models is what they reach on these rows."""
-    data = ood.load("hans-sub")
+    data = sets.load("hans-sub")
     suite = suites.load(["hans-sub-mini"])
     untold = Suite("untold", tuple(Model(model.name, model.path) for model in suite.models))
     told = rank(suite, data, attribution="none", draws=1)
@@ -72,7 +73,7 @@ def test_stated_accuracies_are_those_that_are_measured():
 def test_how_often_the_shortcut_misleads_is_told_of_each_model(ranking):
     """In a binary task that is how often it is wrong where the shortcut is; pairs are parted by it."""
     table, methods = ranking.table, [method.name for method in ranking.table.methods]
-    deceptive = np.array(table.labels) != ood.load("hans-sub").task.heuristic
+    deceptive = np.array(table.labels) != sets.load("hans-sub").task.heuristic
     wrong = 1 - table.values[:, methods.index("ACC"), deceptive].mean(axis=1)
     shares = dict(zip(table.models, wrong, strict=True))
     assert {model.name: model.misled for model in ranking.models} == pytest.approx(shares)
@@ -83,7 +84,7 @@ def test_how_often_the_shortcut_misleads_is_told_of_each_model(ranking):
 
 def test_where_no_model_follows_the_shortcut_factors_are_doubted(ranking):
     """A note says so, if there are factors at all; not where one model does, nor where nobody can know."""
-    data = dataclasses.replace(ood.load("hans-sub"), population=40)
+    data = dataclasses.replace(sets.load("hans-sub"), population=40)
     right = [row for row in data.examples if row.label == data.task.heuristic]
     folder = suites.embedded()["hans-sub-mini"]
 
@@ -181,7 +182,7 @@ def test_a_decision_is_refused_before_any_model_is_looked_at(labelled_rows, tmp_
 
 def test_the_first_rows_are_used_when_fewer_are_asked_for(labelled_rows):
     """Of the others a decision knows nothing but, if there is a pool, that they are rows of it."""
-    rows = ood.labelled(labelled_rows)
+    rows = sets.labelled(labelled_rows)
     first = dataclasses.replace(rows, examples=rows.examples[:2])
     for pool in ((), POOL):
         more = [dataclasses.replace(row, label=-1) for row in rows.examples] if pool else ()
@@ -219,7 +220,7 @@ def test_a_decision_takes_a_file(labelled_rows):
     models = [folder / name for name in ("untouched", "inoc-4000")]
     found = [
         decide(models, given, attribution="none").decision
-        for given in (str(labelled_rows), labelled_rows, ood.labelled(labelled_rows))
+        for given in (str(labelled_rows), labelled_rows, sets.labelled(labelled_rows))
     ]
     assert found[0] == found[1] == found[2]
 
@@ -242,12 +243,12 @@ def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
     )
     rows.write_text("text,label\nThe judge ran.,0\nThe actor saw it.,1\n")
     assert decide(models, rows, attribution="none").notes[0] == "0 was read as Dull, 1 as LOVELY."
-    turned = ood.labelled(rows, Task("reviews", ("lovely", "dull")))
+    turned = sets.labelled(rows, Task("reviews", ("lovely", "dull")))
     with pytest.raises(
         UsageError, match="in the task reviews 0 is lovely, 1 is dull, and to untouched 0 is Dull, 1 is"
     ):
         decide(models, turned, attribution="none")
-    home = ood.labelled(rows, Task("nli", ("entailment", "non-entailment")))
+    home = sets.labelled(rows, Task("nli", ("entailment", "non-entailment")))
     with pytest.raises(UsageError, match="write names instead"):
         rank("hans-sub-mini", "hans-sub", attribution="none", in_domain=home)
 
@@ -275,14 +276,14 @@ def test_a_store_is_taken_by_its_folder(labelled_rows, tmp_path):
 def test_factors_that_nothing_is_attributed_for_are_named():
     """`--attribution none` leaves them out, and says so."""
     folder = suites.embedded()["hans-sub-mini"]
-    data = dataclasses.replace(ood.load("hans-sub"), population=20)
+    data = dataclasses.replace(sets.load("hans-sub"), population=20)
     found = rank([folder / name for name in ("untouched", "inoc-4000")], data, attribution="none", draws=1)
     assert found.left_out["INDEX-DIFF"] == "reads attributions, and there are none"
 
 
 def test_a_backend_is_found_whatever_its_case():
     """No attribution is none in capitals, too: no factor that reads any is in the table."""
-    data = ood.load("hans-sub")
+    data = sets.load("hans-sub")
     folder = suites.embedded()["hans-sub-mini"]
     data = dataclasses.replace(data, population=20)
     found = rank([folder / name for name in ("untouched", "inoc-4000")], data, attribution="NONE", draws=1)
@@ -304,14 +305,14 @@ def test_a_backend_is_found_whatever_its_case():
 def test_the_label_that_was_asked_for_is_told(heuristic, target, shown):
     """By name, where it is not the one that the task has by itself, the heuristic's or the last."""
     task = Task("three", ("no", "maybe", "yes"), heuristic=heuristic)
-    rows = Rows(ood.OODSet("mine", task, (), 0), ())
+    rows = Rows(sets.OODSet("mine", task, (), 0), ())
     study = Study(suites.load(["hans-sub-mini"]), rows, SHAPSettings(target=target))
     assert spelled("shap", study.made_from({}).settings) == shown
 
 
 def test_a_logit_is_read_by_factors_of_its_label_only():
     """Attributions of one logit cannot be turned toward the other label: what would need that is left out, and said."""
-    data = dataclasses.replace(ood.load("hans-sub"), population=20)
+    data = dataclasses.replace(sets.load("hans-sub"), population=20)
     models = [f"{suites.embedded()['hans-sub-mini']}/{name}" for name in ("untouched", "inoc-4000")]
     by_output = {
         output: rank(models, data, attribution=LIMESettings(samples=8, output=output), draws=1)

@@ -8,8 +8,8 @@ from pyarrow import parquet
 from factors import Span
 from ranker.datasets import rows as rows_of_files
 from ranker.datasets.readers import examples, no_marks, sheet
+from ranker.datasets.sets import labelled
 from ranker.errors import DataError, UsageError
-from ranker.ood import labelled
 from ranker.tasks.classes import Task
 
 NLI = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})

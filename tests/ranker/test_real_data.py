@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ranker import ood
-from ranker.datasets import readers
+from ranker.datasets import readers, sets
 from ranker.datasets.marks import RULES, control
 from ranker.datasets.rows import read_rows
 from ranker.tasks.classes import Task
@@ -48,7 +47,7 @@ EXPECTED = {
 @cache
 def load(name):
     """A set with its real rows, read once."""
-    return ood.load(name, Path(DATA))
+    return sets.load(name, Path(DATA))
 
 
 @cache
@@ -70,7 +69,7 @@ def test_no_row_is_lost_and_no_text_changed(name):
     assert len(found.examples) == ROWS[name]
     assert len({example.id for example in found.examples}) == ROWS[name]
     assert {example.label for example in found.examples} == {0, 1}
-    card = ood.cards()[name]
+    card = sets.cards()[name]
     layout, where = card.layouts[0], card.layouts[0].where
     rows = [row for row in table(Path(found.origin)) if all(str(row[column]) == v for column, v in where.items())]
     texts = [tuple(row[column] for column in layout.text) for row in rows]
@@ -141,7 +140,7 @@ def test_rows_with_the_feature_have_one_mark_and_others_none(name):
 @pytest.mark.parametrize("part", ["train_ambiguous", "train_inoculating"])
 def test_the_feature_is_found_in_rows_of_other_parts(name, part):
     """The rules know the feature, not the test rows: 97 of 100 labels of either kind are told from the mark."""
-    card = ood.cards()[name]
+    card = sets.cards()[name]
     rule = RULES[card.marks["feature"]]
     rows = lines(f"{card.folders[0]}/{part}.jsonl.gz")
     for label in (0, 1):
@@ -163,7 +162,7 @@ def test_the_feature_is_found_in_rows_of_other_parts(name, part):
 def test_training_files_are_read_as_a_users_own_data(path, rows, text, label):
     """Columns are found by their usual names, labels by name, alias or number."""
     name = "paraphrase" if "qqp" in path else "nli"
-    task: Task = ood.tasks()[name]
+    task: Task = sets.tasks()[name]
     sheet = readers.sheet(Path(DATA, path))
     found = list(readers.examples(sheet.rows, task, lambda _: sheet.layout))
     assert len(found) == rows

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from conftest import TASK
 
-from ranker import ood
+from ranker.datasets import sets
 from ranker.errors import ModelError, UsageError
 from ranker.measure import ModelOptions
 from ranker.stated import check_numbers, check_readable, fits_none, own_task
@@ -88,7 +88,7 @@ def test_models_of_which_none_can_be_read_are_refused(tmp_path):
 def test_numbers_that_a_checkpoint_counts_otherwise_are_refused(models):
     """MNLI's 0 is entailment, and that of the task is not: nobody but their author knows which is meant."""
     row = {"premise": "A cook ran.", "hypothesis": "It rained.", "label": 0}
-    rows = ood.labelled([row, {**row, "premise": "It rained.", "label": 1}], TASK)
+    rows = sets.labelled([row, {**row, "premise": "It rained.", "label": 1}], TASK)
     agreeing = models(("no entailment", "entailment"), ("LABEL_0", "LABEL_1"), ("neutral", "entailment"))
     check_numbers([rows], agreeing, ModelOptions(label_map={"no entailment": "neutral"}))
     with pytest.raises(UsageError) as caught:
@@ -97,5 +97,5 @@ def test_numbers_that_a_checkpoint_counts_otherwise_are_refused(models):
         "the labels of rows in memory are numbers: in the task nli 0 is non-entailment, 1 is entailment, and to "
         "model-0 0 is entailment, 1 is neutral; write names instead"
     )
-    named = ood.labelled([{**row, "label": "neutral"}], TASK)
+    named = sets.labelled([{**row, "label": "neutral"}], TASK)
     check_numbers([named], models(THREE), ModelOptions())

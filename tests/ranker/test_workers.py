@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 from conftest import make_checkpoint
 
-from ranker import ood, rank, suites, workers
+from ranker import rank, suites, workers
+from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.labelling import choose
 from ranker.measure import ModelOptions
@@ -58,7 +59,7 @@ def suite():
 @pytest.fixture(scope="module")
 def rows():
     """A few rows, of which four are explained."""
-    loaded = ood.load("hans-sub")
+    loaded = sets.load("hans-sub")
     return replace(loaded, examples=loaded.examples[:12], population=4)
 
 

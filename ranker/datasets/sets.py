@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from factors import Example
-from ranker import embedded
 from ranker.datasets import cards as cards_of
-from ranker.datasets import readers, readings
+from ranker.datasets import embedded, readers, readings
 from ranker.datasets.cards import Card, Layout
 from ranker.datasets.identity import fingerprint
 from ranker.datasets.marks import marker

@@ -7,6 +7,6 @@ from pathlib import Path
 
 def folder() -> Path:
     """The folder of the cards, the embedded samples and the embedded suites."""
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     installed = package / "data"
     return installed if installed.is_dir() else package.parent / "data"

@@ -12,7 +12,8 @@ import urllib.request
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ranker import ood, progress
+from ranker import progress
+from ranker.datasets import sets
 from ranker.datasets.rows import MAX_BYTES
 from ranker.errors import FetchError, UsageError, look_up
 
@@ -45,7 +46,7 @@ def fetch(name: str, data_dir: Path, url: str | None = None, include: Iterable[P
         FetchError: the server cannot be reached or says no, the connection ends early, or the checksum is wrong;
             nothing is kept then.
     """
-    card = look_up("OOD set", name, ood.cards(include))
+    card = look_up("OOD set", name, sets.cards(include))
     if not card.url or not card.sha256 or not card.files:
         raise UsageError(f"{card.name} has no official file to fetch; its rows come from {card.source}")
     address = url or card.url
