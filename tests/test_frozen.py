@@ -1,0 +1,204 @@
+"""Every number of some runs as it was when it was frozen; run as a program, this file is the process that makes them.
+
+The statistics are computed in float64: from the same scores they are the same on every processor, but for a rounding
+far below `TOLERANCE`. The models are computed in float32, and the kernels for that differ between processors: those of
+AVX-512 and of AVX2 move scores and accuracies of the demo by up to 3e-6, which no tolerance tells from a small mistake.
+So the runs are made in a process of their own, held to one thread and to the kernels that all x86-64 processors share
+(`experiments.portable`); these give the same bits on each. There one tolerance is right for scores, accuracies and
+intervals alike. Elsewhere the tests skip.
+
+Frozen are numbers, names and orders. Sentences (notes, reasons) are not: the golden reports hold them. Nor is what
+depends on the machine or the place (commands, versions, hashes).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+import os
+import platform
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FROZEN = Path(__file__).with_name("frozen")
+SAMPLE = ROOT / "data" / "hans-sub" / "examples.jsonl.gz"
+REFRESH = "RANK_MODELS_REFRESH_GOLDEN"
+"""Set it to write the frozen files anew; then read the diff: a refactoring has none."""
+
+TOLERANCE = 1e-9
+"""Absolute, of fractions, scores and percent."""
+
+SENTENCES = ("notes", "left_out", "failures", "provenance", "schema_version")
+LIBRARIES = ("torch", "transformers", "tokenizers", "captum", "numpy", "scipy")
+
+MODEL = str(ROOT / "data" / "suites" / "hans-sub-mini" / "inoc-400")
+IDS = ("sn_past_participle-0", "se_understood_object-60", "sn_NP/Z-120")
+DATA = ("--data", "ten.jsonl", "--models", "hans-sub-mini")
+
+COMMANDS = {
+    "explained": [
+        ["explain", "--ood", "hans-sub", "--id", row, "--models", MODEL, "--attribution", backend]
+        for backend in ("shap", "lime", "ig", "occlusion")
+        for row in IDS
+    ],
+    "decisions": [[*DATA], [*DATA, "--pool", "pool.jsonl"]],
+    "lime": [["--ood", "hans-sub", "--limit", "20", "--probe", "10", "--attribution", "lime"]],
+    "demo": [["--ood", "hans-sub", "--probe", "10"]],
+}
+"""Frozen file -> the commands whose answers are in it, without `rank-models`."""
+
+QUICK = ("explained", "decisions", "lime")
+SLOW = ("demo", "table-2")
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """The answers of the quick runs, by the name of their file."""
+    return made(tmp_path_factory.mktemp("quick"), QUICK)
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory):
+    """The answers of the slow runs, which share a store, by the name of their file."""
+    return made(tmp_path_factory.mktemp("slow"), SLOW)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_numbers_are_as_frozen(quick, name):
+    """Scores of single words, decisions with and without a pool, and a ranking by LIME are what they were."""
+    compare(name, quick[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_numbers_of_whole_runs_are_as_frozen(slow, name):
+    """The README's demo and every cell of table 2 (mini) are what they were."""
+    compare(name, slow[name])
+
+
+def test_all_ways_of_attributing_are_frozen():
+    """Raw scores of every backend are among the frozen numbers, those of LIME with the seeds that they hang on."""
+    answers = json.loads((FROZEN / "explained.json").read_text(encoding="utf-8"))
+    assert {answer["attribution"] for answer in answers} == {"shap", "lime", "ig", "occlusion"}
+    assert all(any(word["score"] for word in answer["models"][0]["words"]) for answer in answers)
+
+
+def made(folder, names):
+    """The answers of runs, made in a process that is held to portable kernels; rows and store lie in the folder."""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip("frozen with kernels of x86-64 processors; others round float32 differently")
+    rows = [json.loads(line) for line in gzip.decompress(SAMPLE.read_bytes()).decode().splitlines()]
+    texts = [dict(zip(("premise", "hypothesis"), row["segments"], strict=True)) for row in rows]
+    labelled = [{**text, "label": row["label"]} for text, row in zip(texts, rows, strict=True)][::60]
+    pool = [text for n, text in enumerate(texts) if n % 60][:200]
+    for file, some in (("ten.jsonl", labelled), ("pool.jsonl", pool)):
+        (folder / file).write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, __file__, *names], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in names}
+
+
+def compare(name, here):
+    """Hold answers to the frozen ones; the flag that refreshes golden files writes these anew."""
+    here = [numbers(answer) for answer in here]
+    file, versions = FROZEN / f"{name}.json", {library: metadata.version(library) for library in LIBRARIES}
+    if os.environ.get(REFRESH):
+        file.write_text(written(here) + "\n", encoding="utf-8")
+        (FROZEN / "versions.json").write_text(json.dumps(versions, indent=1) + "\n", encoding="utf-8")
+    wrong = list(differences(json.loads(file.read_text(encoding="utf-8")), json.loads(json.dumps(here)), name))
+    frozen_with = json.loads((FROZEN / "versions.json").read_text(encoding="utf-8"))
+    others = {library: (frozen_with[library], versions[library]) for library in LIBRARIES}
+    others = {library: both for library, both in others.items() if both[0] != both[1]}
+    why = f"; other versions than frozen with, which may be why: {others}" if others else ""
+    assert not wrong, f"{len(wrong)} differences{why}:\n" + "\n".join(wrong[:20])
+
+
+def numbers(answer):
+    """What is frozen of an answer: all but sentences, and what depends on the machine or the place."""
+    kept = {key: value for key, value in answer.items() if key not in SENTENCES}
+    return kept | {key: sorted(answer[key]) for key in ("left_out", "failures") if key in answer}
+
+
+def differences(frozen, here, place):
+    """Where two answers differ, a line each: numbers by more than `TOLERANCE`, all else at all."""
+    if isinstance(frozen, dict) and isinstance(here, dict):
+        for key in dict.fromkeys([*frozen, *here]):
+            if key in frozen and key in here:
+                yield from differences(frozen[key], here[key], f"{place}.{key}")
+            else:
+                yield f"{place}.{key}: only {'frozen' if key in frozen else 'here'}"
+    elif isinstance(frozen, list) and isinstance(here, list):
+        if len(frozen) != len(here):
+            yield f"{place}: {len(frozen)} items frozen, {len(here)} here"
+        for n, both in enumerate(zip(frozen, here, strict=False)):
+            yield from differences(*both, f"{place}[{n}]")
+    elif float in (type(frozen), type(here)) and {type(frozen), type(here)} <= {float, int}:
+        if not abs(frozen - here) <= TOLERANCE:
+            yield f"{place}: {frozen!r} frozen, {here!r} here"
+    elif frozen != here or type(frozen) is not type(here):
+        yield f"{place}: {frozen!r} frozen, {here!r} here"
+
+
+def written(value, depth=3):
+    """JSON with a line for each model, method, pair or cell, so that a diff can be read."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if not depth or not any(isinstance(one, (dict, list)) for one in inside):
+        return json.dumps(value, ensure_ascii=False)
+    lines = [written(one, depth - 1) for one in inside]
+    if isinstance(value, dict):
+        lines = [f"{json.dumps(key)}: {line}" for key, line in zip(value, lines, strict=True)]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return "\n".join([first, ",\n".join(lines), last])
+
+
+@pytest.mark.parametrize(
+    ("frozen", "here", "count"),
+    [
+        ([{"a": 1.0}], [{"a": 1.0 + 1e-10}], 0),
+        ([{"a": 1.0}], [{"a": 1.0 + 1e-8}], 1),
+        ([{"a": 1.0}], [{"a": None}], 1),
+        ([{"a": 1.0}], [{"a": float("nan")}], 1),
+        ([{"a": 1}], [{"a": True}], 1),
+        ([{"a": "x"}], [{"a": "y"}], 1),
+        ([{"a": 1}, {}], [{"b": 1}], 3),
+    ],
+)
+def test_a_difference_is_seen(frozen, here, count):
+    """A number that is off by more than the tolerance, another name, and what is missing or new are differences."""
+    assert len(list(differences(frozen, here, "it"))) == count
+
+
+def make(name):
+    """The answers that go into a frozen file, in this process."""
+    if name == "table-2":
+        from experiments import published, tables
+
+        known = published.load()
+        exhibit, run = known.tables["2"], tables.Run(store="store")
+        found = tables.rankings(exhibit, known.tiers["mini"], run)
+        return [dataclasses.asdict(cell) for cell in tables.cells(exhibit, found)]
+    from ranker.cli import cli
+
+    answers = []
+    for command in COMMANDS[name]:
+        flags = ["--store", "store", "--format", "json", "-o", "answer.json", "--force"]
+        cli.main([*command, *flags], standalone_mode=False)
+        answers.append(json.loads(Path("answer.json").read_text(encoding="utf-8")))
+    return answers
+
+
+if __name__ == "__main__":
+    from experiments import portable
+
+    portable.hold()
+    for each in sys.argv[1:]:
+        Path(f"{each}.json").write_text(json.dumps(make(each)), encoding="utf-8")
