@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
-from ranker.ranking import Ranking
-from ranker.results import groups
+from ranker.results.ranking import Ranking
+from ranker.results.records import groups
 from ranker.score import turned
 from ranker.statistics import combined, engine, posterior
 

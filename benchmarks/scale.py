@@ -74,7 +74,7 @@ def ranked(models: int, folder: Path) -> Callable[[], object]:
     from factors import BUILTIN
     from ranker.evaluation import evaluate
     from ranker.report import render
-    from ranker.score import ScoreTable
+    from ranker.results.table import ScoreTable
 
     rng = np.random.default_rng(0)
     accuracy = np.linspace(0.5, 0.95, models)

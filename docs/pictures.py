@@ -16,8 +16,8 @@ from pathlib import Path
 from PIL import Image
 from rich.console import Console
 
-from ranker.ranking import Ranking
 from ranker.report import render, terminal
+from ranker.results.ranking import Ranking
 
 IMAGES = Path(__file__).parent / "images"
 COMMAND = "rank-models --ood hans-sub --probe 10"

@@ -23,7 +23,7 @@ from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.measure import ModelOptions
 from ranker.progress import Progress
-from ranker.results import MethodResult
+from ranker.results.records import MethodResult
 from ranker.store import Store
 from ranker.suites import Suite
 

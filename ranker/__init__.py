@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ranker.pipeline import decide, rank
-    from ranker.ranking import Ranking
+    from ranker.results.ranking import Ranking
 
 __all__ = ["Ranking", "decide", "rank"]
 
-_HOME = {"rank": "ranker.pipeline", "decide": "ranker.pipeline", "Ranking": "ranker.ranking"}
+_HOME = {"rank": "ranker.pipeline", "decide": "ranker.pipeline", "Ranking": "ranker.results.ranking"}
 
 
 def __dir__() -> list[str]:

@@ -18,9 +18,10 @@ import numpy as np
 from factors.types import Bools, Floats, Ints
 from ranker.errors import UsageError, look_up
 from ranker.numbers import counted
-from ranker.ranking import Ranking
-from ranker.results import Decision, ModelResult
-from ranker.score import ScoreTable, averages, check, turned
+from ranker.results.ranking import Ranking
+from ranker.results.records import Decision, ModelResult
+from ranker.results.table import ScoreTable
+from ranker.score import averages, check, turned
 from ranker.statistics import combined, engine, posterior, surrogate
 from ranker.statistics.engine import TIE
 from ranker.statistics.methods import SURROGATE, possible

@@ -8,9 +8,10 @@ import numpy as np
 
 from factors.types import Floats
 from ranker.numbers import counted, percent
-from ranker.ranking import Ranking
-from ranker.results import MethodResult, ModelResult, PairResult
-from ranker.score import ScoreTable, averages, check, turned
+from ranker.results.ranking import Ranking
+from ranker.results.records import MethodResult, ModelResult, PairResult
+from ranker.results.table import ScoreTable
+from ranker.score import averages, check, turned
 from ranker.statistics import engine, intervals, pooled
 from ranker.statistics.agreement import MANY, Agreement, Draws, Plan, few_shot_accuracies, measure
 from ranker.statistics.methods import CHOSEN, COINS, LABEL_FREE, SURROGATE

@@ -16,9 +16,9 @@ from factors.types import SPECIAL, Attributions, Example, Norm
 from ranker.backends import settings_of
 from ranker.backends.settings import Settings
 from ranker.errors import ModelError, UsageError
-from ranker.explanation import Explanation, Reading, Word
 from ranker.measure import ModelOptions, Question
 from ranker.progress import silent
+from ranker.results.explanation import Explanation, Reading, Word
 from ranker.score import UNDEFINED, Target, about_one_label, applicable, label_rule, score_model, target_label
 from ranker.survey import survey
 from ranker.tasks.classes import Task

@@ -26,7 +26,7 @@ from ranker.study import Rows, Study
 from ranker.suites import Suite
 
 if TYPE_CHECKING:
-    from ranker.ranking import Ranking
+    from ranker.results.ranking import Ranking
     from ranker.store import Store
 
 log = logging.getLogger(__name__)

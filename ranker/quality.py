@@ -9,7 +9,7 @@ import numpy as np
 
 from factors import Attributions, Example
 from ranker.backends.settings import Settings
-from ranker.results import FOLLOWS, Quality
+from ranker.results.records import FOLLOWS, Quality
 from ranker.tasks.classes import Task
 
 

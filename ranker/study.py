@@ -20,16 +20,16 @@ from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import Estimate, estimate
 from ranker.explain import View, telling
-from ranker.explanation import Explanation
 from ranker.measure import ModelOptions, Question, Subject
 from ranker.progress import Progress, silent
 from ranker.quality import accuracy_of, below_chance, misled_share, quality_of, shortcut_avoided, worse_than_guessing
-from ranker.ranking import Ranking
-from ranker.results import Data, Provenance, Quality, RowResult
+from ranker.results.explanation import Explanation
+from ranker.results.ranking import Ranking
+from ranker.results.records import Data, Provenance, Quality, RowResult
+from ranker.results.table import ScoreTable
 from ranker.score import (
     UNDEFINED,
     ModelScores,
-    ScoreTable,
     Target,
     about_one_label,
     applicable,

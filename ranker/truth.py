@@ -12,8 +12,8 @@ import numpy as np
 
 from factors.types import Bools, Floats, Ints
 from ranker.errors import UsageError
-from ranker.results import FOLLOWS
-from ranker.score import ScoreTable
+from ranker.results.records import FOLLOWS
+from ranker.results.table import ScoreTable
 from ranker.statistics import engine
 
 NEAR = 0.1

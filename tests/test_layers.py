@@ -16,6 +16,8 @@ ROOMS = {
     "statistics": ("statistics",),
     "tasks": ("tasks", "errors"),
     "datasets": ("datasets", "tasks", "records", "errors", "numbers", "progress"),
+    "results": ("results", "statistics", "records", "errors", "numbers"),
+    "report": ("report", "results", "numbers", "errors"),
     "models": ("models", "batching", "tasks", "errors", "progress", "records"),
     "backends": ("backends", "models", "batching", "datasets", "tasks", "errors", "progress", "records"),
 }

@@ -15,7 +15,7 @@ import click
 from ranker.errors import RankModelsError, UsageError
 
 if TYPE_CHECKING:
-    from ranker.ranking import Ranking
+    from ranker.results.ranking import Ranking
 
 FILES = {"output": "`--output`", "save": "`--save`"}
 FOLDERS = {"plots": "`--plots`"}

@@ -41,7 +41,7 @@ def report(**given: Any) -> None:
     """
     from ranker import report as reports
     from ranker.commands import arguments
-    from ranker.ranking import Ranking
+    from ranker.results.ranking import Ranking
 
     several = len(given["files"]) > 1
     name = arguments.format_name({**given, "output": None} if several else given)  # a folder's name says no format
@@ -75,7 +75,7 @@ def each(given: Mapping[str, Any], name: str) -> None:
         RankModelsError: a run cannot be read, or a file cannot be written.
     """
     from ranker import report as reports
-    from ranker.ranking import Ranking
+    from ranker.results.ranking import Ranking
 
     folder: Path | None = given["output"]
     if given["other"] is not None or given["plots"] is not None:

@@ -13,7 +13,7 @@ from ranker.commands import options, outputs, stderr
 from ranker.errors import look_up
 
 if TYPE_CHECKING:
-    from ranker.ranking import Ranking
+    from ranker.results.ranking import Ranking
     from ranker.study import Study
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ranker.errors import look_up
 
 if TYPE_CHECKING:
-    from ranker.ranking import Ranking
+    from ranker.results.ranking import Ranking
 
 
 @dataclass(frozen=True)

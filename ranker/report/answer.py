@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ranker.numbers import counted, interval, percent, points, probability
-from ranker.ranking import Ranking
-from ranker.results import Decision, level
+from ranker.results.ranking import Ranking
+from ranker.results.records import Decision, level
 
 NEXT = (
     "Next: `rank-models --data ROWS --models A B ...` chooses between models of your own; `rank-models explain` "

@@ -8,12 +8,12 @@ from typing import Any
 
 from rich.text import Text
 
-from ranker.comparison import MODELS, Comparison, ModelChange
 from ranker.errors import look_up
 from ranker.numbers import interval, percent, points, probability
 from ranker.report import csv, json, latex, markdown, terminal
 from ranker.report.pages import page
 from ranker.report.tables import Table, table
+from ranker.results.comparison import MODELS, Comparison, ModelChange
 
 SHORT = 12
 """Characters of a fingerprint that tell two apart."""

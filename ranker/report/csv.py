@@ -7,8 +7,8 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ranker.ranking import Ranking
-from ranker.results import Decision
+from ranker.results.ranking import Ranking
+from ranker.results.records import Decision
 
 METHOD_FIELDS = (
     *("name", "kind", "designed", "few_shot_accuracy", "ci_low", "ci_high", "models_low", "models_high"),

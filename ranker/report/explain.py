@@ -17,12 +17,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from ranker.errors import look_up
-from ranker.explanation import Explanation, Reading, Word
 from ranker.numbers import signed
 from ranker.report import json
 from ranker.report.remarks import by_reason
 from ranker.report.tables import Table, table
 from ranker.report.terminal import drawn, plain
+from ranker.results.explanation import Explanation, Reading, Word
 
 WIDTH = 100
 FOR, AGAINST = (70, 140, 230), (240, 150, 60)

@@ -27,8 +27,8 @@ from matplotlib.figure import Figure
 
 from ranker.errors import RankModelsError
 from ranker.numbers import interval, percent, probability
-from ranker.ranking import Ranking
-from ranker.results import MethodResult
+from ranker.results.ranking import Ranking
+from ranker.results.records import MethodResult
 
 INK, SOFT = "#010203", "#70777f"
 """Of texts and axes, and of what stands behind. No one else's black is `INK`: in a page, it becomes the page's own."""

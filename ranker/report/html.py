@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from ranker.numbers import counted
-from ranker.ranking import Ranking
 from ranker.report import figures, pairs, rows, tables
 from ranker.report.answer import answer, title
 from ranker.report.explain import sheet
@@ -20,7 +19,8 @@ from ranker.report.figures import Drawing
 from ranker.report.pages import page
 from ranker.report.remarks import remarks
 from ranker.report.tables import Table, table
-from ranker.results import Decision
+from ranker.results.ranking import Ranking
+from ranker.results.records import Decision
 
 FIGURES = (figures.learning_curve, figures.distribution, figures.against_acc, figures.intervals)
 """What the page shows as drawings; pairs by method and model by model are tables of it."""

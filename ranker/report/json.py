@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ranker.ranking import Ranking
+from ranker.results.ranking import Ranking
 
 
 def render(ranking: Ranking) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ranker.ranking import Ranking
 from ranker.report.answer import title
 from ranker.report.remarks import remarks
 from ranker.report.tables import Table, tables
+from ranker.results.ranking import Ranking
 
 SPECIAL = {
     "\\": r"\textbackslash{}",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ranker.ranking import Ranking
 from ranker.report import rows
 from ranker.report.answer import answer, title
 from ranker.report.remarks import remarks
 from ranker.report.tables import Table, tables
+from ranker.results.ranking import Ranking
 
 
 def render(ranking: Ranking) -> str:

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from ranker.numbers import percent, probability
-from ranker.ranking import Ranking
 from ranker.report import rows
 from ranker.report.answer import title
 from ranker.report.tables import Table, table
 from ranker.report.terminal import written
-from ranker.results import FOLLOWS, Decision
+from ranker.results.ranking import Ranking
+from ranker.results.records import FOLLOWS, Decision
 
 UNSAID = (
     "?: how many cannot be said: the two were right on the same rows, or each as often where the other was not; with a "

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from ranker.numbers import counted
-from ranker.ranking import Ranking
 from ranker.report.answer import untold
-from ranker.results import Decision
+from ranker.results.ranking import Ranking
+from ranker.results.records import Decision
 
 
 def remarks(ranking: Ranking) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ranker.numbers import counted
-from ranker.ranking import Ranking
 from ranker.report.tables import Table, table
+from ranker.results.ranking import Ranking
 
 LISTED = 200
 """The most rows that are listed; the JSON has all."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from string import ascii_letters
 
 from ranker.numbers import interval, percent, points, probability
-from ranker.ranking import Ranking
-from ranker.results import Decision
+from ranker.results.ranking import Ranking
+from ranker.results.records import Decision
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ranker.ranking import Ranking
 from ranker.report.answer import answer, title
 from ranker.report.remarks import remarks
 from ranker.report.tables import Table, matrix, methods, models, order
+from ranker.results.ranking import Ranking
 
 WIDTH = 80
 

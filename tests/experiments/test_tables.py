@@ -16,8 +16,8 @@ from factors import BUILTIN
 from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.evaluation import evaluate
-from ranker.results import Data, Provenance
-from ranker.score import ScoreTable
+from ranker.results.records import Data, Provenance
+from ranker.results.table import ScoreTable
 from ranker.suites import FILE, Model, Suite
 
 KNOWN = published.load()

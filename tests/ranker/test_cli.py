@@ -18,7 +18,7 @@ from ranker import decide, measure, suites
 from ranker.cli import main
 from ranker.datasets import sets
 from ranker.errors import UsageError
-from ranker.ranking import Ranking
+from ranker.results.ranking import Ranking
 
 QUICK = ("--limit", "12", "--attribution", "ig:steps=4,max_steps=4", "--quiet")
 MINI = suites.embedded()["hans-sub-mini"]

@@ -15,11 +15,11 @@ from ranker.comparison import compare, difference
 from ranker.decision import decide
 from ranker.errors import UnknownName, UsageError
 from ranker.evaluation import evaluate
-from ranker.ranking import Ranking
 from ranker.report import comparison as shown
 from ranker.report import latex
 from ranker.report.markdown import escape
-from ranker.results import Data, Provenance, Quality
+from ranker.results.ranking import Ranking
+from ranker.results.records import Data, Provenance, Quality
 
 
 def later():

@@ -7,7 +7,7 @@ from factors import BUILTIN
 from factors.registry import Factor
 from ranker.errors import UsageError
 from ranker.evaluation import evaluate
-from ranker.score import ScoreTable
+from ranker.results.table import ScoreTable
 from ranker.statistics import intervals
 
 

@@ -24,7 +24,6 @@ from test_evaluation import suite
 from test_store import EXAMPLES, KEY, row_of
 
 from experiments import recipe
-from ranker import ranking as ranking_module
 from ranker import records, report, suites
 from ranker import store as store_module
 from ranker.commands import arguments
@@ -35,7 +34,8 @@ from ranker.decision import decide
 from ranker.errors import RankModelsError
 from ranker.evaluation import evaluate
 from ranker.models import checkpoints, labels
-from ranker.ranking import Ranking
+from ranker.results import ranking as ranking_module
+from ranker.results.ranking import Ranking
 from ranker.store import Store, contents, key_digest, verify
 
 ROWS = [

@@ -13,10 +13,12 @@ from test_comparison import PAIRS
 from test_evaluation import suite
 from test_report_formats import REFRESH, toy, toy_decision
 
-from ranker import comparison, ranking, report, results
+from ranker import comparison, report
 from ranker.decision import decide
 from ranker.evaluation import evaluate
 from ranker.report import comparison as compared
+from ranker.results import ranking
+from ranker.results import records as results
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "json-schema.md"

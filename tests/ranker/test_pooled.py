@@ -5,7 +5,7 @@ import pytest
 
 from factors import BUILTIN
 from ranker.evaluation import evaluate
-from ranker.score import ScoreTable
+from ranker.results.table import ScoreTable
 from ranker.statistics import choice, engine, intervals, pooled, surrogate
 from ranker.statistics.methods import LABEL_FREE, RULES
 from ranker.statistics.pool import InDomain, Pool

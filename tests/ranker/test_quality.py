@@ -4,7 +4,7 @@ import pytest
 from factors import Attributions, Example
 from ranker.backends.settings import BARE, IGSettings, LIMESettings
 from ranker.quality import accuracy_of, below_chance, cut, misled_share, quality_of, shortcut_avoided
-from ranker.results import Quality
+from ranker.results.records import Quality
 from ranker.tasks.classes import Task
 from ranker.truth import FOLLOWS
 

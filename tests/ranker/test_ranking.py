@@ -11,7 +11,7 @@ from factors import BUILTIN
 from ranker.decision import decide
 from ranker.errors import DataError, RankModelsError, UnknownName, UsageError
 from ranker.evaluation import evaluate
-from ranker.ranking import Ranking
+from ranker.results.ranking import Ranking
 
 
 @pytest.fixture(scope="module")

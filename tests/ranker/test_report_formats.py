@@ -21,13 +21,13 @@ from ranker import report
 from ranker.commands import outputs
 from ranker.decision import decide
 from ranker.evaluation import evaluate
-from ranker.explanation import Explanation, Reading, Word
-from ranker.ranking import Ranking
 from ranker.report import answer as words
 from ranker.report import explain as explained
 from ranker.report import latex, markdown, remarks, tables
-from ranker.results import Decision, MethodResult, ModelResult, PairResult, Provenance, Quality, RowResult
-from ranker.score import ScoreTable
+from ranker.results.explanation import Explanation, Reading, Word
+from ranker.results.ranking import Ranking
+from ranker.results.records import Decision, MethodResult, ModelResult, PairResult, Provenance, Quality, RowResult
+from ranker.results.table import ScoreTable
 
 GOLDEN = Path(__file__).parent / "golden"
 REFRESH = "RANK_MODELS_REFRESH_GOLDEN"

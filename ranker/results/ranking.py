@@ -14,10 +14,20 @@ import numpy as np
 from factors.registry import Factor
 from ranker import records
 from ranker.errors import DataError, RankModelsError, UsageError, look_up
-from ranker.explanation import Explanation, not_saved
 from ranker.numbers import points
-from ranker.results import Decision, MethodResult, Mode, ModelResult, PairResult, Provenance, Quality, RowResult, plain
-from ranker.score import ScoreTable
+from ranker.results.explanation import Explanation, not_saved
+from ranker.results.records import (
+    Decision,
+    MethodResult,
+    Mode,
+    ModelResult,
+    PairResult,
+    Provenance,
+    Quality,
+    RowResult,
+    plain,
+)
+from ranker.results.table import ScoreTable
 
 if TYPE_CHECKING:
     import pandas as pd

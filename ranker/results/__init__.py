@@ -1,0 +1,1 @@
+"""Records that are saved and shown; nothing here computes them."""

@@ -1,0 +1,104 @@
+"""What changed between two runs, as records: models, methods, and what the runs were made with."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from ranker.results.records import Mode
+
+SCHEMA_VERSION = 1
+
+Status = Literal["ranked", "failed", "absent"]
+
+MODELS = "models."
+"""What the names of the models' content hashes begin with."""
+
+
+@dataclass(frozen=True)
+class ModelChange:
+    """One model before and after; None where it is not ranked, or where the mode has no such number.
+
+    Attributes:
+        name: of the model.
+        before, after: "ranked", "failed" or "absent".
+        rank_before, rank_after: 1 for the best.
+        accuracy_before, accuracy_after: OOD accuracy, in a decision the share of the rows; fractions.
+        p_best_before, p_best_after: in a decision, the probability that no other model is more accurate.
+        reason: why it failed, after or else before; empty where it did not.
+    """
+
+    name: str
+    before: Status
+    after: Status
+    rank_before: int | None
+    rank_after: int | None
+    accuracy_before: float | None
+    accuracy_after: float | None
+    p_best_before: float | None
+    p_best_after: float | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class MethodChange:
+    """One method's few-shot accuracy before and after, fractions; None where it was not measured.
+
+    Attributes:
+        name: of the method.
+        before, after: few-shot accuracies.
+        difference: after minus before.
+        low, high: 95 % interval of the difference.
+        beyond: the interval does not include 0; None, too, where the pairs of models are others.
+        paired: the interval is over samples of rows that are the same for both runs; else it takes them as independent.
+    """
+
+    name: str
+    before: float | None
+    after: float | None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    beyond: bool | None = None
+    paired: bool | None = None
+
+
+@dataclass(frozen=True)
+class SettingChange:
+    """Something that the two runs were not made with alike; None where a run does not state it.
+
+    Attributes:
+        name: a field of the ranking, or the way to a value of its provenance: "settings.steps", "versions.torch",
+            "models.bert-a" (the content of that checkpoint).
+        before, after: as JSON knows them.
+    """
+
+    name: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What changed from one run to another of the same mode.
+
+    Attributes:
+        mode: of both.
+        ood, suite: names, before and after.
+        models: all of either run, in the order of the second, then those that only the first has.
+        methods: the same; empty in a decision.
+        settings: what differs.
+        notes: what a reader of the differences has to know, a sentence each.
+    """
+
+    mode: Mode
+    ood: tuple[str, str]
+    suite: tuple[str, str]
+    models: tuple[ModelChange, ...]
+    methods: tuple[MethodChange, ...]
+    settings: tuple[SettingChange, ...]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stable schema: see `docs/json-schema.md`."""
+        return {"schema_version": SCHEMA_VERSION, **asdict(self)}
