@@ -53,13 +53,13 @@ from transformers import (
 from transformers.utils import logging
 
 from factors.types import SPECIAL, Example, Floats
-from ranker import suites
 from ranker.backends import attribute
-from ranker.backends.lime import fingerprint, samples, seed_of
+from ranker.backends.lime import samples, seed_of
 from ranker.backends.settings import IGSettings, LIMESettings, Settings, SHAPSettings
 from ranker.backends.trees import Tree, leaves
 from ranker.datasets import sets
-from ranker.models.classifiers import Classifier
+from ranker.sources import suites
+from ranker.sources.hf.classifiers import Classifier
 
 STEPS, SAMPLES = 50, 500
 NAMES = ("non-entailment", "entailment")
@@ -198,7 +198,7 @@ class Libraries:
 
         encoding = self.ours.encode([example])[0]
         row = self.ours.row(encoding)
-        rng = np.random.default_rng(seed_of(settings.seed, fingerprint(self.ours), example))
+        rng = np.random.default_rng(seed_of(settings.seed, self.ours.seed, example))
         shown = samples(len(example.words), settings.samples, rng)
         answers = []
         for mask in shown:

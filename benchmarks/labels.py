@@ -21,11 +21,11 @@ import click
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker import suites
 from ranker.commands.options import PATH, together
 from ranker.datasets import sets
 from ranker.labelling import predictions
 from ranker.numbers import percent
+from ranker.sources import suites
 from ranker.statistics import choice, engine, surrogate
 from ranker.statistics.label_free import dawid_skene
 from ranker.statistics.methods import possible

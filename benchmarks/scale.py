@@ -37,10 +37,10 @@ def read(rows: int, folder: Path) -> Callable[[], object]:
 
 def text(characters: int, folder: Path) -> Callable[[], object]:
     """Cut a text of so many characters into words, find its marks, and encode it for a model of 128 tokens."""
-    from ranker import suites
     from ranker.datasets import sets
     from ranker.datasets.marks import RULES, marker
-    from ranker.models import classifiers
+    from ranker.sources import suites
+    from ranker.sources.hf import classifiers
 
     model = suites.load(["hans-sub-mini"]).models[0]
     loaded = classifiers.Classifier.load(model.path, sets.tasks()["nli"])

@@ -86,7 +86,7 @@ def rebuild(names: Sequence[str], output: Path, within: float) -> None:
     from experiments import recipe as recipes
     from experiments.inoculate import Machine, inoculate
     from experiments.rebuild import Difference, differences
-    from ranker import suites
+    from ranker.sources import suites
 
     embedded, machine = suites.embedded(), Machine(portable=True)
     found: list[Difference] = []
@@ -245,7 +245,7 @@ def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
     from experiments.tables import Run
     from ranker.backends import settings_of
     from ranker.commands import arguments
-    from ranker.measure import ModelOptions
+    from ranker.sources.base import ModelOptions
     from ranker.workers import cores
 
     sets = {name: name for name in exhibit.sets}

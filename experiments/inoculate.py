@@ -22,11 +22,12 @@ from experiments import plan as plans
 from experiments import portable, train
 from experiments.plan import Plan, Training
 from experiments.recipe import Member, Recipe
-from ranker import progress, suites
+from ranker import progress
 from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, RankModelsError, UsageError
-from ranker.models.classifiers import Classifier
-from ranker.models.devices import device_named
+from ranker.sources import suites
+from ranker.sources.hf.classifiers import Classifier
+from ranker.sources.hf.devices import device_named
 from ranker.tasks.classes import Task
 
 TRAINING = "training.json"

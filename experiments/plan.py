@@ -21,7 +21,7 @@ from factors import Example
 from ranker.datasets import sets
 from ranker.datasets.sets import OODSet
 from ranker.errors import UsageError, look_up
-from ranker.models.checkpoints import content_hash, locate
+from ranker.sources.hf.checkpoints import content_hash, locate
 from ranker.tasks.classes import Task
 
 SHARED = ".shared"

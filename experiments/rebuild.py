@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ranker import suites
+from ranker.sources import suites
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 from ranker.errors import UsageError, look_up
 from ranker.records import read_toml, record, table
-from ranker.suites import FILE
+from ranker.sources.suites import FILE
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,16 @@ import numpy as np
 
 from experiments import recipe as recipes
 from experiments.published import Exhibit, Models, Tier
-from ranker import Ranking, progress, rank, suites
+from ranker import Ranking, progress, rank
 from ranker.backends.settings import Settings
 from ranker.datasets import sets
 from ranker.errors import UsageError
-from ranker.measure import ModelOptions
 from ranker.progress import Progress
 from ranker.results.records import MethodResult
+from ranker.sources import suites
+from ranker.sources.base import ModelOptions
+from ranker.sources.suites import Suite
 from ranker.store import Store
-from ranker.suites import Suite
 
 Rankings = Mapping[tuple[str, str], Ranking]
 """(OOD set, attribution) -> what was found there."""

@@ -17,9 +17,9 @@ from experiments.losses import LossOf
 from experiments.recipe import Base, Loss, Perturb, Stage
 from factors import Example
 from ranker.errors import LabelError, ModelError, UsageError
-from ranker.models.classifiers import collapse
-from ranker.models.labels import reconcile
-from ranker.models.loading import one_line
+from ranker.sources.hf.classifiers import collapse
+from ranker.sources.hf.labels import reconcile
+from ranker.sources.hf.loading import one_line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,8 +13,7 @@ from ranker.backends.settings import BARE, Settings
 from ranker.measure import Question, Subject
 
 if TYPE_CHECKING:
-    from ranker.models.align import Encoding
-    from ranker.models.classifiers import Classifier
+    pass
 
 SAMPLE = 32
 """Examples that passes are counted on."""
@@ -82,28 +80,7 @@ def estimate(subject: Subject, questions: Iterable[Question]) -> Estimate:
     )
     typical = sorted(encodings[most], key=len)[len(encodings[most]) // 2]
     explain = max((count for settings, count in missing.items() if settings != BARE), default=0)
-    return Estimate(missing.get(BARE, 0), explain, round(passes), speed(classifier, typical))
-
-
-def speed(classifier: Classifier, encoding: Encoding) -> float:
-    """Rows like this one that the network takes a second, in a full batch or the largest that memory has room for."""
-    import torch
-
-    from ranker.batching import in_batches, stack
-
-    count = max(classifier.token_budget // max(len(encoding), 1), 1)
-    seconds = []
-
-    def run(rows: list[int]) -> None:
-        batch = stack([classifier.row(encoding)] * len(rows), classifier.device)
-        with torch.inference_mode():
-            classifier.network(batch).cpu()  # the first pass sets things up
-            began = time.perf_counter()
-            classifier.network(batch).cpu()
-        seconds.append(time.perf_counter() - began)
-
-    in_batches([len(encoding)] * count, classifier.token_budget, run)
-    return count / sum(seconds)
+    return Estimate(missing.get(BARE, 0), explain, round(passes), classifier.speed(typical))
 
 
 def minutes(seconds: float) -> str:

@@ -16,16 +16,17 @@ from factors.types import SPECIAL, Attributions, Example, Norm
 from ranker.backends import settings_of
 from ranker.backends.settings import Settings
 from ranker.errors import ModelError, UsageError
-from ranker.measure import ModelOptions, Question
+from ranker.measure import Question
 from ranker.progress import silent
 from ranker.results.explanation import Explanation, Reading, Word
 from ranker.score import UNDEFINED, Target, about_one_label, applicable, label_rule, score_model, target_label
+from ranker.sources.base import ModelOptions
 from ranker.survey import survey
 from ranker.tasks.classes import Task
 
 if TYPE_CHECKING:
+    from ranker.sources.suites import Model
     from ranker.store import Store
-    from ranker.suites import Model
 
 NEEDS_LABEL = "needs the true label"
 

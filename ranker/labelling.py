@@ -13,11 +13,12 @@ from factors import Example
 from factors.types import Floats
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.errors import ModelError, UsageError
-from ranker.measure import ModelOptions, Question, Subject
+from ranker.measure import Question, Subject
 from ranker.progress import Progress, silent
+from ranker.sources.base import ModelOptions
+from ranker.sources.suites import Suite
 from ranker.statistics import choice
 from ranker.statistics.pool import Pool
-from ranker.suites import Suite
 from ranker.survey import survey
 from ranker.tasks.classes import Task
 

@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 
-from ranker import custom, report, suites
+from ranker import custom, report
 from ranker.backends import SETTINGS
 from ranker.datasets import sets
+from ranker.sources import suites
 
 
 def ood_sets() -> Iterator[str]:

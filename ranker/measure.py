@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,55 +13,16 @@ import numpy as np
 from factors.types import Attributions, Example
 from ranker.backends import attribute
 from ranker.backends.settings import BARE, Attributing, Settings
-from ranker.errors import ModelError, UsageError
+from ranker.errors import ModelError
+from ranker.sources.base import ModelOptions, version
 
 if TYPE_CHECKING:
-    from ranker.models.classifiers import Classifier
-    from ranker.models.loading import Bases
     from ranker.progress import Advance, Progress
+    from ranker.sources.hf.classifiers import Classifier
+    from ranker.sources.hf.loading import Bases
+    from ranker.sources.suites import Model
     from ranker.store import Store
-    from ranker.suites import Model
     from ranker.tasks.classes import Task
-
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """How models are loaded and run.
-
-    Attributes:
-        device: a torch device ("cpu", "cuda", "cuda:1", "mps").
-        dtype: "float32", "bfloat16", or "auto": bfloat16 where the device has units for it, for backends that give
-            nearly the same scores in it; IG does not within its tolerance.
-        token_budget: tokens a batch; None takes what is fast on the device. It changes no number.
-        trust_remote_code: the names of the models whose checkpoints may run code that they bring.
-        allow_pickle: load weights that are not safetensors.
-        label_map: for checkpoints whose labels have no names, and that bring no map of their own.
-        workers: processes that run models side by side (see `ranker.workers`). It changes the last digits of numbers.
-            A script that asks for several begins its work under ``if __name__ == "__main__":``.
-
-    Raises:
-        UsageError: no worker.
-    """
-
-    device: str = "cpu"
-    dtype: str = "float32"
-    token_budget: int | None = None
-    trust_remote_code: frozenset[str] = frozenset()
-    allow_pickle: bool = False
-    label_map: dict[str, str] | None = None
-    workers: int = 1
-
-    def __post_init__(self) -> None:
-        if self.workers < 1:
-            raise UsageError(f"`--workers` must be at least 1 (got {self.workers})")
-
-    def dtype_of(self, settings: Settings) -> str:
-        """The number format of a backend's rows; "auto" is settled by the device and the backend."""
-        if self.dtype != "auto":
-            return self.dtype
-        from ranker.models.devices import resolve
-
-        return resolve("auto", self.device) if settings.bfloat16 else "float32"
 
 
 @dataclass(frozen=True)
@@ -103,9 +63,9 @@ class Subject:
         Raises:
             ModelError: it cannot be loaded; LabelError: its labels are not the task's.
         """
-        from ranker.models.classifiers import Classifier
+        from ranker.sources.hf.classifiers import Classifier
 
-        dtype = self.options.dtype_of(settings)
+        dtype = self.options.dtype_of(settings.bfloat16)
         if dtype not in self._loaded:
             self._loaded[dtype] = Classifier.load(
                 self.folder,
@@ -137,7 +97,7 @@ class Subject:
         Raises:
             ModelError: the checkpoint is not there.
         """
-        from ranker.models.checkpoints import locate
+        from ranker.sources.hf.checkpoints import locate
 
         return locate(self.model.path, allow_pickle=self.options.allow_pickle)
 
@@ -148,14 +108,14 @@ class Subject:
         Raises:
             ModelError: the checkpoint is not there, or cannot be read.
         """
-        from ranker.models.checkpoints import content_hash
+        from ranker.sources.hf.checkpoints import content_hash
 
         return content_hash(self.folder, allow_pickle=self.options.allow_pickle)
 
     def key(self, settings: Settings) -> dict[str, Any]:
         """Everything but the example that can change a number, by name."""
-        from ranker.models.align import REVISION
-        from ranker.models.checkpoints import ADAPTERS, brings_code, is_adapter
+        from ranker.sources.hf.align import REVISION
+        from ranker.sources.hf.checkpoints import ADAPTERS, brings_code, is_adapter
 
         code = self.trusted and brings_code(self.folder, allow_pickle=self.options.allow_pickle)
         adapter = is_adapter(self.folder)
@@ -171,7 +131,7 @@ class Subject:
             "settings": {name: value for name, value in asdict(settings).items() if name != settings.judges},
             "revision": [Settings.revision, settings.revision],
             "alignment": REVISION if isinstance(settings, Attributing) else None,
-            "dtype": self.options.dtype_of(settings),
+            "dtype": self.options.dtype_of(settings.bfloat16),
             "versions": {name: version(name) for name in libraries},
         }
 
@@ -217,16 +177,3 @@ class Subject:
             return len(examples)
         settings = settings.settled(self.task.labels, self.task.heuristic)
         return self.store.missing(self.key(settings), examples)
-
-
-def version(package: str) -> str | None:
-    """A package's version, whatever device it was built for; None where it is not installed.
-
-    Example:
-        >>> version("torch") == metadata.version("torch").partition("+")[0], version("no-such-package")
-        (True, None)
-    """
-    try:
-        return metadata.version(package).partition("+")[0]
-    except metadata.PackageNotFoundError:
-        return None

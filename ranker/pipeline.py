@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from factors import BUILTIN, Example, Factor
 from factors.types import Norm
-from ranker import suites
 from ranker.backends import settings_of
 from ranker.backends.settings import Settings
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.sets import OODSet, labelled, load, sample, unlabelled
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import minutes
-from ranker.measure import ModelOptions, Subject
+from ranker.measure import Subject
 from ranker.progress import Progress, silent
 from ranker.score import Target, check_probe
+from ranker.sources.base import ModelOptions
+from ranker.sources.suites import Suite, fetched, suite_of
 from ranker.stated import check_numbers, own_task
 from ranker.statistics.methods import LABEL_FREE, POOL_FACTOR, SURROGATE
 from ranker.study import Rows, Study
-from ranker.suites import Suite
 
 if TYPE_CHECKING:
     from ranker.results.ranking import Ranking
@@ -51,7 +50,7 @@ def rank(
     """Rank models on an OOD set, and say how often each method would have ranked them rightly from a small probe.
 
     Args:
-        models: a suite, or what `ranker.suites.load` makes one of: directories, hub ids, a suite.json.
+        models: a suite, or what `ranker.sources.suites.load` makes one of: directories, hub ids, a suite.json.
         examples: the OOD set, or the name of an embedded one; the population, a sample of it, is attributed. The
             official data, or a few rows of it for a quick try: `ranker.datasets.sets.load(name, data_dir, limit=40)`.
         probe: K, how many labelled examples a practitioner would have.
@@ -212,7 +211,7 @@ def study_of_set(
     rows = Rows(ood, sample(ood, ood.population))
     check_probe(probe, len(rows.population), f"the rows of {ood.name} that are explained")
     settings, kept = settings_of(attribution), store_of(store)
-    suite = fetched(suite, options)
+    suite = fetched(suite, allow_pickle=options.allow_pickle)
     check_numbers([in_domain] if in_domain else [], suite.models, options)
     return Study(suite, rows, settings, tuple(factors), target, norm, in_domain, options, kept, progress)
 
@@ -240,7 +239,7 @@ def study_of_decision(
     """
     suite = suite_of(models)
     if not isinstance(examples, OODSet):
-        suite = fetched(suite, options)
+        suite = fetched(suite, allow_pickle=options.allow_pickle)
         examples = labelled(examples, own=own_task(suite.models, options))
     if isinstance(pool, (str, Path)):
         pool = unlabelled(pool)
@@ -261,24 +260,12 @@ def study_of_decision(
         explain_pool=method == POOL_FACTOR,
     )
     settings, kept = settings_of(attribution), store_of(store)
-    suite = fetched(suite, options)
+    suite = fetched(suite, allow_pickle=options.allow_pickle)
     check_numbers([examples, *([in_domain] if in_domain else [])], suite.models, options)
     study = Study(suite, rows, settings, tuple(factors), target, norm, in_domain, options, kept, progress)
     if method is not None:
         check_method(method, study.lacks(method))
     return study
-
-
-def suite_of(models: Suite | str | Path | Sequence[str | Path]) -> Suite:
-    """A suite, or what `ranker.suites.load` makes of one reference or several."""
-    if isinstance(models, Suite):
-        return models
-    return suites.load([str(model) for model in ([models] if isinstance(models, (str, Path)) else models)])
-
-
-def fetched(suite: Suite, options: ModelOptions) -> Suite:
-    """The suite with its models by the folders that they are in: see `ranker.suites.at_hand`."""
-    return replace(suite, models=suites.at_hand(suite.models, allow_pickle=options.allow_pickle))
 
 
 def store_of(store: Store | str | Path | None) -> Store | None:

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ranker.errors import ModelError, UsageError
-from ranker.measure import ModelOptions
-from ranker.models import checkpoints
-from ranker.models.labels import meanings, said_by
+from ranker.sources.base import ModelOptions
+from ranker.sources.hf import checkpoints
+from ranker.sources.hf.labels import meanings, said_by
 from ranker.tasks.classes import Task, fold
 
 if TYPE_CHECKING:
     from ranker.datasets.sets import OODSet
-    from ranker.suites import Model
+    from ranker.sources.suites import Model
 
 OWN = "own labels"
 """The name of a task that is made of the models' own labels."""
@@ -33,7 +33,7 @@ def own_task(models: Iterable[Model], options: ModelOptions = ModelOptions()) ->
         The task, with the labels in the order of the first; None where none names any, or two name others.
 
     Example:
-        >>> from ranker.suites import load
+        >>> from ranker.sources.suites import load
         >>> own_task(load(["paws-mini"]).models).labels
         ('non-paraphrase', 'paraphrase')
     """

@@ -20,7 +20,7 @@ from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import Estimate, estimate
 from ranker.explain import View, telling
-from ranker.measure import ModelOptions, Question, Subject
+from ranker.measure import Question, Subject
 from ranker.progress import Progress, silent
 from ranker.quality import accuracy_of, below_chance, misled_share, quality_of, shortcut_avoided, worse_than_guessing
 from ranker.results.explanation import Explanation
@@ -37,9 +37,10 @@ from ranker.score import (
     defined_nowhere,
     score_model,
 )
+from ranker.sources.base import ModelOptions
+from ranker.sources.suites import Model, Suite
 from ranker.statistics.methods import LABEL_FREE
 from ranker.statistics.pool import InDomain, Pool
-from ranker.suites import Model, Suite
 from ranker.survey import survey
 from ranker.tasks.classes import Task
 
@@ -419,7 +420,7 @@ class Study:
             settings=asdict(self.settings) | self.asked_label,
             target=self.target,
             norm=self.norm,
-            dtype=self.options.dtype_of(self.settings),
+            dtype=self.options.dtype_of(self.settings.bfloat16),
             versions={name: metadata.version(name) for name in (*VERSIONED, *self.settings.libraries)},
             models=models,
         )

@@ -17,21 +17,22 @@ from multiprocessing.connection import wait
 from typing import TYPE_CHECKING
 
 from ranker.errors import ModelError, RankModelsError, UsageError
-from ranker.measure import ModelOptions, Question, Subject
+from ranker.measure import Question, Subject
 from ranker.progress import Progress
-from ranker.suites import Model
+from ranker.sources.base import ModelOptions
+from ranker.sources.suites import Model
 from ranker.tasks.classes import Task
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
     from multiprocessing.sharedctypes import Synchronized
 
-    from ranker.models.loading import Bases
+    from ranker.sources.hf.loading import Bases
     from ranker.store import Store
 
 log = logging.getLogger(__name__)
 
-PRELOADED = ("torch", "transformers", "pyarrow.parquet", "ranker.models.classifiers", "ranker.backends.perturb")
+PRELOADED = ("torch", "transformers", "pyarrow.parquet", "ranker.sources.hf.classifiers", "ranker.backends.perturb")
 """What takes seconds to import, once for all processes."""
 
 LOOK_EVERY = 0.2

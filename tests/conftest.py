@@ -178,7 +178,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 @pytest.fixture(scope="session")
 def classifier(checkpoint: Callable[[str], Path]):
     """A loaded tiny classifier, by the encoder's name; its labels are those of NLI, three ways."""
-    from ranker.models.classifiers import Classifier
+    from ranker.sources.hf.classifiers import Classifier
 
     made: dict[str, Classifier] = {}
 
@@ -201,8 +201,8 @@ def hans():
 @pytest.fixture(scope="session")
 def trained(hans):
     """A small BERT that was trained, in float64: what remains of a difference is the method's."""
-    from ranker import suites
-    from ranker.models.classifiers import Classifier
+    from ranker.sources import suites
+    from ranker.sources.hf.classifiers import Classifier
 
     loaded = Classifier.load(suites.load(["hans-sub-mini"]).models[2].path, hans.task)
     loaded.model.double()

@@ -18,8 +18,8 @@ ROOMS = {
     "datasets": ("datasets", "tasks", "records", "errors", "numbers", "progress"),
     "results": ("results", "statistics", "records", "errors", "numbers"),
     "report": ("report", "results", "numbers", "errors"),
-    "models": ("models", "batching", "tasks", "errors", "progress", "records"),
-    "backends": ("backends", "models", "batching", "datasets", "tasks", "errors", "progress", "records"),
+    "sources": ("sources", "datasets", "tasks", "records", "errors", "progress"),
+    "backends": ("backends", "sources", "datasets", "tasks", "records", "errors", "progress"),
 }
 COMPUTING = ("errors.py", "score.py", "truth.py", "numbers.py")
 HEAVY = ("torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow", "matplotlib")

@@ -13,8 +13,8 @@ from ranker.errors import UsageError, look_up
 from ranker.records import record
 
 if TYPE_CHECKING:
-    from ranker.models.classifiers import Classifier
     from ranker.progress import Advance
+    from ranker.sources.hf.classifiers import Classifier
 
 SETTINGS: dict[str, type[Settings]] = {
     kind.name: kind for kind in (Settings, IGSettings, SHAPSettings, LIMESettings, OcclusionSettings)

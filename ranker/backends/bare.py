@@ -9,8 +9,8 @@ from factors.types import Attributions, Example
 
 if TYPE_CHECKING:
     from ranker.backends.settings import Settings
-    from ranker.models.classifiers import Classifier
     from ranker.progress import Advance
+    from ranker.sources.hf.classifiers import Classifier
 
 
 def attribute(

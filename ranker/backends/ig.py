@@ -28,16 +28,16 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from factors.types import Attributions, Example, Floats
 from ranker.backends import perturb
+from ranker.backends.output import explained
 from ranker.backends.quadrature import Rule, nested
 from ranker.backends.settings import IGSettings
-from ranker.batching import WINDOW, in_batches, stack, windows
-from ranker.models.align import Encoding
-from ranker.models.classifiers import explained
+from ranker.sources.hf.align import Encoding
+from ranker.sources.hf.batching import WINDOW, in_batches, stack, windows
 from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:
-    from ranker.models.classifiers import Classifier
     from ranker.progress import Advance
+    from ranker.sources.hf.classifiers import Classifier
 
 
 MOST = 256

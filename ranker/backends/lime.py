@@ -17,19 +17,18 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from factors.types import Attributions, Bools, Example, Floats
 from ranker.backends import perturb
 from ranker.backends.settings import LIMESettings
-from ranker.batching import Row
 from ranker.datasets.identity import text_key
-from ranker.models.align import Encoding
+from ranker.sources.hf.align import Encoding
+from ranker.sources.hf.batching import Row
 from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:
-    from ranker.models.classifiers import Classifier
     from ranker.progress import Advance
+    from ranker.sources.hf.classifiers import Classifier
 
 
 def attribute(
@@ -56,7 +55,7 @@ def attribute(
         ModelError: the model has no such token to hide others behind, or cannot be run.
     """
     hidden = perturb.hiding(classifier, settings)
-    model = fingerprint(classifier)
+    model = classifier.seed
 
     def request(encoding: Encoding, example: Example) -> tuple[tuple[Encoding, Bools], list[Row]]:
         rng = np.random.default_rng(seed_of(settings.seed, model, example))
@@ -70,16 +69,6 @@ def attribute(
         coefficients, r2 = fit(shown, values, settings.kernel_width, settings.ridge)
         scores = perturb.spread(coefficients, e)
         yield settings.row(e, softmax(logits[:1])[0], scores, residual=1 - r2, effort=len(values))
-
-
-def fingerprint(classifier: Classifier) -> str:
-    """What identifies a loaded network: a digest of its weights, in bfloat16 so that the run's dtype does not count."""
-    digest = hashlib.sha256(repr(classifier.groups).encode())
-    for name, weight in classifier.model.named_parameters():
-        rounded = weight.detach().to("cpu", torch.bfloat16).contiguous().reshape(-1)
-        digest.update(name.encode())
-        digest.update(rounded.view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 def seed_of(seed: int, model: str, example: Example) -> int:

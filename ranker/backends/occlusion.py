@@ -19,13 +19,13 @@ import numpy as np
 from factors.types import Attributions, Example
 from ranker.backends import perturb
 from ranker.backends.settings import OcclusionSettings
-from ranker.batching import Row
-from ranker.models.align import Encoding
+from ranker.sources.hf.align import Encoding
+from ranker.sources.hf.batching import Row
 from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:
-    from ranker.models.classifiers import Classifier
     from ranker.progress import Advance
+    from ranker.sources.hf.classifiers import Classifier
 
 
 def attribute(

@@ -13,14 +13,15 @@ import numpy as np
 import torch
 
 from factors.types import SPECIAL, Bools, Floats, Output
+from ranker.backends.output import explained
 from ranker.backends.settings import LIMESettings, OcclusionSettings, Settings
-from ranker.batching import Row
 from ranker.errors import ModelError
-from ranker.models.align import Encoding
-from ranker.models.classifiers import explained
+from ranker.sources.hf.align import Encoding
+from ranker.sources.hf.batching import Row
+from ranker.sources.hf.hidden import removed, replaced, tokens
 
 if TYPE_CHECKING:
-    from ranker.models.classifiers import Classifier
+    from ranker.sources.hf.classifiers import Classifier
 
 
 TOKENLESS = "`ig:baseline=zero` or `occlusion:hide=remove`"
@@ -34,15 +35,14 @@ def token_id(classifier: Classifier, settings: Settings) -> int:
         ModelError: the tokenizer has none; the message names settings that this model can be run with.
     """
     wanted = getattr(settings, settings.hides)
-    ids = {name: getattr(classifier.tokenizer, f"{name}_token_id", None) for name in ("pad", "mask")}
-    token = ids[wanted]
-    if token is None:
-        others = [f"`{settings.name}:{settings.hides}={name}`" for name, known in ids.items() if known is not None]
+    ids = tokens(classifier)
+    if wanted not in ids:
+        others = [f"`{settings.name}:{settings.hides}={name}`" for name in ids]
         instead = next(iter(others), TOKENLESS)
         raise ModelError(
             f"{classifier.name} has no {wanted} token to hide words behind; set `--attribution` to {instead}"
         )
-    return int(token)
+    return ids[wanted]
 
 
 def hiding(classifier: Classifier, settings: LIMESettings | OcclusionSettings) -> Callable[[Row, Bools], list[Row]]:
@@ -52,32 +52,6 @@ def hiding(classifier: Classifier, settings: LIMESettings | OcclusionSettings) -
         ModelError: the tokenizer has no such token.
     """
     return removed if settings.hide == "remove" else partial(replaced, token=token_id(classifier, settings))
-
-
-def replaced(row: Row, seen: Bools, token: int) -> list[Row]:
-    """Rows in which unseen tokens give way to another.
-
-    Args:
-        row: (T,) ids.
-        seen: (R, T).
-        token: the other's id.
-
-    Example:
-        >>> [row.ids.tolist() for row in replaced(Row(np.array([5, 6])), np.array([[True, False]]), 9)]
-        [[5, 9]]
-    """
-    return [Row(ids, row.type_ids) for ids in np.where(seen, row.ids, token)]
-
-
-def removed(row: Row, seen: Bools) -> list[Row]:
-    """Rows without the unseen tokens.
-
-    Example:
-        >>> [row.ids.tolist() for row in removed(Row(np.array([5, 6])), np.array([[True, False]]))]
-        [[5]]
-    """
-    types = row.type_ids
-    return [Row(row.ids[left], None if types is None else types[left]) for left in seen]
 
 
 def of_tokens(shown: Bools, encoding: Encoding) -> Bools:

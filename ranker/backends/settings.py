@@ -19,7 +19,7 @@ from ranker.tasks.classes import fold
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from ranker.models.align import Encoding
+    from ranker.sources.hf.align import Encoding
 
 Hide = Literal["pad", "mask", "remove"]
 """What becomes of the tokens of a word that is not to be seen: replaced by the padding or mask token, or removed."""

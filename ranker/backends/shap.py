@@ -22,13 +22,14 @@ from factors.types import SPECIAL, Attributions, Example
 from ranker.backends import perturb
 from ranker.backends.settings import SHAPSettings
 from ranker.backends.trees import Walk, walk
-from ranker.batching import Row
-from ranker.models.align import Encoding
+from ranker.sources.hf import hidden
+from ranker.sources.hf.align import Encoding
+from ranker.sources.hf.batching import Row
 from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:
-    from ranker.models.classifiers import Classifier
     from ranker.progress import Advance
+    from ranker.sources.hf.classifiers import Classifier
 
 
 def attribute(
@@ -57,7 +58,7 @@ def attribute(
         steps = walk(settings.tree_of(encoding.segment, encoding.word), settings.max_evaluations)
         seen = np.ones((len(steps.masks), len(encoding)), bool)
         seen[:, encoding.segment != SPECIAL] = steps.masks
-        return (encoding, steps), perturb.replaced(classifier.row(encoding), seen, token)
+        return (encoding, steps), hidden.replaced(classifier.row(encoding), seen, token)
 
     for (e, steps), logits in classifier.logits(map(request, classifier.encodings(examples)), advance):
         values = perturb.values(logits, settings.label, settings.output)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from factors import Example, Factor
 from factors.types import UNLABELLED
-from ranker import custom, suites
+from ranker import custom
 from ranker.commands.outputs import meant
 from ranker.datasets import sets
 from ranker.datasets.cards import Card
@@ -23,13 +23,14 @@ from ranker.datasets.marks import marker
 from ranker.datasets.readers import Sheet, sheet
 from ranker.datasets.sets import OODSet
 from ranker.errors import DataError, UnknownName, UsageError, look_up
-from ranker.measure import ModelOptions
 from ranker.places import Remote, place
 from ranker.records import parse_json, read_json
 from ranker.report import FORMATS
+from ranker.sources import suites
+from ranker.sources.base import ModelOptions
+from ranker.sources.suites import Model, Suite
 from ranker.stated import check_readable, fits_none, own_task
 from ranker.store import Store
-from ranker.suites import Model, Suite
 from ranker.tasks.classes import Task
 
 log = logging.getLogger("ranker")
@@ -241,7 +242,7 @@ def model_options(given: Given, models: Sequence[Model]) -> ModelOptions:
 def point_out(options: ModelOptions, models: Sequence[Model]) -> None:
     """Warn of options that do nothing for these models, or cost time."""
     if options.dtype == "bfloat16":
-        from ranker.models.devices import resolve
+        from ranker.sources.hf.devices import resolve
 
         if resolve("auto", options.device) != "bfloat16":
             log.warning("`--dtype bfloat16`: %s has no units for it; float32 may be faster", options.device)

@@ -56,9 +56,10 @@ def choose(**given: Any) -> None:
     The file has all columns of the pool. Five labels now and five later: `--labelled` names those that are there, and
     so does a column of labels in the pool. The choice looks at the models' predictions only, and is the same each time.
     """
-    from ranker import labelling, pipeline
+    from ranker import labelling
     from ranker.commands import arguments
     from ranker.datasets import readers, sheets
+    from ranker.sources import suites
     from ranker.statistics import choice
 
     stderr.log(given)
@@ -68,7 +69,7 @@ def choose(**given: Any) -> None:
         raise UsageError(f"`--output` must be a .csv file (got {given['output']})")
     suite = arguments.suite(given, given["ood_name"])
     model_options = arguments.model_options(given, suite.models)
-    suite = pipeline.fetched(suite, model_options)
+    suite = suites.fetched(suite, allow_pickle=model_options.allow_pickle)
     arguments.point_out(model_options, suite.models)
     columns = arguments.columns(given["columns"])
     pool = readers.pool(given["pool"], columns)

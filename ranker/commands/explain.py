@@ -58,7 +58,7 @@ def explain(**given: Any) -> None:
     from ranker.commands import arguments
     from ranker.explain import explain as explain_example
     from ranker.report.explain import FORMATS, render
-    from ranker.suites import at_hand
+    from ranker.sources.suites import at_hand
 
     stderr.log(given)
     endings = {"html": "html", "json": "json", "txt": "terminal"}

@@ -139,6 +139,7 @@ def run(**given: Any) -> None:
     from ranker import pipeline, report
     from ranker.backends import settings_of
     from ranker.commands import arguments
+    from ranker.sources import suites
 
     stderr.log(given)
     format_name = arguments.format_name(given)
@@ -152,7 +153,7 @@ def run(**given: Any) -> None:
     suite = arguments.suite(given, None if ood is None else ood.name)
     model_options = arguments.model_options(given, suite.models)
     if ood is None or model_options.label_map:  # what models call their labels is read before they are asked
-        suite = pipeline.fetched(suite, model_options)
+        suite = suites.fetched(suite, allow_pickle=model_options.allow_pickle)
     if ood is None:
         ood = arguments.examples(given, arguments.own_labels(given, suite.models))
     arguments.point_out(model_options, suite.models)

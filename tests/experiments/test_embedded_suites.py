@@ -10,9 +10,9 @@ import pytest
 
 from experiments import plan, recipe
 from experiments.inoculate import TRAINING
-from ranker import suites
 from ranker.datasets import sets
-from ranker.models.classifiers import Classifier
+from ranker.sources import suites
+from ranker.sources.hf.classifiers import Classifier
 
 MEGABYTE = 1_000_000
 SETS = sets.names()

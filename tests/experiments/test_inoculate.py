@@ -13,11 +13,11 @@ from experiments import __main__ as program
 from experiments import inoculate, plan, portable, recipe, train
 from experiments.inoculate import Machine
 from factors import Example
-from ranker import suites
 from ranker.datasets import sets
 from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, RankModelsError, UsageError
-from ranker.models.classifiers import Classifier
+from ranker.sources import suites
+from ranker.sources.hf.classifiers import Classifier
 
 RECIPE = """
 name = "small"

@@ -6,7 +6,7 @@ from test_inoculate import run
 
 from experiments import inoculate
 from experiments.rebuild import differences
-from ranker import suites
+from ranker.sources import suites
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from ranker.errors import UsageError
 from ranker.evaluation import evaluate
 from ranker.results.records import Data, Provenance
 from ranker.results.table import ScoreTable
-from ranker.suites import FILE, Model, Suite
+from ranker.sources.suites import FILE, Model, Suite
 
 KNOWN = published.load()
 NAMES = ("ACC", "CONF", "INDEX-DIFF")

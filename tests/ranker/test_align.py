@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factors.types import Attributions, Example, Span
-from ranker.models import align
-from ranker.models.align import encode, trim, words_of
+from ranker.sources.hf import align
+from ranker.sources.hf.align import encode, trim, words_of
 
 TEXTS = [
     ("The doctor's co-worker waited.", "An old judge danced."),

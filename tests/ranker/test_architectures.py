@@ -9,8 +9,8 @@ from transformers import AutoModelForSequenceClassification
 from factors.types import Example
 from ranker.backends import attribute
 from ranker.backends.settings import LIMESettings, OcclusionSettings, SHAPSettings
-from ranker.batching import Row, stack
-from ranker.models.classifiers import Classifier
+from ranker.sources.hf.batching import Row, stack
+from ranker.sources.hf.classifiers import Classifier
 
 EXAMPLES = [
     Example("plain", ("The doctor saw the actor.", "An old judge danced."), 1),

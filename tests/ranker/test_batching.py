@@ -6,9 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranker import batching
-from ranker.batching import Row, forward, in_batches, pack, windows
 from ranker.errors import ModelError
+from ranker.sources.hf import batching
+from ranker.sources.hf.batching import Row, forward, in_batches, pack, windows
 
 
 class Network:

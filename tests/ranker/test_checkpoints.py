@@ -3,7 +3,7 @@ import json
 import pytest
 
 from ranker.errors import ModelError
-from ranker.models import checkpoints
+from ranker.sources.hf import checkpoints
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ from safetensors.torch import load_file, save_file
 
 from factors.types import Example
 from ranker.backends import SETTINGS, attribute
+from ranker.backends.output import explained
 from ranker.backends.settings import LIMESettings
 from ranker.errors import LabelError, ModelError, UsageError
-from ranker.models.classifiers import Classifier, explained
-from ranker.models.devices import DTYPES, resolve
+from ranker.sources.hf.classifiers import Classifier
+from ranker.sources.hf.devices import DTYPES, resolve
 
 PAIRS = [
     Example("a", ("The doctor saw the actor.", "An old judge danced."), 1),

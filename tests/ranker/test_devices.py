@@ -3,10 +3,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from ranker import suites
 from ranker.backends import SETTINGS, attribute
 from ranker.datasets import sets
-from ranker.models.classifiers import Classifier
+from ranker.sources import suites
+from ranker.sources.hf.classifiers import Classifier
 
 CARRY = ("_to_copy", "copy_", "to")
 """What brings a tensor from one device to another."""

@@ -2,12 +2,13 @@ import pytest
 import torch
 
 from factors import Example
-from ranker import suites
 from ranker.backends.settings import LIMESettings, OcclusionSettings
 from ranker.datasets import sets
 from ranker.estimate import Estimate, estimate, minutes
-from ranker.measure import ModelOptions, Question, Subject
-from ranker.models.classifiers import Classifier
+from ranker.measure import Question, Subject
+from ranker.sources import suites
+from ranker.sources.base import ModelOptions
+from ranker.sources.hf.classifiers import Classifier
 from ranker.store import Store
 
 MODEL = suites.load(["hans-sub-mini"]).models[0]

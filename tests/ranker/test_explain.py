@@ -12,14 +12,14 @@ import pytest
 from factors import BUILTIN, Example, Span, factor
 from factors.check import cases
 from factors.types import UNLABELLED
-from ranker import suites
 from ranker.backends.settings import Settings, SHAPSettings
 from ranker.cli import main
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.explain import NEEDS_LABEL, View, explain, telling, words_of
-from ranker.models.classifiers import Classifier
 from ranker.report.explain import FORMATS, render
+from ranker.sources import suites
+from ranker.sources.hf.classifiers import Classifier
 from ranker.tasks.classes import Task
 
 NLI = Task("nli", ("non-entailment", "entailment"), heuristic=1)

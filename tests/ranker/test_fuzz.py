@@ -24,7 +24,7 @@ from test_evaluation import suite
 from test_store import EXAMPLES, KEY, row_of
 
 from experiments import recipe
-from ranker import records, report, suites
+from ranker import records, report
 from ranker import store as store_module
 from ranker.commands import arguments
 from ranker.commands.run import run
@@ -33,9 +33,10 @@ from ranker.datasets.identity import text_key
 from ranker.decision import decide
 from ranker.errors import RankModelsError
 from ranker.evaluation import evaluate
-from ranker.models import checkpoints, labels
 from ranker.results import ranking as ranking_module
 from ranker.results.ranking import Ranking
+from ranker.sources import suites
+from ranker.sources.hf import checkpoints, labels
 from ranker.store import Store, contents, key_digest, verify
 
 ROWS = [

@@ -9,10 +9,11 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from factors import Attributions, Example
-from ranker import hiding, rank, suites
+from ranker import hiding, rank
 from ranker.backends import SETTINGS
 from ranker.backends.settings import IGSettings, LIMESettings, Settings, SHAPSettings
 from ranker.datasets import sets
+from ranker.sources import suites
 from ranker.store import Store
 
 QUICK = LIMESettings(samples=8)
@@ -73,7 +74,7 @@ def test_what_is_known_of_it_needs_no_model(loud, data, tmp_path, monkeypatch):
     """The rows are in the store like all others."""
     store, models = Store(tmp_path / "store"), loud("[MASK]")
     first = notes(models, data, MASK, store=store)
-    monkeypatch.setattr("ranker.models.classifiers.Classifier.load", None)
+    monkeypatch.setattr("ranker.sources.hf.classifiers.Classifier.load", None)
     assert notes(models, data, MASK, store=store) == first != []
 
 

@@ -13,15 +13,16 @@ from conftest import TASK
 from safetensors.torch import load_file, save_file
 
 from factors.types import Example
-from ranker import suites
 from ranker.cli import main
 from ranker.datasets import rows
 from ranker.datasets.cards import read_card
 from ranker.errors import DataError, ModelError, UsageError
-from ranker.measure import ModelOptions, Subject
-from ranker.models.checkpoints import content_hash, locate
+from ranker.measure import Subject
+from ranker.sources import suites
+from ranker.sources.base import ModelOptions
+from ranker.sources.hf.checkpoints import content_hash, locate
+from ranker.sources.suites import Model
 from ranker.store import Store
-from ranker.suites import Model
 
 EXAMPLE = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)
 

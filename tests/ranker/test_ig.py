@@ -11,9 +11,10 @@ from conftest import ENCODERS, TASK, make_tokenizer
 from factors.types import Example
 from ranker.backends import attribute, ig
 from ranker.backends.ig import Path, Stretch, too_rough
+from ranker.backends.output import explained
 from ranker.backends.settings import FIRST, IGSettings
 from ranker.errors import ModelError
-from ranker.models.classifiers import Classifier, explained
+from ranker.sources.hf.classifiers import Classifier
 
 EXAMPLES = [
     Example("a", ("The doctor's co-worker waited.", "An old judge danced."), 1),

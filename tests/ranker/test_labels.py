@@ -4,7 +4,7 @@ import pytest
 from conftest import TASK
 
 from ranker.errors import LabelError
-from ranker.models.labels import reconcile
+from ranker.sources.hf.labels import reconcile
 from ranker.tasks.classes import Task
 
 THREE = ("entailment", "neutral", "contradiction")

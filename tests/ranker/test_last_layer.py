@@ -9,9 +9,9 @@ from conftest import ENCODERS, TASK, make_checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 from factors.types import Example
-from ranker.models import classifiers
-from ranker.models.classifiers import Classifier
-from ranker.models.last_layer import BERTS_KIND
+from ranker.sources.hf import classifiers
+from ranker.sources.hf.classifiers import Classifier
+from ranker.sources.hf.last_layer import BERTS_KIND
 
 EXAMPLES = [
     Example("a", ("The doctor saw the actor.", "An old judge danced."), 1),

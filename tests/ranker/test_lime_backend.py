@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factors import Example
-from ranker import suites
 from ranker.backends import SETTINGS, attribute
-from ranker.backends.lime import fingerprint, fit, samples, seed_of
+from ranker.backends.lime import fit, samples, seed_of
 from ranker.backends.settings import LEAST_RIDGE, LIMESettings
 from ranker.errors import ModelError
-from ranker.models.classifiers import Classifier
+from ranker.sources import suites
+from ranker.sources.hf.classifiers import Classifier
 
 QUICK = LIMESettings(samples=60)
 
@@ -107,7 +107,7 @@ def test_scores_are_limes_on_the_rows_that_the_model_saw(trained, hans, hide, mo
     monkeypatch.setattr(Classifier, "network", spy)
     (row,) = attribute(trained, [example], replace(QUICK, hide=hide))
 
-    shown = samples(len(example.words), 60, np.random.default_rng(seed_of(0, fingerprint(trained), example)))
+    shown = samples(len(example.words), 60, np.random.default_rng(seed_of(0, trained.seed, example)))
     values = []
     for mask in shown:
         unseen = {word for word, seen in enumerate(mask) if not seen}
@@ -160,11 +160,11 @@ def test_samples_are_drawn_anew_for_every_seed_model_and_text(trained, hans):
 
 
 def test_a_model_is_known_by_its_weights(hans):
-    """The fingerprint is the same in both dtypes, and another one for other weights."""
+    """The seed is the same in both dtypes, and another one for other weights."""
     paths = [model.path for model in suites.load(["hans-sub-mini"]).models[:2]]
-    prints = [fingerprint(Classifier.load(path, hans.task)) for path in paths]
+    prints = [Classifier.load(path, hans.task).seed for path in paths]
     assert prints[0] != prints[1]
-    assert fingerprint(Classifier.load(paths[0], hans.task, dtype="bfloat16")) == prints[0]
+    assert Classifier.load(paths[0], hans.task, dtype="bfloat16").seed == prints[0]
 
 
 def test_the_gate_is_the_share_of_variance(trained, hans):

@@ -9,14 +9,16 @@ import torch
 from conftest import TASK
 
 from factors.types import Example
-from ranker import batching, suites
 from ranker.backends import SETTINGS, ig
 from ranker.backends.settings import BARE, IGSettings, LIMESettings, SHAPSettings
 from ranker.errors import ModelError
-from ranker.measure import ModelOptions, Subject
-from ranker.models.classifiers import Classifier
+from ranker.measure import Subject
+from ranker.sources import suites
+from ranker.sources.base import ModelOptions
+from ranker.sources.hf import batching
+from ranker.sources.hf.classifiers import Classifier
+from ranker.sources.suites import Model
 from ranker.store import Store
-from ranker.suites import Model
 
 EXAMPLES = [
     Example("a", ("The doctor saw the actor.", "An old judge danced."), 1),

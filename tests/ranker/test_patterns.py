@@ -37,7 +37,11 @@ PATTERNS = dict(patterns())
 
 def test_there_are_patterns():
     """Those of words, of marks, and of labels are among them."""
-    assert {"factors.types._WORD", "ranker.datasets.marks._CLAUSES", "ranker.models.labels._UNNAMED"} <= PATTERNS.keys()
+    assert {
+        "factors.types._WORD",
+        "ranker.datasets.marks._CLAUSES",
+        "ranker.sources.hf.labels._UNNAMED",
+    } <= PATTERNS.keys()
 
 
 @pytest.mark.parametrize("name", PATTERNS)

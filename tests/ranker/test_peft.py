@@ -14,8 +14,8 @@ from factors.types import Example
 from ranker.backends import attribute
 from ranker.backends.settings import SHAPSettings
 from ranker.errors import LabelError, ModelError
-from ranker.models.checkpoints import content_hash
-from ranker.models.classifiers import Classifier
+from ranker.sources.hf.checkpoints import content_hash
+from ranker.sources.hf.classifiers import Classifier
 
 peft = pytest.importorskip("peft", reason="needs the extra `peft`")
 EXAMPLES = [

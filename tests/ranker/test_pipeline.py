@@ -10,16 +10,17 @@ import pytest
 
 import ranker
 from factors import Example
-from ranker import Ranking, decide, pipeline, rank, suites
+from ranker import Ranking, decide, pipeline, rank
 from ranker.backends import SETTINGS, attribute, settings_of, spelled
 from ranker.backends.settings import Attributing, LIMESettings, SHAPSettings
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
-from ranker.models.checkpoints import content_hash, locate
 from ranker.quality import quality_of
+from ranker.sources import suites
+from ranker.sources.hf.checkpoints import content_hash, locate
+from ranker.sources.suites import Model, Suite
 from ranker.store import Store
 from ranker.study import Rows, Study
-from ranker.suites import Model, Suite
 from ranker.tasks.classes import Task
 
 POOL = tuple(Example(f"p{n}", (f"The actor saw {n} dogs.", "The dogs ran."), -1) for n in range(5))
@@ -208,7 +209,7 @@ def test_a_checkpoint_is_read_for_its_hash_once_a_run(monkeypatch, tmp_path):
     """It is as large as the model."""
     hashed = []
     monkeypatch.setattr(
-        "ranker.models.checkpoints.content_hash", lambda path, **_: hashed.append(path) or content_hash(path)
+        "ranker.sources.hf.checkpoints.content_hash", lambda path, **_: hashed.append(path) or content_hash(path)
     )
     rank("hans-sub-mini", "hans-sub", attribution="none", store=Store(tmp_path), draws=1)
     assert len(hashed) == len(set(hashed)) == 8

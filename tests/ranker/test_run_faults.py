@@ -16,16 +16,16 @@ import pytest
 from ranker import store as store_module
 from ranker.backends import attribute
 from ranker.cli import main
-from ranker.models.classifiers import Classifier
+from ranker.sources.hf.classifiers import Classifier
+from ranker.sources.suites import embedded
 from ranker.store import prune, verify
-from ranker.suites import embedded
 
 LIMIT = 12
 BLOCK = 4
 MODELS = [str(embedded()["hans-sub-mini"] / name) for name in ("untouched", "inoc-50", "inoc-4000")]
 PRELOADED = [
     "torch", "transformers.models.bert.modeling_bert", "pyarrow.parquet", "ranker.pipeline",
-    "ranker.models.classifiers", "ranker.evaluation", "ranker.backends.shap", "ranker.report.json",
+    "ranker.sources.hf.classifiers", "ranker.evaluation", "ranker.backends.shap", "ranker.report.json",
 ]  # fmt: skip
 """What a process that is forked has in memory already, so that it is killed at its work and not at its imports."""
 
@@ -199,7 +199,7 @@ def test_a_model_that_fails_is_listed_and_the_others_are_ranked(tmp_path, monkey
     """Out of memory, numbers that are none, or not there: exit status 1, its reason, the others' ranks."""
     import torch
 
-    from ranker.models.classifiers import Classifier
+    from ranker.sources.hf.classifiers import Classifier
 
     network = Classifier.network
 

@@ -16,9 +16,9 @@ from factors import Example
 from ranker.backends import SETTINGS, attribute
 from ranker.backends.settings import SHAPSettings
 from ranker.backends.trees import across_tree, evaluations, flat_tree, halves, leaves, segments_tree, walk
-from ranker.batching import Row
 from ranker.errors import ModelError
-from ranker.models.classifiers import Classifier
+from ranker.sources.hf.batching import Row
+from ranker.sources.hf.classifiers import Classifier
 
 EVERYTHING = 10**6
 

@@ -19,10 +19,11 @@ from ranker import store
 from ranker.backends import SETTINGS
 from ranker.backends.settings import Settings
 from ranker.datasets.identity import text_key
-from ranker.measure import ModelOptions, Subject
-from ranker.models import align
+from ranker.measure import Subject
+from ranker.sources.base import ModelOptions
+from ranker.sources.hf import align
+from ranker.sources.suites import Model
 from ranker.store import Store, key_digest
-from ranker.suites import Model
 from ranker.tasks.classes import Task
 
 EXAMPLE = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)

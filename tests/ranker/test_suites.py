@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from ranker import suites
 from ranker.errors import UsageError
-from ranker.suites import Model
+from ranker.sources import suites
+from ranker.sources.suites import Model
 
 
 def write_suite(folder, names=("a", "b"), **extra):

@@ -10,12 +10,13 @@ from dataclasses import replace
 import pytest
 from conftest import make_checkpoint
 
-from ranker import rank, suites, workers
+from ranker import rank, workers
 from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.labelling import choose
-from ranker.measure import ModelOptions
-from ranker.models.classifiers import Classifier
+from ranker.sources import suites
+from ranker.sources.base import ModelOptions
+from ranker.sources.hf.classifiers import Classifier
 from ranker.store import Store, contents, verify
 
 TWO = ModelOptions(workers=2)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import logging
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -14,14 +16,13 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import torch
 
-from factors.types import UNLABELLED, Example, Floats, Output
-from ranker import batching
-from ranker.batching import Batch, Row
+from factors.types import UNLABELLED, Example, Floats
 from ranker.errors import ModelError, first_line
-from ranker.models import align, checkpoints, labels, loading
-from ranker.models.align import Encoding
-from ranker.models.devices import DTYPES, device_named, resolve
-from ranker.models.last_layer import read_first_token
+from ranker.sources.hf import align, batching, checkpoints, labels, loading
+from ranker.sources.hf.align import Encoding
+from ranker.sources.hf.batching import Batch, Row
+from ranker.sources.hf.devices import DTYPES, device_named, resolve
+from ranker.sources.hf.last_layer import read_first_token
 from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:
@@ -180,9 +181,35 @@ class Classifier:
     ) -> Iterator[tuple[S, Floats]]:
         """Answer requests for rows of token ids, in order, each with its rows' (R, C) logits of the task's classes.
 
-        See `ranker.batching.forward`: requests are read ahead, and duplicates among their rows are computed once.
+        See `batching.forward`: requests are read ahead, and duplicates among their rows are computed once.
         """
         return batching.forward(self.network, requests, self.token_budget, self.device, advance)
+
+    @property
+    def seed(self) -> str:
+        """What identifies the loaded network, for samples: a digest of its weights in bfloat16, whatever its dtype."""
+        digest = hashlib.sha256(repr(self.groups).encode())
+        for name, weight in self.model.named_parameters():
+            rounded = weight.detach().to("cpu", torch.bfloat16).contiguous().reshape(-1)
+            digest.update(name.encode())
+            digest.update(rounded.view(torch.uint8).numpy().data)
+        return digest.hexdigest()
+
+    def speed(self, encoding: Encoding) -> float:
+        """Rows like this one a second, in a full batch or the largest that memory has room for."""
+        count = max(self.token_budget // max(len(encoding), 1), 1)
+        seconds = []
+
+        def run(rows: list[int]) -> None:
+            batch = batching.stack([self.row(encoding)] * len(rows), self.device)
+            with torch.inference_mode():
+                self.network(batch).cpu()  # the first pass sets things up
+                began = time.perf_counter()
+                self.network(batch).cpu()
+            seconds.append(time.perf_counter() - began)
+
+        batching.in_batches([len(encoding)] * count, self.token_budget, run)
+        return count / sum(seconds)
 
     def network(self, batch: Batch) -> torch.Tensor:
         """A batch of R rows -> (R, C) float32 logits of the task's classes."""
@@ -238,30 +265,3 @@ def collapse(logits: torch.Tensor, groups: Sequence[Sequence[int]]) -> torch.Ten
     if all(len(group) == 1 for group in groups):
         return logits[:, [group[0] for group in groups]]
     return torch.stack([logits[:, list(group)].logsumexp(dim=1) for group in groups], dim=1)
-
-
-def explained(logits: torch.Tensor, target: int, output: Output = "margin") -> torch.Tensor:
-    """The one number of each row that is attributed to its tokens.
-
-    - margin: log(p / (1 - p)) of the target's probability p; for two classes z_target - z_other.
-    - logit: z_target.
-    - probability: p.
-
-    Args:
-        logits: (R, C).
-        target: the class.
-        output: which of the three.
-
-    Returns:
-        (R,).
-
-    Example:
-        >>> explained(torch.tensor([[1.0, 3.0]]), 1).tolist()
-        [2.0]
-    """
-    if output == "logit":
-        return logits[:, target]
-    if output == "probability":
-        return logits.softmax(dim=1)[:, target]
-    others = [i for i in range(logits.shape[1]) if i != target]
-    return logits[:, target] - logits[:, others].logsumexp(dim=1)

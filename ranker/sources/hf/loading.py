@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ranker.errors import LabelError, ModelError, RankModelsError, first_line
-from ranker.models import checkpoints
+from ranker.sources.hf import checkpoints
 
 if TYPE_CHECKING:
     from peft import PeftConfig

@@ -11,8 +11,8 @@ from typing import Any
 
 from ranker.datasets.embedded import folder
 from ranker.errors import ModelError, UnknownName, UsageError
-from ranker.models.checkpoints import is_hub_id, locate
 from ranker.records import fields_of, read_json, table
+from ranker.sources.hf.checkpoints import is_hub_id, locate
 
 SCHEMA_VERSION = 1
 FILE = "suite.json"
@@ -129,6 +129,18 @@ def _folder_of(reference: str, allow_pickle: bool) -> str:
         return str(locate(reference, allow_pickle=allow_pickle))
     except ModelError:
         return reference
+
+
+def suite_of(models: Suite | str | Path | Sequence[str | Path]) -> Suite:
+    """A suite, or what `load` makes of one reference or several."""
+    if isinstance(models, Suite):
+        return models
+    return load([str(model) for model in ([models] if isinstance(models, (str, Path)) else models)])
+
+
+def fetched(suite: Suite, *, allow_pickle: bool) -> Suite:
+    """The suite with its models by the folders that they are in: see `at_hand`."""
+    return replace(suite, models=at_hand(suite.models, allow_pickle=allow_pickle))
 
 
 def embedded() -> dict[str, Path]:

@@ -1,0 +1,34 @@
+"""The one number of each answer that is attributed."""
+
+from __future__ import annotations
+
+import torch
+
+from factors.types import Output
+
+
+def explained(logits: torch.Tensor, target: int, output: Output = "margin") -> torch.Tensor:
+    """The one number of each row that is attributed to its tokens.
+
+    - margin: log(p / (1 - p)) of the target's probability p; for two classes z_target - z_other.
+    - logit: z_target.
+    - probability: p.
+
+    Args:
+        logits: (R, C).
+        target: the class.
+        output: which of the three.
+
+    Returns:
+        (R,).
+
+    Example:
+        >>> explained(torch.tensor([[1.0, 3.0]]), 1).tolist()
+        [2.0]
+    """
+    if output == "logit":
+        return logits[:, target]
+    if output == "probability":
+        return logits.softmax(dim=1)[:, target]
+    others = [i for i in range(logits.shape[1]) if i != target]
+    return logits[:, target] - logits[:, others].logsumexp(dim=1)

@@ -1,0 +1,1 @@
+"""Checkpoints in the formats of Hugging Face: folders, hub ids, PEFT adapters."""
