@@ -53,10 +53,10 @@ from transformers import (
 from transformers.utils import logging
 
 from factors.types import SPECIAL, Example, Floats
-from ranker.backends import attribute
-from ranker.backends.lime import samples, seed_of
-from ranker.backends.settings import IGSettings, LIMESettings, Settings, SHAPSettings
-from ranker.backends.trees import Tree, leaves
+from ranker.attribution import attribute
+from ranker.attribution.lime import samples, seed_of
+from ranker.attribution.settings import IGSettings, LIMESettings, Settings, SHAPSettings
+from ranker.attribution.trees import Tree, leaves
 from ranker.datasets import sets
 from ranker.sources import suites
 from ranker.sources.hf.classifiers import Classifier

@@ -243,7 +243,7 @@ def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
         UsageError: an option cannot be right.
     """
     from experiments.tables import Run
-    from ranker.backends import settings_of
+    from ranker.attribution import settings_of
     from ranker.commands import arguments
     from ranker.sources.base import ModelOptions
     from ranker.workers import cores

@@ -18,7 +18,7 @@ import numpy as np
 from experiments import recipe as recipes
 from experiments.published import Exhibit, Models, Tier
 from ranker import Ranking, progress, rank
-from ranker.backends.settings import Settings
+from ranker.attribution.settings import Settings
 from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.progress import Progress

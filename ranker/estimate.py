@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from factors.types import Example
-from ranker.backends.settings import BARE, Settings
+from ranker.attribution.settings import BARE, Settings
 from ranker.measure import Question, Subject
 
 if TYPE_CHECKING:

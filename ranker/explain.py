@@ -13,8 +13,8 @@ import numpy as np
 
 from factors import BUILTIN, Factor
 from factors.types import SPECIAL, Attributions, Example, Norm
-from ranker.backends import settings_of
-from ranker.backends.settings import Settings
+from ranker.attribution import settings_of
+from ranker.attribution.settings import Settings
 from ranker.errors import ModelError, UsageError
 from ranker.measure import Question
 from ranker.progress import silent
@@ -112,7 +112,7 @@ def explain(
         models: one or more.
         task: what they do.
         example: the text. Where it is `UNLABELLED`, factors that need its label have no value.
-        attribution: a backend, or its settings (`ranker.backends.settings_of`); "none" for predictions and baselines
+        attribution: a backend, or its settings (`ranker.attribution.settings_of`); "none" for predictions and baselines
             alone.
         factors: what to measure.
         toward: the label that positive scores speak for; None leaves it to `View`.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields
 
 from ranker import custom, report
-from ranker.backends import SETTINGS
+from ranker.attribution import SETTINGS
 from ranker.datasets import sets
 from ranker.sources import suites
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from factors.types import Attributions, Example
-from ranker.backends import attribute
-from ranker.backends.settings import BARE, Attributing, Settings
+from ranker.attribution import attribute
+from ranker.attribution.settings import BARE, Attributing, Settings
 from ranker.errors import ModelError
 from ranker.sources.base import ModelOptions, version
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from factors import BUILTIN, Example, Factor
 from factors.types import Norm
-from ranker.backends import settings_of
-from ranker.backends.settings import Settings
+from ranker.attribution import settings_of
+from ranker.attribution.settings import Settings
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.sets import OODSet, labelled, load, sample, unlabelled
 from ranker.errors import ModelError, UsageError
@@ -57,7 +57,7 @@ def rank(
         draws: B, how many probes are drawn, or "exact".
         seed: of the draws; the population does not depend on it.
         attribution: a backend, with its settings or as it comes ("shap", "ig:steps=50", `IGSettings(steps=50)`, see
-            `ranker.backends.settings_of`); "none" for the baselines alone.
+            `ranker.attribution.settings_of`); "none" for the baselines alone.
         factors: what to measure.
         target: "declared", or one label rule for all attribution factors.
         norm: what an example's attributions are divided by before the factors see them.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from factors import Attributions, Example
-from ranker.backends.settings import Settings
+from ranker.attribution.settings import Settings
 from ranker.results.records import FOLLOWS, Quality
 from ranker.tasks.classes import Task
 

@@ -13,9 +13,8 @@ import numpy as np
 
 from factors import BUILTIN, Attributions, Example, Factor
 from factors.types import Floats, Ints, Norm
-from ranker import hiding
-from ranker.backends import spelled
-from ranker.backends.settings import Attributing, Settings
+from ranker.attribution import hiding, spelled
+from ranker.attribution.settings import Attributing, Settings
 from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, UsageError
 from ranker.estimate import Estimate, estimate
@@ -253,7 +252,8 @@ class Study:
     @cached_property
     def hidden(self) -> list[Question]:
         """What each model is asked about hidden words."""
-        return hiding.questions(self.settings, self.rows.population)
+        some = hiding.enough(self.rows.population)
+        return [Question(f"words behind [{one.hide.upper()}]", some, one) for one in hiding.compared(self.settings)]
 
     def scored(self) -> Scored:
         """Ask every model, and put together what they score.
@@ -326,7 +326,7 @@ class Study:
             probs=[row.probs for row in of_pool],
             in_domain_probs=[row.probs for row in of_domain],
             pool_factor=self.pool_factor(of_pool),
-            hiding=hiding.effects(subject, self.hidden, self.progress),
+            hiding=effects(subject, self.hidden, self.progress),
         )
 
     def pool_factor(self, of_pool: Sequence[Attributions]) -> Floats | None:
@@ -424,6 +424,18 @@ class Study:
             versions={name: metadata.version(name) for name in (*VERSIONED, *self.settings.libraries)},
             models=models,
         )
+
+
+def effects(subject: Subject, asked: Sequence[Question], progress: Progress) -> tuple[float, float] | None:
+    """The effects of a word hidden behind the token, and behind the other; None where that was not asked.
+
+    None, too, where the model's tokenizer has no such token.
+    """
+    try:
+        behind = [hiding.effect(subject.answer(question, progress)) for question in asked]
+    except ModelError:
+        return None
+    return (behind[0], behind[1]) if behind else None
 
 
 def failing(table: ScoreTable, nowhere: Mapping[str, str], factors: Sequence[Factor]) -> tuple[str, ...]:

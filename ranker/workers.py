@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PRELOADED = ("torch", "transformers", "pyarrow.parquet", "ranker.sources.hf.classifiers", "ranker.backends.perturb")
+PRELOADED = ("torch", "transformers", "pyarrow.parquet", "ranker.sources.hf.classifiers", "ranker.attribution.perturb")
 """What takes seconds to import, once for all processes."""
 
 LOOK_EVERY = 0.2

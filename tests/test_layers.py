@@ -19,7 +19,7 @@ ROOMS = {
     "results": ("results", "statistics", "records", "errors", "numbers"),
     "report": ("report", "results", "numbers", "errors"),
     "sources": ("sources", "datasets", "tasks", "records", "errors", "progress"),
-    "backends": ("backends", "sources", "datasets", "tasks", "records", "errors", "progress"),
+    "attribution": ("attribution", "sources", "datasets", "tasks", "records", "errors", "progress"),
 }
 COMPUTING = ("errors.py", "score.py", "truth.py", "numbers.py")
 HEAVY = ("torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow", "matplotlib")

@@ -54,7 +54,7 @@ def explain(**given: Any) -> None:
     rank-models explain --ood hans-sub --id sn_past_participle-0 --format html -o example.html
     rank-models explain --data ten.jsonl --id 3 --models bert-a bert-b
     """
-    from ranker.backends import settings_of
+    from ranker.attribution import settings_of
     from ranker.commands import arguments
     from ranker.explain import explain as explain_example
     from ranker.report.explain import FORMATS, render

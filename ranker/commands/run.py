@@ -137,7 +137,7 @@ def run(**given: Any) -> None:
     from functools import partial
 
     from ranker import pipeline, report
-    from ranker.backends import settings_of
+    from ranker.attribution import settings_of
     from ranker.commands import arguments
     from ranker.sources import suites
 

@@ -7,8 +7,8 @@ from conftest import ENCODERS, TASK
 from transformers import AutoModelForSequenceClassification
 
 from factors.types import Example
-from ranker.backends import attribute
-from ranker.backends.settings import LIMESettings, OcclusionSettings, SHAPSettings
+from ranker.attribution import attribute
+from ranker.attribution.settings import LIMESettings, OcclusionSettings, SHAPSettings
 from ranker.sources.hf.batching import Row, stack
 from ranker.sources.hf.classifiers import Classifier
 

@@ -11,9 +11,9 @@ from conftest import ENCODERS, LIMIT, TASK, make_checkpoint, make_tokenizer
 from safetensors.torch import load_file, save_file
 
 from factors.types import Example
-from ranker.backends import SETTINGS, attribute
-from ranker.backends.output import explained
-from ranker.backends.settings import LIMESettings
+from ranker.attribution import SETTINGS, attribute
+from ranker.attribution.output import explained
+from ranker.attribution.settings import LIMESettings
 from ranker.errors import LabelError, ModelError, UsageError
 from ranker.sources.hf.classifiers import Classifier
 from ranker.sources.hf.devices import DTYPES, resolve

@@ -3,7 +3,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from ranker.backends import SETTINGS, attribute
+from ranker.attribution import SETTINGS, attribute
 from ranker.datasets import sets
 from ranker.sources import suites
 from ranker.sources.hf.classifiers import Classifier

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from factors import Example
-from ranker.backends.settings import LIMESettings, OcclusionSettings
+from ranker.attribution.settings import LIMESettings, OcclusionSettings
 from ranker.datasets import sets
 from ranker.estimate import Estimate, estimate, minutes
 from ranker.measure import Question, Subject

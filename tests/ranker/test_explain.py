@@ -12,7 +12,7 @@ import pytest
 from factors import BUILTIN, Example, Span, factor
 from factors.check import cases
 from factors.types import UNLABELLED
-from ranker.backends.settings import Settings, SHAPSettings
+from ranker.attribution.settings import Settings, SHAPSettings
 from ranker.cli import main
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError

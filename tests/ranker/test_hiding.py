@@ -9,9 +9,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from factors import Attributions, Example
-from ranker import hiding, rank
-from ranker.backends import SETTINGS
-from ranker.backends.settings import IGSettings, LIMESettings, Settings, SHAPSettings
+from ranker import rank
+from ranker.attribution import SETTINGS, hiding
+from ranker.attribution.settings import IGSettings, LIMESettings, Settings, SHAPSettings
 from ranker.datasets import sets
 from ranker.sources import suites
 from ranker.store import Store

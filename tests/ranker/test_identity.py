@@ -1,6 +1,6 @@
 from factors import Example
 from ranker import store
-from ranker.backends.lime import seed_of
+from ranker.attribution.lime import seed_of
 from ranker.datasets.identity import text_key
 
 PAIR = Example("a", ("A dog ran.", "It ran."), 1)

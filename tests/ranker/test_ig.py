@@ -9,10 +9,10 @@ from captum.attr import IntegratedGradients
 from conftest import ENCODERS, TASK, make_tokenizer
 
 from factors.types import Example
-from ranker.backends import attribute, ig
-from ranker.backends.ig import Path, Stretch, too_rough
-from ranker.backends.output import explained
-from ranker.backends.settings import FIRST, IGSettings
+from ranker.attribution import attribute, ig
+from ranker.attribution.ig import Path, Stretch, too_rough
+from ranker.attribution.output import explained
+from ranker.attribution.settings import FIRST, IGSettings
 from ranker.errors import ModelError
 from ranker.sources.hf.classifiers import Classifier
 

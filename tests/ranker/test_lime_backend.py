@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factors import Example
-from ranker.backends import SETTINGS, attribute
-from ranker.backends.lime import fit, samples, seed_of
-from ranker.backends.settings import LEAST_RIDGE, LIMESettings
+from ranker.attribution import SETTINGS, attribute
+from ranker.attribution.lime import fit, samples, seed_of
+from ranker.attribution.settings import LEAST_RIDGE, LIMESettings
 from ranker.errors import ModelError
 from ranker.sources import suites
 from ranker.sources.hf.classifiers import Classifier

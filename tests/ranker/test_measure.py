@@ -9,8 +9,8 @@ import torch
 from conftest import TASK
 
 from factors.types import Example
-from ranker.backends import SETTINGS, ig
-from ranker.backends.settings import BARE, IGSettings, LIMESettings, SHAPSettings
+from ranker.attribution import SETTINGS, ig
+from ranker.attribution.settings import BARE, IGSettings, LIMESettings, SHAPSettings
 from ranker.errors import ModelError
 from ranker.measure import Subject
 from ranker.sources import suites

@@ -9,8 +9,8 @@ import torch
 from captum.attr import FeatureAblation
 
 from factors import Example
-from ranker.backends import attribute
-from ranker.backends.settings import OcclusionSettings
+from ranker.attribution import attribute
+from ranker.attribution.settings import OcclusionSettings
 from ranker.errors import ModelError
 
 

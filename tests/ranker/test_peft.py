@@ -11,8 +11,8 @@ from conftest import TASK, make_checkpoint
 from safetensors.torch import load_file
 
 from factors.types import Example
-from ranker.backends import attribute
-from ranker.backends.settings import SHAPSettings
+from ranker.attribution import attribute
+from ranker.attribution.settings import SHAPSettings
 from ranker.errors import LabelError, ModelError
 from ranker.sources.hf.checkpoints import content_hash
 from ranker.sources.hf.classifiers import Classifier

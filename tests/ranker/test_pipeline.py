@@ -11,8 +11,8 @@ import pytest
 import ranker
 from factors import Example
 from ranker import Ranking, decide, pipeline, rank
-from ranker.backends import SETTINGS, attribute, settings_of, spelled
-from ranker.backends.settings import Attributing, LIMESettings, SHAPSettings
+from ranker.attribution import SETTINGS, attribute, settings_of, spelled
+from ranker.attribution.settings import Attributing, LIMESettings, SHAPSettings
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.quality import quality_of

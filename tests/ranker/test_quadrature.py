@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranker.backends.quadrature import nested
+from ranker.attribution.quadrature import nested
 
 KRONROD_15 = {  # QUADPACK, 1983, QK15: places and weights on [-1, 1], the upper half
     0.991455371120812639: 0.022935322010529225,

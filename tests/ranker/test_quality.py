@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from factors import Attributions, Example
-from ranker.backends.settings import BARE, IGSettings, LIMESettings
+from ranker.attribution.settings import BARE, IGSettings, LIMESettings
 from ranker.quality import accuracy_of, below_chance, cut, misled_share, quality_of, shortcut_avoided
 from ranker.results.records import Quality
 from ranker.tasks.classes import Task

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ranker import store as store_module
-from ranker.backends import attribute
+from ranker.attribution import attribute
 from ranker.cli import main
 from ranker.sources.hf.classifiers import Classifier
 from ranker.sources.suites import embedded
@@ -25,7 +25,7 @@ BLOCK = 4
 MODELS = [str(embedded()["hans-sub-mini"] / name) for name in ("untouched", "inoc-50", "inoc-4000")]
 PRELOADED = [
     "torch", "transformers.models.bert.modeling_bert", "pyarrow.parquet", "ranker.pipeline",
-    "ranker.sources.hf.classifiers", "ranker.evaluation", "ranker.backends.shap", "ranker.report.json",
+    "ranker.sources.hf.classifiers", "ranker.evaluation", "ranker.attribution.shap", "ranker.report.json",
 ]  # fmt: skip
 """What a process that is forked has in memory already, so that it is killed at its work and not at its imports."""
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from ranker.backends import SETTINGS, settings_of
-from ranker.backends.settings import Attributing, IGSettings, LIMESettings, SHAPSettings
+from ranker.attribution import SETTINGS, settings_of
+from ranker.attribution.settings import Attributing, IGSettings, LIMESettings, SHAPSettings
 from ranker.errors import UsageError
 
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factors import Example
-from ranker.backends import SETTINGS, attribute
-from ranker.backends.settings import SHAPSettings
-from ranker.backends.trees import across_tree, evaluations, flat_tree, halves, leaves, segments_tree, walk
+from ranker.attribution import SETTINGS, attribute
+from ranker.attribution.settings import SHAPSettings
+from ranker.attribution.trees import across_tree, evaluations, flat_tree, halves, leaves, segments_tree, walk
 from ranker.errors import ModelError
 from ranker.sources.hf.batching import Row
 from ranker.sources.hf.classifiers import Classifier

@@ -16,8 +16,8 @@ from conftest import TASK
 
 from factors.types import Example, Span
 from ranker import store
-from ranker.backends import SETTINGS
-from ranker.backends.settings import Settings
+from ranker.attribution import SETTINGS
+from ranker.attribution.settings import Settings
 from ranker.datasets.identity import text_key
 from ranker.measure import Subject
 from ranker.sources.base import ModelOptions

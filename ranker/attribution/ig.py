@@ -27,10 +27,10 @@ from captum.attr import Saliency
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from factors.types import Attributions, Example, Floats
-from ranker.backends import perturb
-from ranker.backends.output import explained
-from ranker.backends.quadrature import Rule, nested
-from ranker.backends.settings import IGSettings
+from ranker.attribution import perturb
+from ranker.attribution.output import explained
+from ranker.attribution.quadrature import Rule, nested
+from ranker.attribution.settings import IGSettings
 from ranker.sources.hf.align import Encoding
 from ranker.sources.hf.batching import WINDOW, in_batches, stack, windows
 from ranker.tasks.classes import softmax

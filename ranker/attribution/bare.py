@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from factors.types import Attributions, Example
 
 if TYPE_CHECKING:
-    from ranker.backends.settings import Settings
+    from ranker.attribution.settings import Settings
     from ranker.progress import Advance
     from ranker.sources.hf.classifiers import Classifier
 

@@ -12,7 +12,7 @@ from math import nan
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from factors.types import SPECIAL, Attributions, Floats, Ints, Output
-from ranker.backends.trees import Tree, across_tree, evaluations, flat_tree, segments_tree
+from ranker.attribution.trees import Tree, across_tree, evaluations, flat_tree, segments_tree
 from ranker.errors import UsageError
 from ranker.tasks.classes import fold
 
@@ -50,7 +50,7 @@ class Settings:
     """
 
     name: ClassVar[str] = "none"
-    function: ClassVar[str] = "ranker.backends.bare:attribute"
+    function: ClassVar[str] = "ranker.attribution.bare:attribute"
     libraries: ClassVar[tuple[str, ...]] = ()
     measure: ClassVar[str] = ""
     judges: ClassVar[str] = ""
@@ -189,7 +189,7 @@ class IGSettings(Attributing):
     """
 
     name: ClassVar[str] = "ig"
-    function: ClassVar[str] = "ranker.backends.ig:attribute"
+    function: ClassVar[str] = "ranker.attribution.ig:attribute"
     libraries: ClassVar[tuple[str, ...]] = ("captum",)
     measure: ClassVar[str] = "the completeness gap, as a fraction of the sum of absolute scores"
     revision: ClassVar[int] = 3
@@ -255,7 +255,7 @@ class SHAPSettings(Attributing):
     """
 
     name: ClassVar[str] = "shap"
-    function: ClassVar[str] = "ranker.backends.shap:attribute"
+    function: ClassVar[str] = "ranker.attribution.shap:attribute"
     measure: ClassVar[str] = (
         "the additivity gap, as a fraction of the sum of absolute scores, or of 1 where that is less"
     )
@@ -312,7 +312,7 @@ class LIMESettings(Attributing):
     """
 
     name: ClassVar[str] = "lime"
-    function: ClassVar[str] = "ranker.backends.lime:attribute"
+    function: ClassVar[str] = "ranker.attribution.lime:attribute"
     libraries: ClassVar[tuple[str, ...]] = ("numpy",)
     measure: ClassVar[str] = "1 - R2, the share of variance that the regression leaves unexplained"
     judges: ClassVar[str] = "tolerance"
@@ -357,7 +357,7 @@ class OcclusionSettings(Attributing):
     """
 
     name: ClassVar[str] = "occlusion"
-    function: ClassVar[str] = "ranker.backends.occlusion:attribute"
+    function: ClassVar[str] = "ranker.attribution.occlusion:attribute"
     hides: ClassVar[str] = "hide"
 
     hide: Hide = "pad"

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from factors.types import Attributions, Example
-from ranker.backends.settings import IGSettings, LIMESettings, OcclusionSettings, Settings, SHAPSettings
+from ranker.attribution.settings import IGSettings, LIMESettings, OcclusionSettings, Settings, SHAPSettings
 from ranker.errors import UsageError, look_up
 from ranker.records import record
 

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from factors.types import SPECIAL, Bools, Floats, Output
-from ranker.backends.output import explained
-from ranker.backends.settings import LIMESettings, OcclusionSettings, Settings
+from ranker.attribution.output import explained
+from ranker.attribution.settings import LIMESettings, OcclusionSettings, Settings
 from ranker.errors import ModelError
 from ranker.sources.hf.align import Encoding
 from ranker.sources.hf.batching import Row

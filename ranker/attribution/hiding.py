@@ -13,10 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from factors.types import Attributions, Example
-from ranker.backends.settings import Attributing, Hide, OcclusionSettings, Settings
-from ranker.errors import ModelError
-from ranker.measure import Question, Subject
-from ranker.progress import Progress
+from ranker.attribution.settings import Attributing, Hide, OcclusionSettings, Settings
 
 ROWS = 16
 """Examples that are enough to tell."""
@@ -28,31 +25,25 @@ OTHER: dict[Hide, Hide] = {"mask": "pad", "pad": "mask"}
 """The tokens that words are hidden behind, each with the one that it is set beside."""
 
 
-def questions(settings: Settings, population: Sequence[Example]) -> list[Question]:
-    """What a model is asked: what single words do, hidden behind the token and behind the other, in some examples.
+def compared(settings: Settings) -> tuple[OcclusionSettings, ...]:
+    """Single words hidden behind the token that a backend hides them behind, and behind the other.
 
-    Nothing where a backend hides words in another way.
+    Nothing where it hides words in another way.
+
+    Example:
+        >>> from ranker.attribution.settings import SHAPSettings
+        >>> [one.hide for one in compared(SHAPSettings())]
+        ['pad', 'mask']
     """
     if not isinstance(settings, Attributing) or getattr(settings, settings.hides) not in OTHER:
-        return []
+        return ()
     token: Hide = getattr(settings, settings.hides)
-    some = population[:: max(len(population) // ROWS, 1)][:ROWS]
-    return [
-        Question(f"words behind [{hide.upper()}]", some, OcclusionSettings(settings.target, hide=hide))
-        for hide in (token, OTHER[token])
-    ]
+    return tuple(OcclusionSettings(settings.target, hide=hide) for hide in (token, OTHER[token]))
 
 
-def effects(subject: Subject, asked: Sequence[Question], progress: Progress) -> tuple[float, float] | None:
-    """The effects of a word hidden behind the token, and behind the other; None where that was not asked.
-
-    None, too, where the model's tokenizer has no such token.
-    """
-    try:
-        behind = [effect(subject.answer(question, progress)) for question in asked]
-    except ModelError:
-        return None
-    return (behind[0], behind[1]) if behind else None
+def enough(population: Sequence[Example]) -> Sequence[Example]:
+    """Some of the examples, spread over all of them: as many as are enough to tell."""
+    return population[:: max(len(population) // ROWS, 1)][:ROWS]
 
 
 def effect(rows: Sequence[Attributions]) -> float:
@@ -70,7 +61,7 @@ def speaks(effects: Mapping[str, tuple[float, float]], settings: Settings) -> It
         settings: of the backend that hides words behind the token.
 
     Example:
-        >>> from ranker.backends.settings import IGSettings
+        >>> from ranker.attribution.settings import IGSettings
         >>> print(*speaks({"a": (3.3, 1.3), "b": (2.0, 1.0)}, IGSettings()))  # doctest: +ELLIPSIS
         [MASK] speaks for itself: to hide a word behind it moves these models 2.3 times as far as behind [PAD]...
         >>> list(speaks({"a": (1.2, 1.3)}, IGSettings()))

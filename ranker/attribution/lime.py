@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from factors.types import Attributions, Bools, Example, Floats
-from ranker.backends import perturb
-from ranker.backends.settings import LIMESettings
+from ranker.attribution import perturb
+from ranker.attribution.settings import LIMESettings
 from ranker.datasets.identity import text_key
 from ranker.sources.hf.align import Encoding
 from ranker.sources.hf.batching import Row

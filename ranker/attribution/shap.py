@@ -3,7 +3,7 @@
     phi_t = sum_e weights_te f(row_e),    sum_t phi_t = f(x) - f(everything hidden)
 
 f is the explained output, row_e the example with the tokens hidden that the walk's mask e does not see. Which rows
-are needed is known before the first answer (`ranker.backends.trees`), so those of many examples go to the model
+are needed is known before the first answer (`ranker.attribution.trees`), so those of many examples go to the model
 together; each is asked for once. The values add up whatever f is, were it random: a gap would tell of an unsound walk,
 and says nothing of f.
 
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from factors.types import SPECIAL, Attributions, Example
-from ranker.backends import perturb
-from ranker.backends.settings import SHAPSettings
-from ranker.backends.trees import Walk, walk
+from ranker.attribution import perturb
+from ranker.attribution.settings import SHAPSettings
+from ranker.attribution.trees import Walk, walk
 from ranker.sources.hf import hidden
 from ranker.sources.hf.align import Encoding
 from ranker.sources.hf.batching import Row

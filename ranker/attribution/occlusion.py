@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from factors.types import Attributions, Example
-from ranker.backends import perturb
-from ranker.backends.settings import OcclusionSettings
+from ranker.attribution import perturb
+from ranker.attribution.settings import OcclusionSettings
 from ranker.sources.hf.align import Encoding
 from ranker.sources.hf.batching import Row
 from ranker.tasks.classes import softmax
