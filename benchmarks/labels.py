@@ -25,12 +25,12 @@ from ranker.commands.options import PATH, together
 from ranker.datasets import sets
 from ranker.labelling import predictions
 from ranker.numbers import percent
+from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.statistics import choice, engine, surrogate
 from ranker.statistics.label_free import dawid_skene
 from ranker.statistics.methods import possible
 from ranker.statistics.pool import Pool
-from ranker.store import Store
 
 Estimator: TypeAlias = Callable[[Pool, Ints, Ints], Floats]
 """(pool, its labels, the rows whose labels are shown) -> (M,) scores, higher is better."""

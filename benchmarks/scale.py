@@ -55,7 +55,7 @@ def text(characters: int, folder: Path) -> Callable[[], object]:
 
 def kept(rows: int, folder: Path) -> Callable[[], object]:
     """Keep so many rows in a store, and find them again."""
-    from ranker.store import Store
+    from ranker.runtime.store import Store
 
     examples = [Example(str(n), (f"The doctor {n}.", "The actor."), 0) for n in range(rows)]
     tokens = ("[CLS]", "the", "doctor", "number", "[SEP]", "the", "actor", "[SEP]")

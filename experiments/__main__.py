@@ -245,8 +245,8 @@ def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
     from experiments.tables import Run
     from ranker.attribution import settings_of
     from ranker.commands import arguments
+    from ranker.runtime.executors.processes import cores
     from ranker.sources.base import ModelOptions
-    from ranker.workers import cores
 
     sets = {name: name for name in exhibit.sets}
     attributions = {one.name: one for one in map(settings_of, given["attributions"])}

@@ -23,10 +23,10 @@ from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.progress import Progress
 from ranker.results.records import MethodResult
+from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.sources.base import ModelOptions
 from ranker.sources.suites import Suite
-from ranker.store import Store
 
 Rankings = Mapping[tuple[str, str], Ranking]
 """(OOD set, attribution) -> what was found there."""

@@ -16,17 +16,17 @@ from factors.types import SPECIAL, Attributions, Example, Norm
 from ranker.attribution import settings_of
 from ranker.attribution.settings import Settings
 from ranker.errors import ModelError, UsageError
-from ranker.measure import Question
 from ranker.progress import silent
 from ranker.results.explanation import Explanation, Reading, Word
+from ranker.runtime.base import Request
+from ranker.runtime.executors.serial import survey
 from ranker.score import UNDEFINED, Target, about_one_label, applicable, label_rule, score_model, target_label
 from ranker.sources.base import ModelOptions
-from ranker.survey import survey
 from ranker.tasks.classes import Task
 
 if TYPE_CHECKING:
+    from ranker.runtime.store import Store
     from ranker.sources.suites import Model
-    from ranker.store import Store
 
 NEEDS_LABEL = "needs the true label"
 
@@ -136,7 +136,7 @@ def explain(
     if settings.name == "none":
         factors = [factor for factor in factors if factor.kind == "baseline"]
     kept, left_out = applicable(factors, [example], task, designed, only_label=only)
-    asked = Question(settings.name, [example], settings)
+    asked = Request(settings.name, [example], settings)
     jobs = [(model, [asked]) for model in models]
     rows, failures = survey(jobs, lambda subject: subject.rows([example], settings)[0], task, options, store, silent)
     if not rows:

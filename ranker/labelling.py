@@ -13,17 +13,18 @@ from factors import Example
 from factors.types import Floats
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.errors import ModelError, UsageError
-from ranker.measure import Question, Subject
 from ranker.progress import Progress, silent
+from ranker.runtime.base import Request
+from ranker.runtime.executors.serial import survey
+from ranker.runtime.guest import Subject
 from ranker.sources.base import ModelOptions
 from ranker.sources.suites import Suite
 from ranker.statistics import choice
 from ranker.statistics.pool import Pool
-from ranker.survey import survey
 from ranker.tasks.classes import Task
 
 if TYPE_CHECKING:
-    from ranker.store import Store
+    from ranker.runtime.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +105,7 @@ def predictions(
         ModelError: fewer than two models could be asked.
         StoreError: the store cannot be read or written.
     """
-    question = Question("predictions", rows)
+    question = Request("predictions", rows)
 
     def ask(subject: Subject) -> list[Floats]:
         return [row.probs for row in subject.answer(question, progress)]

@@ -14,9 +14,10 @@ from ranker.attribution.settings import Settings
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.sets import OODSet, labelled, load, sample, unlabelled
 from ranker.errors import ModelError, UsageError
-from ranker.estimate import minutes
-from ranker.measure import Subject
 from ranker.progress import Progress, silent
+from ranker.runtime.estimate import minutes
+from ranker.runtime.guest import Subject
+from ranker.runtime.store import store_of
 from ranker.score import Target, check_probe
 from ranker.sources.base import ModelOptions
 from ranker.sources.suites import Suite, fetched, suite_of
@@ -26,7 +27,7 @@ from ranker.study import Rows, Study
 
 if TYPE_CHECKING:
     from ranker.results.ranking import Ranking
-    from ranker.store import Store
+    from ranker.runtime.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -266,14 +267,6 @@ def study_of_decision(
     if method is not None:
         check_method(method, study.lacks(method))
     return study
-
-
-def store_of(store: Store | str | Path | None) -> Store | None:
-    """A store, or the one in a folder or at a URL, which is made if it is not there."""
-    from ranker.places import place
-    from ranker.store import Store
-
-    return Store(place(str(store))) if isinstance(store, (str, Path)) else store
 
 
 def method_named(method: str, examples: OODSet, pool: Sequence[Example], factors: Sequence[Factor]) -> str:

@@ -17,15 +17,17 @@ from ranker.attribution import hiding, spelled
 from ranker.attribution.settings import Attributing, Settings
 from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, UsageError
-from ranker.estimate import Estimate, estimate
 from ranker.explain import View, telling
-from ranker.measure import Question, Subject
 from ranker.progress import Progress, silent
 from ranker.quality import accuracy_of, below_chance, misled_share, quality_of, shortcut_avoided, worse_than_guessing
 from ranker.results.explanation import Explanation
 from ranker.results.ranking import Ranking
 from ranker.results.records import Data, Provenance, Quality, RowResult
 from ranker.results.table import ScoreTable
+from ranker.runtime.base import Request
+from ranker.runtime.estimate import Estimate, estimate
+from ranker.runtime.executors.serial import survey
+from ranker.runtime.guest import Subject
 from ranker.score import (
     UNDEFINED,
     ModelScores,
@@ -40,11 +42,10 @@ from ranker.sources.base import ModelOptions
 from ranker.sources.suites import Model, Suite
 from ranker.statistics.methods import LABEL_FREE
 from ranker.statistics.pool import InDomain, Pool
-from ranker.survey import survey
 from ranker.tasks.classes import Task
 
 if TYPE_CHECKING:
-    from ranker.store import Store
+    from ranker.runtime.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -250,10 +251,10 @@ class Study:
         return [one for one in factors if one.name == self.rows.ood.designed and about_one_label(one, self.target)]
 
     @cached_property
-    def hidden(self) -> list[Question]:
+    def hidden(self) -> list[Request]:
         """What each model is asked about hidden words."""
         some = hiding.enough(self.rows.population)
-        return [Question(f"words behind [{one.hide.upper()}]", some, one) for one in hiding.compared(self.settings)]
+        return [Request(f"words behind [{one.hide.upper()}]", some, one) for one in hiding.compared(self.settings)]
 
     def scored(self) -> Scored:
         """Ask every model, and put together what they score.
@@ -271,7 +272,7 @@ class Study:
         asked = self.questions(subject.model)
         return self.measure(subject, {name: subject.answer(one, self.progress) for name, one in asked.items()})
 
-    def questions(self, model: Model) -> dict[str, Question]:
+    def questions(self, model: Model) -> dict[str, Request]:
         """What a model is asked.
 
         Returns:
@@ -283,12 +284,12 @@ class Study:
         rows, own = self.rows, self.settings
         of_set = unknown(model, rows.ood) if rows.truth else ()
         every = {
-            "in-domain": Question("in-domain rows", self.in_domain_rows),
-            "set": Question(f"accuracy on {rows.ood.name}", of_set),
-            "population": Question(own.name, rows.population, own),
-            "pool": Question(f"{own.name} of the pool", rows.pool, own)
+            "in-domain": Request("in-domain rows", self.in_domain_rows),
+            "set": Request(f"accuracy on {rows.ood.name}", of_set),
+            "population": Request(own.name, rows.population, own),
+            "pool": Request(f"{own.name} of the pool", rows.pool, own)
             if rows.explain_pool
-            else Question("the pool", rows.pool),
+            else Request("the pool", rows.pool),
         }
         return {name: question for name, question in every.items() if question.examples}
 
@@ -426,7 +427,7 @@ class Study:
         )
 
 
-def effects(subject: Subject, asked: Sequence[Question], progress: Progress) -> tuple[float, float] | None:
+def effects(subject: Subject, asked: Sequence[Request], progress: Progress) -> tuple[float, float] | None:
     """The effects of a word hidden behind the token, and behind the other; None where that was not asked.
 
     None, too, where the model's tokenizer has no such token.

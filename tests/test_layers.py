@@ -19,6 +19,7 @@ ROOMS = {
     "results": ("results", "statistics", "records", "errors", "numbers"),
     "report": ("report", "results", "numbers", "errors"),
     "sources": ("sources", "datasets", "tasks", "records", "errors", "progress"),
+    "runtime": ("runtime", "attribution", "sources", "datasets", "tasks", "records", "errors", "progress"),
     "attribution": ("attribution", "sources", "datasets", "tasks", "records", "errors", "progress"),
 }
 COMPUTING = ("errors.py", "score.py", "truth.py", "numbers.py")

@@ -23,14 +23,14 @@ from ranker.datasets.marks import marker
 from ranker.datasets.readers import Sheet, sheet
 from ranker.datasets.sets import OODSet
 from ranker.errors import DataError, UnknownName, UsageError, look_up
-from ranker.places import Remote, place
 from ranker.records import parse_json, read_json
 from ranker.report import FORMATS
+from ranker.runtime.storage import Remote, place
+from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.sources.base import ModelOptions
 from ranker.sources.suites import Model, Suite
 from ranker.stated import check_readable, fits_none, own_task
-from ranker.store import Store
 from ranker.tasks.classes import Task
 
 log = logging.getLogger("ranker")

@@ -18,8 +18,8 @@ def store() -> None:
 @options.STORE
 def info(**given: Any) -> None:
     """List what is kept, a line for each model, method and settings; models by their content's hash and their name."""
-    from ranker import store as stores
     from ranker.commands import arguments
+    from ranker.runtime import store as stores
 
     found = stores.contents(arguments.store_folder(given))
     for one in found:
@@ -32,8 +32,8 @@ def info(**given: Any) -> None:
 @options.STORE
 def verify(**given: Any) -> None:
     """Compare every file with its checksum, and name those that are damaged; exit status 1 if there are any."""
-    from ranker import store as stores
     from ranker.commands import arguments
+    from ranker.runtime import store as stores
 
     count, damaged = stores.verify(arguments.store_folder(given))
     for file in damaged:
@@ -47,8 +47,8 @@ def verify(**given: Any) -> None:
 @options.STORE
 def prune(**given: Any) -> None:
     """Remove what no run will read again: damaged and duplicate shards, and temporary files of crashed runs."""
-    from ranker import store as stores
     from ranker.commands import arguments
+    from ranker.runtime import store as stores
 
     count = 0
     for file, why in stores.prune(arguments.store_folder(given)):

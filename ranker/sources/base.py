@@ -20,7 +20,7 @@ class ModelOptions:
         trust_remote_code: the names of the models whose checkpoints may run code that they bring.
         allow_pickle: load weights that are not safetensors.
         label_map: for checkpoints whose labels have no names, and that bring no map of their own.
-        workers: processes that run models side by side (see `ranker.workers`). It changes the last digits of numbers.
+        workers: processes that run models side by side. It changes the last digits of numbers.
             A script that asks for several begins its work under ``if __name__ == "__main__":``.
 
     Raises:

@@ -14,11 +14,12 @@ import pytest
 import torch
 
 from experiments.generate import sample
-from ranker import decide, measure
+from ranker import decide
 from ranker.cli import main
 from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.results.ranking import Ranking
+from ranker.runtime import guest as measure
 from ranker.sources import suites
 
 QUICK = ("--limit", "12", "--attribution", "ig:steps=4,max_steps=4", "--quiet")

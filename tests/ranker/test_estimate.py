@@ -4,12 +4,13 @@ import torch
 from factors import Example
 from ranker.attribution.settings import LIMESettings, OcclusionSettings
 from ranker.datasets import sets
-from ranker.estimate import Estimate, estimate, minutes
-from ranker.measure import Question, Subject
+from ranker.runtime.base import Request
+from ranker.runtime.estimate import Estimate, estimate, minutes
+from ranker.runtime.guest import Subject
+from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.sources.base import ModelOptions
 from ranker.sources.hf.classifiers import Classifier
-from ranker.store import Store
 
 MODEL = suites.load(["hans-sub-mini"]).models[0]
 NLI = sets.cards()["hans-sub"].task
@@ -21,7 +22,7 @@ def test_what_is_known_costs_nothing(tmp_path):
     """Only what the store lacks is counted; where it lacks nothing, no model is loaded."""
     store = Store(tmp_path)
     subject = Subject(MODEL, NLI, ModelOptions(), store)
-    asked = [Question("all", EXAMPLES), Question("two", EXAMPLES[:2], LIME), Question("one again", EXAMPLES[1:2], LIME)]
+    asked = [Request("all", EXAMPLES), Request("two", EXAMPLES[:2], LIME), Request("one again", EXAMPLES[1:2], LIME)]
     first = estimate(subject, asked)
     assert (first.predict, first.explain, first.passes) == (3, 2, 3 + 2 * 10)
     assert first.rate > 0
@@ -39,7 +40,7 @@ def test_all_that_is_asked_counts():
     """Of each backend its own passes, and each row once; what is explained is that of the backend that lacks most."""
     subject = Subject(MODEL, NLI, ModelOptions())
     words = OcclusionSettings()
-    found = estimate(subject, [Question("words", EXAMPLES[:1], words), Question("all", EXAMPLES, LIME)])
+    found = estimate(subject, [Request("words", EXAMPLES[:1], words), Request("all", EXAMPLES, LIME)])
     assert (found.predict, found.explain) == (0, 3)
     assert found.passes == 3 * 10 + (1 + 7)  # "The cat ran ." and "It ran ."
 
@@ -54,7 +55,7 @@ def test_a_batch_that_memory_has_no_room_for_is_halved(monkeypatch):
         return whole(classifier, embeddings, type_ids)
 
     monkeypatch.setattr(Classifier, "from_embeddings", small)
-    assert estimate(subject, [Question("all", EXAMPLES, LIME)]).rate > 0
+    assert estimate(subject, [Request("all", EXAMPLES, LIME)]).rate > 0
 
 
 def test_an_estimate_reads_as_a_line():

@@ -45,7 +45,7 @@ class Canned:
 def explained(*models, example=EXAMPLE, **given):
     """An explanation of canned models."""
     models = models or (Canned("one"),)
-    with patch("ranker.survey.Subject", lambda model, *_: model):
+    with patch("ranker.runtime.executors.serial.Subject", lambda model, *_: model):
         return explain(models, models[0].task, example, **given)
 
 

@@ -25,7 +25,6 @@ from test_store import EXAMPLES, KEY, row_of
 
 from experiments import recipe
 from ranker import records, report
-from ranker import store as store_module
 from ranker.commands import arguments
 from ranker.commands.run import run
 from ranker.datasets import cards, embedded, readers, sets
@@ -35,9 +34,10 @@ from ranker.errors import RankModelsError
 from ranker.evaluation import evaluate
 from ranker.results import ranking as ranking_module
 from ranker.results.ranking import Ranking
+from ranker.runtime import store as store_module
+from ranker.runtime.store import Store, contents, key_digest, verify
 from ranker.sources import suites
 from ranker.sources.hf import checkpoints, labels
-from ranker.store import Store, contents, key_digest, verify
 
 ROWS = [
     {"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment", "marks": {"x": [[0, 4, 9]]}},

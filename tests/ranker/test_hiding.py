@@ -13,8 +13,8 @@ from ranker import rank
 from ranker.attribution import SETTINGS, hiding
 from ranker.attribution.settings import IGSettings, LIMESettings, Settings, SHAPSettings
 from ranker.datasets import sets
+from ranker.runtime.store import Store
 from ranker.sources import suites
-from ranker.store import Store
 
 QUICK = LIMESettings(samples=8)
 MASK = LIMESettings(samples=8, hide="mask")

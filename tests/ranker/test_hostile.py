@@ -17,12 +17,12 @@ from ranker.cli import main
 from ranker.datasets import rows
 from ranker.datasets.cards import read_card
 from ranker.errors import DataError, ModelError, UsageError
-from ranker.measure import Subject
+from ranker.runtime.guest import Subject
+from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.sources.base import ModelOptions
 from ranker.sources.hf.checkpoints import content_hash, locate
 from ranker.sources.suites import Model
-from ranker.store import Store
 
 EXAMPLE = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)
 

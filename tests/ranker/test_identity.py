@@ -1,7 +1,7 @@
 from factors import Example
-from ranker import store
 from ranker.attribution.lime import seed_of
 from ranker.datasets.identity import text_key
+from ranker.runtime import store
 
 PAIR = Example("a", ("A dog ran.", "It ran."), 1)
 

@@ -18,9 +18,9 @@ from ranker.datasets.pools import with_labelled
 from ranker.datasets.readers import sheet
 from ranker.errors import DataError, UsageError
 from ranker.pipeline import decide
+from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.sources.suites import Suite
-from ranker.store import Store
 
 
 @pytest.fixture(scope="module")

@@ -12,13 +12,13 @@ from factors.types import Example
 from ranker.attribution import SETTINGS, ig
 from ranker.attribution.settings import BARE, IGSettings, LIMESettings, SHAPSettings
 from ranker.errors import ModelError
-from ranker.measure import Subject
+from ranker.runtime.guest import Subject
+from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.sources.base import ModelOptions
 from ranker.sources.hf import batching
 from ranker.sources.hf.classifiers import Classifier
 from ranker.sources.suites import Model
-from ranker.store import Store
 
 EXAMPLES = [
     Example("a", ("The doctor saw the actor.", "An old judge danced."), 1),

@@ -16,10 +16,10 @@ from ranker.attribution.settings import Attributing, LIMESettings, SHAPSettings
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.quality import quality_of
+from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.sources.hf.checkpoints import content_hash, locate
 from ranker.sources.suites import Model, Suite
-from ranker.store import Store
 from ranker.study import Rows, Study
 from ranker.tasks.classes import Task
 

@@ -7,11 +7,11 @@ from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 from test_store import EXAMPLES, KEY, Counter, row_of, same
 
-from ranker import store as store_module
 from ranker.cli import main
 from ranker.errors import StoreError, UsageError
-from ranker.places import Remote, place
-from ranker.store import Store, contents, prune, verify
+from ranker.runtime import store as store_module
+from ranker.runtime.storage import Remote, place
+from ranker.runtime.store import Store, contents, prune, verify
 
 
 @pytest.fixture(params=["memory", "disk"])

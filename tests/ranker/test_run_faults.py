@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranker import store as store_module
 from ranker.attribution import attribute
 from ranker.cli import main
+from ranker.runtime import store as store_module
+from ranker.runtime.store import prune, verify
 from ranker.sources.hf.classifiers import Classifier
 from ranker.sources.suites import embedded
-from ranker.store import prune, verify
 
 LIMIT = 12
 BLOCK = 4
@@ -170,7 +170,7 @@ def interruptible():
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted, number, status):
     """And so does SIGTERM: one line, an exit status, no temporary file; the same command goes on to the same answer."""
-    from ranker import measure
+    from ranker.runtime import guest as measure
 
     rows, asked = measure.Subject.rows, []
 

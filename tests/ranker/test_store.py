@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from factors.types import Attributions, Example
-from ranker import store as store_module
 from ranker.cli import main
 from ranker.errors import StoreError
-from ranker.store import Store, key_digest
+from ranker.runtime import store as store_module
+from ranker.runtime.store import Store, key_digest
 
 EXAMPLES = [Example(f"e{n}", (f"text {n}", "naïve 走"), n % 2) for n in range(5)]
 KEY = {"model": "abc", "method": "ig"}

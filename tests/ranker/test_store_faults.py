@@ -14,9 +14,9 @@ import pytest
 from test_store import KEY, row_of, same
 
 from factors.types import Example
-from ranker import store as store_module
 from ranker.errors import StoreError
-from ranker.store import Store, key_digest, prune, verify
+from ranker.runtime import store as store_module
+from ranker.runtime.store import Store, key_digest, prune, verify
 
 EXAMPLES = [Example(f"e{n}", (f"text {n}", "and more"), 0) for n in range(60)]
 BLOCK = 4

@@ -15,15 +15,15 @@ import pytest
 from conftest import TASK
 
 from factors.types import Example, Span
-from ranker import store
 from ranker.attribution import SETTINGS
 from ranker.attribution.settings import Settings
 from ranker.datasets.identity import text_key
-from ranker.measure import Subject
+from ranker.runtime import store
+from ranker.runtime.guest import Subject
+from ranker.runtime.store import Store, key_digest
 from ranker.sources.base import ModelOptions
 from ranker.sources.hf import align
 from ranker.sources.suites import Model
-from ranker.store import Store, key_digest
 from ranker.tasks.classes import Task
 
 EXAMPLE = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)

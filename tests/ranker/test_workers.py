@@ -10,14 +10,15 @@ from dataclasses import replace
 import pytest
 from conftest import make_checkpoint
 
-from ranker import rank, workers
+from ranker import rank
 from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.labelling import choose
+from ranker.runtime.executors import processes as workers
+from ranker.runtime.store import Store, contents, verify
 from ranker.sources import suites
 from ranker.sources.base import ModelOptions
 from ranker.sources.hf.classifiers import Classifier
-from ranker.store import Store, contents, verify
 
 TWO = ModelOptions(workers=2)
 

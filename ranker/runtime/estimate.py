@@ -10,7 +10,8 @@ import numpy as np
 
 from factors.types import Example
 from ranker.attribution.settings import BARE, Settings
-from ranker.measure import Question, Subject
+from ranker.runtime.base import Request
+from ranker.runtime.guest import Subject
 
 if TYPE_CHECKING:
     pass
@@ -48,7 +49,7 @@ class Estimate:
         return f"{work}: {self.passes:,} forward passes at {self.rate:,.0f} a second, at least {minutes(self.seconds)}"
 
 
-def estimate(subject: Subject, questions: Iterable[Question]) -> Estimate:
+def estimate(subject: Subject, questions: Iterable[Request]) -> Estimate:
     """Count what the store lacks of the answers, and time the model on one batch if it lacks anything.
 
     Rows that several questions ask of one backend are counted once.

@@ -17,8 +17,9 @@ from multiprocessing.connection import wait
 from typing import TYPE_CHECKING
 
 from ranker.errors import ModelError, RankModelsError, UsageError
-from ranker.measure import Question, Subject
 from ranker.progress import Progress
+from ranker.runtime.base import Job, Request
+from ranker.runtime.guest import Subject
 from ranker.sources.base import ModelOptions
 from ranker.sources.suites import Model
 from ranker.tasks.classes import Task
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
     from multiprocessing.sharedctypes import Synchronized
 
+    from ranker.runtime.store import Store
     from ranker.sources.hf.loading import Bases
-    from ranker.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -37,10 +38,6 @@ PRELOADED = ("torch", "transformers", "pyarrow.parquet", "ranker.sources.hf.clas
 
 LOOK_EVERY = 0.2
 """Seconds between two looks at how far the processes are."""
-
-
-Job = tuple[Model, Sequence[Question]]
-"""A model, and what is asked of it."""
 
 
 def ahead(asked: Sequence[Job], task: Task, options: ModelOptions, store: Store | None, progress: Progress) -> None:
@@ -110,7 +107,7 @@ def processes_with(modules: Sequence[str]) -> ForkServerContext | SpawnContext:
     return context
 
 
-def lacks(model: Model, questions: Sequence[Question], task: Task, options: ModelOptions, store: Store) -> bool:
+def lacks(model: Model, questions: Sequence[Request], task: Task, options: ModelOptions, store: Store) -> bool:
     """Whether the store lacks anything of what is asked. It is not said of a model that cannot even be read."""
     subject = Subject(model, task, options, store)
     with suppress(ModelError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,30 +14,16 @@ from factors.types import Attributions, Example
 from ranker.attribution import attribute
 from ranker.attribution.settings import BARE, Attributing, Settings
 from ranker.errors import ModelError
+from ranker.runtime.base import Request
 from ranker.sources.base import ModelOptions, version
 
 if TYPE_CHECKING:
     from ranker.progress import Advance, Progress
+    from ranker.runtime.store import Store
     from ranker.sources.hf.classifiers import Classifier
     from ranker.sources.hf.loading import Bases
     from ranker.sources.suites import Model
-    from ranker.store import Store
     from ranker.tasks.classes import Task
-
-
-@dataclass(frozen=True)
-class Question:
-    """What a model is asked about some examples.
-
-    Attributes:
-        label: as progress calls it.
-        examples: rows.
-        settings: of an attribution backend; bare probabilities are wanted where none is named.
-    """
-
-    label: str
-    examples: Sequence[Example]
-    settings: Settings = BARE
 
 
 class Subject:
@@ -158,7 +144,7 @@ class Subject:
             return list(compute(list(examples)))
         return self.store.rows(self.key(settings), examples, compute, self.model.name)
 
-    def answer(self, question: Question, progress: Progress) -> list[Attributions]:
+    def answer(self, question: Request, progress: Progress) -> list[Attributions]:
         """The rows of a question's examples, as a stage of the work.
 
         Raises:

@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from ranker.errors import ModelError
-from ranker.measure import Subject
 from ranker.progress import Progress
+from ranker.runtime.base import Job
+from ranker.runtime.executors.processes import ahead
+from ranker.runtime.guest import Subject
 from ranker.sources.base import ModelOptions
 from ranker.tasks.classes import Task
-from ranker.workers import Job, ahead
 
 if TYPE_CHECKING:
+    from ranker.runtime.store import Store
     from ranker.sources.hf.loading import Bases
-    from ranker.store import Store
 
 log = logging.getLogger(__name__)
 

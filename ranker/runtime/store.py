@@ -29,8 +29,8 @@ import numpy as np
 from factors.types import Attributions, Example
 from ranker.datasets.identity import text_key
 from ranker.errors import StoreError
-from ranker.places import Remote
 from ranker.records import digest, parse_json
+from ranker.runtime.storage import Remote, place
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Store:
     """A folder that remembers.
 
     Args:
-        root: the folder, made if it is not there; or a place on an object store (see `ranker.places.place`).
+        root: the folder, made if it is not there; or a place on an object store (see `ranker.runtime.storage.place`).
 
     Raises:
         StoreError: the folder cannot be made or written to.
@@ -145,6 +145,11 @@ class Store:
         content = sink.getvalue().to_pybytes()
         with _failures(folder, "written to"):
             _replace(folder / _name(content), content)
+
+
+def store_of(store: Store | str | Path | None) -> Store | None:
+    """A store, or the one in a folder or at a URL, which is made if it is not there."""
+    return Store(place(str(store))) if isinstance(store, (str, Path)) else store
 
 
 @dataclass(frozen=True)

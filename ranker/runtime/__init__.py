@@ -1,0 +1,1 @@
+"""One model at work, what it leaves behind, and who has the work done."""

@@ -1,0 +1,1 @@
+"""Who has the work done: this process, or several."""
