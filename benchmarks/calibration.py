@@ -22,7 +22,7 @@ import numpy as np
 from factors.types import Bools, Floats, Ints
 from ranker.results.ranking import Ranking
 from ranker.results.records import groups
-from ranker.score import turned
+from ranker.scoring.score import turned
 from ranker.statistics import combined, engine, posterior
 
 MODELS = 8

@@ -72,9 +72,9 @@ def kept(rows: int, folder: Path) -> Callable[[], object]:
 def ranked(models: int, folder: Path) -> Callable[[], object]:
     """Rank so many models by eight methods on 600 examples, and write the answer."""
     from factors import BUILTIN
-    from ranker.evaluation import evaluate
     from ranker.report import render
     from ranker.results.table import ScoreTable
+    from ranker.scoring.evaluation import evaluate
 
     rng = np.random.default_rng(0)
     accuracy = np.linspace(0.5, 0.95, models)

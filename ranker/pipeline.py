@@ -18,7 +18,7 @@ from ranker.progress import Progress, silent
 from ranker.runtime.estimate import minutes
 from ranker.runtime.guest import Subject
 from ranker.runtime.store import store_of
-from ranker.score import Target, check_probe
+from ranker.scoring.score import Target, check_probe
 from ranker.sources.base import ModelOptions
 from ranker.sources.suites import Suite, fetched, suite_of
 from ranker.stated import check_numbers, own_task
@@ -81,7 +81,7 @@ def rank(
         >>> ranking.models[0].name, ranking.method("RANDOM").few_shot_accuracy
         ('inoc-4000', 0.5)
     """
-    from ranker.evaluation import evaluate
+    from ranker.scoring.evaluation import evaluate
 
     if draws != "exact" and not (isinstance(draws, int) and draws > 0):
         raise UsageError(f"`--draws` must be a number of at least 1, or `exact` (got {draws!r})")
@@ -153,7 +153,7 @@ def decide(
         ModelError: fewer than two models could be measured.
         StoreError: the store cannot be read or written.
     """
-    from ranker import decision
+    from ranker.scoring import decision
 
     study = study_of_decision(
         models,
@@ -270,13 +270,13 @@ def study_of_decision(
 
 
 def method_named(method: str, examples: OODSet, pool: Sequence[Example], factors: Sequence[Factor]) -> str:
-    """The method of a decision by the name that somebody wrote (see `ranker.decision.named`).
+    """The method of a decision by the name that somebody wrote (see `ranker.scoring.decision.named`).
 
     Raises:
         UnknownName: there is none of that name.
         UsageError: it needs a pool.
     """
-    from ranker import decision
+    from ranker.scoring import decision
 
     pooled = (SURROGATE, *(one.name for one in LABEL_FREE))
     if method.upper() in pooled and not pool:

@@ -17,9 +17,7 @@ from ranker.attribution import hiding, spelled
 from ranker.attribution.settings import Attributing, Settings
 from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, UsageError
-from ranker.explain import View, telling
 from ranker.progress import Progress, silent
-from ranker.quality import accuracy_of, below_chance, misled_share, quality_of, shortcut_avoided, worse_than_guessing
 from ranker.results.explanation import Explanation
 from ranker.results.ranking import Ranking
 from ranker.results.records import Data, Provenance, Quality, RowResult
@@ -28,7 +26,15 @@ from ranker.runtime.base import Request
 from ranker.runtime.estimate import Estimate, estimate
 from ranker.runtime.executors.serial import survey
 from ranker.runtime.guest import Subject
-from ranker.score import (
+from ranker.scoring.diagnostics import (
+    accuracy_of,
+    below_chance,
+    misled_share,
+    quality_of,
+    shortcut_avoided,
+    worse_than_guessing,
+)
+from ranker.scoring.score import (
     UNDEFINED,
     ModelScores,
     Target,
@@ -38,6 +44,7 @@ from ranker.score import (
     defined_nowhere,
     score_model,
 )
+from ranker.scoring.views import View, telling
 from ranker.sources.base import ModelOptions
 from ranker.sources.suites import Model, Suite
 from ranker.statistics.methods import LABEL_FREE

@@ -19,10 +19,11 @@ ROOMS = {
     "results": ("results", "statistics", "records", "errors", "numbers"),
     "report": ("report", "results", "numbers", "errors"),
     "sources": ("sources", "datasets", "tasks", "records", "errors", "progress"),
+    "scoring": ("scoring", "results", "attribution", "statistics", "tasks", "errors", "numbers"),
     "runtime": ("runtime", "attribution", "sources", "datasets", "tasks", "records", "errors", "progress"),
     "attribution": ("attribution", "sources", "datasets", "tasks", "records", "errors", "progress"),
 }
-COMPUTING = ("errors.py", "score.py", "truth.py", "numbers.py")
+COMPUTING = ("errors.py", "numbers.py", "scoring/score.py", "scoring/reference.py")
 HEAVY = ("torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow", "matplotlib")
 
 

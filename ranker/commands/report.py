@@ -54,8 +54,8 @@ def report(**given: Any) -> None:
     if given["other"] is None:
         answer = outputs.rendered(ranking, name, given["output"])
     else:
-        from ranker.comparison import compare
         from ranker.report.comparison import render
+        from ranker.scoring.comparison import compare
 
         answer = render(compare(ranking, Ranking.load(given["other"])), name)
     with ExitStack() as rest:  # written, whatever becomes of the answer

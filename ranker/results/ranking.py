@@ -62,7 +62,7 @@ class Ranking:
         quality: model -> how good its attributions are.
         notes: what a reader of the numbers has to know, a sentence each.
         provenance: what the numbers were made from.
-        examples: what the models see in some examples: see `ranker.explain.telling`.
+        examples: what the models see in some examples: see `ranker.scoring.views.telling`.
     """
 
     mode: Mode

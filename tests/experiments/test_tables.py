@@ -15,9 +15,9 @@ from experiments.tables import Cell, Run
 from factors import BUILTIN
 from ranker.datasets import sets
 from ranker.errors import UsageError
-from ranker.evaluation import evaluate
 from ranker.results.records import Data, Provenance
 from ranker.results.table import ScoreTable
+from ranker.scoring.evaluation import evaluate
 from ranker.sources.suites import FILE, Model, Suite
 
 KNOWN = published.load()

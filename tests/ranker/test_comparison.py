@@ -11,15 +11,15 @@ import pytest
 from test_evaluation import suite
 from test_report_formats import GOLDEN, HOSTILE, REFRESH, Reader, method, toy, toy_decision
 
-from ranker.comparison import compare, difference
-from ranker.decision import decide
 from ranker.errors import UnknownName, UsageError
-from ranker.evaluation import evaluate
 from ranker.report import comparison as shown
 from ranker.report import latex
 from ranker.report.markdown import escape
 from ranker.results.ranking import Ranking
 from ranker.results.records import Data, Provenance, Quality
+from ranker.scoring.comparison import compare, difference
+from ranker.scoring.decision import decide
+from ranker.scoring.evaluation import evaluate
 
 
 def later():

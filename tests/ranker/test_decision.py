@@ -5,8 +5,8 @@ import pytest
 import scipy.stats
 from test_evaluation import table
 
-from ranker.decision import decide
 from ranker.errors import UnknownName, UsageError
+from ranker.scoring.decision import decide
 from ranker.statistics import posterior
 from ranker.statistics.methods import LABEL_FREE
 from ranker.statistics.pool import Pool

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from factors import BUILTIN
 from factors.registry import Factor
 from ranker.errors import UsageError
-from ranker.evaluation import evaluate
 from ranker.results.table import ScoreTable
+from ranker.scoring.evaluation import evaluate
 from ranker.statistics import intervals
 
 
@@ -190,7 +190,7 @@ def test_the_seed_matters_only_where_something_is_drawn():
 
 def test_near_and_far_pairs_and_families_stand_apart(monkeypatch):
     """Each part's accuracy is the mean over its own pairs."""
-    monkeypatch.setattr("ranker.truth.NEAR", 0.15)
+    monkeypatch.setattr("ranker.scoring.reference.NEAR", 0.15)
     found = evaluate(suite(), families=["a", "a", "b", "b", "b"])
     for method in found.methods:
         pairs = [pair for pair in found.pair_results if pair.method == method.name]
@@ -222,7 +222,7 @@ def test_a_method_that_is_right_half_of_the_time_ties_nothing():
 
 def test_parts_without_a_pair_are_left_out(monkeypatch):
     """One family only: no pair across, and no GUESS."""
-    monkeypatch.setattr("ranker.truth.NEAR", 0.01)
+    monkeypatch.setattr("ranker.scoring.reference.NEAR", 0.01)
     found = evaluate(suite(), families=["a"] * 5)
     assert set(found.method("ACC").splits) == {"far", "within-family"}
     assert "GUESS" not in [method.name for method in found.methods]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranker import rank
-from ranker.score import turned
+from ranker.scoring.score import turned
 from ranker.statistics import engine, exact
 
 

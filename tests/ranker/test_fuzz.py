@@ -29,13 +29,13 @@ from ranker.commands import arguments
 from ranker.commands.run import run
 from ranker.datasets import cards, embedded, readers, sets
 from ranker.datasets.identity import text_key
-from ranker.decision import decide
 from ranker.errors import RankModelsError
-from ranker.evaluation import evaluate
 from ranker.results import ranking as ranking_module
 from ranker.results.ranking import Ranking
 from ranker.runtime import store as store_module
 from ranker.runtime.store import Store, contents, key_digest, verify
+from ranker.scoring.decision import decide
+from ranker.scoring.evaluation import evaluate
 from ranker.sources import suites
 from ranker.sources.hf import checkpoints, labels
 

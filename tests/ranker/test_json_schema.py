@@ -13,12 +13,13 @@ from test_comparison import PAIRS
 from test_evaluation import suite
 from test_report_formats import REFRESH, toy, toy_decision
 
-from ranker import comparison, report
-from ranker.decision import decide
-from ranker.evaluation import evaluate
+from ranker import report
 from ranker.report import comparison as compared
 from ranker.results import ranking
 from ranker.results import records as results
+from ranker.scoring import comparison
+from ranker.scoring.decision import decide
+from ranker.scoring.evaluation import evaluate
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "json-schema.md"

@@ -15,8 +15,8 @@ from ranker.attribution import SETTINGS, attribute, settings_of, spelled
 from ranker.attribution.settings import Attributing, LIMESettings, SHAPSettings
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
-from ranker.quality import quality_of
 from ranker.runtime.store import Store
+from ranker.scoring.diagnostics import quality_of
 from ranker.sources import suites
 from ranker.sources.hf.checkpoints import content_hash, locate
 from ranker.sources.suites import Model, Suite

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from factors import BUILTIN
-from ranker.evaluation import evaluate
 from ranker.results.table import ScoreTable
+from ranker.scoring.evaluation import evaluate
 from ranker.statistics import choice, engine, intervals, pooled, surrogate
 from ranker.statistics.methods import LABEL_FREE, RULES
 from ranker.statistics.pool import InDomain, Pool

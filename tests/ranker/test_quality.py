@@ -3,10 +3,10 @@ import pytest
 
 from factors import Attributions, Example
 from ranker.attribution.settings import BARE, IGSettings, LIMESettings
-from ranker.quality import accuracy_of, below_chance, cut, misled_share, quality_of, shortcut_avoided
 from ranker.results.records import Quality
+from ranker.scoring.diagnostics import accuracy_of, below_chance, cut, misled_share, quality_of, shortcut_avoided
+from ranker.scoring.reference import FOLLOWS
 from ranker.tasks.classes import Task
-from ranker.truth import FOLLOWS
 
 PAIR = Example("a", ("A dog ran.", "It ran."), 1)
 

@@ -8,10 +8,10 @@ from test_evaluation import suite
 from test_report_formats import toy, toy_decision
 
 from factors import BUILTIN
-from ranker.decision import decide
 from ranker.errors import DataError, RankModelsError, UnknownName, UsageError
-from ranker.evaluation import evaluate
 from ranker.results.ranking import Ranking
+from ranker.scoring.decision import decide
+from ranker.scoring.evaluation import evaluate
 
 
 @pytest.fixture(scope="module")

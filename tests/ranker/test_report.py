@@ -5,10 +5,10 @@ import pytest
 from test_evaluation import suite
 
 from ranker import report
-from ranker.decision import decide
 from ranker.errors import UnknownName
-from ranker.evaluation import evaluate
 from ranker.numbers import percent, points
+from ranker.scoring.decision import decide
+from ranker.scoring.evaluation import evaluate
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from test_report_formats import toy, toy_decision
 
 from ranker import report
 from ranker.cli import main
-from ranker.comparison import compare
 from ranker.report import comparison as compared
 from ranker.results.ranking import Ranking
 from ranker.results.records import Provenance
+from ranker.scoring.comparison import compare
 
 
 @pytest.fixture

@@ -19,8 +19,6 @@ from factors import BUILTIN, Example, Span
 from factors.types import split_words
 from ranker import report
 from ranker.commands import outputs
-from ranker.decision import decide
-from ranker.evaluation import evaluate
 from ranker.report import answer as words
 from ranker.report import explain as explained
 from ranker.report import latex, markdown, remarks, tables
@@ -28,6 +26,8 @@ from ranker.results.explanation import Explanation, Reading, Word
 from ranker.results.ranking import Ranking
 from ranker.results.records import Decision, MethodResult, ModelResult, PairResult, Provenance, Quality, RowResult
 from ranker.results.table import ScoreTable
+from ranker.scoring.decision import decide
+from ranker.scoring.evaluation import evaluate
 
 GOLDEN = Path(__file__).parent / "golden"
 REFRESH = "RANK_MODELS_REFRESH_GOLDEN"

@@ -8,7 +8,7 @@ import pytest
 from factors import BUILTIN, factor
 from factors.types import Attributions, Example, Span
 from ranker.results.table import ScoreTable
-from ranker.score import ModelScores, applicable, assemble, averages, defined_nowhere, score_model
+from ranker.scoring.score import ModelScores, applicable, assemble, averages, defined_nowhere, score_model
 
 TASK = SimpleNamespace(name="nli", labels=("no", "yes"), heuristic=1, evidence=None)
 EXAMPLES = [Example("a", ("The actor ran.", "The actor"), 0), Example("b", ("A cat.", "Nothing shared"), 1)]

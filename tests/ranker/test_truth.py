@@ -3,7 +3,7 @@ import pytest
 from test_evaluation import table
 
 from ranker.errors import UsageError
-from ranker.truth import Truth, guess_range
+from ranker.scoring.reference import Truth, guess_range
 
 
 def truth(accuracy, families=None, misled=None):

@@ -11,12 +11,12 @@ from ranker.numbers import counted, percent
 from ranker.results.ranking import Ranking
 from ranker.results.records import MethodResult, ModelResult, PairResult
 from ranker.results.table import ScoreTable
-from ranker.score import averages, check, turned
+from ranker.scoring.reference import NEAR, Truth, guess_range
+from ranker.scoring.score import averages, check, turned
 from ranker.statistics import engine, intervals, pooled
 from ranker.statistics.agreement import MANY, Agreement, Draws, Plan, few_shot_accuracies, measure
 from ranker.statistics.methods import CHOSEN, COINS, LABEL_FREE, SURROGATE
 from ranker.statistics.pool import Pool
-from ranker.truth import NEAR, Truth, guess_range
 
 FEW = 60
 """Examples below which intervals were seen to be too narrow (docs/STATISTICS.md)."""

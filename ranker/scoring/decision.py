@@ -21,7 +21,7 @@ from ranker.numbers import counted
 from ranker.results.ranking import Ranking
 from ranker.results.records import Decision, ModelResult
 from ranker.results.table import ScoreTable
-from ranker.score import averages, check, turned
+from ranker.scoring.score import averages, check, turned
 from ranker.statistics import combined, engine, posterior, surrogate
 from ranker.statistics.engine import TIE
 from ranker.statistics.methods import SURROGATE, possible

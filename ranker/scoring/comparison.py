@@ -14,11 +14,11 @@ from ranker.errors import UsageError
 from ranker.results.comparison import MODELS, Comparison, MethodChange, ModelChange, SettingChange, Status
 from ranker.results.ranking import Ranking
 from ranker.results.records import MethodResult, Mode
-from ranker.score import turned
+from ranker.scoring.reference import Truth
+from ranker.scoring.score import turned
 from ranker.statistics import engine, intervals
 from ranker.statistics.agreement import MANY, Plan, influences
 from ranker.statistics.methods import COINS
-from ranker.truth import Truth
 
 SETTINGS = ("ood", "suite", "attribution", "probe", "draws", "seed", "near")
 """Fields of a `Ranking` that its numbers depend on."""
