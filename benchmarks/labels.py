@@ -23,8 +23,8 @@ import numpy as np
 from factors.types import Floats, Ints
 from ranker.commands.options import PATH, together
 from ranker.datasets import sets
-from ranker.labelling import predictions
 from ranker.numbers import percent
+from ranker.runs.choose import predictions
 from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.statistics import choice, engine, surrogate

@@ -9,12 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ranker.pipeline import decide, rank
     from ranker.results.ranking import Ranking
+    from ranker.runs.decide import decide
+    from ranker.runs.rank import rank
 
 __all__ = ["Ranking", "decide", "rank"]
 
-_HOME = {"rank": "ranker.pipeline", "decide": "ranker.pipeline", "Ranking": "ranker.results.ranking"}
+_HOME = {"rank": "ranker.runs.rank", "decide": "ranker.runs.decide", "Ranking": "ranker.results.ranking"}
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from factors import Example, Factor
 from factors.types import UNLABELLED
-from ranker import custom
+from ranker.commands import custom
 from ranker.commands.outputs import meant
 from ranker.datasets import sets
 from ranker.datasets.cards import Card
@@ -25,12 +25,12 @@ from ranker.datasets.sets import OODSet
 from ranker.errors import DataError, UnknownName, UsageError, look_up
 from ranker.records import parse_json, read_json
 from ranker.report import FORMATS
+from ranker.runs.gather import check_readable, fits_none, own_task
 from ranker.runtime.storage import Remote, place
 from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.sources.base import ModelOptions
 from ranker.sources.suites import Model, Suite
-from ranker.stated import check_readable, fits_none, own_task
 from ranker.tasks.classes import Task
 
 log = logging.getLogger("ranker")

@@ -56,9 +56,9 @@ def choose(**given: Any) -> None:
     The file has all columns of the pool. Five labels now and five later: `--labelled` names those that are there, and
     so does a column of labels in the pool. The choice looks at the models' predictions only, and is the same each time.
     """
-    from ranker import labelling
     from ranker.commands import arguments
     from ranker.datasets import readers, sheets
+    from ranker.runs import choose as labelling
     from ranker.sources import suites
     from ranker.statistics import choice
 

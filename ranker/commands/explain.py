@@ -56,8 +56,8 @@ def explain(**given: Any) -> None:
     """
     from ranker.attribution import settings_of
     from ranker.commands import arguments
-    from ranker.explain import explain as explain_example
     from ranker.report.explain import FORMATS, render
+    from ranker.runs.explain import explain as explain_example
     from ranker.sources.suites import at_hand
 
     stderr.log(given)

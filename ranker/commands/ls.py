@@ -1,17 +1,78 @@
-"""`rank-models ls`."""
+"""`rank-models ls`: what there is, as lines of text."""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import fields
 
 import click
 
 from ranker.errors import look_up
 
 
+def ood_sets() -> Iterator[str]:
+    """The OOD sets: name, task, and what is hard about them."""
+    from ranker.datasets import sets
+
+    for name, card in sets.cards().items():
+        yield f"{name:<12}  {card.task.name:<10}  {card.description}"
+
+
+def embedded_suites() -> Iterator[str]:
+    """The embedded suites: name, number of models, their OOD accuracies."""
+    from ranker.sources import suites
+
+    for name, folder in suites.embedded().items():
+        models = json.loads((folder / suites.FILE).read_text(encoding="utf-8"))["models"]
+        sets = {
+            known: [model["ood_accuracy"][known]["accuracy"] for model in models] for known in models[0]["ood_accuracy"]
+        }
+        spans = ", ".join(f"{known} {min(found):.1%} to {max(found):.1%}" for known, found in sets.items())
+        yield f"{name:<18}  {len(models)} models  {spans}"
+
+
+def factors() -> Iterator[str]:
+    """The ranking methods: name, kind, direction, the label they are about, and what they measure."""
+    from ranker.commands import custom
+
+    for factor in custom.available().values():
+        better = "higher" if factor.higher_is_better else "lower"
+        first = (factor.score.__doc__ or "").strip().partition("\n")[0]
+        yield f"{factor.name:<13}  {factor.kind:<8}  {better:<6}  {factor.explains:<9}  {first}"
+
+
+def backends() -> Iterator[str]:
+    """The attribution backends: name, what they are, and their settings with the defaults."""
+    from ranker.attribution import SETTINGS
+
+    for name, settings in SETTINGS.items():
+        yield f"{name:<9}  {(settings.__doc__ or '').strip().partition(chr(10))[0]}"
+        defaults = ",".join(f"{field.name}={field.default}" for field in fields(settings))
+        if defaults:
+            yield f"           {name}:{defaults}"
+
+
+def formats() -> Iterator[str]:
+    """The report formats."""
+    from ranker import report
+
+    yield from report.FORMATS
+
+
+LISTS: dict[str, Callable[[], Iterator[str]]] = {
+    "ood": ood_sets,
+    "suites": embedded_suites,
+    "factors": factors,
+    "backends": backends,
+    "formats": formats,
+}
+"""The argument of `ls` -> the lines that it prints."""
+
+
 @click.command()
 @click.argument("what", metavar="[ood|suites|factors|backends|formats]", default="ood")
 def ls(what: str) -> None:
     """List what there is: OOD sets, embedded suites, factors, attribution backends, report formats."""
-    from ranker import listing
-
-    for line in look_up("list", what, listing.LISTS)():
+    for line in look_up("list", what, LISTS)():
         click.echo(line)

@@ -14,7 +14,7 @@ from ranker.errors import look_up
 
 if TYPE_CHECKING:
     from ranker.results.ranking import Ranking
-    from ranker.study import Study
+    from ranker.runs.plan import Study
 
 
 def configure(ctx: click.Context, parameter: click.Parameter, file: Path | None) -> None:
@@ -136,9 +136,12 @@ def run(**given: Any) -> None:
     from dataclasses import replace
     from functools import partial
 
-    from ranker import pipeline, report
+    from ranker import report
     from ranker.attribution import settings_of
     from ranker.commands import arguments
+    from ranker.runs.decide import decide, study_of_decision
+    from ranker.runs.plan import foretold
+    from ranker.runs.rank import rank, study_of_set
     from ranker.sources import suites
 
     stderr.log(given)
@@ -159,8 +162,8 @@ def run(**given: Any) -> None:
     arguments.point_out(model_options, suite.models)
     store = arguments.store(given)
     pool = arguments.pool(given)
-    study: Callable[..., Study] = pipeline.study_of_decision if given["data"] else pipeline.study_of_set
-    answer: Callable[..., Ranking] = pipeline.decide if given["data"] else partial(pipeline.rank, draws=draws)
+    study: Callable[..., Study] = study_of_decision if given["data"] else study_of_set
+    answer: Callable[..., Ranking] = decide if given["data"] else partial(rank, draws=draws)
     asked = {
         "attribution": attribution,
         "factors": factors,
@@ -175,7 +178,7 @@ def run(**given: Any) -> None:
     if given["probe"] is not None:
         asked |= {"probe": given["probe"]}
     if given["dry_run"]:
-        for line in pipeline.plan(study(suite, ood, **asked)):
+        for line in foretold(study(suite, ood, **asked)):
             click.echo(line)
         return
     ranking = answer(suite, ood, seed=given["seed"], progress=stderr.bars(given), **asked)

@@ -144,7 +144,7 @@ def labelled(
         columns: "text", "label" and "id" -> columns, where their names are unusual.
         like: an OOD set whose task, marks and designed factor hold for these rows, too.
         include: folders of a user's own sets.
-        own: the task of the models' own labels (see `ranker.stated.own_task`).
+        own: the task of the models' own labels (see `ranker.runs.gather.own_task`).
 
     Raises:
         UsageError: no such set or task, or no task whose labels fit, or several.
@@ -198,7 +198,7 @@ def task_of(sheet: readers.Sheet, own: Task | None = None, include: Iterable[str
 
     Args:
         sheet: the rows; of those without a label nothing is asked.
-        own: the task of the models' own labels (see `ranker.stated.own_task`).
+        own: the task of the models' own labels (see `ranker.runs.gather.own_task`).
         include: folders of a user's own sets.
 
     Raises:

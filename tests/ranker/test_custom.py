@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from factors import BUILTIN
-from ranker.custom import available, choose
+from ranker.commands.custom import available, choose
 from ranker.datasets import sets
 from ranker.errors import UnknownName, UsageError
 

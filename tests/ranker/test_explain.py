@@ -16,8 +16,8 @@ from ranker.attribution.settings import Settings, SHAPSettings
 from ranker.cli import main
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
-from ranker.explain import explain
 from ranker.report.explain import FORMATS, render
+from ranker.runs.explain import explain
 from ranker.scoring.views import NEEDS_LABEL, View, telling, words_of
 from ranker.sources import suites
 from ranker.sources.hf.classifiers import Classifier

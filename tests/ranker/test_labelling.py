@@ -11,13 +11,13 @@ import pytest
 
 from factors import Example
 from factors.types import UNLABELLED
-from ranker import labelling
 from ranker.cli import main
 from ranker.datasets import readers, sets, sheets
 from ranker.datasets.pools import with_labelled
 from ranker.datasets.readers import sheet
 from ranker.errors import DataError, UsageError
-from ranker.pipeline import decide
+from ranker.runs import choose as labelling
+from ranker.runs.rank import decide
 from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.sources.suites import Suite

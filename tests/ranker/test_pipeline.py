@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +11,19 @@ import pytest
 
 import ranker
 from factors import Example
-from ranker import Ranking, decide, pipeline, rank
+from ranker import Ranking, decide, rank
 from ranker.attribution import SETTINGS, attribute, settings_of, spelled
 from ranker.attribution.settings import Attributing, LIMESettings, SHAPSettings
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
+from ranker.runs.decide import study_of_decision
+from ranker.runs.plan import Rows, Study, foretold
+from ranker.runs.scored import made_from
 from ranker.runtime.store import Store
 from ranker.scoring.diagnostics import quality_of
 from ranker.sources import suites
 from ranker.sources.hf.checkpoints import content_hash, locate
 from ranker.sources.suites import Model, Suite
-from ranker.study import Rows, Study
 from ranker.tasks.classes import Task
 
 POOL = tuple(Example(f"p{n}", (f"The actor saw {n} dogs.", "The dogs ran."), -1) for n in range(5))
@@ -194,7 +197,7 @@ def test_the_first_rows_are_used_when_fewer_are_asked_for(labelled_rows):
         assert [note for note in asked.notes if note not in rows.notes] == [
             note for note in alone.notes if note not in rows.notes
         ]
-    assert next(iter(pipeline.plan(pipeline.study_of_decision("hans-sub-mini", rows, probe=2)))) == (
+    assert next(iter(foretold(study_of_decision("hans-sub-mini", rows, probe=2)))) == (
         "hans-sub-mini on ten: 8 models, 2 rows, 2 to explain with shap"
     )
 
@@ -308,7 +311,7 @@ def test_the_label_that_was_asked_for_is_told(heuristic, target, shown):
     task = Task("three", ("no", "maybe", "yes"), heuristic=heuristic)
     rows = Rows(sets.OODSet("mine", task, (), 0), ())
     study = Study(suites.load(["hans-sub-mini"]), rows, SHAPSettings(target=target))
-    assert spelled("shap", study.made_from({}).settings) == shown
+    assert spelled("shap", made_from(study, {}).settings) == shown
 
 
 def test_a_logit_is_read_by_factors_of_its_label_only():
@@ -346,9 +349,9 @@ def test_what_cannot_be_right_is_refused_before_any_model_is_loaded():
 
 
 def test_the_package_offers_what_one_starts_with():
-    """`ranker.rank` and `ranker.decide` are the pipeline's, and what is not there is no attribute."""
-    assert ranker.rank is pipeline.rank
-    assert ranker.decide is pipeline.decide
+    """`ranker.rank` and `ranker.decide` are those of their files, and what is not there is no attribute."""
+    assert ranker.rank is import_module("ranker.runs.rank").rank
+    assert ranker.decide is import_module("ranker.runs.decide").decide
     assert dir(ranker) == ["Ranking", "decide", "rank"]
     with pytest.raises(AttributeError, match="no attribute 'rnak'"):
         ranker.rnak  # noqa: B018

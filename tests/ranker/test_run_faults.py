@@ -24,7 +24,7 @@ LIMIT = 12
 BLOCK = 4
 MODELS = [str(embedded()["hans-sub-mini"] / name) for name in ("untouched", "inoc-50", "inoc-4000")]
 PRELOADED = [
-    "torch", "transformers.models.bert.modeling_bert", "pyarrow.parquet", "ranker.pipeline",
+    "torch", "transformers.models.bert.modeling_bert", "pyarrow.parquet", "ranker.runs.rank",
     "ranker.sources.hf.classifiers", "ranker.scoring.evaluation", "ranker.attribution.shap", "ranker.report.json",
 ]  # fmt: skip
 """What a process that is forked has in memory already, so that it is killed at its work and not at its imports."""

@@ -6,9 +6,9 @@ from conftest import TASK
 
 from ranker.datasets import sets
 from ranker.errors import ModelError, UsageError
+from ranker.runs.gather import check_numbers, check_readable, fits_none, own_task
 from ranker.sources.base import ModelOptions
 from ranker.sources.suites import Model, load
-from ranker.stated import check_numbers, check_readable, fits_none, own_task
 
 THREE = ("entailment", "neutral", "contradiction")
 

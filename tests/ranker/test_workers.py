@@ -13,7 +13,7 @@ from conftest import make_checkpoint
 from ranker import rank
 from ranker.datasets import sets
 from ranker.errors import UsageError
-from ranker.labelling import choose
+from ranker.runs.choose import choose
 from ranker.runtime.executors import processes as workers
 from ranker.runtime.store import Store, contents, verify
 from ranker.sources import suites

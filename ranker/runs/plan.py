@@ -1,0 +1,202 @@
+"""What the models of a suite are asked, and what of it can be had: the plan of a run, before any model is loaded."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, get_args
+
+from factors import Example, Factor
+from factors.types import Ints, Norm
+from ranker.attribution import hiding
+from ranker.attribution.settings import Settings
+from ranker.datasets.sets import OODSet
+from ranker.errors import ModelError, UsageError
+from ranker.progress import Progress, silent
+from ranker.runtime.base import Request
+from ranker.runtime.estimate import Estimate, estimate, minutes
+from ranker.runtime.guest import Subject
+from ranker.scoring.score import Target, about_one_label, applicable
+from ranker.sources.base import ModelOptions
+from ranker.sources.suites import Model, Suite
+from ranker.statistics.methods import LABEL_FREE
+from ranker.tasks.classes import Task
+
+if TYPE_CHECKING:
+    from ranker.runtime.store import Store
+
+log = logging.getLogger(__name__)
+
+NEEDS_IN_DOMAIN = "needs labelled rows: `--in-domain`"
+"""Why methods that look at the domain that models were trained for cannot be had without it."""
+WORTH_SAYING = 2.0
+"""Seconds of work from which on an estimate is shown."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that every model of a suite is asked about.
+
+    Attributes:
+        ood: the set.
+        population: those of its examples that are attributed.
+        truth: the models' accuracies on the whole set are wanted, too.
+        pool: rows, labelled or not, that the models are only to predict; the population where there are none.
+        places: (K,) where the population stands in the pool; None where there is none.
+        explain_pool: these are attributed, too, for the factor designed for the set.
+    """
+
+    ood: OODSet
+    population: Sequence[Example]
+    truth: bool = True
+    pool: Sequence[Example] = ()
+    places: Ints | None = None
+    explain_pool: bool = False
+
+
+@dataclass(frozen=True)
+class Study:
+    """A suite of models, and what is asked of each: see `rank` for the fields that are not told of here.
+
+    Attributes:
+        suite: the models.
+        rows: what they are asked about.
+        settings: of the attribution backend; settled for the rows' task as soon as the study is there.
+
+    Raises:
+        UsageError: a target, a norm or a label to attribute that there is not.
+    """
+
+    suite: Suite
+    rows: Rows
+    settings: Settings
+    factors: tuple[Factor, ...] = ()
+    target: Target = "declared"
+    norm: Norm = "raw"
+    in_domain: OODSet | None = None
+    options: ModelOptions = ModelOptions()
+    store: Store | None = None
+    progress: Progress = silent
+
+    def __post_init__(self) -> None:
+        for option, value, kind in (("--target", self.target, Target), ("--normalise", self.norm, Norm)):
+            if value not in get_args(kind):
+                raise UsageError(f"`{option}` must be one of {', '.join(get_args(kind))} (got {value!r})")
+        object.__setattr__(self, "settings", self.settings.settled(self.task.labels, self.task.heuristic))
+
+    @property
+    def task(self) -> Task:
+        """The task of the rows."""
+        return self.rows.ood.task
+
+    @property
+    def in_domain_rows(self) -> Sequence[Example]:
+        """The labelled rows of the domain that the models were trained for; none where there are none."""
+        return () if self.in_domain is None else self.in_domain.examples
+
+    @cached_property
+    def measurable(self) -> tuple[Sequence[Factor], Mapping[str, str]]:
+        """The factors that the rows have what they need for, and why the others are left out."""
+        reading = [factor for factor in self.factors if factor.kind == "factor" and self.settings.name == "none"]
+        unread = {factor.name: "reads attributions, and there are none" for factor in reading}
+        kept, left_out = applicable(
+            [factor for factor in self.factors if factor not in reading],
+            self.rows.population,
+            self.task,
+            self.rows.ood.designed,
+            self.target,
+            self.settings.only_label(len(self.task.labels)),
+        )
+        left_out = unread | left_out
+        if self.rows.truth and self.in_domain is None:
+            left_out |= {one.name: NEEDS_IN_DOMAIN for one in LABEL_FREE if one.needs == "in_domain"}
+        return kept, left_out
+
+    def lacks(self, method: str) -> str | None:
+        """Why a method cannot be had of these rows, as far as that is known before models are asked; None if it can."""
+        factors, left_out = self.measurable
+        needs = {one.name: one.needs for one in LABEL_FREE}.get(method)
+        if needs == "in_domain" and self.in_domain is None:
+            return NEEDS_IN_DOMAIN
+        if needs == "factor" and not self.about_all(factors):
+            return "needs a factor that is designed for these rows, and about one label on all of them"
+        return left_out.get(method)
+
+    def about_all(self, factors: Sequence[Factor]) -> list[Factor]:
+        """The factor designed for the set, if it needs no label to be turned."""
+        return [one for one in factors if one.name == self.rows.ood.designed and about_one_label(one, self.target)]
+
+    @cached_property
+    def hidden(self) -> list[Request]:
+        """What each model is asked about hidden words."""
+        some = hiding.enough(self.rows.population)
+        return [Request(f"words behind [{one.hide.upper()}]", some, one) for one in hiding.compared(self.settings)]
+
+    def questions(self, model: Model) -> dict[str, Request]:
+        """What a model is asked.
+
+        Returns:
+            in-domain: the in-domain rows, if there are any.
+            set: all rows of the set, where the truth is wanted and the suite does not state it.
+            population: the rows that are attributed.
+            pool: the rows of the pool, if there are any.
+        """
+        rows, own = self.rows, self.settings
+        of_set = unknown(model, rows.ood) if rows.truth else ()
+        every = {
+            "in-domain": Request("in-domain rows", self.in_domain_rows),
+            "set": Request(f"accuracy on {rows.ood.name}", of_set),
+            "population": Request(own.name, rows.population, own),
+            "pool": Request(f"{own.name} of the pool", rows.pool, own)
+            if rows.explain_pool
+            else Request("the pool", rows.pool),
+        }
+        return {name: question for name, question in every.items() if question.examples}
+
+    def todo(self, subject: Subject) -> Estimate:
+        """What is not known yet of a model, and how long it takes to find out.
+
+        Raises:
+            ModelError: the model cannot be loaded or run; StoreError: the store cannot be read.
+        """
+        return estimate(subject, [*self.questions(subject.model).values(), *self.hidden])
+
+    def announce(self, subject: Subject) -> None:
+        """Log how long a model will take."""
+        if log.isEnabledFor(logging.INFO):
+            todo = self.todo(subject)
+            level = logging.INFO if todo.seconds >= WORTH_SAYING else logging.DEBUG
+            log.log(level, "%s: %s", subject.model.name, todo)
+
+
+def unknown(model: Model, ood: OODSet) -> Sequence[Example]:
+    """The examples that have to be predicted for a model's accuracy on a set: none where its suite states it."""
+    return () if ood.fingerprint in model.ood_accuracy else ood.examples
+
+
+def foretold(study: Study) -> Iterator[str]:
+    """Say what a run would do, a line for each model: how much is not known yet, and how long it would take.
+
+    A model of which anything is missing is loaded, and its speed is measured on a few rows.
+
+    Args:
+        study: what the models would be asked: see `rank.study_of_set` and `decide.study_of_decision`.
+    """
+    rows, suite = study.rows, study.suite
+    explained = {one.segments for one in (*rows.population, *(rows.pool if rows.explain_pool else ()))}
+    predicted = rows.ood.examples if rows.truth else rows.population
+    every = {one.segments for one in (*predicted, *rows.pool, *study.in_domain_rows)}
+    size = f"{len(suite.models)} models, {len(every)} rows, {len(explained)} to explain with {study.settings.name}"
+    yield f"{suite.name} on {rows.ood.name}: {size}"
+    seconds = 0.0
+    for model in suite.models:
+        try:
+            todo = study.todo(Subject(model, study.task, study.options, study.store))
+        except ModelError as error:
+            yield f"{model.name}: cannot be run: {error}"
+            continue
+        seconds += todo.seconds
+        yield f"{model.name}: {todo}"
+    yield f"in all at least {minutes(seconds)}"
