@@ -1,4 +1,5 @@
 import ast
+import configparser
 import re
 import subprocess
 import sys
@@ -7,22 +8,27 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-MAY_IMPORT = {
-    "factors": {"factors"},
-    "ranker": {"factors", "ranker"},
-    "experiments": {"factors", "ranker", "experiments"},
+PACKAGES = ("factors", "ranker", "experiments", "benchmarks")
+BASE = ("errors", "numbers", "progress")
+MAY_KNOW = {
+    # a room of `ranker` -> the rooms of it that it may import, beside itself; all may import `factors`
+    **dict.fromkeys(BASE, ()),
+    "records": ("errors",),
+    "statistics": (),
+    "tasks": ("errors",),
+    "datasets": ("tasks", "records", *BASE),
+    "results": ("statistics", "records", "errors", "numbers"),
+    "sources": ("datasets", "tasks", "records", "errors", "progress"),
+    "report": ("results", "errors", "numbers"),
+    "attribution": ("sources", "datasets", "tasks", "records", "errors", "progress"),
+    "runtime": ("attribution", "sources", "datasets", "tasks", "records", "errors", "progress"),
+    "scoring": ("results", "attribution", "statistics", "tasks", "errors", "numbers"),
 }
-ROOMS = {
-    "statistics": ("statistics",),
-    "tasks": ("tasks", "errors"),
-    "datasets": ("datasets", "tasks", "records", "errors", "numbers", "progress"),
-    "results": ("results", "statistics", "records", "errors", "numbers"),
-    "report": ("report", "results", "numbers", "errors"),
-    "sources": ("sources", "datasets", "tasks", "records", "errors", "progress"),
-    "scoring": ("scoring", "results", "attribution", "statistics", "tasks", "errors", "numbers"),
-    "runtime": ("runtime", "attribution", "sources", "datasets", "tasks", "records", "errors", "progress"),
-    "attribution": ("attribution", "sources", "datasets", "tasks", "records", "errors", "progress"),
-}
+MAY_KNOW["runs"] = tuple(room for room in MAY_KNOW if room not in ("report", "runs"))
+MAY_KNOW["commands"] = tuple(room for room in MAY_KNOW if room != "commands")
+MAY_KNOW["cli"] = ("commands", "errors")
+MAY_KNOW["__main__"] = ("cli",)
+MOST_FLOORS, MOST_ARROWS, MOST_FILES = 11, 130, 8
 COMPUTING = ("errors.py", "numbers.py", "scoring/score.py", "scoring/reference.py")
 HEAVY = ("torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow", "matplotlib")
 
@@ -32,69 +38,164 @@ def modules(package):
     return sorted((ROOT / package).rglob("*.py"))
 
 
+def name_of(file):
+    """The dotted name of a source file's module."""
+    return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+NAMES = {name_of(file) for package in PACKAGES for file in modules(package)}
+
+
 def is_module(name):
     """Whether a dotted name is a source file or a package of ours."""
     path = ROOT.joinpath(*name.split("."))
     return path.is_dir() or path.with_suffix(".py").is_file()
 
 
-def imports(file):
-    """Every module that a file imports, wherever in it."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+def imports(source, strings=False):
+    """Every module that a source imports, wherever in it; with those of ours that its strings name, if wanted."""
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file}: imports are absolute"
+            assert node.level == 0, "imports are absolute"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
             yield from names
             if not all(is_module(name) for name in names):  # else only modules are taken from the package
                 yield node.module
+        elif strings and isinstance(node, ast.Constant) and isinstance(node.value, str):
+            name = node.value.partition(":")[0]  # "ranker.attribution.ig:attribute"
+            if name in NAMES and "." in name:
+                yield name
 
 
-@pytest.mark.parametrize("package", MAY_IMPORT)
-def test_imports_point_one_way(package):
+def imports_of(file, strings=False):
+    """The same of a file."""
+    return imports(file.read_text(encoding="utf-8"), strings)
+
+
+def room_of(name):
+    """The room that a module is in: a package or a module at the top of `ranker`, or one of the other packages."""
+    first, *rest = name.split(".")
+    found = [".".join(name.split(".")[:size]) for size in range(1, name.count(".") + 2)]
+    known = [part for part in found if part in NAMES]
+    return first if first != "ranker" or not rest or known == ["ranker"] else ".".join(known[-1].split(".")[:2])
+
+
+def arrows():
+    """(room, room that it imports or names in a string) -> the files that do."""
+    found = {}
+    for package in PACKAGES:
+        for file in modules(package):
+            own = room_of(name_of(file))
+            for name in imports_of(file, strings=True):
+                if name.partition(".")[0] in PACKAGES and room_of(name) != own:
+                    found.setdefault((own, room_of(name)), []).append(file.relative_to(ROOT).as_posix())
+    return found
+
+
+def floors(needs):
+    """What is needed by nothing that it needs, floor by floor from the ground; what lies in a circle has no floor.
+
+    Args:
+        needs: name -> the names that it needs.
+    """
+    floor, left = {}, dict(needs)
+    while ready := [name for name, below in left.items() if not set(below) & set(left)]:
+        floor.update(dict.fromkeys(ready, max(floor.values(), default=-1) + 1))
+        left = {name: below for name, below in left.items() if name not in ready}
+    return floor
+
+
+def wrong_imports(room, source):
+    """What a source in a room of `ranker` imports, or names in a string, and may not."""
+    allowed = {"ranker", f"ranker.{room}", *(f"ranker.{known}" for known in MAY_KNOW[room])}
+    for name in imports(source, strings=True):
+        top = name.partition(".")[0]
+        if top in PACKAGES and top != "factors" and (top != "ranker" or room_of(name) not in allowed - {"ranker"}):
+            yield name
+
+
+@pytest.mark.parametrize("room", MAY_KNOW)
+def test_a_room_knows_only_what_lies_below_it(room):
+    """What each may import stands in one table; a name in a string, "ranker.x.y:function", is an import, too."""
+    files = modules(f"ranker/{room}") or [ROOT / "ranker" / f"{room}.py"]
+    found = {file.name: list(wrong_imports(room, file.read_text(encoding="utf-8"))) for file in files}
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+
+
+@pytest.mark.parametrize(
+    ("room", "source"),
+    [
+        ("sources", "from ranker.attribution import settings"),
+        ("sources", "def late():\n    import ranker.runtime.store"),
+        ("sources", "if TYPE_CHECKING:\n    from ranker.scoring.score import Target"),
+        ("report", "PLACE = 'ranker.scoring.decision:decide'"),
+        ("report", "from ranker import scoring"),
+        ("statistics", "from ranker.errors import UsageError"),
+        ("runs", "from ranker import report"),
+        ("commands", "from experiments import tables"),
+        ("errors", "from ranker import rank"),
+    ],
+)
+def test_a_wrong_import_is_seen(room, source):
+    """Wherever it stands: at the top, in a function, for types alone, or in a string."""
+    assert list(wrong_imports(room, source))
+
+
+def test_every_room_is_in_the_table():
+    """A new room says what it may know before it is there."""
+    rooms = {name.split(".")[1] for name in NAMES if name.startswith("ranker.")}
+    assert rooms == set(MAY_KNOW)
+
+
+def test_the_house_stays_low():
+    """No circle of rooms, few floors and arrows, and few files that lie in no room."""
+    found = arrows()
+    rooms = {room_of(name) for name in NAMES}
+    floor = floors({room: [below for above, below in found if above == room] for room in rooms})
+    assert rooms - set(floor) == set()
+    assert max(floor.values()) + 1 <= MOST_FLOORS
+    assert len(found) <= MOST_ARROWS
+    assert len(list((ROOT / "ranker").glob("*.py"))) <= MOST_FILES
+
+
+def test_a_circle_has_no_floor():
+    """What needs itself by way of another stands on nothing, and so does what needs that."""
+    assert floors({"a": ["b"], "b": ["c"], "c": ["b"], "d": []}) == {"d": 0}
+    assert floors({"a": ["b"], "b": ["c"], "c": []}) == {"c": 0, "b": 1, "a": 2}
+
+
+@pytest.mark.parametrize(
+    ("package", "known"), [("factors", ()), ("ranker", ("factors",)), ("experiments", ("factors", "ranker"))]
+)
+def test_imports_point_one_way(package, known):
     """`factors` <- `ranker` <- `experiments`, never the other way."""
-    ours = set(MAY_IMPORT)
-    wrong = [
-        f"{file.relative_to(ROOT)} imports {name}"
-        for file in modules(package)
-        for name in imports(file)
-        if (top := name.partition(".")[0]) in ours and top not in MAY_IMPORT[package]
-    ]
-    assert not wrong
+    others = {*PACKAGES} - {package, *known}
+    found = {name for file in modules(package) for name in imports_of(file, strings=True)}
+    assert {name for name in found if name.partition(".")[0] in others} == set()
+
+
+def test_the_wheel_holds_every_package():
+    """A package that setup.cfg forgets is missing from the wheel only, and from no test."""
+    listed = configparser.ConfigParser()
+    listed.read(ROOT / "setup.cfg", encoding="utf-8")
+    held = set(listed["options"]["packages"].split()) - {"ranker.data"}
+    assert held == {name_of(file) for package in PACKAGES[:3] for file in modules(package) if file.stem == "__init__"}
 
 
 def test_factors_need_numpy_and_the_standard_library_only():
     """A factor can be read, tested and reused without any of the heavy machinery."""
     allowed = {"numpy", "factors", *sys.stdlib_module_names}
-    wrong = [(file.name, name) for file in modules("factors") for name in imports(file)]
+    wrong = [(file.name, name) for file in modules("factors") for name in imports_of(file)]
     assert not [row for row in wrong if row[1].partition(".")[0] not in allowed]
 
 
-def test_modules_of_a_package_import_each_other_in_no_circle():
+def test_modules_import_each_other_in_no_circle():
     """A module that needs one that needs it is two halves of one thing, or a type in the wrong place."""
-    graph = {}
-    for package in MAY_IMPORT:
-        for file in modules(package):
-            name = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-            graph[name] = set(imports(file)) - {name}
-    graph = {name: {other for other in found if other in graph} for name, found in graph.items()}
-    settled: set[str] = set()
-    while ready := [name for name, needs in graph.items() if name not in settled and needs <= settled]:
-        settled.update(ready)
-    assert set(graph) - settled == set()
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_knows_only_what_lies_below_it(room):
-    """What reads texts, what runs networks and what only computes can each be read and checked by itself."""
-    wrong = [
-        f"{file.relative_to(ROOT)} imports {name}"
-        for file in modules(f"ranker/{room}")
-        for name in imports(file)
-        if name.startswith("ranker.") and not f"{name}.".startswith(tuple(f"ranker.{known}." for known in ROOMS[room]))
-    ]
-    assert not wrong
+    files = [file for package in PACKAGES for file in modules(package)]
+    needs = {name_of(file): (set(imports_of(file)) & NAMES) - {name_of(file)} for file in files}
+    assert set(needs) - set(floors(needs)) == set()
 
 
 def test_the_map_names_every_module():
@@ -105,7 +206,7 @@ def test_the_map_names_every_module():
         room = re.match(r"`([a-z/]+)`", section)[1]
         for cell in re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE):
             named.update(f"{room}/{name}" for name in re.findall(r"`([^`]+)`", cell))
-    files = {file.relative_to(ROOT).as_posix() for package in MAY_IMPORT for file in modules(package)}
+    files = {file.relative_to(ROOT).as_posix() for package in PACKAGES[:3] for file in modules(package)}
     folders = {name for name in named if name.endswith("/")}
     alone = {
         name
@@ -120,7 +221,7 @@ def test_the_map_names_every_module():
 def test_the_statistics_see_no_files_and_no_models(file):
     """Arrays in, arrays out: numpy, scipy and nothing that reads a file or runs a network."""
     allowed = {"numpy", "scipy", "factors", "ranker", *sys.stdlib_module_names} - {"pathlib", "os", "io"}
-    assert not {name.partition(".")[0] for name in imports(file)} - allowed
+    assert not {name.partition(".")[0] for name in imports_of(file)} - allowed
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["ls", "ood"], ["ls", "factors"]])

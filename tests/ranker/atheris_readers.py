@@ -12,7 +12,9 @@ from pathlib import Path
 
 import atheris
 
-sys.path += [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]  # where pytest finds what tests share
+ROOT = Path(__file__).parents[2]
+# where pytest finds what tests share
+sys.path += [str(ROOT), *(str(ROOT / "tests" / place) for place in ("", "ranker/runtime", "ranker/scoring"))]
 
 with atheris.instrument_imports(include=["ranker", "experiments", "factors"]):
     import test_fuzz

@@ -14,7 +14,7 @@ from ranker.datasets.rows import MAX_BYTES, MAX_LINE
 from ranker.errors import RankModelsError
 from ranker.tasks.classes import Task
 
-PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"(?ms)^```\w+\n# file: (\S+)\n(.*?)^```", PAGE))
 MESSAGES = re.search(r"(?ms)^One line, with file and line number.*?^```\n(.*?)^```", PAGE)[1].splitlines()
 

@@ -17,7 +17,7 @@ from ranker.datasets.pools import with_labelled
 from ranker.datasets.readers import sheet
 from ranker.errors import DataError, UsageError
 from ranker.runs import choose as labelling
-from ranker.runs.rank import decide
+from ranker.runs.decide import decide
 from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.sources.suites import Suite

@@ -15,13 +15,12 @@ from test_report_formats import REFRESH, toy, toy_decision
 
 from ranker import report
 from ranker.report import comparison as compared
-from ranker.results import ranking
+from ranker.results import comparison, ranking
 from ranker.results import records as results
-from ranker.scoring import comparison
 from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "json-schema.md"
 SCHEMAS = {
     name: json.loads((ROOT / "ranker" / "report" / name).read_text(encoding="utf-8"))

@@ -261,7 +261,7 @@ def test_words_of_the_lists_are_as_texts_are_cut():
 
 def test_the_examples_of_the_page_are_right():
     """docs/marks.md: every rule with what it finds and what it is known to miss."""
-    page = (Path(__file__).parents[2] / "docs" / "marks.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "marks.md").read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"(?ms)^```python\n(.*?)^```", page))
     said: list[str] = []
     result = doctest.DocTestRunner().run(

@@ -612,7 +612,7 @@ def test_help_is_fast():
 
 def test_an_installed_wheel_does_the_main_job(tmp_path):
     """The wheel holds the embedded data and models: installed apart and run elsewhere, it does the main job."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / "dist", root], check=True
     )
