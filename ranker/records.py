@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
@@ -19,11 +20,6 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from factors.types import Frozen
 from ranker.errors import DataError, UnknownName
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from ranker.errors import UsageError
 from ranker.tasks.classes import fold
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
     from ranker.sources.hf.align import Encoding
 
