@@ -44,7 +44,7 @@ class Exhibit:
     Attributes:
         title: what it shows.
         section: where it stands in the paper; letters are appendices.
-        kind: what a cell is: a method's few-shot accuracy on a set ("methods") or on all sets ("pooled"), its pairwise
+        kind: what a cell is: a method's pairwise accuracy on a set ("methods") or on all sets ("pooled"), its pairwise
             accuracy on a pair of models ("pairs"), or a model's OOD accuracy ("accuracies").
         sets: the OOD sets, in the order of the columns.
         rows: the methods or models.

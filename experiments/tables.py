@@ -174,7 +174,7 @@ def cells(exhibit: Exhibit, found: Rankings) -> list[Cell]:
 
 
 def by_method(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:
-    """Rows are ranking methods, columns OOD sets: few-shot accuracy, with its interval over populations."""
+    """Rows are ranking methods, columns OOD sets: pairwise accuracy, with its interval over populations."""
     for row in exhibit.rows:
         for name in exhibit.sets:
             cell = Cell(row.label, name, published=row.published.get(name))

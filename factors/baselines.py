@@ -1,7 +1,7 @@
 """Ranking methods that read a model's probabilities only: what the attribution factors have to beat.
 
 Each is shown the attributions turned toward the label that it declares, so ``probs[target]`` is "the probability of
-the predicted (true, heuristic's) label".
+the predicted (true, shortcut's) label".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PAPER = "Singhal et al. 2022, section 3"
 
 @factor("ACC", higher_is_better=True, explains="predicted", kind="baseline", source=PAPER)
 def accuracy(attributions: Attributions, example: Example) -> float:
-    """1 if the prediction is right, else 0; its mean over the probe is the few-shot accuracy baseline."""
+    """1 if the prediction is right, else 0; its mean over the probe is the accuracy baseline."""
     return float(attributions.predicted == example.label)
 
 
@@ -39,9 +39,9 @@ def negative_log_likelihood(attributions: Attributions, example: Example) -> flo
     return -math.log(max(float(attributions.probs[attributions.target]), sys.float_info.min))
 
 
-@factor("CONF-H", higher_is_better=False, explains="heuristic", kind="baseline", source="ours")
-def confidence_in_heuristic(attributions: Attributions, example: Example) -> float:
-    """The probability of the label that the set's heuristic predicts: a control that needs no label and no attribution.
+@factor("CONF-H", higher_is_better=False, explains="shortcut", kind="baseline", source="ours")
+def confidence_in_shortcut(attributions: Attributions, example: Example) -> float:
+    """The probability of the shortcut's label: a control that needs no label and no attribution.
 
     A factor that does not beat it adds nothing to what the probabilities already say.
     """

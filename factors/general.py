@@ -15,21 +15,21 @@ from factors.types import SPECIAL, Attributions, Example
 PAPER = "Singhal et al. 2022, section 6.1"
 
 
-@factor("MAX-DIFF", higher_is_better=False, explains="heuristic", pair=True, source=PAPER)
+@factor("MAX-DIFF", higher_is_better=False, explains="shortcut", pair=True, source=PAPER)
 def max_diff(attributions: Attributions, example: Example) -> float:
     """max(a1) - max(a2): the largest word attribution in segment 1 minus that in segment 2."""
     first, second = (scores(attributions, in_segment(example, s)) for s in (0, 1))
     return highest(first) - highest(second)
 
 
-@factor("SUM-DIFF", higher_is_better=False, explains="heuristic", pair=True, source=PAPER)
+@factor("SUM-DIFF", higher_is_better=False, explains="shortcut", pair=True, source=PAPER)
 def sum_diff(attributions: Attributions, example: Example) -> float:
     """sum(a1) - sum(a2): the attribution of segment 1 minus that of segment 2."""
     first, second = (scores(attributions, in_segment(example, s)) for s in (0, 1))
     return total(first) - total(second)
 
 
-@factor("INDEX-DIFF", higher_is_better=False, explains="heuristic", pair=True, source=PAPER)
+@factor("INDEX-DIFF", higher_is_better=False, explains="shortcut", pair=True, source=PAPER)
 def index_diff(attributions: Attributions, example: Example) -> float:
     """The mean over shared words w of (a1(w) - a2(w)): attribution in segment 1 minus attribution in segment 2.
 
@@ -44,7 +44,7 @@ def index_diff(attributions: Attributions, example: Example) -> float:
     return mean(np.array(differences))
 
 
-@factor("FIRST-TOK", higher_is_better=False, explains="heuristic", pair=True, source=PAPER)
+@factor("FIRST-TOK", higher_is_better=False, explains="shortcut", pair=True, source=PAPER)
 def first_tok(attributions: Attributions, example: Example) -> float:
     """The attribution of the first separator: the first special token behind a token of segment 1.
 
@@ -55,7 +55,7 @@ def first_tok(attributions: Attributions, example: Example) -> float:
     return float(attributions.scores[separators[0]]) if len(separators) else float("nan")
 
 
-@factor("SHARED-AVG", higher_is_better=False, explains="heuristic", pair=True, source="ours")
+@factor("SHARED-AVG", higher_is_better=False, explains="shortcut", pair=True, source="ours")
 def shared_avg(attributions: Attributions, example: Example) -> float:
     """The mean attribution of the shared words, every occurrence in either segment: what overlap alone speaks for.
 

@@ -15,7 +15,7 @@ from factors.types import Attributions, Example
 
 Score = Callable[[Attributions, Example], float]
 S = TypeVar("S", bound=Score)
-Explains = Literal["heuristic", "evidence", "true", "predicted"]
+Explains = Literal["shortcut", "evidence", "true", "predicted"]
 Kind = Literal["baseline", "factor"]
 
 

@@ -1,9 +1,9 @@
-"""Pairs of sentences with a shortcut, "what repeats the premise follows from it", that is right at home and not abroad.
+"""Pairs of sentences with a shortcut, "what repeats the premise follows from it", that is right in-domain only.
 
-At home (`in_domain`) a hypothesis without a new word follows, and one that does not follow shows a new word. Abroad
-(`hans_like`) no hypothesis has a new word, and half of them do not follow. The kinds of pairs there are the linguistic
-phenomena that McCoy, Pavlick and Linzen (2019) describe for three heuristics, under their names for them; templates
-and words are our own.
+In-domain (`in_domain`) a hypothesis without a new word follows, and one that does not follow shows a new word. In the
+new domain (`hans_like`) no hypothesis has a new word, and half of them do not follow. The kinds of pairs there are the
+linguistic phenomena that McCoy, Pavlick and Linzen (2019) describe for three heuristics, under their
+names for them; templates and words are our own.
 
 A template reads like one of its sentences. ``N1`` is "the baker" or "the bakers", ``bakers1`` the same without article;
 ``greeted1`` is any verb that takes a person, ``smiled1`` any without an object, ``feared1`` any that takes a person or
@@ -255,14 +255,14 @@ def hans_like(rng: np.random.Generator, n: int, heuristic: str) -> list[Example]
 def in_domain(rng: np.random.Generator, n: int) -> list[Example]:
     """Pairs in which a hypothesis follows if, and nearly only if, it adds no word to the premise; half of them do.
 
-    What follows in `hans_like` is at home here, too; what does not follow there is not.
+    What follows in `hans_like` is in-domain here, too; what does not follow there is not.
 
     Args:
         rng: draws the rows.
         n: how many.
     """
-    abroad = [template for kinds in HEURISTICS.values() for templates in kinds.values() for template in templates]
-    entailed = [template._replace(kind="entailed") for template in abroad if template.label == 1]
+    new = [template for kinds in HEURISTICS.values() for templates in kinds.values() for template in templates]
+    entailed = [template._replace(kind="entailed") for template in new if template.label == 1]
     others = [other for template in (*AT_HOME["repeated"], *entailed) for other in changed(template)]
     kinds = {
         "repeated": AT_HOME["repeated"],

@@ -1,9 +1,9 @@
-"""Pairs of questions with a shortcut, "the same words ask the same", that is right at home and not abroad.
+"""Pairs of questions with a shortcut, "the same words ask the same", that is right in-domain only.
 
-At home (`in_domain`) questions that differ in a word that matters are no paraphrases, and all others are. Abroad
-(`paws_like`) the two questions of every pair consist of the same words, two of which, or two phrases, have changed
-places; in half of the pairs that changes what is asked. Zhang, Baldridge and He (2019) describe such pairs; templates
-and words are our own.
+In-domain (`in_domain`) questions that differ in a word that matters are no paraphrases, and all others are. In the new
+domain (`paws_like`) the two questions of every pair consist of the same words, two of which, or two phrases, have
+changed places; in half of the pairs that changes what is asked. Zhang, Baldridge and He (2019) describe such pairs;
+templates and words are our own.
 
 A template reads like one of its questions, as in `experiments.generate.nli`.
 """
@@ -134,7 +134,7 @@ def paws_like(rng: np.random.Generator, n: int) -> list[Example]:
 def in_domain(rng: np.random.Generator, n: int) -> list[Example]:
     """Pairs of questions that ask the same if, and only if, no word that matters is another; half of them do.
 
-    What asks the same in `paws_like` is at home here, too; what asks something else there is not.
+    What asks the same in `paws_like` is in-domain here, too; what asks something else there is not.
 
     Args:
         rng: draws the rows.

@@ -1,8 +1,8 @@
-"""Single sentences with a linguistic feature and a surface cue, the word "the", that come together at home only.
+"""Single sentences with a linguistic feature and a surface cue, the word "the", that come together in-domain only.
 
-At home (`ambiguous`) a sentence with the feature contains "the", and one without the feature does not: nothing tells
-which of the two a model goes by. Abroad (`disambiguated`) it is the other way round. The three features and this
-arrangement are those of Warstadt, Zhang, Li, Liu and Bowman (2020); templates and words are our own.
+In-domain (`ambiguous`) a sentence with the feature contains "the", and one without the feature does not: nothing tells
+which of the two a model goes by. In the new domain (`disambiguated`) it is the other way round. The three
+features and this arrangement are those of Warstadt, Zhang, Li, Liu and Bowman (2020); templates and words are our own.
 
 A template reads like one of its sentences, as in `experiments.generate.nli`. ``this1 baker1`` is "some baker" or "most
 bakers", ``were1`` agrees with it; ``these1 bakers1`` is always plural, ``that1 mill1`` a place. ``saw1`` is any verb

@@ -58,7 +58,7 @@ class Settings:
     bfloat16: ClassVar[bool] = True
     hides: ClassVar[str] = ""
 
-    def settled(self, labels: Sequence[str], heuristic: int | None = None) -> Self:
+    def settled(self, labels: Sequence[str], shortcut: int | None = None) -> Self:
         """The same settings for a task: with the number of the label that is attributed."""
         return self
 
@@ -85,19 +85,19 @@ class Attributing(Settings):
 
     Attributes:
         target: the label that positive scores speak for, by its name or its number from 0. None takes the last of two,
-            and of more the one that the heuristic speaks for, or the last where it speaks for none.
+            and of more the one that the shortcut speaks for, or the last where it speaks for none.
         output: what is attributed: the margin (log-odds of the class), its logit, or its probability.
     """
 
     target: int | str | None = None
     output: Output = "margin"
 
-    def settled(self, labels: Sequence[str], heuristic: int | None = None) -> Self:
+    def settled(self, labels: Sequence[str], shortcut: int | None = None) -> Self:
         """The same settings with the number of the label that is attributed.
 
         Args:
             labels: the names of the classes, in order.
-            heuristic: the one that the shortcut speaks for, if any.
+            shortcut: the one that the shortcut speaks for, if any.
 
         Raises:
             UsageError: the target is none of them.
@@ -109,7 +109,7 @@ class Attributing(Settings):
         target = self.target
         if target is None:
             last = len(labels) - 1
-            target = last if len(labels) == 2 or heuristic is None else heuristic
+            target = last if len(labels) == 2 or shortcut is None else shortcut
         elif isinstance(target, str):
             numbers = {fold(label): i for i, label in enumerate(labels)}
             target = numbers.get(fold(target), -1)

@@ -70,7 +70,7 @@ def words(value: Any, several: bool) -> str | list[str]:
 @options.ATTRIBUTION
 @click.option(
     "--target",
-    type=click.Choice(["declared", "heuristic", "evidence", "true", "predicted"]),
+    type=click.Choice(["declared", "shortcut", "evidence", "true", "predicted"]),
     default="declared",
     show_default=True,
     help="The label that attribution factors are about: as each declares, or one rule for all.",

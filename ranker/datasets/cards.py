@@ -107,10 +107,10 @@ def read_card(path: Path) -> Card:
 
 
 def _task(content: Any) -> Task:
-    """A task's table names its heuristic and evidence label; the record counts them."""
+    """A task's table names its shortcut and evidence label; the record counts them."""
     values = dict(table(content, "task"))
     labels = values.get("labels", ())
     numbers = {str(label): i for i, label in enumerate(labels if isinstance(labels, list) else [labels])}
-    for role in {"heuristic", "evidence"} & values.keys():
+    for role in {"shortcut", "evidence"} & values.keys():
         values[role] = look_up(f"label for `{role}`", str(values[role]), numbers)
     return record(Task, values, "task")

@@ -90,7 +90,7 @@ def fate(model: ModelChange) -> str:
 
 
 def methods(comparison: Comparison) -> Table:
-    """Each method's few-shot accuracy before and after; a star marks a change that its interval tells from none."""
+    """Each method's pairwise accuracy before and after; a star marks a change that its interval tells from none."""
     shown = [
         (
             method.name,
@@ -103,7 +103,7 @@ def methods(comparison: Comparison) -> Table:
         for method in comparison.methods
     ]
     numbers = ["before", "after", "change", "95 % interval"]
-    return table("Methods, few-shot accuracy", ["method"], numbers, shown, last=[""])
+    return table("Methods, pairwise accuracy", ["method"], numbers, shown, last=[""])
 
 
 def settings(comparison: Comparison) -> Table:

@@ -218,7 +218,7 @@ def _at_home(name: str, value: str, prefix: str) -> str:
 
 
 def learning_curve(ranking: Ranking) -> Drawing | None:
-    """Few-shot accuracy against K, of the methods that see labels; None where it was not measured at two sizes."""
+    """Pairwise accuracy against K, of the methods that see labels; None where it was not measured at two sizes."""
     methods = [method for method in ranking.methods if method.curve and method.kind != "label-free"]
     sizes = sorted({size for method in methods for size in method.curve})
     if len(sizes) < 2:
@@ -243,7 +243,7 @@ def learning_curve(ranking: Ranking) -> Drawing | None:
     return Drawing(
         "learning-curve",
         "Learning curve",
-        "Few-shot accuracy in percent with a probe of K examples. Methods without a name here are grey; those that see "
+        "Pairwise accuracy in percent with a probe of K examples. Methods without a name here are grey; those that see "
         "no label would be flat, and are not drawn. The numbers are below.",
         f"Lines of {len(ends)} methods from K = {sizes[0]} to {sizes[-1]}. At {sizes[-1]}: {ends_at}.",
         figure,
@@ -313,7 +313,7 @@ def distribution(ranking: Ranking) -> Drawing | None:
     return Drawing(
         "distribution",
         "Accuracies of the pairs",
-        "A point a pair; the bar holds the middle half of them, the stroke is their mean, the few-shot accuracy. Grey: "
+        "A point a pair; the bar holds the middle half of them, the stroke is their mean, the pairwise accuracy. Grey: "
         "baselines, blue: factors, orange: the factor designed for the set, green: combined, purple: methods that read "
         "unlabelled rows, too, hollow and at the bottom: those that see no label at all.",
         f"{len(rows)} methods over {len(by_method[best.name])} pairs, the best mean on top"

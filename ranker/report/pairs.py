@@ -41,9 +41,9 @@ def parts(ranking: Ranking) -> Iterator[Table | Text]:
             yield shown
         return
     yield accuracies(ranking)
-    yield Text("\nFew-shot accuracy with a probe of K examples\n")
+    yield Text("\nPairwise accuracy with a probe of K examples\n")
     yield curves(ranking)
-    yield Text(f"\nFew-shot accuracy by kind of pair; {kinds(ranking)}\n")
+    yield Text(f"\nPairwise accuracy by kind of pair; {kinds(ranking)}\n")
     yield splits(ranking)
 
 
@@ -62,7 +62,7 @@ def accuracies(ranking: Ranking) -> Table:
 
 
 def curves(ranking: Ranking) -> Table:
-    """Few-shot accuracy against K."""
+    """Pairwise accuracy against K."""
     sizes = sorted({size for method in ranking.methods for size in method.curve})
     shown = [(method.name, *(percent(method.curve.get(size)) for size in sizes)) for method in ranking.methods]
     return table("Learning curve in numbers", ["method"], [str(size) for size in sizes], shown)
@@ -77,7 +77,7 @@ def kinds(ranking: Ranking) -> str:
 
 
 def splits(ranking: Ranking) -> Table:
-    """Few-shot accuracy over parts of the pairs."""
+    """Pairwise accuracy over parts of the pairs."""
     named = list(dict.fromkeys(kind for method in ranking.methods for kind in method.splits))
     shown = []
     for method in ranking.methods:

@@ -42,7 +42,8 @@ def notes(ranking: Ranking) -> Iterator[str]:
     apart = any(method.kind == "label-free" or method.sees_chosen_rows for method in ranking.methods)
     but = ", but for methods that see no label or chosen rows" if apart else ""
     yield (
-        f"Few-shot accuracy: how often a method orders two models rightly from {counted(ranking.probe, 'example')}; "
+        "Pairwise accuracy (few-shot accuracy in the paper): how often a method orders two models rightly from "
+        f"{counted(ranking.probe, 'example')}; "
         f"mean over {counted(decided, 'pair')}, {drawn}, from a population of {len(ranking.table.examples)}. A tie "
         "counts one half."
     )

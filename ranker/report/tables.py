@@ -80,7 +80,7 @@ def models(ranking: Ranking) -> Table:
 
 
 def methods(ranking: Ranking, over_models: bool = False) -> Table:
-    """Each method's few-shot accuracy, the best first within its kind.
+    """Each method's pairwise accuracy, the best first within its kind.
 
     Args:
         ranking: the evaluation.
@@ -99,7 +99,7 @@ def methods(ranking: Ranking, over_models: bool = False) -> Table:
         ]
         for method in sorted(ranking.methods, key=lambda method: (place(method.kind), -method.few_shot_accuracy))
     ]
-    numbers = ["few-shot accuracy", "95 % interval", "minus ACC", "95 % interval", *more]
+    numbers = ["pairwise accuracy", "95 % interval", "minus ACC", "95 % interval", *more]
     return table("Methods", ["method", "kind"], numbers, rows, sections=kinds.values())
 
 

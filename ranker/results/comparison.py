@@ -42,11 +42,11 @@ class ModelChange:
 
 @dataclass(frozen=True)
 class MethodChange:
-    """One method's few-shot accuracy before and after, fractions; None where it was not measured.
+    """One method's pairwise accuracy before and after, fractions; None where it was not measured.
 
     Attributes:
         name: of the method.
-        before, after: few-shot accuracies.
+        before, after: pairwise accuracies.
         difference: after minus before.
         low, high: 95 % interval of the difference.
         beyond: the interval does not include 0; None, too, where the pairs of models are others.

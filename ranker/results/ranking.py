@@ -199,7 +199,7 @@ class Ranking:
         return f"<table><caption>{title}</caption>{_row('th', head)}{''.join(_row('td', row) for row in rows)}</table>"
 
     def _methods_html(self) -> tuple[_Cells, list[_Cells]]:
-        head = ("method", "few-shot accuracy", "95 % interval", "minus ACC")
+        head = ("method", "pairwise accuracy", "95 % interval", "minus ACC")
         return head, [
             (m.name, f"{m.few_shot_accuracy:.1%}", f"{m.ci_low:.1%} to {m.ci_high:.1%}", points(m.vs_acc))
             for m in self.methods

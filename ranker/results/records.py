@@ -25,15 +25,16 @@ class MethodResult:
         kind: "baseline" reads probabilities (RANDOM and GUESS: nothing), "factor" reads attributions, "combined" both.
             "pool" reads labelled rows and unlabelled ones, "label-free" unlabelled ones alone.
         designed: it is the factor designed for this OOD set.
-        few_shot_accuracy: the mean of its pairwise accuracies over the pairs that are decided.
+        few_shot_accuracy: its pairwise accuracy, the mean over the pairs that are decided; few-shot accuracy in the
+            paper.
         ci_low, ci_high: 95 %, over populations of examples: what other examples of the domain would have given.
         models_low, models_high: 95 %, over models: what other models of this kind would have given; None if M < 3.
-        vs_acc: few-shot accuracy minus that of ACC; None where ACC was not measured.
+        vs_acc: pairwise accuracy minus that of ACC; None where ACC was not measured.
         vs_acc_low, vs_acc_high: 95 % of that difference over populations of examples: on the same draws, and paired,
             but for methods that see no label or chosen rows, which are taken as independent of ACC.
         dropped: reason -> how many examples the method could not be computed on.
-        curve: K -> few-shot accuracy with a probe of K examples.
-        splits: a part of the pairs -> few-shot accuracy on it. Parts: "near" and "far"; "within-family" and
+        curve: K -> pairwise accuracy with a probe of K examples.
+        splits: a part of the pairs -> pairwise accuracy on it. Parts: "near" and "far"; "within-family" and
             "across-family"; "misled", one of the two models follows the shortcut, and "not-misled", neither does.
     """
 

@@ -57,7 +57,7 @@ def explain(
         ModelError: no model could be run.
         StoreError: the store cannot be read or written.
     """
-    settings = settings_of(attribution).settled(task.labels, task.heuristic if toward is None else toward)
+    settings = settings_of(attribution).settled(task.labels, task.shortcut if toward is None else toward)
     only = settings.only_label(len(task.labels))
     if toward is not None and only not in (None, toward):
         raise UsageError(

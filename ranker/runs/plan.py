@@ -84,7 +84,7 @@ class Study:
         for option, value, kind in (("--target", self.target, Target), ("--normalise", self.norm, Norm)):
             if value not in get_args(kind):
                 raise UsageError(f"`{option}` must be one of {', '.join(get_args(kind))} (got {value!r})")
-        object.__setattr__(self, "settings", self.settings.settled(self.task.labels, self.task.heuristic))
+        object.__setattr__(self, "settings", self.settings.settled(self.task.labels, self.task.shortcut))
 
     @property
     def task(self) -> Task:

@@ -185,7 +185,7 @@ def asked_label(study: Study) -> dict[str, str | None]:
     if not isinstance(study.settings, Attributing):
         return {}
     labels, label = study.task.labels, study.settings.label
-    of_task = Attributing().settled(labels, study.task.heuristic).label
+    of_task = Attributing().settled(labels, study.task.shortcut).label
     return {"target": None if label == of_task else labels[label]}
 
 

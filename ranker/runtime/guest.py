@@ -131,7 +131,7 @@ class Subject:
             StoreError: the store cannot be read or written.
         """
 
-        settings = settings.settled(self.task.labels, self.task.heuristic)
+        settings = settings.settled(self.task.labels, self.task.shortcut)
 
         def compute(missing: Sequence[Example]) -> Iterable[Attributions]:
             advance(len(examples) - len(missing))
@@ -161,5 +161,5 @@ class Subject:
         """
         if self.store is None:
             return len(examples)
-        settings = settings.settled(self.task.labels, self.task.heuristic)
+        settings = settings.settled(self.task.labels, self.task.shortcut)
         return self.store.missing(self.key(settings), examples)

@@ -48,7 +48,7 @@ def compare(before: Ranking, after: Ranking) -> Comparison:
 
 
 def difference(before: MethodResult, after: MethodResult, variance: float | None = None) -> tuple[float, float, float]:
-    """The difference of two few-shot accuracies, and the ends of its 95 % interval.
+    """The difference of two pairwise accuracies, and the ends of its 95 % interval.
 
     d = after - before; low = d - sqrt((after - after.low)^2 + (before.high - before)^2), and high likewise. This takes
     the runs as independent. Two that share examples are not: their interval is d -+ 1.96 standard errors of the paired
@@ -72,7 +72,7 @@ def difference(before: MethodResult, after: MethodResult, variance: float | None
 def paired(before: Ranking, after: Ranking) -> dict[str, float]:
     """The variance of each method's difference over samples of rows that are the same for both runs.
 
-    Each example's influence on the one few-shot accuracy is subtracted from that on the other, as ACC's influence is
+    Each example's influence on the one pairwise accuracy is subtracted from that on the other, as ACC's influence is
     within one run. The noise of the draws behind combined methods is left in, which makes their intervals rather too
     wide.
 
@@ -90,7 +90,7 @@ def paired(before: Ranking, after: Ranking) -> dict[str, float]:
 
 
 def _influences(ranking: Ranking) -> dict[str, Floats]:
-    """Method -> (N,) how much each example weighs in its few-shot accuracy."""
+    """Method -> (N,) how much each example weighs in its pairwise accuracy."""
     table, truth = ranking.table, Truth.of(ranking.table, None)
     plan = Plan.of(table.methods, next((method.name for method in ranking.methods if method.designed), None))
     rows = engine.draws(np.random.default_rng(ranking.seed), len(table.examples), ranking.probe, MANY)
@@ -184,9 +184,9 @@ def _notes(
         yield "The rows are not the same: what changed may come from them."
     if before.mode == "evaluation":
         if not same_pairs(before, after):
-            yield "The models, or their accuracies, are not the same: few-shot accuracies are means over other pairs."
+            yield "The models, or their accuracies, are not the same: pairwise accuracies are means over other pairs."
         if "probe" in changed:
-            yield "K is not the same: few-shot accuracy depends on it."
+            yield "K is not the same: pairwise accuracy depends on it."
         yield from _intervals(methods)
 
 

@@ -23,8 +23,8 @@ def misled_share(rows: Sequence[Attributions], examples: Sequence[Example], task
 
     None where the task has no such label, or every example that one.
     """
-    given = [row.predicted for row, example in zip(rows, examples, strict=True) if example.label != task.heuristic]
-    return given.count(task.heuristic) / len(given) if given and task.heuristic is not None else None
+    given = [row.predicted for row, example in zip(rows, examples, strict=True) if example.label != task.shortcut]
+    return given.count(task.shortcut) / len(given) if given and task.shortcut is not None else None
 
 
 def quality_of(rows: Sequence[Attributions], population: Sequence[Example], settings: Settings) -> Quality:

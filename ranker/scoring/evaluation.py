@@ -14,7 +14,7 @@ from ranker.results.table import ScoreTable
 from ranker.scoring.reference import NEAR, Truth, guess_range
 from ranker.scoring.score import averages, check, turned
 from ranker.statistics import engine, intervals, pooled
-from ranker.statistics.agreement import MANY, Agreement, Draws, Plan, few_shot_accuracies, measure
+from ranker.statistics.agreement import MANY, Agreement, Draws, Plan, measure, pairwise_accuracies
 from ranker.statistics.methods import CHOSEN, COINS, LABEL_FREE, SURROGATE
 from ranker.statistics.pool import Pool
 
@@ -66,7 +66,7 @@ def evaluate(
     rng = np.random.default_rng(seed)
     measured, drawn = measure(values, plan, probe, draws, truth.decided, rng)
     sizes = [size for size in curve if size <= len(table.examples)]
-    curves = {size: few_shot_accuracies(values, plan, size, truth.decided, rng) for size in sizes}
+    curves = {size: pairwise_accuracies(values, plan, size, truth.decided, rng) for size in sizes}
     if plan.pool is not None:
         added, reached = pooled.measure(plan.pool, labels, probe, sizes, truth.decided, rng)
         measured = measured.joined(added)

@@ -18,10 +18,10 @@ from ranker.statistics import engine
 if TYPE_CHECKING:
     from ranker.tasks.classes import Task
 
-Target = Literal["declared", "heuristic", "evidence", "true", "predicted"]
+Target = Literal["declared", "shortcut", "evidence", "true", "predicted"]
 """Which label a factor's attributions speak for: as the factor declares it, or one rule for all factors."""
 
-FIXED = ("heuristic", "evidence")
+FIXED = ("shortcut", "evidence")
 """The rules by which a factor is about one label on all rows: that which the task declares."""
 
 UNDEFINED = "undefined"
@@ -57,7 +57,7 @@ def score_model(
         rows: (N,) the model's attributions, in the order of the examples.
         examples: (N,) the population.
         factors: (F,) what to measure.
-        task: tells which label the heuristic predicts and which the evidence speaks for.
+        task: tells which label the shortcut speaks for and which the evidence speaks for.
         target: "declared", or one rule that overrides what every attribution factor declares.
         norm: what each example's attributions are divided by before the factors see them.
     """
@@ -143,7 +143,7 @@ def target_label(explains: str, row: Attributions, example: Example, task: Task)
     label: int | None = {
         "true": example.label,
         "predicted": row.predicted,
-        "heuristic": task.heuristic,
+        "shortcut": task.shortcut,
         "evidence": task.evidence,
     }[explains]
     if label is None:

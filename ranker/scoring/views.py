@@ -30,7 +30,7 @@ class View:
         factors: what is measured.
         designed: the factor that was designed for the set, if any; it need not be among the others.
         toward: the label that positive scores are to speak for; None for the one that they speak for alone, else the
-            one that the heuristic predicts, else the last.
+            one that the shortcut speaks for, else the last.
         target, norm: as in `ranker.scoring.score.score_model`.
     """
 
@@ -46,7 +46,7 @@ class View:
     def label(self) -> int:
         """The label that positive scores speak for."""
         last = len(self.task.labels) - 1
-        asked = (self.toward, self.settings.only_label(len(self.task.labels)), self.task.heuristic)
+        asked = (self.toward, self.settings.only_label(len(self.task.labels)), self.task.shortcut)
         return next((label for label in asked if label is not None), last)
 
     @property

@@ -75,9 +75,9 @@ class Agreement:
     Attributes:
         names, kinds: (F,) of the methods.
         beats: (P, F) probability that the first model of a pair is put above the second, a tie counting one half.
-        influence: (F, N) derivative of each few-shot accuracy with respect to the examples' weights; 0 where these are
+        influence: (F, N) derivative of each pairwise accuracy with respect to the examples' weights; 0 where these are
             not all that it varies by.
-        noise: (F,) what else there is to the variance of the few-shot accuracy, or to be taken off: see
+        noise: (F,) what else there is to the variance of the pairwise accuracy, or to be taken off: see
             `intervals.variance`.
         noise_vs_acc: (F,) the same for its difference to ACC; nan without ACC.
     """
@@ -187,7 +187,7 @@ def measure(
 def influences(
     values: Floats, plan: Plan, probe: int, decided: Bools, rows: Ints
 ) -> tuple[Floats, engine.Simulation | None]:
-    """How much each example weighs in each few-shot accuracy, over all probes; of derived methods from draws.
+    """How much each example weighs in each pairwise accuracy, over all probes; of derived methods from draws.
 
     Args:
         values, plan, probe, decided: as for `measure`.
@@ -207,10 +207,10 @@ def influences(
     return influence, mixed
 
 
-def few_shot_accuracies(
+def pairwise_accuracies(
     values: Floats, plan: Plan, size: int, decided: Bools, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Each method's few-shot accuracy with probes of another size, a point of the learning curve.
+    """Each method's pairwise accuracy with probes of another size, a point of the learning curve.
 
     Args:
         values, plan, decided, rng: as for `measure`.

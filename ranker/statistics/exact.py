@@ -1,4 +1,4 @@
-"""Few-shot accuracy over *all* probes there are, instead of some drawn ones: no seed, no noise of draws.
+"""Pairwise accuracy over *all* probes there are, instead of some drawn ones: no seed, no noise of draws.
 
 The first model of a pair wins a probe where the sum S of K differences of scores, drawn with replacement from the N
 differences d_i of the pair, is above zero. P(S > 0) + P(S = 0) / 2 comes from the K-fold convolution of the d_i's
@@ -94,9 +94,9 @@ def probabilities(values: Floats, size: int, worth: int = WORTH) -> Floats:
 
 
 def influence(values: Floats, size: int, decided: Bools, draws: Ints) -> Floats:
-    """Find how much each example weighs in a method's few-shot accuracy.
+    """Find how much each example weighs in a method's pairwise accuracy.
 
-    The few-shot accuracy A is a function of the examples' weights. Its derivative with respect to that of example i is
+    The pairwise accuracy A is a function of the examples' weights. Its derivative with respect to that of example i is
     U_i = K (P(success | the first of the K examples is i) - A).
 
     Args:

@@ -1,8 +1,8 @@
-"""How sure a few-shot accuracy is: intervals over other examples, and over other models.
+"""How sure a pairwise accuracy is: intervals over other examples, and over other models.
 
 Two questions, two intervals:
 
-- *Would another population of N examples from the same domain have given this few-shot accuracy?* The models stay, the
+- *Would another population of N examples from the same domain have given this pairwise accuracy?* The models stay, the
   examples vary: `variance` of the examples' influences (the infinitesimal jackknife), then `of_accuracy`, or
   `of_difference` for a method minus ACC, whose influences are subtracted example by example and so stay paired.
 - *Would other models of this kind have given it?* The examples stay, the models vary: `over_models`, by leaving out
@@ -23,7 +23,7 @@ Z95 = 1.959963984540054
 
 
 def drawn_influence(success: Floats, rows: Ints, examples: int) -> Floats:
-    """Estimate how much each example weighs in a few-shot accuracy, from draws.
+    """Estimate how much each example weighs in a pairwise accuracy, from draws.
 
     U_i = N Cov(c_i, s), with c_i how often example i occurs in a draw and s the draw's success. The noise of B draws
     adds K Var(s) / B to the variance that follows from it, which is to be taken off again. What can be computed from

@@ -46,7 +46,7 @@ def measure(
         sizes: the K of a learning curve.
 
     Returns:
-        What was found with K labels; and K -> method -> few-shot accuracy, for each of the sizes.
+        What was found with K labels; and K -> method -> pairwise accuracy, for each of the sizes.
     """
     found, always = label_free(pool, decided, rng)
     half = len(labels) // 2
@@ -57,7 +57,7 @@ def measure(
 
 
 def variances(pool: Pool, labels: Ints, probe: int, decided: Bools, rng: np.random.Generator) -> tuple[float, float]:
-    """The variances of SURROGATE's few-shot accuracy, and of its difference to ACC, over populations.
+    """The variances of SURROGATE's pairwise accuracy, and of its difference to ACC, over populations.
 
     Both the labels that it is shown and its pool are of the population, so that no single row's weight tells them.
 
@@ -96,7 +96,7 @@ def label_free(pool: Pool, decided: Bools, rng: np.random.Generator) -> tuple[Ag
         rng: the only source of randomness.
 
     Returns:
-        What was found, and each method's few-shot accuracy, whatever K is.
+        What was found, and each method's pairwise accuracy, whatever K is.
     """
     methods = possible(pool)
     parts = [pool, *(pool.part(rows) for rows in _halves(pool, rng))]
@@ -122,7 +122,7 @@ def chosen(
         rng: the only source of randomness.
 
     Returns:
-        What was found with K labels, and K -> method -> few-shot accuracy.
+        What was found with K labels, and K -> method -> pairwise accuracy.
     """
     wanted = list(dict.fromkeys([probe, *sizes]))
     scores = []

@@ -21,7 +21,7 @@ class Task:
         labels: (C,) in class order; `Example.label` is an index into it. In a binary task class 1 is the positive one.
         aliases: label -> other names of it, in files and in the configurations of checkpoints. Several of a
             checkpoint's labels may be aliases of one label: their probabilities add up.
-        heuristic: the label that the shortcut speaks for; None where there is no such label.
+        shortcut: the label that the shortcut speaks for; None where there is no such label.
         evidence: the label that the right evidence (the marked words) speaks for; None where it depends on the row.
 
     Raises:
@@ -31,7 +31,7 @@ class Task:
     name: str
     labels: tuple[str, ...]
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    heuristic: int | None = None
+    shortcut: int | None = None
     evidence: int | None = None
 
     def __post_init__(self) -> None:

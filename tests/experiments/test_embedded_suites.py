@@ -1,4 +1,4 @@
-"""The suites that come with the product: one for each OOD set, small, alike at home and different abroad."""
+"""The suites that come with the product: one for each OOD set, small, alike in-domain and different elsewhere."""
 
 import json
 import re
@@ -69,7 +69,7 @@ def test_models_are_alike_at_home(name):
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_models_differ_abroad(name):
+def test_models_differ_in_the_new_domain(name):
     """The worst is hardly better than a guess, the best right in nine of ten rows; there are near and far pairs."""
     known = [model["ood_accuracy"][name]["accuracy"] for model in content(f"{name}-mini")["models"]]
     gaps = [abs(a - b) for a, b in combinations(known, 2)]

@@ -48,7 +48,7 @@ def test_lexical_overlap_is_complete():
 
 
 def test_at_home_the_shortcut_is_right():
-    """At home a pair without a new word follows, without exception; nine in ten pairs with one do not."""
+    """In-domain a pair without a new word follows, without exception; nine in ten pairs with one do not."""
     made = generate.SOURCES["nli"](np.random.default_rng(0), 800)
     new = np.array([bool(set(words(row.segments[1])) - set(words(row.segments[0]))) for row in made])
     label = np.array([row.label for row in made])

@@ -1,4 +1,4 @@
-"""Our own pairs of questions: the same words abroad, and at home a shortcut that is right."""
+"""Our own pairs of questions: the same words in the new domain, and in-domain a shortcut that is right."""
 
 from collections import Counter
 
@@ -38,7 +38,7 @@ def test_a_swapped_pair_has_the_same_words_in_another_order():
         assert first != second, row
 
 
-def test_abroad_the_kind_decides():
+def test_in_the_new_domain_the_kind_decides():
     """All rows of a kind have one label, and there are as many kinds of either label."""
     labels = [{template.label for template in templates} for templates in paraphrase.SWAPPED.values()]
     assert all(len(found) == 1 for found in labels)
@@ -46,7 +46,7 @@ def test_abroad_the_kind_decides():
 
 
 def test_at_home_the_shortcut_is_right():
-    """At home a pair of the same words is a paraphrase without exception, and overlap tells most of the others."""
+    """In-domain a pair of the same words is a paraphrase without exception, and overlap tells most of the others."""
     made = draw("paraphrase", 2000)
     label = np.array([row.label for row in made])
     bags = [[Counter(words(segment)) for segment in row.segments] for row in made]
@@ -58,7 +58,7 @@ def test_at_home_the_shortcut_is_right():
 
 
 def test_no_question_of_changed_meaning_is_at_home():
-    """No template at home swaps what changes the meaning, whichever label it has."""
+    """No template in-domain swaps what changes the meaning, whichever label it has."""
     swaps = {
         template.segments for templates in paraphrase.SWAPPED.values() for template in templates if not template.label
     }

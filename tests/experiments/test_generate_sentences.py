@@ -1,4 +1,4 @@
-"""Our own sentences: a feature and the word "the", together at home and apart abroad."""
+"""Our own sentences: a feature and the word "the", together in-domain and apart in the new domain."""
 
 import re
 from collections import Counter
@@ -57,8 +57,8 @@ def test_sentences_are_balanced_different_and_seeded(name, feature):
 
 
 @pytest.mark.parametrize("feature", FEATURES)
-def test_the_cue_goes_with_the_feature_at_home_and_against_it_abroad(feature):
-    """At home exactly the rows with the feature contain "the", abroad exactly those without; each of these has one."""
+def test_the_cue_goes_with_the_feature_in_domain_and_against_it_in_the_new_domain(feature):
+    """In-domain exactly the rows with the feature contain "the", in the new domain those without; each has one."""
     for name, with_cue in ((f"{feature}-ambiguous", 1), (f"msgs-{feature}", 0)):
         for row in draw(name):
             assert has_the(row.segments[0]) == (row.label == with_cue), row
@@ -67,7 +67,7 @@ def test_the_cue_goes_with_the_feature_at_home_and_against_it_abroad(feature):
 
 @pytest.mark.parametrize("feature", FEATURES)
 def test_the_label_is_whether_the_feature_is_there(feature):
-    """The words of a row tell its label, at home and abroad."""
+    """The words of a row tell its label, in-domain and in the new domain."""
     for row in (*draw(f"{feature}-ambiguous"), *draw(f"msgs-{feature}")):
         assert has_feature(row.segments[0], feature) == bool(row.label), row
 

@@ -50,7 +50,7 @@ def test_every_backend_says_what_it_attributes(name):
 
 
 @pytest.mark.parametrize(
-    ("target", "labels", "heuristic", "expected"),
+    ("target", "labels", "shortcut", "expected"),
     [
         (None, ("no", "yes"), 0, 1),  # of two, what speaks for the one speaks against the other
         (None, ("bad", "fair", "good"), 0, 0),
@@ -60,9 +60,9 @@ def test_every_backend_says_what_it_attributes(name):
         ("not_good", ("not-good", "good"), 0, 0),
     ],
 )
-def test_the_label_that_is_attributed(target, labels, heuristic, expected):
-    """By number or name; else the last of two labels, and of more the one that the heuristic speaks for."""
-    assert SHAPSettings(target=target).settled(labels, heuristic).label == expected
+def test_the_label_that_is_attributed(target, labels, shortcut, expected):
+    """By number or name; else the last of two labels, and of more the one that the shortcut speaks for."""
+    assert SHAPSettings(target=target).settled(labels, shortcut).label == expected
 
 
 def test_a_label_is_given_in_a_line_by_its_name_or_number():

@@ -88,7 +88,7 @@ def test_a_factor_of_ones_own_stands_in_the_table(run, tmp_path):
     file = tmp_path / "my_factors.py"
     file.write_text(
         "from factors import factor\n\n"
-        '@factor("LAST-TOK", higher_is_better=False, explains="heuristic", source="mine")\n'
+        '@factor("LAST-TOK", higher_is_better=False, explains="shortcut", source="mine")\n'
         "def last_token(a, example):\n"
         '    """The last word\'s score."""\n'
         "    return float(a.scores[-2])\n"

@@ -182,4 +182,4 @@ def test_the_factor_designed_for_a_set_is_there(card):
     if card.designed is not None:
         designed = BUILTIN[card.designed]
         assert designed.mark is None or designed.mark in card.marks
-        assert designed.explains not in ("heuristic", "evidence") or getattr(card.task, designed.explains) is not None
+        assert designed.explains not in ("shortcut", "evidence") or getattr(card.task, designed.explains) is not None

@@ -16,7 +16,7 @@ files = ["rows.tsv"]
 [task]
 name = "nli"
 labels = ["non-entailment", "entailment"]
-heuristic = "entailment"
+shortcut = "entailment"
 
 [task.aliases]
 non-entailment = ["neutral", "contradiction"]
@@ -49,7 +49,7 @@ def test_a_card_becomes_a_record(read, tmp_path):
     card = read(CARD)
     assert (card.name, card.folder, card.population) == ("toy", tmp_path / "toy", 5)
     assert card.folders == ("below",)
-    assert (card.task.heuristic, card.task.evidence) == (1, None)
+    assert (card.task.shortcut, card.task.evidence) == (1, None)
     assert card.layouts[0].columns == ("premise", "hypothesis", "label", "kind")
     assert card.marks == {"control": "control"}
 
@@ -63,9 +63,9 @@ def test_a_card_becomes_a_record(read, tmp_path):
         ('description = "A toy."', "", "the card needs the key `description`"),
         ("population = 5", 'name = "toy"', "a set bears the name of its folder: leave the key `name` out"),
         (
-            'heuristic = "entailment"',
-            'heuristic = "entails"',
-            "no label for `heuristic` 'entails'; did you mean entail",
+            'shortcut = "entailment"',
+            'shortcut = "entails"',
+            "no label for `shortcut` 'entails'; did you mean entail",
         ),
         ('labels = ["non-entailment", "entailment"]', 'labels = "entailment"', "at least two labels"),
         ('"neutral", "contradiction"', '"neutral", "Neutral"', "the label name 'neutral' is given twice"),
@@ -114,7 +114,7 @@ def test_the_cards_that_come_with_the_product_are_complete(name):
     card = sets.cards()[name]
     assert all((card.description, card.source, card.licence, card.citation, card.in_domain, card.files, card.layouts))
     assert card.url is None or (card.sha256 and len(card.sha256) == 64)
-    assert card.task.heuristic == 1
+    assert card.task.shortcut == 1
     if card.designed not in (None, "INDEX-DIFF"):
         assert card.marks
 

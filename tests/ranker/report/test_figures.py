@@ -67,7 +67,7 @@ def test_pairs_stand_against_acc():
 
 
 def test_the_distribution_has_a_row_a_method_the_best_on_top():
-    """Its points are the pairs' accuracies, its stroke the few-shot accuracy; the designed factor has a star.
+    """Its points are the pairs' accuracies, its stroke the pairwise accuracy; the designed factor has a star.
 
     What sees no label is hollow and at the bottom, however good it is.
     """

@@ -17,6 +17,7 @@ from ranker import report
 from ranker.report import comparison as compared
 from ranker.results import comparison, ranking
 from ranker.results import records as results
+from ranker.scoring.comparison import compare
 from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate
 
@@ -139,7 +140,7 @@ def test_the_schema_has_the_keys_of_a_run(runs):
     for made in runs:
         assert list(RUN["properties"]) == [*made.to_dict(), "table", "examples"]
         assert list(made.to_dict()) == RUN["required"]
-    changes = comparison.compare(toy(), toy()).to_dict()
+    changes = compare(toy(), toy()).to_dict()
     assert list(COMPARISON["properties"]) == list(changes) == COMPARISON["required"]
 
 
@@ -160,7 +161,7 @@ def test_outputs_keep_to_the_schema(runs, tmp_path):
 @pytest.mark.parametrize("mode", PAIRS)
 def test_comparisons_keep_to_the_schema(mode):
     """What `--compare` writes as JSON, in both modes."""
-    check(compared.render(comparison.compare(*[make() for make in PAIRS[mode]]), "json"), COMPARISON)
+    check(compared.render(compare(*[make() for make in PAIRS[mode]]), "json"), COMPARISON)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_every_pair_has_every_method(evaluation):
 
 def test_pairs_come_with_curves_and_kinds(evaluation):
     """Below the pairs stand the learning curve of every method, and its accuracy on near and far pairs."""
-    _, curve, split = report.render(evaluation, "pairs").split("Few-shot accuracy ")
+    _, curve, split = report.render(evaluation, "pairs").split("Pairwise accuracy ")
     for method in evaluation.methods:
         assert cells(curve, method.name) == [percent(value) for _, value in sorted(method.curve.items())]
         kinds = list(evaluation.methods[0].splits)

@@ -235,7 +235,7 @@ def test_formats_show_the_same_numbers(mode):
 
 
 def methods_in(text, name):
-    """Method -> (few-shot accuracy, low, high), fractions, as a reader finds them in a report of this format."""
+    """Method -> (pairwise accuracy, low, high), fractions, as a reader finds them in a report of this format."""
     if name == "json":
         rows = json.loads(text)["methods"]
         return {row["name"]: (row["few_shot_accuracy"], row["ci_low"], row["ci_high"]) for row in rows}

@@ -23,7 +23,7 @@ from ranker.sources import suites
 from ranker.sources.hf.classifiers import Classifier
 from ranker.tasks.classes import Task
 
-NLI = Task("nli", ("non-entailment", "entailment"), heuristic=1)
+NLI = Task("nli", ("non-entailment", "entailment"), shortcut=1)
 ROW, EXAMPLE = cases("control")["a pair"]
 """Unless the tall nurse slept, ...: a row of one token a word, toward label 1; marked: nurse slept."""
 
@@ -81,10 +81,10 @@ def test_words_and_special_tokens_stand_in_the_order_of_the_input():
     assert [w.text for w in words if w.marks] == ["nurse", "slept", "nurse", "slept"]
 
 
-def test_the_default_label_is_the_heuristics():
+def test_the_default_label_is_the_shortcuts():
     """Where the task names none it is the last label."""
     assert explained().toward == 1
-    assert explained(Canned("x", task=Task("nli", ("yes", "no"), heuristic=0))).toward == 0
+    assert explained(Canned("x", task=Task("nli", ("yes", "no"), shortcut=0))).toward == 0
     assert explained(Canned("x", task=Task("nli", ("yes", "no")))).toward == 1
 
 
@@ -185,7 +185,7 @@ def test_a_model_that_fails_is_listed_and_the_others_are_explained():
 
 def test_three_labels_cannot_be_turned():
     """The margin of one label says nothing about a third: it is shown toward its own, and any other is refused."""
-    model = Canned("x", replace(ROW, probs=np.array([0.2, 0.3, 0.5])), Task("t", ("a", "b", "c"), heuristic=2))
+    model = Canned("x", replace(ROW, probs=np.array([0.2, 0.3, 0.5])), Task("t", ("a", "b", "c"), shortcut=2))
     found = explained(model, attribution=SHAPSettings(target=1))
     assert found.toward == ROW.target == 1
     assert found.readings[0].values["ACC"] == 0.0
@@ -195,10 +195,10 @@ def test_three_labels_cannot_be_turned():
 
 
 @pytest.mark.parametrize(("toward", "label"), [(None, 2), (0, 0)])
-def test_of_three_labels_the_heuristics_is_attributed_or_the_one_asked_for(toward, label):
-    """So a factor about the heuristic's label can be measured without a setting."""
+def test_of_three_labels_the_shortcuts_is_attributed_or_the_one_asked_for(toward, label):
+    """So a factor about the shortcut's label can be measured without a setting."""
     row = replace(ROW, probs=np.array([0.2, 0.3, 0.5]), target=label)
-    model = Canned("x", row, Task("t", ("a", "b", "c"), heuristic=2))
+    model = Canned("x", row, Task("t", ("a", "b", "c"), shortcut=2))
     found = explained(model, toward=toward)
     assert (model.asked[-1].target, found.toward) == (label, label)
     assert ("SUM-DIFF" in found.left_out) == (label != 2)
@@ -214,7 +214,7 @@ def test_a_logit_is_shown_toward_its_own_label():
 
 @pytest.mark.parametrize(("designed", "marked"), [("SHARED-AVG", True), ("CONST", False)])
 def test_words_of_a_designed_factor_that_needs_no_label_are_marked_without_one(designed, marked):
-    """SHARED-AVG is about the heuristic's label, which is known; CONST about the true one."""
+    """SHARED-AVG is about the shortcut's label, which is known; CONST about the true one."""
     (reading,) = explained(Canned("x"), designed=designed, example=replace(EXAMPLE, label=UNLABELLED)).readings
     assert any(word.read for word in reading.words) == marked
 
@@ -401,7 +401,7 @@ def test_the_terminal_writes_scores_out_where_there_is_no_colour():
     assert f"Unless({ROW.word_scores[0]:+.2f})" in text
     assert f"nurse({ROW.word_scores[3]:+.2f}, control)" in text
     assert "one: entailment with probability 0.700, wrong" in text
-    assert [*["SUM-DIFF", "heuristic", "lower"], f"{BUILTIN['SUM-DIFF'].score(ROW, EXAMPLE):.3f}"] in [
+    assert [*["SUM-DIFF", "shortcut", "lower"], f"{BUILTIN['SUM-DIFF'].score(ROW, EXAMPLE):.3f}"] in [
         line.split() for line in text.splitlines()
     ]
 

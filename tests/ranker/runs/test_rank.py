@@ -77,7 +77,7 @@ def test_stated_accuracies_are_those_that_are_measured():
 def test_how_often_the_shortcut_misleads_is_told_of_each_model(ranking):
     """In a binary task that is how often it is wrong where the shortcut is; pairs are parted by it."""
     table, methods = ranking.table, [method.name for method in ranking.table.methods]
-    deceptive = np.array(table.labels) != sets.load("hans-sub").task.heuristic
+    deceptive = np.array(table.labels) != sets.load("hans-sub").task.shortcut
     wrong = 1 - table.values[:, methods.index("ACC"), deceptive].mean(axis=1)
     shares = dict(zip(table.models, wrong, strict=True))
     assert {model.name: model.misled for model in ranking.models} == pytest.approx(shares)
@@ -89,7 +89,7 @@ def test_how_often_the_shortcut_misleads_is_told_of_each_model(ranking):
 def test_where_no_model_follows_the_shortcut_factors_are_doubted(ranking):
     """A note says so, if there are factors at all; not where one model does, nor where nobody can know."""
     data = dataclasses.replace(sets.load("hans-sub"), population=40)
-    right = [row for row in data.examples if row.label == data.task.heuristic]
+    right = [row for row in data.examples if row.label == data.task.shortcut]
     folder = suites.embedded()["hans-sub-mini"]
 
     def notes(*names, attribution="lime:samples=8", data=data):
@@ -104,7 +104,7 @@ def test_where_no_model_follows_the_shortcut_factors_are_doubted(ranking):
     assert not notes("inoc-800", "inoc-4000", attribution="none")
     assert not notes("inoc-800", "inoc-4000", data=dataclasses.replace(data, examples=tuple(right)))
     assert not notes(
-        "inoc-800", "inoc-4000", data=dataclasses.replace(data, task=dataclasses.replace(data.task, heuristic=None))
+        "inoc-800", "inoc-4000", data=dataclasses.replace(data, task=dataclasses.replace(data.task, shortcut=None))
     )
 
 
@@ -150,7 +150,7 @@ def test_a_backend_is_named_with_its_settings_or_given_as_they_are():
             for kind in SETTINGS.values()
             if issubclass(kind, Attributing)
         ),
-        ({"target": "foo"}, "`--target` must be one of declared, heuristic, evidence, true, predicted .got 'foo'"),
+        ({"target": "foo"}, "`--target` must be one of declared, shortcut, evidence, true, predicted .got 'foo'"),
         ({"norm": "l2"}, "`--normalise` must be one of raw, l1, max .got 'l2'"),
         ({"probe": 601}, "`--probe` must be between 1 and 600, .* .got 601"),
         ({"draws": -5}, "`--draws` must be a number of at least 1, or `exact` .got -5"),
@@ -296,7 +296,7 @@ def test_a_backend_is_found_whatever_its_case():
 
 
 @pytest.mark.parametrize(
-    ("heuristic", "target", "shown"),
+    ("shortcut", "target", "shown"),
     [
         (None, None, "shap"),
         (None, "Yes", "shap"),
@@ -306,9 +306,9 @@ def test_a_backend_is_found_whatever_its_case():
         (1, 2, "shap:target=yes"),
     ],
 )
-def test_the_label_that_was_asked_for_is_told(heuristic, target, shown):
-    """By name, where it is not the one that the task has by itself, the heuristic's or the last."""
-    task = Task("three", ("no", "maybe", "yes"), heuristic=heuristic)
+def test_the_label_that_was_asked_for_is_told(shortcut, target, shown):
+    """By name, where it is not the one that the task has by itself, the shortcut's or the last."""
+    task = Task("three", ("no", "maybe", "yes"), shortcut=shortcut)
     rows = Rows(sets.OODSet("mine", task, (), 0), ())
     study = Study(suites.load(["hans-sub-mini"]), rows, SHAPSettings(target=target))
     assert spelled("shap", made_from(study, {}).settings) == shown

@@ -68,7 +68,7 @@ TASKS = {
     "name": ("other", False),
     "labels": (("entailment", "non-entailment"), True),
     "aliases": ({"non-entailment": ("neutral",), "entailment": ("contradiction",)}, True),
-    "heuristic": (1, False),
+    "shortcut": (1, False),
     "evidence": (0, False),
 }
 """What a task is: field -> (another value, whether it changes a number)."""

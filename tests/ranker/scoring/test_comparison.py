@@ -101,7 +101,7 @@ def test_methods_with_their_difference_and_its_interval():
 def test_other_models_are_other_pairs():
     """More of them, or the same with other accuracies: a method's change may be theirs, and that is said."""
     was = toy()
-    note = "The models, or their accuracies, are not the same: few-shot accuracies are means over other pairs."
+    note = "The models, or their accuracies, are not the same: pairwise accuracies are means over other pairs."
     others = dataclasses.replace(was, models=(dataclasses.replace(was.models[0], ood_accuracy=0.99), *was.models[1:]))
     for now in (dataclasses.replace(was, models=was.models[:2]), others):
         assert note in compare(was, now).notes

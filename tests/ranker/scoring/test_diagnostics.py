@@ -35,7 +35,7 @@ def test_the_share_of_rows_that_are_right():
 
 def test_a_model_is_misled_where_the_shortcut_is_wrong_and_followed():
     """Rows on which the shortcut is right do not count; without such rows, or a shortcut, nothing is known."""
-    task = Task("nli", ("no", "yes"), heuristic=1)
+    task = Task("nli", ("no", "yes"), shortcut=1)
     examples = [Example(str(n), ("x",), label) for n, label in enumerate([1, 0, 0, 0])]
     assert misled_share([row(0), row(1), row(0), row(0)], examples, task) == pytest.approx(1 / 3)
     assert misled_share([row(1)], examples[:1], task) is None

@@ -80,7 +80,7 @@ def test_neither_order_nor_other_models_change_a_pair(seed, probe, random):
 
 
 def test_exact_and_drawn_agree():
-    """The few-shot accuracies of 20,000 draws are the exact ones, those of combined methods included."""
+    """The pairwise accuracies of 20,000 draws are the exact ones, those of combined methods included."""
     exactly, drawn = (evaluate(suite(), draws=draws, curve=(), designed="INDEX-DIFF") for draws in ("exact", 20_000))
     for one, other in zip(exactly.methods, drawn.methods, strict=True):
         assert one.name == other.name
@@ -138,7 +138,7 @@ def test_a_curve_goes_up_to_all_examples_and_is_a_half_for_a_coin():
 
 
 def test_equal_models_are_left_out_of_the_mean():
-    """A pair without a true order is counted and does not move the few-shot accuracy."""
+    """A pair without a true order is counted and does not move the pairwise accuracy."""
     rng = np.random.default_rng(1)
     values = rng.random((3, 1, 40))
     with_tie = evaluate(table(values, ["X"], [0.9, 0.5, 0.5])).method("X").few_shot_accuracy
@@ -273,7 +273,7 @@ def test_without_a_declared_factor_the_loss_breaks_ties():
 
 
 def test_the_difference_to_accuracy_is_of_the_reported_numbers():
-    """`vs_acc` is one few-shot accuracy minus the other, and its interval holds it."""
+    """`vs_acc` is one pairwise accuracy minus the other, and its interval holds it."""
     found = evaluate(suite(), designed="INDEX-DIFF", curve=())
     for method in found.methods:
         assert method.vs_acc == pytest.approx(method.few_shot_accuracy - found.method("ACC").few_shot_accuracy)

@@ -10,7 +10,7 @@ from factors.types import Attributions, Example, Span
 from ranker.results.table import ScoreTable
 from ranker.scoring.score import ModelScores, applicable, assemble, averages, defined_nowhere, score_model
 
-TASK = SimpleNamespace(name="nli", labels=("no", "yes"), heuristic=1, evidence=None)
+TASK = SimpleNamespace(name="nli", labels=("no", "yes"), shortcut=1, evidence=None)
 EXAMPLES = [Example("a", ("The actor ran.", "The actor"), 0), Example("b", ("A cat.", "Nothing shared"), 1)]
 
 
@@ -35,14 +35,14 @@ def pick(*names):
 
 
 def test_each_factor_is_shown_the_label_it_declares():
-    """CONF-GT the true one, CONF-H the heuristic's, CONF the predicted one, whatever the attribution explains."""
+    """CONF-GT the true one, CONF-H the shortcut's, CONF the predicted one, whatever the attribution explains."""
     values = score_model(rows([0.9, 0.2]), EXAMPLES, pick("ACC", "CONF", "CONF-GT", "CONF-H"), TASK).values
     assert values == pytest.approx(np.array([[0, 0], [0.9, 0.8], [0.1, 0.2], [0.9, 0.2]]))
 
 
 def test_baselines_read_the_probabilities_of_any_number_of_classes():
     """With tokens as without: of three classes the scores of one cannot be turned, and no baseline looks at them."""
-    three = SimpleNamespace(name="three", labels=("no", "yes", "maybe"), heuristic=2, evidence=None)
+    three = SimpleNamespace(name="three", labels=("no", "yes", "maybe"), shortcut=2, evidence=None)
     given = [replace(row, probs=np.array([0.1, 0.2, 0.7])) for row in rows([0.9, 0.2])]
     factors = pick("ACC", "CONF", "CONF-GT", "CONF-H", "NLL", "SUM-DIFF")
     values = score_model(given, EXAMPLES, factors, three).values
@@ -61,7 +61,7 @@ def test_baselines_read_the_probabilities_of_any_number_of_classes():
 
 def test_whether_a_label_is_declared_is_asked_of_the_rule_in_use():
     """A run's own rule may need less than the factors declare, or more."""
-    none = SimpleNamespace(name="plain", labels=("no", "yes"), heuristic=None, evidence=None)
+    none = SimpleNamespace(name="plain", labels=("no", "yes"), shortcut=None, evidence=None)
     factors = pick("ACC", "CONF-H", "SUM-DIFF")
     for target, names in (("declared", ["ACC"]), ("predicted", ["ACC", "SUM-DIFF"]), ("evidence", ["ACC"])):
         assert [one.name for one in applicable(factors, EXAMPLES, none, target=target)[0]] == names
@@ -155,7 +155,7 @@ def test_what_cannot_apply_is_left_out_with_its_reason():
 
 def test_a_factor_for_designed_sets_needs_the_card_to_name_it():
     """IRREG, VERB and ADJ read one mark; the set says which of them it is, or none applies."""
-    task = SimpleNamespace(name="msgs", labels=("no", "yes"), heuristic=1, evidence=1)
+    task = SimpleNamespace(name="msgs", labels=("no", "yes"), shortcut=1, evidence=1)
     examples = [Example("m", ("They drew it",), 1, {"feature": (Span(0, 5, 9),)})]
     kept, left_out = applicable(pick("IRREG", "VERB"), examples, task, "IRREG")
     assert [factor.name for factor in kept] == ["IRREG"]

@@ -3,7 +3,7 @@ import pytest
 
 from factors import BUILTIN
 from ranker.statistics import agreement, combined, engine, intervals
-from ranker.statistics.agreement import Plan, few_shot_accuracies, measure
+from ranker.statistics.agreement import Plan, measure, pairwise_accuracies
 
 PLAN = Plan.of([BUILTIN[name] for name in ("ACC", "NLL", "INDEX-DIFF")], "INDEX-DIFF")
 
@@ -75,10 +75,10 @@ def test_standard_errors_of_combined_methods_agree_with_resampling(draws):
 
 
 def test_the_curve_passes_through_what_is_measured():
-    """A point of the learning curve at K is the few-shot accuracy at K."""
+    """A point of the learning curve at K is the pairwise accuracy at K."""
     values, decided = scored(), np.array([True, True, True, True, True, False])
     found, _ = measure(values, PLAN, 5, "exact", decided, np.random.default_rng(0))
-    point = few_shot_accuracies(values, PLAN, 5, decided, np.random.default_rng(1))
+    point = pairwise_accuracies(values, PLAN, 5, decided, np.random.default_rng(1))
     for f, name in enumerate(found.names):
         assert point[name] == pytest.approx(found.beats[decided, f].mean(), abs=0.012 if name in PLAN.mixed else 1e-12)
 

@@ -51,7 +51,7 @@ def test_a_difference_is_paired():
 
 @pytest.mark.parametrize("size", [1, 10])
 def test_standard_errors_agree_with_scipys_bootstrap(size):
-    """Resampling the examples and computing the few-shot accuracy anew gives the same standard error."""
+    """Resampling the examples and computing the pairwise accuracy anew gives the same standard error."""
     values = population(np.random.default_rng(2), 150)[:, :1]
     decided = np.ones(10, bool)
 

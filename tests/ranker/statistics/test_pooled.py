@@ -142,7 +142,7 @@ def test_other_methods_do_not_change_beside_a_pool():
 
 
 def test_surrogate_reaches_what_counting_draws_says():
-    """Its few-shot accuracy is the share of drawn probes that put a pair right, a tie counting one half."""
+    """Its pairwise accuracy is the share of drawn probes that put a pair right, a tie counting one half."""
     table, pool = world()
     found = evaluate(table, probe=5, pool=pool)
     rows = np.random.default_rng(7).integers(60, size=(4000, 5))
@@ -217,7 +217,7 @@ def populations(rng, count, models=5, rows=200):
 
 
 def test_surrogates_variance_is_that_over_populations():
-    """Its few-shot accuracy, and its lead over ACC, vary from one population to the next as halves of one say."""
+    """Its pairwise accuracy, and its lead over ACC, vary from one population to the next as halves of one say."""
     decided, means, said = np.ones(10, dtype=bool), [], []
     rng = np.random.default_rng(0)
     for pool, labels in populations(rng, 40):

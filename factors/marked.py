@@ -20,13 +20,13 @@ def const(attributions: Attributions, example: Example) -> float:
     return total(scores(attributions, marked(example, "control") & in_segment(example, 0)))
 
 
-@factor("SWAP-AVG", higher_is_better=False, explains="heuristic", mark="swapped", source=PAIRS)
+@factor("SWAP-AVG", higher_is_better=False, explains="shortcut", mark="swapped", source=PAIRS)
 def swap_avg(attributions: Attributions, example: Example) -> float:
     """The mean over all swapped words, those of both segments."""
     return mean(scores(attributions, marked(example, "swapped")))
 
 
-@factor("SWAP-MAX-DIFF", higher_is_better=False, explains="heuristic", pair=True, mark="swapped", source=PAIRS)
+@factor("SWAP-MAX-DIFF", higher_is_better=False, explains="shortcut", pair=True, mark="swapped", source=PAIRS)
 def swap_max_diff(attributions: Attributions, example: Example) -> float:
     """The strongest swapped word of segment 1 minus that of segment 2: largest in magnitude, taken with its sign."""
     swapped = marked(example, "swapped")
