@@ -98,10 +98,8 @@ def test_a_tokenizer_without_the_other_token_is_not_asked(loud, data, caplog, se
 def test_who_is_asked(settings, asked):
     """Backends that hide words behind a token, of it and then of the other; of a population some sixteen rows."""
     population = [Example(str(n), ("The judge ran.",), 0) for n in range(100)]
-    questions = hiding.questions(settings, population)
-    assert [question.settings for question in questions] == [SETTINGS["occlusion"](hide=hide) for hide in asked]
-    for question in questions:
-        assert [row.id for row in question.examples] == [str(n) for n in range(0, 96, 6)]
+    assert list(hiding.compared(settings)) == [SETTINGS["occlusion"](hide=hide) for hide in asked]
+    assert [example.id for example in hiding.enough(population)] == [str(n) for n in range(0, 96, 6)]
 
 
 def test_an_effect_is_a_mean_over_words():

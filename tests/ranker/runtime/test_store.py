@@ -337,7 +337,7 @@ def test_reading_a_store_starts_no_thread(tmp_path):
     Store(tmp_path).rows(KEY, EXAMPLES, Counter())
     code = (
         "import os, sys, pathlib, pyarrow.parquet\n"
-        "from ranker import store\n"
+        "from ranker.runtime import store\n"
         "before = os.listdir('/proc/self/task')\n"
         "(kept,) = store.contents(pathlib.Path(sys.argv[1]))\n"
         "print(kept.rows, len(os.listdir('/proc/self/task')) - len(before))"
