@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from ranker.runtime.executors.serial import survey
 from ranker.runtime.guest import Subject
 from ranker.scoring.diagnostics import accuracy_of, misled_share, quality_of
 from ranker.scoring.score import ModelScores, score_model
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger(__name__)
 

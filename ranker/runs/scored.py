@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from ranker.scoring.score import UNDEFINED, assemble, defined_nowhere
 from ranker.scoring.views import View, telling
 from ranker.statistics.pool import InDomain, Pool
 from ranker.tasks.classes import Task
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger(__name__)
 
@@ -181,7 +178,7 @@ def here(study: Study, answers: Mapping[str, Sequence[Attributions]]) -> Iterato
 
 
 def asked_label(study: Study) -> dict[str, str | None]:
-    """The label that is attributed, by name, where it is another than what the task has by itstudy."""
+    """The label that is attributed, by name, where it is another than what the task has by itself."""
     if not isinstance(study.settings, Attributing):
         return {}
     labels, label = study.task.labels, study.settings.label
