@@ -63,8 +63,8 @@ def kept(rows: int, folder: Path) -> Callable[[], object]:
     row = Attributions(np.array([0.5, 0.5]), 1, tokens, segment, word, np.zeros((8, 2), int), np.zeros(8))
 
     def work() -> object:
-        Store(folder).rows({"model": "a"}, examples, lambda missing: (row for _ in missing))
-        return Store(folder).rows({"model": "a"}, examples, lambda missing: ())
+        Store(folder).entry({"model": "a"}).attributions(examples, lambda missing: (row for _ in missing))
+        return Store(folder).entry({"model": "a"}).attributions(examples, lambda missing: ())
 
     return work
 

@@ -142,7 +142,7 @@ def words_as_tokens(
         word=np.array(word),
         offsets=np.array([(0, 0) if span is None else (span.start, span.end) for span in spans]),
         scores=np.array([special if i == SPECIAL else scores[i] for i in word], dtype=np.float64),
-        method="check",
+        backend="check",
     )
 
 

@@ -187,7 +187,7 @@ class Attributions:
         word: (T,) index into ``Example.words``, -1 for special tokens.
         offsets: (T, 2) characters of its segment that the token covers, (0, 0) for special tokens.
         scores: (T,) signed attributions, in log-odds unless the run says otherwise.
-        method: the backend's name ("ig", "shap", "lime"; "none" for bare probabilities).
+        backend: the backend's name ("ig", "shap", "lime"; "none" where only probabilities were computed).
         residual: the backend's own measure of error on this example, never negative (IG, SHAP: the size of the
             completeness gap, in the unit of the scores that the backend gave; LIME: 1 - R2); nan where there is none.
             It stays what it is where scores are turned or scaled.
@@ -204,7 +204,7 @@ class Attributions:
     word: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     offsets: Ints = field(default_factory=lambda: np.empty((0, 2), np.int64))
     scores: Floats = field(default_factory=lambda: np.empty(0))
-    method: str = "none"
+    backend: str = "none"
     residual: float = float("nan")
     effort: int = 0
 

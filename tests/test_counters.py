@@ -28,9 +28,9 @@ BOUNDS = {
     "listings": 107,  # of models' folders, by any glob
     "JSON files": 68,  # opened: 43 by what reads checkpoints' settings, 24 to be hashed, and suite.json
     "weights": 8,  # files opened, to be hashed: no model is loaded
-    "keys built": 24,  # of the store
-    "keys read": 24,  # folders of keys that are listed for their shards
-    "shards": 120,  # opened: five for each key
+    "keys built": 8,  # of the store
+    "keys read": 8,  # folders of keys that are listed for their shards: once a model, whose answers are under one key
+    "shards": 8,  # opened: one for each key
 }
 """The most that a second decision between eight known models may do; lower them as work is saved, never raise them."""
 

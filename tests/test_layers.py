@@ -21,7 +21,7 @@ MAY_KNOW = {
     "sources": ("datasets", "tasks", "records", "errors", "progress"),
     "report": ("results", "errors", "numbers"),
     "attribution": ("sources", "datasets", "tasks", "records", "errors", "progress"),
-    "runtime": ("attribution", "sources", "datasets", "tasks", "records", "errors", "progress"),
+    "runtime": ("attribution", "sources", "datasets", "tasks", "records", *BASE),
     "scoring": ("results", "attribution", "statistics", "tasks", "errors", "numbers"),
 }
 MAY_KNOW["runs"] = tuple(room for room in MAY_KNOW if room not in ("report", "runs"))

@@ -89,7 +89,7 @@ def attribute(
     Args:
         classifier: the model.
         examples: any number of them.
-        attribution: a backend, see `settings_of`; "none" gives bare probabilities.
+        attribution: a backend that gives scores, see `settings_of`.
         advance: told how many more examples are done.
 
     Yields:

@@ -33,7 +33,7 @@ FIRST = ((0.0, 0.23), (0.23, 0.45), (0.45, 1.0))
 
 @dataclass(frozen=True)
 class Settings:
-    """No attribution: probabilities alone, for the baselines.
+    """No attribution: answers alone, for the baselines.
 
     It has no settings, and holds what those of all backends have in common.
 
@@ -50,7 +50,7 @@ class Settings:
     """
 
     name: ClassVar[str] = "none"
-    function: ClassVar[str] = "ranker.attribution.bare:attribute"
+    function: ClassVar[str] = ""
     libraries: ClassVar[tuple[str, ...]] = ()
     measure: ClassVar[str] = ""
     judges: ClassVar[str] = ""
@@ -149,7 +149,7 @@ class Attributing(Settings):
             word=encoding.word,
             offsets=encoding.offsets,
             scores=scores,
-            method=self.name,
+            backend=self.name,
             residual=residual,
             effort=effort,
         )
@@ -365,7 +365,3 @@ class OcclusionSettings(Attributing):
     def passes(self, segment: Ints, word: Ints) -> int:
         """One for each word, and one for the example."""
         return len(set(word.tolist()) - {SPECIAL}) + 1
-
-
-BARE = Settings()
-"""What asks for bare probabilities."""

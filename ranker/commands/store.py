@@ -19,9 +19,9 @@ def store() -> None:
 def info(**given: Any) -> None:
     """List what is kept, a line for each model, method and settings; models by their content's hash and their name."""
     from ranker.commands import arguments
-    from ranker.runtime import store as stores
+    from ranker.runtime import upkeep
 
-    found = stores.contents(arguments.store_folder(given))
+    found = upkeep.contents(arguments.store_folder(given))
     for one in found:
         click.echo(one)
     rows, size = sum(one.rows for one in found), sum(one.size for one in found)
@@ -33,9 +33,9 @@ def info(**given: Any) -> None:
 def verify(**given: Any) -> None:
     """Compare every file with its checksum, and name those that are damaged; exit status 1 if there are any."""
     from ranker.commands import arguments
-    from ranker.runtime import store as stores
+    from ranker.runtime import upkeep
 
-    count, damaged = stores.verify(arguments.store_folder(given))
+    count, damaged = upkeep.verify(arguments.store_folder(given))
     for file in damaged:
         click.echo(f"{file} is damaged")
     click.echo(f"{count} files compared, {len(damaged)} damaged")
@@ -48,10 +48,10 @@ def verify(**given: Any) -> None:
 def prune(**given: Any) -> None:
     """Remove what no run will read again: damaged and duplicate shards, and temporary files of crashed runs."""
     from ranker.commands import arguments
-    from ranker.runtime import store as stores
+    from ranker.runtime import upkeep
 
     count = 0
-    for file, why in stores.prune(arguments.store_folder(given)):
+    for file, why in upkeep.prune(arguments.store_folder(given)):
         click.echo(f"{file} removed ({why})")
         count += 1
     click.echo(f"{count} files removed")

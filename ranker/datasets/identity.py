@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from functools import cached_property
+from json.encoder import encode_basestring_ascii
 
 from factors.types import Example
-from ranker.records import digest
 from ranker.tasks.classes import Task
 
 TEXT = 1
@@ -21,7 +22,33 @@ def text_key(example: Example) -> str:
         >>> text_key(Example("a", ("A dog ran.",), 1)) == text_key(Example("b", ("A dog ran.",), 0))
         True
     """
-    return digest({"schema": TEXT, "segments": list(example.segments)})
+    return _digest(example).hexdigest()
+
+
+class Texts(tuple[Example, ...]):
+    """Examples that several models are asked about: the names of their texts are worked out once."""
+
+    @cached_property
+    def names(self) -> list[bytes]:
+        """(N,) see `text_names`."""
+        return [_digest(example).digest() for example in self]
+
+
+def text_names(examples: Iterable[Example]) -> list[bytes]:
+    """The keys of examples' texts as 32 bytes each, which is what a store finds them by.
+
+    Example:
+        >>> example = Example("a", ("A dog ran.",), 1)
+        >>> text_names([example])[0].hex() == text_key(example)
+        True
+    """
+    return (examples if isinstance(examples, Texts) else Texts(examples)).names
+
+
+def _digest(example: Example) -> hashlib._Hash:
+    # canonical JSON of {"schema": ..., "segments": [...]}, as `records.digest` writes it, five times as fast
+    segments = ", ".join(map(encode_basestring_ascii, example.segments))
+    return hashlib.sha256(f'{{"schema": {TEXT}, "segments": [{segments}]}}'.encode())
 
 
 def fingerprint(examples: Iterable[Example], task: Task) -> str:

@@ -107,8 +107,8 @@ def predictions(
     """
     question = Request("predictions", rows)
 
-    def ask(subject: Subject) -> list[Floats]:
-        return [row.probs for row in subject.answer(question, progress)]
+    def ask(subject: Subject) -> Floats:
+        return subject.answer(question, progress).predictions.probs
 
     found, failures = survey([(model, [question]) for model in suite.models], ask, task, options, store, progress)
     if len(found) < 2:

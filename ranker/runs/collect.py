@@ -9,18 +9,18 @@ from typing import TypeVar
 
 import numpy as np
 
-from factors import Attributions
 from factors.types import Floats
 from ranker.attribution import hiding
 from ranker.errors import ModelError
 from ranker.progress import Progress
 from ranker.results.records import Quality
 from ranker.runs.plan import Study
-from ranker.runtime.base import Request
+from ranker.runtime.base import Answer, Request
 from ranker.runtime.executors.serial import survey
 from ranker.runtime.guest import Subject
 from ranker.scoring.diagnostics import accuracy_of, misled_share, quality_of
 from ranker.scoring.score import ModelScores, score_model
+from ranker.tasks.classes import Classes
 
 log = logging.getLogger(__name__)
 
@@ -33,27 +33,27 @@ class Measured:
 
     Attributes:
         content: what identifies the checkpoint.
-        rows: its attributions of the population.
+        own: what it makes of the population.
         scores: what the factors make of them.
         quality: how good they are.
         accuracy: on the whole set, a fraction; None where the truth is not wanted.
         in_domain: its in-domain accuracy, a fraction; None where that is not known.
         misled: how often the shortcut misleads it, a fraction; None where that is not known.
-        probs: (N, C) its probabilities of the pool.
-        in_domain_probs: (N, C) those of the in-domain rows.
+        pool: (N,) its answers to the rows of the pool.
+        in_domain_rows: those to the in-domain rows; None where there are none.
         pool_factor: (N,) the designed factor of the pool, the higher the better; None where it needs labels.
         hiding: the effect of a word hidden as the backend does, and in the other way; None where that was not asked.
     """
 
     content: str
-    rows: Sequence[Attributions]
+    own: Answer
     scores: ModelScores
     quality: Quality
     accuracy: float | None
     in_domain: float | None
     misled: float | None
-    probs: Sequence[Floats]
-    in_domain_probs: Sequence[Floats]
+    pool: Classes
+    in_domain_rows: Classes | None
     pool_factor: Floats | None
     hiding: tuple[float, float] | None
 
@@ -78,36 +78,42 @@ def ask(study: Study, subject: Subject) -> Measured:
     return measure(study, subject, {name: subject.answer(one, study.progress) for name, one in asked.items()})
 
 
-def measure(study: Study, subject: Subject, answers: Mapping[str, Sequence[Attributions]]) -> Measured:
+def measure(study: Study, subject: Subject, answers: Mapping[str, Answer]) -> Measured:
     """What a model's answers to its `questions`, by their names, say of it."""
     rows, model, own = study.rows, subject.model, answers["population"]
-    of_pool, of_domain = answers.get("pool", own), answers.get("in-domain", [])
+    of_pool = answers.get("pool", own)
+    of_domain = answers["in-domain"].predictions if "in-domain" in answers else None
     accuracy = model.ood_accuracy.get(rows.ood.fingerprint) if rows.truth else None
     if rows.truth and accuracy is None:
-        accuracy = accuracy_of(answers["set"], rows.ood.examples)
+        accuracy = accuracy_of(answers["set"].predictions, rows.ood.examples)
     factors, _ = study.measurable
     return Measured(
         content=subject.content,
-        rows=own,
-        scores=score_model(own, rows.population, factors, study.task, study.target, study.norm),
-        quality=quality_of(own, rows.population, study.settings),
+        own=own,
+        scores=score_model(
+            own.predictions, own.attributions, rows.population, factors, study.task, study.target, study.norm
+        ),
+        quality=quality_of(own.attributions, rows.population, study.settings),
         accuracy=accuracy,
-        in_domain=accuracy_of(of_domain, study.in_domain_rows) if of_domain else model.in_domain_accuracy,
-        misled=misled_share(own, rows.population, study.task),
-        probs=[row.probs for row in of_pool],
-        in_domain_probs=[row.probs for row in of_domain],
+        in_domain=model.in_domain_accuracy if of_domain is None else accuracy_of(of_domain, study.in_domain_rows),
+        misled=misled_share(own.predictions, rows.population, study.task),
+        pool=of_pool.predictions,
+        in_domain_rows=of_domain,
         pool_factor=pool_factor(study, of_pool),
         hiding=effects(subject, study.hidden, study.progress),
     )
 
 
-def pool_factor(study: Study, of_pool: Sequence[Attributions]) -> Floats | None:
+def pool_factor(study: Study, of_pool: Answer) -> Floats | None:
     """(N,) the designed factor of the pool's rows; None where it needs labels, or they have no attributions."""
     rows, (factors, _) = study.rows, study.measurable
     free = study.about_all(factors)
     if not free or (rows.pool and not rows.explain_pool):
         return None
-    scored = score_model(of_pool, rows.pool or rows.population, free, study.task, study.target, study.norm)
+    examples = rows.pool or rows.population
+    scored = score_model(
+        of_pool.predictions, of_pool.attributions, examples, free, study.task, study.target, study.norm
+    )
     return np.asarray(scored.values[0] if free[0].higher_is_better else -scored.values[0])
 
 
@@ -117,7 +123,7 @@ def effects(subject: Subject, asked: Sequence[Request], progress: Progress) -> t
     None, too, where the model's tokenizer has no such token.
     """
     try:
-        behind = [hiding.effect(subject.answer(question, progress)) for question in asked]
+        behind = [hiding.effect(subject.answer(question, progress).attributions) for question in asked]
     except ModelError:
         return None
     return (behind[0], behind[1]) if behind else None

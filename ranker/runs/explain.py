@@ -67,9 +67,9 @@ def explain(
     if settings.name == "none":
         factors = [factor for factor in factors if factor.kind == "baseline"]
     kept, left_out = applicable(factors, [example], task, designed, only_label=only)
-    asked = Request(settings.name, [example], settings)
+    asked = Request(settings.name, [example], None if settings.name == "none" else settings)
     jobs = [(model, [asked]) for model in models]
-    rows, failures = survey(jobs, lambda subject: subject.rows([example], settings)[0], task, options, store, silent)
+    rows, failures = survey(jobs, lambda subject: subject.made_of(asked).seen(0), task, options, store, silent)
     if not rows:
         raise ModelError("; ".join(f"{name}: {reason}" for name, reason in failures.items()))
     shown = View(task, settings, kept, designed, toward).explanation(example, rows)

@@ -12,6 +12,7 @@ from factors import Example, Factor
 from factors.types import Ints, Norm
 from ranker.attribution import hiding
 from ranker.attribution.settings import Settings
+from ranker.datasets.identity import Texts
 from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, UsageError
 from ranker.progress import Progress, silent
@@ -143,17 +144,26 @@ class Study:
             population: the rows that are attributed.
             pool: the rows of the pool, if there are any.
         """
-        rows, own = self.rows, self.settings
-        of_set = unknown(model, rows.ood) if rows.truth else ()
-        every = {
-            "in-domain": Request("in-domain rows", self.in_domain_rows),
-            "set": Request(f"accuracy on {rows.ood.name}", of_set),
-            "population": Request(own.name, rows.population, own),
-            "pool": Request(f"{own.name} of the pool", rows.pool, own)
-            if rows.explain_pool
-            else Request("the pool", rows.pool),
+        stated = not self.rows.truth or self.rows.ood.fingerprint in model.ood_accuracy
+        return {
+            name: request
+            for name, request in self._requests.items()
+            if request.examples and not (name == "set" and stated)
         }
-        return {name: question for name, question in every.items() if question.examples}
+
+    @cached_property
+    def _requests(self) -> dict[str, Request]:
+        """All that a model may be asked; the examples are the same for all models."""
+        rows, own = self.rows, self.settings
+        explained = None if own.name == "none" else own
+        return {
+            "in-domain": Request("in-domain rows", Texts(self.in_domain_rows)),
+            "set": Request(f"accuracy on {rows.ood.name}", Texts(rows.ood.examples)),
+            "population": Request(own.name, Texts(rows.population), explained),
+            "pool": Request(f"{own.name} of the pool", Texts(rows.pool), explained)
+            if rows.explain_pool
+            else Request("the pool", Texts(rows.pool)),
+        }
 
     def todo(self, subject: Subject) -> Estimate:
         """What is not known yet of a model, and how long it takes to find out.
@@ -169,11 +179,6 @@ class Study:
             todo = self.todo(subject)
             level = logging.INFO if todo.seconds >= WORTH_SAYING else logging.DEBUG
             log.log(level, "%s: %s", subject.model.name, todo)
-
-
-def unknown(model: Model, ood: OODSet) -> Sequence[Example]:
-    """The examples that have to be predicted for a model's accuracy on a set: none where its suite states it."""
-    return () if ood.fingerprint in model.ood_accuracy else ood.examples
 
 
 def foretold(study: Study) -> Iterator[str]:

@@ -10,8 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from factors import BUILTIN, Attributions, Example, Factor
-from factors.types import Floats
+from factors import BUILTIN, Example, Factor
 from ranker.attribution import hiding, spelled
 from ranker.attribution.settings import Attributing
 from ranker.datasets.sets import OODSet
@@ -22,14 +21,16 @@ from ranker.results.records import Data, Provenance, Quality, RowResult
 from ranker.results.table import ScoreTable
 from ranker.runs.collect import Measured, collect
 from ranker.runs.plan import Study
+from ranker.runtime.base import Answer
 from ranker.scoring.diagnostics import accuracy_of, below_chance, shortcut_avoided, worse_than_guessing
 from ranker.scoring.score import UNDEFINED, assemble, defined_nowhere
 from ranker.scoring.views import View, telling
 from ranker.statistics.pool import InDomain, Pool
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import Classes, Task
 
 log = logging.getLogger(__name__)
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 VERSIONED = ("rank-models", "torch", "transformers", "numpy")
@@ -127,7 +128,7 @@ def together(study: Study, measured: Mapping[str, Measured], failures: Mapping[s
         raise ModelError(f"nothing to rank: {len(failures)} of {len(study.suite.models)} models failed")
     families = {model.name: model.family for model in study.suite.models}
     pool_factor = known(measured, lambda one: one.pool_factor)
-    answers = known(measured, lambda one: one.rows)
+    answers = known(measured, lambda one: one.own)
     table = assemble(
         known(measured, lambda one: one.scores),
         rows.population,
@@ -139,8 +140,8 @@ def together(study: Study, measured: Mapping[str, Measured], failures: Mapping[s
     return Scored(
         table=table,
         pool=Pool(
-            np.array([one.probs for one in measured.values()]),
-            in_domain_of([one.in_domain_probs for one in measured.values()], study.in_domain),
+            np.array([one.pool.probs for one in measured.values()]),
+            in_domain_of(list(known(measured, lambda one: one.in_domain_rows).values()), study.in_domain),
             np.array(list(pool_factor.values())) if pool_factor else None,
         ),
         families=tuple(families[name] for name in measured) if any(families.values()) else None,
@@ -158,7 +159,10 @@ def together(study: Study, measured: Mapping[str, Measured], failures: Mapping[s
         failed_factors=failing(table, nowhere, factors),
         quality=known(measured, lambda one: one.quality),
         attribution=study.settings.name,
-        examples=tuple(telling(answers, rows.population, view)),
+        examples=tuple(
+            view.explanation(rows.population[n], {name: answer.seen(n) for name, answer in answers.items()})
+            for n in telling(known(answers, lambda one: one.predictions), rows.population, view)
+        ),
         rows=() if rows.truth else predicted(answers, rows.population, study.task),
         provenance=made_from(study, known(measured, lambda one: one.content)),
     )
@@ -169,11 +173,11 @@ def own_truth(study: Study) -> tuple[str, ...]:
     return (OWN_TRUTH,) if study.rows.truth and len(study.rows.population) == len(study.rows.ood.examples) else ()
 
 
-def here(study: Study, answers: Mapping[str, Sequence[Attributions]]) -> Iterator[str]:
+def here(study: Study, answers: Mapping[str, Answer]) -> Iterator[str]:
     """What is to be known of the models' answers to labelled rows, where nobody knows more of the truth."""
     if not study.rows.truth:
         rows = study.rows.population
-        right = {name: round(accuracy_of(own, rows) * len(rows)) for name, own in answers.items()}
+        right = {name: round(accuracy_of(own.predictions, rows) * len(rows)) for name, own in answers.items()}
         yield from worse_than_guessing(right, len(rows), len(study.task.labels))
 
 
@@ -219,7 +223,7 @@ def failing(table: ScoreTable, nowhere: Mapping[str, str], factors: Sequence[Fac
     return failed
 
 
-def known(measured: Mapping[str, Measured], part: Callable[[Measured], T | None]) -> dict[str, T]:
+def known(measured: Mapping[str, S], part: Callable[[S], T | None]) -> dict[str, T]:
     """A part of what was found out about each model, by the model's name, where it is known.
 
     Args:
@@ -230,9 +234,7 @@ def known(measured: Mapping[str, Measured], part: Callable[[Measured], T | None]
     return {name: value for name, value in values.items() if value is not None}
 
 
-def predicted(
-    answers: Mapping[str, Sequence[Attributions]], examples: Sequence[Example], task: Task
-) -> tuple[RowResult, ...]:
+def predicted(answers: Mapping[str, Answer], examples: Sequence[Example], task: Task) -> tuple[RowResult, ...]:
     """What the models take examples for.
 
     Args:
@@ -240,15 +242,17 @@ def predicted(
         examples: (N,) the examples.
         task: names the labels.
     """
-    given = {name: [task.labels[row.predicted] for row in rows] for name, rows in answers.items()}
+    given = {name: [task.labels[label] for label in answer.predictions.predicted] for name, answer in answers.items()}
     return tuple(
         RowResult(example.id, task.labels[example.label], {name: labels[n] for name, labels in given.items()})
         for n, example in enumerate(examples)
     )
 
 
-def in_domain_of(probs: Sequence[Sequence[Floats]], in_domain: OODSet | None) -> InDomain | None:
+def in_domain_of(answers: Sequence[Classes], in_domain: OODSet | None) -> InDomain | None:
     """The in-domain rows as the models see them; None where there are none."""
     if in_domain is None:
         return None
-    return InDomain(np.array(probs), np.array([example.label for example in in_domain.examples]))
+    return InDomain(
+        np.array([one.probs for one in answers]), np.array([example.label for example in in_domain.examples])
+    )

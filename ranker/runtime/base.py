@@ -1,4 +1,4 @@
-"""What models are asked: the words that whoever asks and whoever has it done share."""
+"""What models are asked, and what they answer: the words that whoever asks and whoever has it done share."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from factors.types import Example
-from ranker.attribution.settings import BARE, Settings
+from factors.types import Attributions, Example
+from ranker.attribution.settings import Settings
 from ranker.sources.suites import Model
+from ranker.tasks.classes import Classes
 
 
 @dataclass(frozen=True)
@@ -17,13 +18,33 @@ class Request:
 
     Attributes:
         label: as progress calls it.
-        examples: rows.
-        settings: of an attribution backend; bare probabilities are wanted where none is named.
+        examples: the examples.
+        settings: of an attribution backend; None where answers alone are wanted.
     """
 
     label: str
     examples: Sequence[Example]
-    settings: Settings = BARE
+    settings: Settings | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model makes of N examples.
+
+    Attributes:
+        predictions: its answers.
+        attributions: (N,) what it looked at; empty where that was not asked.
+    """
+
+    predictions: Classes
+    attributions: Sequence[Attributions] = ()
+
+    def seen(self, at: int) -> Attributions:
+        """What a factor sees of one example; without tokens where nothing was attributed."""
+        if self.attributions:
+            return self.attributions[at]
+        probs = self.predictions.probs[at]
+        return Attributions(probs, target=len(probs) - 1)
 
 
 Job: TypeAlias = tuple[Model, Sequence[Request]]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from factors.types import Example
-from ranker.attribution.settings import BARE, Settings
+from ranker.attribution.settings import Settings
 from ranker.runtime.base import Request
 from ranker.runtime.guest import Subject
 
@@ -61,7 +61,7 @@ def estimate(subject: Subject, questions: Iterable[Request]) -> Estimate:
     Raises:
         ModelError: the model cannot be loaded or run; StoreError: the store cannot be read.
     """
-    asked: dict[Settings, dict[tuple[str, ...], Example]] = {}
+    asked: dict[Settings | None, dict[tuple[str, ...], Example]] = {}
     for question in questions:
         asked.setdefault(question.settings, {}).update({one.segments: one for one in question.examples})
     rows = {settings: tuple(examples.values()) for settings, examples in asked.items()}
@@ -76,12 +76,13 @@ def estimate(subject: Subject, questions: Iterable[Request]) -> Estimate:
         if missing[settings]
     }
     passes = sum(
-        missing[settings] * float(np.mean([settings.passes(one.segment, one.word) for one in some]))
+        missing[settings]
+        * float(np.mean([1 if settings is None else settings.passes(one.segment, one.word) for one in some]))
         for settings, some in encodings.items()
     )
     typical = sorted(encodings[most], key=len)[len(encodings[most]) // 2]
-    explain = max((count for settings, count in missing.items() if settings != BARE), default=0)
-    return Estimate(missing.get(BARE, 0), explain, round(passes), classifier.speed(typical))
+    explain = max((count for settings, count in missing.items() if settings is not None), default=0)
+    return Estimate(missing.get(None, 0), explain, round(passes), classifier.speed(typical))
 
 
 def minutes(seconds: float) -> str:

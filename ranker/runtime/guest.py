@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -12,18 +13,25 @@ import numpy as np
 
 from factors.types import Attributions, Example
 from ranker.attribution import attribute
-from ranker.attribution.settings import BARE, Attributing, Settings
+from ranker.attribution.settings import Settings
 from ranker.errors import ModelError
-from ranker.runtime.base import Request
+from ranker.runtime.base import Answer, Request
 from ranker.sources.base import ModelOptions, version
+from ranker.tasks.classes import Classes
 
 if TYPE_CHECKING:
     from ranker.progress import Advance, Progress
-    from ranker.runtime.store import Store
+    from ranker.runtime.store import Entry, Store
     from ranker.sources.hf.classifiers import Classifier
     from ranker.sources.hf.loading import Bases
     from ranker.sources.suites import Model
     from ranker.tasks.classes import Task
+
+
+REVISION = 1
+"""Of answers: raised when the same model comes to give other numbers; part of the store's key."""
+
+NOT_FINITE = "the model gives numbers that are not finite"
 
 
 class Subject:
@@ -42,16 +50,17 @@ class Subject:
     ) -> None:
         self.model, self.task, self.options, self.store, self.bases = model, task, options, store, bases
         self._loaded: dict[str, Classifier] = {}
+        self._entries: dict[Settings | None, Entry] = {}
 
-    def classifier(self, settings: Settings) -> Classifier:
-        """The loaded checkpoint, in the number format of a backend's rows; it is loaded once in each format.
+    def classifier(self, settings: Settings | None) -> Classifier:
+        """The loaded checkpoint, in the number format of a backend, or of answers; it is loaded once in each format.
 
         Raises:
             ModelError: it cannot be loaded; LabelError: its labels are not the task's.
         """
         from ranker.sources.hf.classifiers import Classifier
 
-        dtype = self.options.dtype_of(settings.bfloat16)
+        dtype = self.dtype(settings)
         if dtype not in self._loaded:
             self._loaded[dtype] = Classifier.load(
                 self.folder,
@@ -98,68 +107,134 @@ class Subject:
 
         return content_hash(self.folder, allow_pickle=self.options.allow_pickle)
 
-    def key(self, settings: Settings) -> dict[str, Any]:
-        """Everything but the example that can change a number, by name."""
-        from ranker.sources.hf.align import REVISION
+    def key(self, settings: Settings | None) -> dict[str, Any]:
+        """Everything but the example that can change a number, by name.
+
+        Args:
+            settings: of an attribution backend; None for the model's answers.
+        """
         from ranker.sources.hf.checkpoints import ADAPTERS, brings_code, is_adapter
 
         code = self.trusted and brings_code(self.folder, allow_pickle=self.options.allow_pickle)
         adapter = is_adapter(self.folder)
-        libraries = ("torch", "transformers", "tokenizers", *(("peft",) if adapter else ()), *settings.libraries)
-        return {
+        libraries = ("torch", "transformers", "tokenizers", *(("peft",) if adapter else ()))
+        key = {
             "model": self.content,
             # a list: the order of the labels is that of the probabilities
             "labels": [[label, sorted(self.task.aliases.get(label, ()))] for label in self.task.labels],
             "label_map": self.label_map,
             "own_code": code,
             **({"adapters": ADAPTERS} if adapter else {}),
-            "method": settings.name,
-            "settings": {name: value for name, value in asdict(settings).items() if name != settings.judges},
-            "revision": [Settings.revision, settings.revision],
-            "alignment": REVISION if isinstance(settings, Attributing) else None,
-            "dtype": self.options.dtype_of(settings.bfloat16),
+            "dtype": self.dtype(settings),
+            "revision": REVISION,
             "versions": {name: version(name) for name in libraries},
         }
+        return {**key, "answers": Classes.kind} if settings is None else {**key, **of_backend(settings)}
 
-    def rows(
-        self, examples: Sequence[Example], settings: Settings = BARE, advance: Advance = lambda done: None
-    ) -> list[Attributions]:
-        """Attributions of the examples, in order; bare probabilities where no backend is named.
+    def dtype(self, settings: Settings | None) -> str:
+        """The number format of a backend's attributions, or of the model's answers."""
+        return self.options.dtype_of(settings is None or settings.bfloat16)
+
+    def entry(self, settings: Settings | None = None) -> Entry | None:
+        """What the store keeps of the model's answers, or of a backend's attributions; it is read once.
+
+        Raises:
+            ModelError: the checkpoint is not there.
+        """
+        settled = None if settings is None else settings.settled(self.task.labels, self.task.shortcut)
+        if self.store is not None and settled not in self._entries:
+            self._entries[settled] = self.store.entry(self.key(settled), self.model.name)
+        return self._entries.get(settled)
+
+    def predictions(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Classes:
+        """The answers to examples, in order.
 
         Raises:
             ModelError: the model cannot be loaded or run, or gives a number that is none.
             StoreError: the store cannot be read or written.
         """
 
-        settings = settings.settled(self.task.labels, self.task.shortcut)
+        def predict(missing: Sequence[Example]) -> Iterable[Classes]:
+            advance(len(examples) - len(missing))
+            classifier = self.classifier(None)
+            with self.finite():
+                yield from classifier.predict(missing, advance)
+
+        entry = self.entry()
+        return Classes.joined(list(predict(examples))) if entry is None else entry.predictions(examples, predict)
+
+    def attributions(
+        self, examples: Sequence[Example], settings: Settings, advance: Advance = lambda done: None
+    ) -> list[Attributions]:
+        """A backend's attributions of examples, in order.
+
+        Raises:
+            ModelError: the model cannot be loaded or run, or gives a number that is none.
+            StoreError: the store cannot be read or written.
+        """
+        settled = settings.settled(self.task.labels, self.task.shortcut)
 
         def compute(missing: Sequence[Example]) -> Iterable[Attributions]:
             advance(len(examples) - len(missing))
-            for row in attribute(self.classifier(settings), missing, settings, advance):
+            for row in attribute(self.classifier(settled), missing, settled, advance):
                 if not (np.isfinite(row.probs).all() and np.isfinite(row.scores).all()):
-                    raise ModelError(f"{self.model.name}: the model gives numbers that are not finite")
+                    raise ModelError(f"{self.model.name}: {NOT_FINITE}")
                 yield row
 
-        if self.store is None:
-            return list(compute(list(examples)))
-        return self.store.rows(self.key(settings), examples, compute, self.model.name)
+        entry = self.entry(settled)
+        return list(compute(examples)) if entry is None else entry.attributions(examples, compute)
 
-    def answer(self, question: Request, progress: Progress) -> list[Attributions]:
-        """The rows of a question's examples, as a stage of the work.
+    @contextmanager
+    def finite(self) -> Iterator[None]:
+        """An answer that is no number is the model's failure."""
+        try:
+            yield
+        except ValueError as error:
+            raise ModelError(f"{self.model.name}: {error}") from error
+
+    def answer(self, request: Request, progress: Progress) -> Answer:
+        """What the model makes of a request's examples, as a stage of the work.
 
         Raises:
-            ModelError, StoreError: as in `rows`.
+            ModelError, StoreError: as in `attributions`.
         """
-        with progress(f"{self.model.name}: {question.label}", len(question.examples)) as advance:
-            return self.rows(question.examples, question.settings, advance)
+        with progress(f"{self.model.name}: {request.label}", len(request.examples)) as advance:
+            return self.made_of(request, advance)
 
-    def missing(self, examples: Sequence[Example], settings: Settings = BARE) -> int:
+    def made_of(self, request: Request, advance: Advance = lambda done: None) -> Answer:
+        """The same, told as it goes."""
+        if request.settings is None:
+            return Answer(self.predictions(request.examples, advance))
+        found = self.attributions(request.examples, request.settings, advance)
+        return Answer(Classes(np.array([row.probs for row in found])), found)
+
+    def missing(self, examples: Sequence[Example], settings: Settings | None = None) -> int:
         """How many of the examples' texts the store does not know yet.
 
         Raises:
             ModelError: the checkpoint is not there; StoreError: the store cannot be read.
         """
-        if self.store is None:
-            return len(examples)
-        settings = settings.settled(self.task.labels, self.task.shortcut)
-        return self.store.missing(self.key(settings), examples)
+        entry = self.entry(settings)
+        return len(examples) if entry is None else len(entry.missing(examples))
+
+    def close(self) -> None:
+        """Tidy up what the store keeps of the model, now that nothing more is asked of it.
+
+        Raises:
+            StoreError: the store cannot be read or written.
+        """
+        for entry in self._entries.values():
+            entry.compact()
+
+
+def of_backend(settings: Settings) -> dict[str, Any]:
+    """A backend's part of the store's key."""
+    from ranker.sources.hf.align import REVISION as ALIGNMENT
+
+    return {
+        "backend": settings.name,
+        "settings": {name: value for name, value in asdict(settings).items() if name != settings.judges},
+        "backend_revision": [Settings.revision, settings.revision],
+        "alignment": ALIGNMENT,
+        "libraries": {name: version(name) for name in settings.libraries},
+    }

@@ -1,15 +1,14 @@
-"""The store: attributions and probabilities are computed once and kept in Parquet, keyed by what can change them.
+"""The store: what models answer, and what is attributed to words, is computed once and kept in Parquet.
 
-A store is a folder of folders. Each inner folder belongs to one key, the sha256 over named fields (the checkpoint's
-content, the label map, the backend and its settings, library versions); it holds ``key.json``, the fields in the
-open, and one Parquet shard for each block of examples that was computed. A shard is named by the sha256 of its own
-content, so a damaged one gives itself away; it is set aside and computed anew. Rows are found by the examples' texts,
-so a renamed data set or another order of rows costs nothing.
+A store is a folder; below ``v2/`` in it lies a folder for each key, the sha256 over named fields that can change a
+number: the checkpoint's content, the label map, the backend and its settings, library versions. It holds ``key.json``,
+the fields in the open, and shards (see `shards`), one for each block that was computed; when a run is done with a key,
+they become one. Answers and attributions have keys of their own. What is kept is found by the examples' texts, so a
+renamed data set or another order of rows costs nothing.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
@@ -19,38 +18,50 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
-from itertools import chain
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from factors.types import Attributions, Example
-from ranker.datasets.identity import text_key
+from ranker.datasets.identity import text_names
 from ranker.errors import StoreError
-from ranker.records import digest, parse_json
+from ranker.numbers import counted
+from ranker.records import digest
+from ranker.runtime import shards
 from ranker.runtime.storage import Remote, place
+from ranker.tasks.classes import Classes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 log = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 1
+FOLDER = f"v{shards.FORMAT}"
+"""The folder below a store's root in which its keys lie; that of another format is another."""
 BLOCK = 64
-"""Examples a shard: what a crash can cost, for each model, beside what its backend is at."""
-ABANDONED = 60.0
-"""Seconds after which a temporary file is nobody's: a shard is written in a fraction of one."""
+"""Attributions a shard: what a crash can cost, for each model, beside what its backend is at."""
+ANSWERS = 16_384
+"""Answers a shard, at most."""
+SECONDS = 15.0
+"""After so long an unfinished shard of answers is written, too."""
+
+TRIES = 5
+"""How often a folder is listed anew where others change what is in it."""
 
 CALLED = "called"
 """The field of ``key.json`` that is no part of the key: the model's name, as the last run called it."""
 
 Place = Path | Remote
 """A local path, or one on an object store."""
-Compute = Callable[[list[Example]], Iterable[Attributions]]
+Predict = Callable[[list[Example]], Iterable[Classes]]
+Attribute = Callable[[list[Example]], Iterable[Attributions]]
 
 
 def key_digest(key: Mapping[str, Any]) -> str:
-    """What a key's folder is named after: see `records.digest`; keys of another format are others."""
-    return digest({"schema": SCHEMA_VERSION, **key})
+    """What identifies a key: see `records.digest`; keys of another format are others."""
+    return digest({"schema": shards.FORMAT, **key})
 
 
 class Store:
@@ -66,85 +77,203 @@ class Store:
     def __init__(self, root: Place) -> None:
         self.root = root
         try:
-            root.mkdir(parents=True, exist_ok=True)
+            (root / FOLDER).mkdir(parents=True, exist_ok=True)
             if isinstance(root, Remote):
                 root.check()
             else:
-                with tempfile.TemporaryFile(dir=root):
-                    pass
+                with tempfile.TemporaryFile(dir=root / FOLDER):
+                    _sync(root)
         except OSError as error:
             raise StoreError(
                 f"`--store`: {root} cannot be written to ({error.strerror or error}); name another folder"
             ) from error
+        name_earlier(root)
 
-    def rows(
-        self, key: Mapping[str, Any], examples: Sequence[Example], compute: Compute, called: str = ""
-    ) -> list[Attributions]:
-        """One row for each example, in order: remembered ones from disk, the others computed and kept.
+    def entry(self, key: Mapping[str, Any], called: str = "") -> Entry:
+        """What is kept under a key; nothing is read yet.
 
         Args:
             key: named fields, everything that can change a number but the example itself.
-            examples: any examples; equal texts are computed once.
-            compute: called with the examples that are missing, if any; yields their rows in order. What it yielded
-                before it was interrupted is kept, in blocks of `BLOCK`.
-            called: what the model is called, for `contents` to tell; no row is found by it.
+            called: what the model is called, for the list of keys to tell; nothing is found by it.
+        """
+        return Entry(self.root / FOLDER, key, called)
+
+
+class Entry:
+    """What is kept under one key, as one run sees it: read once, when it is first asked for, and added to.
+
+    Args:
+        keys: the folder in which keys lie.
+        key, called: as in `Store.entry`.
+    """
+
+    def __init__(self, keys: Place, key: Mapping[str, Any], called: str) -> None:
+        self._key, self._called = key, called
+        self._digest = key_digest(key)
+        self._held = set[str]()  # the shards that are known
+        self.folder = keys / self._digest[:32]
+
+    @cached_property
+    def _known(self) -> list[pa.Table]:
+        """What is known: what was on the disk when it was first asked for, and each block that was added since."""
+        found = read(self.folder, self._digest)
+        self._held.update(found)
+        return list(found.values())
+
+    def missing(self, examples: Sequence[Example]) -> list[Example]:
+        """The examples whose texts are not known, each text once, in order.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        return [examples[at] for at in self._missing(text_names(examples))]
+
+    def predictions(self, examples: Sequence[Example], predict: Predict) -> Classes:
+        """The answers to examples, in order; those that are missing are asked for, and kept.
+
+        Args:
+            examples: any examples; equal texts are asked about once.
+            predict: called with the examples that are missing, if any; yields blocks of their answers, in order. What
+                it yielded before it was interrupted is kept.
 
         Raises:
             StoreError: the disk refuses to be read or written.
         """
-        folder = self._folder(key)
-        known = self._read(folder)
-        wanted = {text_key(example): example for example in examples}
-        missing = {name: example for name, example in wanted.items() if name not in known}
+        names = text_names(examples)
+        missing = self._missing(names)
         if missing:
-            self._describe(folder, key, called)
-            block: dict[str, Attributions] = {}
+            self._describe()
+            new, block, began = [names[at] for at in missing], list[Classes](), time.monotonic()
+            done = 0
             try:
-                for name, row in zip(missing, compute(list(missing.values())), strict=True):
-                    block[name] = known[name] = row
+                for answers in predict([examples[at] for at in missing]):
+                    block.append(answers)
+                    if sum(map(len, block)) >= ANSWERS or time.monotonic() - began >= SECONDS:
+                        done, block, began = self._keep(new, done, block), [], time.monotonic()
+            finally:
+                done = self._keep(new, done, block)
+            if done != len(new):
+                raise ValueError(f"{len(new)} answers were asked for (got {done})")
+        return Classes.of_columns(shards.columns_of(self._taken(names)))
+
+    def attributions(self, examples: Sequence[Example], attribute: Attribute) -> list[Attributions]:
+        """The attributions of examples, in order; those that are missing are computed, and kept.
+
+        Args:
+            examples: any examples; equal texts are computed once.
+            attribute: called with the examples that are missing, if any; yields their attributions, in order. What it
+                yielded before it was interrupted is kept, in blocks of `BLOCK`.
+
+        Raises:
+            StoreError: the disk refuses to be read or written.
+        """
+        names = text_names(examples)
+        missing = self._missing(names)
+        if missing:
+            self._describe()
+            block: dict[bytes, Attributions] = {}
+            try:
+                new = [names[at] for at in missing]
+                for name, one in zip(new, attribute([examples[at] for at in missing]), strict=True):
+                    block[name] = one
                     if len(block) == BLOCK:
-                        self._write(folder, block)
+                        self._add(shards.attributions(list(block), list(block.values())))
                         block = {}
             finally:
                 if block:
-                    self._write(folder, block)
-        return [known[text_key(example)] for example in examples]
+                    self._add(shards.attributions(list(block), list(block.values())))
+        distinct = list(dict.fromkeys(names))
+        found = dict(zip(distinct, shards.attributions_of(self._taken(distinct)), strict=True))
+        return [found[name] for name in names]
 
-    def missing(self, key: Mapping[str, Any], examples: Sequence[Example]) -> int:
-        """How many different texts of the examples are not known under the key."""
-        return len({text_key(example) for example in examples} - self._read(self._folder(key)).keys())
+    def compact(self) -> None:
+        """Make one shard of several, if this run has seen several; whoever reads meanwhile finds it or them.
 
-    def _folder(self, key: Mapping[str, Any]) -> Place:
-        return self.root / key_digest(key)[:32]
+        Raises:
+            StoreError: the disk refuses to be read or written.
+        """
+        if len(self._held) < 2:
+            return
+        there = {file.name: file for file in shards_of(self.folder)}
+        if not there.keys() <= self._held:  # others have written, too
+            found = read(self.folder, self._digest)
+            self._known[:], self._held = found.values(), set(found)
+        whole = _united(self._known)
+        content = shards.written(whole[0], self._digest)
+        one = shards.named(content)
+        with failures(self.folder, "written to"):
+            _replace(self.folder / one, content)
+            for name in self._held & there.keys() - {one}:
+                there[name].unlink(missing_ok=True)
+        self._known[:], self._held = whole, {one}
 
-    def _read(self, folder: Place) -> dict[str, Attributions]:
-        rows: dict[str, Attributions] = {}
-        for shard in _shards(folder):
-            try:
-                rows |= {record.pop("example"): _attributions(record) for record in _records(shard)}
-            except (ValueError, TypeError, OverflowError) as error:  # of other types than ours, though Parquet
-                log.warning("%s is damaged (%s); it is set aside, and its rows are computed anew", shard, error)
-                with _failures(shard, "renamed"), suppress(FileNotFoundError):  # another process was faster
-                    shard.rename(shard.with_suffix(".damaged"))  # type: ignore[arg-type]  # both are of one kind
-        return rows
-
-    def _describe(self, folder: Place, key: Mapping[str, Any], called: str) -> None:
-        with _failures(folder, "written to"):
-            folder.mkdir(exist_ok=True)
-            if isinstance(folder, Path):
-                _sync(folder.parent)
-            _replace(folder / "key.json", json.dumps({**key, CALLED: called}, indent=1, sort_keys=True).encode())
-
-    def _write(self, folder: Place, block: Mapping[str, Attributions]) -> None:
+    def _missing(self, names: Sequence[bytes]) -> list[int]:
+        """Where among names the first of each stands that is not known."""
         import pyarrow as pa
-        from pyarrow import parquet
+        from pyarrow import compute
 
-        table = pa.Table.from_pylist([{"example": name, **_record(row)} for name, row in block.items()])
-        sink = pa.BufferOutputStream()
-        parquet.write_table(table, sink, compression="zstd")
-        content = sink.getvalue().to_pybytes()
-        with _failures(folder, "written to"):
-            _replace(folder / _name(content), content)
+        known = pa.chunked_array([chunk for table in self._known for chunk in table.column(shards.NAME).chunks],
+                                 pa.binary(32))  # fmt: skip
+        new = compute.invert(compute.is_in(pa.array(names, pa.binary(32)), value_set=known))
+        unknown = np.flatnonzero(new.to_numpy(zero_copy_only=False)).tolist()
+        return sorted({names[at]: at for at in reversed(unknown)}.values())
+
+    def _taken(self, names: Sequence[bytes]) -> pa.Table:
+        """What is kept under names, all of which are known, in order."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        self._known[:] = _united(self._known)
+        if not self._known:
+            return pa.table({shards.NAME: pa.array([], pa.binary(32))})
+        (whole,) = self._known
+        places = compute.index_in(pa.array(names, pa.binary(32)), value_set=whole.column(shards.NAME))
+        return whole.take(places)
+
+    def _keep(self, names: Sequence[bytes], done: int, block: Sequence[Classes]) -> int:
+        """Write a block of answers, which are those to the names behind the ones that are done; how many are done."""
+        if not block:
+            return done
+        answers = Classes.joined(block)
+        self._add(shards.answers(names[done : done + len(answers)], answers.columns()))
+        return done + len(answers)
+
+    def _add(self, table: pa.Table) -> None:
+        content = shards.written(table, self._digest)
+        with failures(self.folder, "written to"):
+            _replace(self.folder / shards.named(content), content)
+        self._known.append(table)
+        self._held.add(shards.named(content))
+
+    def _describe(self) -> None:
+        with failures(self.folder, "written to"):
+            self.folder.mkdir(exist_ok=True)
+            if isinstance(self.folder, Path):
+                _sync(self.folder.parent)
+            described = json.dumps({**self._key, CALLED: self._called}, indent=1, sort_keys=True)
+            _replace(self.folder / "key.json", described.encode())
+
+
+def name_earlier(root: Place) -> list[Place]:
+    """The keys of an earlier format, which lie at the root itself: they are named in one line, and left alone.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    with failures(root, "read"):
+        earlier = [entry for entry in root.iterdir() if is_key(entry)] if root.is_dir() else []
+    if earlier:
+        keys = counted(len(earlier), "key of an earlier format, which is", "keys of an earlier format, which are")
+        log.info("%s holds %s left alone; no later version reads or removes them", root, keys)
+    return earlier
+
+
+def is_key(entry: Place) -> bool:
+    """Say whether a folder is that of a key; others' are not taken for one, whatever their names."""
+    return bool(_KEY.fullmatch(entry.name)) and (entry / "key.json").is_file()
+
+
+_KEY = re.compile(r"[0-9a-f]{32}")
 
 
 def store_of(store: Store | str | Path | None) -> Store | None:
@@ -152,240 +281,93 @@ def store_of(store: Store | str | Path | None) -> Store | None:
     return Store(place(str(store))) if isinstance(store, (str, Path)) else store
 
 
-@dataclass(frozen=True)
-class Kept:
-    """What is kept under one key.
-
-    Attributes:
-        folder: where.
-        key: the named fields; empty where ``key.json`` is damaged; it is written anew with the next row.
-        called: the model's name, as the last run called it that computed a row; empty where that is not known.
-        rows: how many texts are known.
-        size: bytes of its shards.
-    """
-
-    folder: Place
-    key: Mapping[str, Any]
-    called: str
-    rows: int
-    size: int
-
-    def __str__(self) -> str:
-        """One line of a list."""
-        settings = ",".join(f"{name}={value}" for name, value in (self.key.get("settings") or {}).items())
-        method = f"{self.key.get('method', '?')}:{settings}".rstrip(":")
-        model, dtype = str(self.key.get("model", "?"))[:12], self.key.get("dtype", "?")
-        model += f" {self.called!r}" if self.called else ""  # which anybody may have written into a shared store
-        return (
-            f"{self.folder.name[:12]}  {self.rows:>6,} rows  {self.size:>10,} bytes  model {model}  {dtype}  {method}"
-        )
-
-
-def contents(root: Place) -> list[Kept]:
-    """What is kept in a store, key by key; damaged shards count nothing.
+def read(folder: Place, key: str) -> dict[str, pa.Table]:
+    """The tables in a key's shards, by name, in the order in which they count; what is no shard of it is set aside.
 
     Args:
-        root: the store's folder.
+        folder: the key's.
+        key: its digest.
 
     Raises:
-        StoreError: it is no store, or cannot be read.
+        StoreError: the folder cannot be read.
     """
-    return [_kept(folder) for folder in _folders(root)]
+    for _ in range(TRIES):
+        tables, gone = {}, False
+        for shard in shards_of(folder):
+            content = _content(shard)
+            if content is None:  # another process has made one shard of several, or set this one aside
+                gone = True
+                continue
+            try:
+                tables[shard.name] = shards.read(content, shard.name, key)
+            except (ValueError, TypeError, OverflowError) as error:
+                log.warning("%s is damaged (%s); it is set aside, and its rows are computed anew", shard, error)
+                with failures(shard, "renamed"), suppress(FileNotFoundError):  # another process was faster
+                    shard.rename(shard.with_suffix(".damaged"))  # type: ignore[arg-type]  # both are of one kind
+        if not gone:
+            break
+    return tables
 
 
-def verify(root: Place) -> tuple[int, list[Place]]:
-    """Compare every shard with its checksum, and every ``key.json`` with its folder's name. Nothing is changed.
+def _united(tables: Sequence[pa.Table]) -> list[pa.Table]:
+    """Tables as one, in which each name stands once: what was read last counts; none where there is none."""
+    import pyarrow as pa
+    from pyarrow import compute
 
-    Args:
-        root: the store's folder.
-
-    Returns:
-        How many files were compared, and those that are not what was written.
-
-    Raises:
-        StoreError: it is no store, or cannot be read.
-    """
-    files = [file for folder in _folders(root) for file in [folder / "key.json", *_shards(folder)]]
-    return len(files), [file for file in files if not _sound(file)]
-
-
-def prune(root: Place, abandoned: float = ABANDONED) -> Iterator[tuple[Place, str]]:
-    """Remove what no run will read again. The answers of the store stay what they are, to the last bit.
-
-    That is: what crashed processes were writing, shards that are damaged or were set aside as such, and shards whose
-    every row stands in another that is read after them, as two processes at the same work can leave.
-
-    Args:
-        root: the store's folder.
-        abandoned: seconds after which a temporary file is nobody's.
-
-    Yields:
-        Each file that was removed, and why.
-
-    Raises:
-        StoreError: it is no store, or a file cannot be removed.
-    """
-    folders = _folders(root)
-    for file, why in chain(_temporary(root, abandoned), *(_useless(folder, abandoned) for folder in folders)):
-        with _failures(file, "removed"):
-            file.unlink(missing_ok=True)
-        yield file, why
+    if len(tables) < 2:
+        return list(tables)
+    whole = pa.concat_tables(tables).combine_chunks()
+    names = whole.column(shards.NAME)
+    if len(compute.unique(names)) == len(whole):
+        return [whole]
+    last = {name: at for at, name in enumerate(names.to_pylist())}
+    return [whole.take(sorted(last.values()))]
 
 
-def _temporary(folder: Place, abandoned: float) -> list[tuple[Place, str]]:
-    with _failures(folder, "read"):
-        found = [file for file in _listed(folder, ".*.tmp") if _TEMPORARY.fullmatch(file.name)]
-        return [(file, "temporary") for file in found if _age(file) >= abandoned]
-
-
-def _useless(folder: Place, abandoned: float) -> Iterator[tuple[Place, str]]:
-    yield from _temporary(folder, abandoned)
-    for file in [*_listed(folder, "*.damaged"), *_shards(folder)]:
-        if not _sound(file):
-            yield file, "damaged"
-    later: set[str] = set()
-    for shard in reversed(_shards(folder)):  # of a text's rows the last one read counts
-        names = _names(shard) if _sound(shard) else set()
-        if names and names <= later:
-            yield shard, "duplicate"
-        later |= names
-
-
-def _age(file: Place) -> float:
-    """Seconds since a file was written to; none where its writer has renamed it by now.
-
-    An object store has only the file that `Remote.check` writes and removes; one that is left over is of no age.
-    """
-    if isinstance(file, Remote):
-        return float("inf")
-    try:
-        return time.time() - file.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
-
-
-def _folders(root: Place) -> list[Place]:
-    """The folder of each key. Others' folders are not taken for one, whatever their names: `prune` removes files."""
-    with _failures(root, "read"):
-        if not root.is_dir():
-            raise StoreError(f"`--store`: there is no folder {root}")
-        entries: list[Place] = sorted(root.iterdir())
-        entries = [entry for entry in entries if not _TEMPORARY.fullmatch(entry.name)]
-        found = [entry for entry in entries if _FOLDER.fullmatch(entry.name) and (entry / "key.json").is_file()]
-    if entries and not found:
-        raise StoreError(f"`--store`: {root} is no store; it holds other things, such as {entries[0].name!r}")
-    return found
-
-
-_FOLDER = re.compile(r"[0-9a-f]{32}")
-_TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.tmp")
-
-
-def _kept(folder: Place) -> Kept:
-    described = folder / "key.json"
-    key, called = _key(described) if _sound(described) else ({}, "")
-    shards = [shard for shard in _shards(folder) if _sound(shard)]
-    names = set[str]().union(*map(_names, shards))
-    with _failures(folder, "read"):
-        return Kept(folder, key, called, len(names), sum(len(shard.read_bytes()) for shard in shards))
-
-
-def _shards(folder: Place) -> list[Place]:
+def shards_of(folder: Place) -> list[Place]:
     """The shards of a key, in the order in which they are read."""
-    return _listed(folder, "*.parquet")
+    return listed(folder, "*.parquet")
 
 
-def _listed(folder: Place, pattern: str) -> list[Place]:
-    with _failures(folder, "read"):
+def listed(folder: Place, pattern: str) -> list[Place]:
+    """The files of a folder whose names fit a pattern, in order.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    with failures(folder, "read"):
         return sorted(folder.glob(pattern))
 
 
-def _sound(file: Place) -> bool:
-    """Say whether a shard, or a ``key.json``, is what was written."""
+def sound(shard: Place) -> bool:
+    """Say whether a shard is what was written, and lies where it belongs."""
+    content = _content(shard)
     try:
-        if file.name == "key.json":
-            return key_digest(_key(file)[0])[:32] == file.parent.name
-        _records(file)
+        if content is not None:
+            shards.read(content, shard.name, shard.parent.name, [shards.NAME])
     except (ValueError, TypeError):
         return False
     return True
 
 
-def _key(file: Place) -> tuple[dict[str, Any], str]:
-    """The key in a ``key.json``, and what its model is called.
+def names_in(shard: Place) -> set[bytes]:
+    """The names of the examples that a sound shard holds; none where it is gone by now."""
+    content = _content(shard)
+    table = None if content is None else shards.read(content, shard.name, shard.parent.name, [shards.NAME])
+    return set() if table is None else set(table.column(shards.NAME).to_pylist())
+
+
+def _content(shard: Place) -> bytes | None:
+    """What is in a file; None where another process has removed it by now.
 
     Raises:
-        ValueError, TypeError: there is none in it.
         StoreError: it cannot be read.
     """
-    with _failures(file, "read"):
-        read = dict(parse_json(file.read_bytes()))
-    called = read.pop(CALLED, "")
-    return read, called if isinstance(called, str) else ""
-
-
-def _names(shard: Place) -> set[str]:
-    """The names of the examples whose rows are in a shard."""
-    return {record["example"] for record in _records(shard, ["example"])}
-
-
-FIELDS = tuple(field.name for field in fields(Attributions))
-COLUMNS = ("example", *FIELDS)
-"""Of a shard."""
-
-
-def _records(shard: Place, columns: Sequence[str] = COLUMNS) -> list[dict[str, Any]]:
-    """The rows of a shard as plain columns; none where another process has removed it by now.
-
-    Raises:
-        ValueError: it is not what was written, or nothing of ours.
-        StoreError: it cannot be read.
-    """
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    with _failures(shard, "read"):
+    with failures(shard, "read"):
         try:
-            content = shard.read_bytes()
+            return shard.read_bytes()
         except FileNotFoundError:
-            return []
-    if _name(content) != shard.name:
-        raise ValueError("its checksum is another")
-    try:
-        # without Arrow's threads: a shard is small, and a process that ends while they do can be aborted
-        rows = parquet.ParquetFile(pa.BufferReader(content)).read(columns=list(columns), use_threads=False).to_pylist()
-    except (pa.ArrowException, OSError) as error:
-        raise ValueError("it holds no rows of ours") from error
-    if rows and set(rows[0]) != set(columns):
-        raise ValueError("it holds no rows of ours")
-    return rows  # type: ignore[no-any-return]
-
-
-def _name(content: bytes) -> str:
-    """A shard's file name: the checksum of what is in it."""
-    return f"{hashlib.sha256(content).hexdigest()[:32]}.parquet"
-
-
-def _record(row: Attributions) -> dict[str, Any]:
-    """A row as plain columns; arrays become flat lists."""
-    values = {name: getattr(row, name) for name in FIELDS}
-    return {name: value.ravel().tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
-
-
-def _attributions(record: Mapping[str, Any]) -> Attributions:
-    """The inverse of `_record`, to the last bit."""
-    return Attributions(
-        probs=np.array(record["probs"], np.float64),
-        target=record["target"],
-        tokens=tuple(record["tokens"]),
-        segment=np.array(record["segment"], np.int64),
-        word=np.array(record["word"], np.int64),
-        offsets=np.array(record["offsets"], np.int64).reshape(-1, 2),
-        scores=np.array(record["scores"], np.float64),
-        method=record["method"],
-        residual=record["residual"],
-        effort=record["effort"],
-    )
+            return None
 
 
 def _replace(target: Place, content: bytes) -> None:
@@ -421,7 +403,8 @@ def _sync(folder: Path) -> None:
 
 
 @contextmanager
-def _failures(path: Place, done: str) -> Iterator[None]:
+def failures(path: Place, done: str) -> Iterator[None]:
+    """Whatever a disk refuses meanwhile is told in one line, with the path and what could not be done to it."""
     try:
         yield
     except OSError as error:

@@ -10,32 +10,39 @@ import numpy as np
 from factors import Attributions, Example
 from ranker.attribution.settings import Settings
 from ranker.results.records import FOLLOWS, Quality
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import Classes, Task
 
 
-def accuracy_of(rows: Sequence[Attributions], examples: Sequence[Example]) -> float:
+def accuracy_of(answers: Classes, examples: Sequence[Example]) -> float:
     """The share of the examples that a model is right on, a fraction."""
-    return sum(row.predicted == example.label for row, example in zip(rows, examples, strict=True)) / len(rows)
+    labels = np.array([example.label for example in examples])
+    return float((answers.predicted == labels).sum() / len(labels))
 
 
-def misled_share(rows: Sequence[Attributions], examples: Sequence[Example], task: Task) -> float | None:
+def misled_share(answers: Classes, examples: Sequence[Example], task: Task) -> float | None:
     """The share of the examples on which the shortcut is wrong where a model gives the shortcut's label, a fraction.
 
     None where the task has no such label, or every example that one.
     """
-    given = [row.predicted for row, example in zip(rows, examples, strict=True) if example.label != task.shortcut]
-    return given.count(task.shortcut) / len(given) if given and task.shortcut is not None else None
+    given = answers.predicted[[example.label != task.shortcut for example in examples]]
+    return float((given == task.shortcut).sum() / len(given)) if len(given) and task.shortcut is not None else None
 
 
 def quality_of(rows: Sequence[Attributions], population: Sequence[Example], settings: Settings) -> Quality:
-    """How good a model's attributions are, by the backend's own measure of error, and how many are not good enough."""
+    """How good a model's attributions are, by the backend's own measure of error, and how many are not good enough.
+
+    Args:
+        rows: (N,) attributions; none where nothing was attributed.
+        population: (N,) their examples.
+        settings: of the backend.
+    """
     errors = np.array([settings.error(row) for row in rows])
     errors = errors[np.isfinite(errors)]
     return Quality(
         error_median=float(np.median(errors)) if len(errors) else None,
         error_high=float(np.quantile(errors, 0.95)) if len(errors) else None,
         over_tolerance=sum(not settings.accepts(row) for row in rows),
-        truncated=sum(cut(row, example) for row, example in zip(rows, population, strict=True)),
+        truncated=sum(cut(row, example) for row, example in zip(rows, population, strict=bool(rows))),
     )
 
 

@@ -16,7 +16,7 @@ from ranker.results.table import ScoreTable
 from ranker.statistics import engine
 
 if TYPE_CHECKING:
-    from ranker.tasks.classes import Task
+    from ranker.tasks.classes import Classes, Task
 
 Target = Literal["declared", "shortcut", "evidence", "true", "predicted"]
 """Which label a factor's attributions speak for: as the factor declares it, or one rule for all factors."""
@@ -42,7 +42,8 @@ class ModelScores:
 
 
 def score_model(
-    rows: Sequence[Attributions],
+    answers: Classes,
+    attributions: Sequence[Attributions],
     examples: Sequence[Example],
     factors: Sequence[Factor],
     task: Task,
@@ -54,7 +55,8 @@ def score_model(
     A factor that raises on an example leaves a nan there, and its message is kept: one bad cell is not a lost run.
 
     Args:
-        rows: (N,) the model's attributions, in the order of the examples.
+        answers: (N,) what the model answers, in the order of the examples.
+        attributions: (N,) what it looked at; empty where nothing was attributed, and then no factor reads any.
         examples: (N,) the population.
         factors: (F,) what to measure.
         task: tells which label the shortcut speaks for and which the evidence speaks for.
@@ -63,16 +65,17 @@ def score_model(
     """
     values = np.full((len(factors), len(examples)), np.nan)
     undefined: dict[str, dict[str, set[int]]] = {}
-    for n, (given, example) in enumerate(zip(rows, examples, strict=True)):
-        bare = Attributions(given.probs, given.target)  # what a baseline reads, of any label of any number of classes
+    for n, (predicted, example) in enumerate(zip(answers.predicted.tolist(), examples, strict=True)):
+        probabilities = Attributions(answers.probs[n], predicted)  # what a baseline reads, of any label
+        seen = attributions[n].normalised(norm) if attributions else probabilities
         toward: dict[str, Callable[[int], Attributions]] = {
-            "baseline": bare.toward,
-            "factor": cache(given.normalised(norm).toward),  # factors of one label share its word scores
+            "baseline": probabilities.toward,
+            "factor": cache(seen.toward),  # factors of one label share its word scores
         }
         for f, factor in enumerate(factors):
             reason = UNDEFINED
             try:
-                label = target_label(label_rule(factor, target), given, example, task)
+                label = target_label(label_rule(factor, target), predicted, example, task)
                 values[f, n] = number(factor.score(toward[factor.kind](label), example))
             except (Exception, SystemExit) as error:  # a user's own factor may raise anything
                 reason = f"{type(error).__name__}: {error}"
@@ -134,7 +137,7 @@ def _nowhere(reasons: Sequence[str]) -> str:
     return f"is defined on no example; {among}{reasons[0]}"
 
 
-def target_label(explains: str, row: Attributions, example: Example, task: Task) -> int:
+def target_label(explains: str, predicted: int, example: Example, task: Task) -> int:
     """The label that a factor is about, on one row.
 
     Raises:
@@ -142,7 +145,7 @@ def target_label(explains: str, row: Attributions, example: Example, task: Task)
     """
     label: int | None = {
         "true": example.label,
-        "predicted": row.predicted,
+        "predicted": predicted,
         "shortcut": task.shortcut,
         "evidence": task.evidence,
     }[explains]

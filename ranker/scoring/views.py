@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from factors.types import SPECIAL, Attributions, Example, Norm
 from ranker.attribution.settings import Settings
 from ranker.results.explanation import Explanation, Reading, Word
 from ranker.scoring.score import UNDEFINED, Target, about_one_label, label_rule, score_model, target_label
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import Classes, Task
 
 NEEDS_LABEL = "needs the true label"
 
@@ -80,26 +80,23 @@ class View:
         return read_by(self.reader, row, example, self.task, self.target)
 
 
-def telling(
-    rows: Mapping[str, Sequence[Attributions]], examples: Sequence[Example], view: View
-) -> Iterator[Explanation]:
-    """The examples that tell most about how models differ, as each of them reads them.
+def telling(answers: Mapping[str, Classes], examples: Sequence[Example], view: View) -> list[int]:
+    """The places of the examples that tell most about how models differ.
 
     Those that the most pairs of models predict differently; of equals, the first in the order of `examples`. Where the
     designed factor reads a mark, only examples that have it.
 
     Args:
-        rows: model -> its (N,) attributions.
+        answers: model -> its (N,) answers.
         examples: (N,) the population.
         view: how they are shown.
     """
-    predicted = np.array([[row.predicted for row in model] for model in rows.values()])  # (M, N)
+    predicted = np.array([one.predicted for one in answers.values()])  # (M, N)
     votes = np.stack([np.sum(predicted == label, axis=0) for label in range(len(view.task.labels))])  # (C, N)
     alike = np.sum(votes**2, axis=0)  # (N,) pairs of models of one mind
     mark = None if view.reader is None else view.reader.mark
     usable = [n for n, example in enumerate(examples) if mark is None or mark in example.marks]
-    for n in sorted(usable, key=lambda n: alike[n])[:TELLING]:
-        yield view.explanation(examples[n], {name: model[n] for name, model in rows.items()})
+    return sorted(usable, key=lambda n: alike[n])[:TELLING]
 
 
 def read_by(
@@ -112,7 +109,7 @@ def read_by(
     if not len(row.tokens):
         return ()
     try:
-        row = row.toward(target_label(label_rule(factor, target), row, example, task))
+        row = row.toward(target_label(label_rule(factor, target), row.predicted, example, task))
         value = factor.score(row, example)
         far = 2 * abs(row.scores).max() + 1  # beyond every other score, so that a maximum sees it
         steps = far * np.eye(len(row.tokens))
@@ -140,7 +137,8 @@ def measure(
     Where the true label is not known, a factor has a value if it is the same under every label.
     """
     labels = [example.label] if example.labelled else range(len(task.labels))
-    runs = [score_model([row], [replace(example, label=label)], factors, task, target) for label in labels]
+    answers = Classes(row.probs[None])
+    runs = [score_model(answers, [row], [replace(example, label=label)], factors, task, target) for label in labels]
     table = np.stack([run.values[:, 0] for run in runs])  # (labels, F)
     settled = np.all((table == table[0]) | (np.isnan(table) & np.isnan(table[0])), axis=0)
     values, undefined = {}, {}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar, Self
 
 import numpy as np
 
-from factors.types import Floats, Frozen
+from factors.types import Floats, Frozen, Ints
 from ranker.errors import UnknownName
+from ranker.tasks.base import ANSWERED, MISSING
 
 
 @dataclass(frozen=True)
@@ -72,3 +74,72 @@ def softmax(logits: Floats) -> Floats:
     """(R, C) logits -> (R, C) probabilities."""
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The probabilities of the classes, of N examples: a `ranker.tasks.base.Predictions`.
+
+    Attributes:
+        probs: (N, C) in the order of the task's labels; a row of nan where there is no answer. Read-only.
+        state: (N,) the states of the answers; all are given where it is left out. Read-only.
+
+    Raises:
+        ValueError: the shapes do not agree, a state is none, or an answer has numbers that are not finite.
+
+    Example:
+        >>> two = Classes(np.array([[0.2, 0.8], [0.6, 0.4]]))
+        >>> two.predicted.tolist(), len(two.part([1])), two.state.tolist()
+        ([1, 0], 1, [0, 0])
+    """
+
+    kind: ClassVar[str] = "classes"
+
+    probs: Floats
+    state: Ints = None  # type: ignore[assignment]  # filled in below
+
+    def __post_init__(self) -> None:
+        if self.state is None:
+            object.__setattr__(self, "state", np.full(len(self.probs), ANSWERED))
+        if self.probs.ndim != 2 or self.state.shape != self.probs.shape[:1]:
+            shapes = f"{self.probs.shape} and {self.state.shape}"
+            raise ValueError(f"probs and state must have the shapes (N, C) and (N,) (got {shapes})")
+        wrong = self.state[(self.state < ANSWERED) | (self.state > MISSING)]
+        if len(wrong):
+            raise ValueError(f"a state must be between {ANSWERED} and {MISSING} (got {wrong[0]})")
+        if not np.isfinite(self.probs[self.state == ANSWERED]).all():
+            raise ValueError("the model gives numbers that are not finite")
+        for array in (self.probs, self.state):
+            array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.probs)
+
+    @cached_property
+    def predicted(self) -> Ints:
+        """(N,) the label of the highest probability; of equals, the first."""
+        return np.asarray(self.probs.argmax(axis=1))
+
+    def part(self, places: Sequence[int] | Ints) -> Self:
+        """Some of the answers, in another order."""
+        at = np.asarray(places, dtype=np.int64)
+        return type(self)(self.probs[at], self.state[at])
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The answers by the name of their column: see `of_columns`."""
+        return {"state": self.state, "probs": self.probs}
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, np.ndarray]) -> Self:
+        """What `columns` made."""
+        return cls(columns["probs"], columns["state"])
+
+    @classmethod
+    def joined(cls, blocks: Sequence[Self]) -> Self:
+        """Several blocks of answers as one.
+
+        Example:
+            >>> len(Classes.joined([Classes(np.array([[0.2, 0.8]])), Classes(np.array([[0.5, 0.5], [1.0, 0.0]]))]))
+            3
+        """
+        return cls(np.concatenate([one.probs for one in blocks]), np.concatenate([one.state for one in blocks]))

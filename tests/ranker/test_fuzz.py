@@ -19,7 +19,6 @@ import pytest
 from conftest import TASK
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from pyarrow import parquet
 from test_evaluation import suite
 from test_store import EXAMPLES, KEY, row_of
 
@@ -28,12 +27,13 @@ from ranker import records, report
 from ranker.commands import arguments
 from ranker.commands.run import run
 from ranker.datasets import cards, embedded, readers, sets
-from ranker.datasets.identity import text_key
+from ranker.datasets.identity import text_names
 from ranker.errors import RankModelsError
 from ranker.results import ranking as ranking_module
 from ranker.results.ranking import Ranking
-from ranker.runtime import store as store_module
-from ranker.runtime.store import Store, contents, key_digest, verify
+from ranker.runtime import shards
+from ranker.runtime.store import Store, key_digest
+from ranker.runtime.upkeep import contents, verify
 from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate
 from ranker.sources import suites
@@ -263,36 +263,37 @@ def options_of(file):
         assert "\n" not in error.format_message()  # noqa: PT017
 
 
-FOLDER = key_digest(KEY)[:32]
+FOLDER = f"v2/{key_digest(KEY)[:32]}"
 
 
 def store_of(file):
     """A store with one shard under the name that its content gives it."""
-    root = file.parents[1]
+    root = file.parents[2]
     described = file.parent / "key.json"
     described.write_text(json.dumps(KEY))
-    named = file.rename(file.with_name(store_module._name(file.read_bytes())))
+    named = file.rename(file.with_name(shards.named(file.read_bytes())))
     verify(root)
     contents(root)
     store = Store(root)
-    rows = store.rows(KEY, EXAMPLES, lambda missing: map(row_of, missing))
+    rows = store.entry(KEY).attributions(EXAMPLES, lambda missing: map(row_of, missing))
     assert len(rows) == len(EXAMPLES)
-    assert store.missing(KEY, EXAMPLES) == 0
+    assert store.entry(KEY).missing(EXAMPLES) == []
     return named
 
 
 def described_store_of(file):
     """A store whose ``key.json`` is another."""
-    verify(file.parents[1])
-    return [str(kept) for kept in contents(file.parents[1])]
+    verify(file.parents[2])
+    return [str(kept) for kept in contents(file.parents[2])]
 
 
 def shard_of(value):
     """Rows as a shard, as far as Parquet can say them; else as they are in JSON."""
     try:
-        sink = pa.BufferOutputStream()
-        parquet.write_table(pa.Table.from_pylist(value), sink)
-        return sink.getvalue().to_pybytes()
+        table = pa.Table.from_pylist(value)
+        schema = shards._attributions()
+        alike = set(table.column_names) == set(schema.names)
+        return shards.written(table.select(schema.names).cast(schema) if alike else table, key_digest(KEY))
     except (pa.ArrowException, TypeError, AttributeError, KeyError, ValueError, OverflowError):
         return as_json(value)
 
@@ -308,7 +309,7 @@ def saved_runs():
 
 
 EVALUATED, DECIDED = saved_runs()
-RECORDS = [{"example": text_key(one), **store_module._record(row_of(one))} for one in EXAMPLES[:2]]
+RECORDS = shards.attributions(text_names(EXAMPLES[:2]), [row_of(one) for one in EXAMPLES[:2]]).to_pylist()
 CARDS = [path.read_bytes() for path in sorted(embedded.folder().glob(f"*/{cards.FILE}"))[:3]]
 RECIPES = [path.read_bytes() for path in recipe.shipped().values()][:4]
 

@@ -45,7 +45,7 @@ def refusal(model, **options):
     """The one line that a checkpoint is refused with."""
     subject = Subject(Model("tiny", str(model)), TASK, ModelOptions(**options), Store(model.parent / "store"))
     with pytest.raises(ModelError) as caught:
-        subject.rows([EXAMPLE])
+        subject.predictions([EXAMPLE])
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -90,7 +90,7 @@ def test_a_trainers_state_is_not_read(model, canary):
     """What else lies in the folder is neither weights nor opened."""
     for name in ("training_args.bin", "optimizer.bin", "optimizer.pt"):
         (model / name).write_bytes(pickle.dumps(Bomb(canary), protocol=2))
-    assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).rows([EXAMPLE])
+    assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).predictions([EXAMPLE])
 
 
 def own_code(canary):
@@ -111,7 +111,7 @@ def test_code_beside_a_network_that_is_known_is_not_run(model, canary):
     (model / "own.py").write_text(own_code(canary))
     change(model / "config.json", auto_map={"AutoModelForSequenceClassification": "own.Own"})
     change(model / "tokenizer_config.json", auto_map={"AutoTokenizer": [None, "own.Own"]})
-    assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).rows([EXAMPLE])
+    assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).predictions([EXAMPLE])
 
 
 def test_trust_is_given_to_a_model_by_its_name(model, canary):
@@ -131,7 +131,7 @@ def test_trust_in_a_model_is_none_in_another_repository(model):
     """Code that lies elsewhere is refused by its place, before anything is loaded; without trust it is passed over."""
     change(model / "config.json", auto_map={"AutoModelForSequenceClassification": "org/name--own.Own"})
     assert "takes its code from 'org/name'" in refusal(model, trust_remote_code=frozenset({"tiny"}))
-    assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).rows([EXAMPLE])
+    assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).predictions([EXAMPLE])
 
 
 def test_trust_in_a_model_that_is_not_there(capsys):
@@ -176,7 +176,7 @@ def test_a_name_that_leads_out_of_a_checkpoint_is_refused(model, file, content):
 
 def test_shards_of_a_checkpoint_are_taken(model):
     """An index of what lies beside it is what large models have, and its numbers are those of the whole."""
-    before = Subject(Model("tiny", str(model)), TASK, ModelOptions()).rows([EXAMPLE])[0].probs
+    before = Subject(Model("tiny", str(model)), TASK, ModelOptions()).predictions([EXAMPLE]).probs[0]
     tensors = load_file(model / "model.safetensors")
     (model / "model.safetensors").unlink()
     parts = [dict(list(tensors.items())[i::2]) for i in range(2)]
@@ -186,7 +186,7 @@ def test_shards_of_a_checkpoint_are_taken(model):
         save_file(part, model / name, metadata={"format": "pt"})
         index |= dict.fromkeys(part, name)
     (model / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": index}))
-    after = Subject(Model("tiny", str(model)), TASK, ModelOptions()).rows([EXAMPLE])[0].probs
+    after = Subject(Model("tiny", str(model)), TASK, ModelOptions()).predictions([EXAMPLE]).probs[0]
     assert after.tolist() == before.tolist()
 
 

@@ -168,4 +168,4 @@ def work(
         subject = Subject(model, task, options, store, bases)
         with suppress(RankModelsError):  # it will be met again, and reported, where the flow comes to this model
             for question in questions:
-                subject.rows(question.examples, question.settings, advance)
+                subject.made_of(question, advance)

@@ -54,7 +54,9 @@ def survey(
     failures: dict[str, str] = {}
     for model, _ in jobs:
         try:
-            found[model.name] = ask(Subject(model, task, options, store, bases))
+            subject = Subject(model, task, options, store, bases)
+            found[model.name] = ask(subject)
+            subject.close()
         except ModelError as error:
             failures[model.name] = str(error)
             log.error("%s is left out: %s", model.name, error)

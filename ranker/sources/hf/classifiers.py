@@ -23,7 +23,7 @@ from ranker.sources.hf.align import Encoding
 from ranker.sources.hf.batching import Batch, Row
 from ranker.sources.hf.devices import DTYPES, device_named, resolve
 from ranker.sources.hf.last_layer import read_first_token
-from ranker.tasks.classes import softmax
+from ranker.tasks.classes import Classes, softmax
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -161,20 +161,24 @@ class Classifier:
         return Row(encoding.ids, encoding.type_ids if self.takes_type_ids else None)
 
     def probabilities(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Floats:
-        """The class probabilities of examples: (N, C), each row adds up to 1.
+        """(N, C) the class probabilities of examples, all at once: see `predict`."""
+        return Classes.joined(list(self.predict(examples, advance))).probs
+
+    def predict(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Iterator[Classes]:
+        """The answers to examples, in blocks, in order.
 
         Args:
-            examples: N of them.
+            examples: any number of them.
             advance: told how many more examples are done.
 
         Raises:
             ModelError: the network cannot be run.
+            ValueError: it gives numbers that are not finite.
         """
         requests = ((None, [self.row(encoding)]) for encoding in self.encodings(examples))
-        rows = np.empty((len(examples), len(self.groups)))
-        for i, (_, logits) in enumerate(self.logits(requests, advance)):
-            rows[i] = softmax(logits)[0]
-        return rows
+        answered = self.logits(requests, advance)
+        while block := [logits[0] for _, logits in islice(answered, ENCODED_AT_ONCE)]:
+            yield Classes(softmax(np.array(block)))
 
     def logits(
         self, requests: Iterable[tuple[S, Sequence[Row]]], advance: Advance = lambda done: None

@@ -110,7 +110,7 @@ def test_rows_carry_the_alignment_and_special_tokens_have_a_score(classifier):
     """Tokens, segments, words and offsets are those of the encoding; separators start from the baseline, too."""
     bert = classifier("bert")
     for row, e in zip(rows_of(bert, ROUGH), bert.encode(EXAMPLES), strict=True):
-        assert (row.tokens, row.method, row.target) == (e.tokens, "ig", 1)
+        assert (row.tokens, row.backend, row.target) == (e.tokens, "ig", 1)
         for name in ("segment", "word", "offsets"):
             np.testing.assert_array_equal(getattr(row, name), getattr(e, name))
         special = row.segment == -1

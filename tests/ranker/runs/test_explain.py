@@ -18,10 +18,11 @@ from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.report.explain import FORMATS, render
 from ranker.runs.explain import explain
+from ranker.runtime.base import Answer
 from ranker.scoring.views import NEEDS_LABEL, View, telling, words_of
 from ranker.sources import suites
 from ranker.sources.hf.classifiers import Classifier
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import Classes, Task
 
 NLI = Task("nli", ("non-entailment", "entailment"), shortcut=1)
 ROW, EXAMPLE = cases("control")["a pair"]
@@ -35,12 +36,21 @@ class Canned:
         self.name, self.task, self.row = name, task, row
         self.asked = []
 
-    def rows(self, examples, settings):
+    def made_of(self, request):
         """The canned row, or the canned failure."""
-        self.asked.append(settings)
+        self.asked.append(request.settings)
         if isinstance(self.row, Exception):
             raise self.row
-        return [self.row for _ in examples]
+        rows = [self.row for _ in request.examples]
+        return Answer(answers(rows), rows)
+
+    def close(self):
+        """Nothing is kept."""
+
+
+def answers(rows):
+    """The answers that attributions are of."""
+    return Classes(np.array([row.probs for row in rows]))
 
 
 def explained(*models, example=EXAMPLE, **given):
@@ -150,7 +160,9 @@ def test_the_telling_examples_are_those_that_models_disagree_on():
     rows = {"a": [yes, yes, yes, yes], "b": [yes, no, yes, no], "c": [yes, no, no, no], "d": [yes, yes, yes, yes]}
 
     def chosen(designed):
-        return list(telling(rows, examples, View(NLI, Settings(), [BUILTIN["ACC"], BUILTIN["CONST"]], designed)))
+        view = View(NLI, Settings(), [BUILTIN["ACC"], BUILTIN["CONST"]], designed)
+        places = telling({name: answers(model) for name, model in rows.items()}, examples, view)
+        return [view.explanation(examples[n], {name: model[n] for name, model in rows.items()}) for n in places]
 
     assert [found.example.id for found in chosen(None)] == ["plain", "two", "one"]
     assert [found.example.id for found in chosen("CONST")] == ["two", "one", "agreed"]

@@ -170,19 +170,19 @@ def interruptible():
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted, number, status):
     """And so does SIGTERM: one line, an exit status, no temporary file; the same command goes on to the same answer."""
-    from ranker.runtime import guest as measure
+    from ranker.runtime.guest import Subject
 
-    rows, asked = measure.Subject.rows, []
+    made_of, asked = Subject.made_of, []
 
-    def interrupted(self, examples, settings, advance):
-        asked.append(settings)
+    def interrupted(self, request, advance):
+        asked.append(request)
         if len(asked) == 4:
             signal.raise_signal(number)
-        return rows(self, examples, settings, advance)
+        return made_of(self, request, advance)
 
     root, output = tmp_path / "store", tmp_path / "a.json"
     with monkeypatch.context() as patched:
-        patched.setattr(measure.Subject, "rows", interrupted)
+        patched.setattr(Subject, "made_of", interrupted)
         with pytest.raises(SystemExit) as stop:
             main(command(root, output))
     assert stop.value.code == status

@@ -27,10 +27,10 @@ def test_what_is_known_costs_nothing(tmp_path):
     assert (first.predict, first.explain, first.passes) == (3, 2, 3 + 2 * 10)
     assert first.rate > 0
     assert first.seconds == pytest.approx(first.passes / first.rate)
-    subject.rows(EXAMPLES)
-    subject.rows(EXAMPLES[:1], LIME)
+    subject.predictions(EXAMPLES)
+    subject.attributions(EXAMPLES[:1], LIME)
     assert estimate(subject, asked).passes == 10
-    subject.rows(EXAMPLES[:2], LIME)
+    subject.attributions(EXAMPLES[:2], LIME)
     fresh = Subject(MODEL, NLI, ModelOptions(), store)
     assert estimate(fresh, asked).passes == 0
     assert not fresh._loaded

@@ -10,13 +10,14 @@ from conftest import TASK
 
 from factors.types import Example
 from ranker.attribution import SETTINGS, ig
-from ranker.attribution.settings import BARE, IGSettings, LIMESettings, SHAPSettings
+from ranker.attribution.settings import IGSettings, LIMESettings, SHAPSettings
 from ranker.errors import ModelError
+from ranker.runtime.base import Request
 from ranker.runtime.guest import Subject
 from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.sources.base import ModelOptions
-from ranker.sources.hf import batching
+from ranker.sources.hf import batching, classifiers
 from ranker.sources.hf.classifiers import Classifier
 from ranker.sources.suites import Model
 
@@ -37,7 +38,7 @@ def subject(checkpoint, tmp_path):
 def key(subject, method="ig", settings=None, **options):
     """The key of a subject's rows under other options."""
     changed = Subject(subject.model, subject.task, replace(subject.options, **options))
-    return changed.key(settings or SETTINGS[method]())
+    return changed.key(None if method == "none" else settings or SETTINGS[method]())
 
 
 @pytest.mark.parametrize("options", SAME_NUMBERS)
@@ -58,28 +59,20 @@ def test_a_model_of_the_hub_is_asked_for_once(checkpoint, tmp_path, monkeypatch)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: folders.pop(0))
     subject = Subject(Model("tiny", "org/tiny"), TASK, ModelOptions(), Store(tmp_path / "store"))
     here = Subject(Model("tiny", folders[0]), TASK, ModelOptions())
-    assert [row.probs.tolist() for row in subject.rows(EXAMPLES)] == [row.probs.tolist() for row in here.rows(EXAMPLES)]
-    assert subject.key(BARE) == here.key(BARE)
+    assert subject.predictions(EXAMPLES).probs.tolist() == here.predictions(EXAMPLES).probs.tolist()
+    assert subject.key(None) == here.key(None)
     assert len(folders) == 1
 
 
 def test_the_key_is_of_content(subject, checkpoint):
     """It holds the weights' hash, the task's labels with their aliases, and versions; no path and no name."""
     found = key(subject, "ig")
-    assert set(found) == {
-        "model",
-        "labels",
-        "label_map",
-        "own_code",
-        "method",
-        "settings",
-        "revision",
-        "alignment",
-        "dtype",
-        "versions",
-    }
+    of_all = {"model", "labels", "label_map", "own_code", "dtype", "revision", "versions"}
+    assert set(found) == of_all | {"backend", "settings", "backend_revision", "alignment", "libraries"}
+    assert set(key(subject, "none")) == of_all | {"answers"}
     assert found["labels"] == [["non-entailment", ["contradiction", "neutral"]], ["entailment", []]]
-    assert found["versions"].keys() == {"torch", "transformers", "tokenizers", "captum"}
+    assert found["versions"].keys() == {"torch", "transformers", "tokenizers"}
+    assert found["libraries"].keys() == {"captum"}
     assert str(checkpoint("bert")) not in str(found)
     renamed = Subject(replace(subject.model, name="other"), TASK, ModelOptions())
     assert renamed.key(IGSettings()) == found
@@ -94,7 +87,7 @@ def test_auto_is_settled_before_it_is_a_key(subject, monkeypatch, method, bfloat
 
 
 def test_under_auto_each_backend_gets_the_network_in_its_own_format(subject, monkeypatch):
-    """One subject answers in both: the bare probabilities in bfloat16, IG in float32, each network loaded once."""
+    """One subject answers in both: predictions in bfloat16, IG in float32, each network loaded once."""
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": True})
     loaded = []
     load = Classifier.load
@@ -103,41 +96,44 @@ def test_under_auto_each_backend_gets_the_network_in_its_own_format(subject, mon
     )
     settings = IGSettings(steps=4, max_steps=4)
     auto, exact = (Subject(subject.model, TASK, ModelOptions(dtype=dtype)) for dtype in ("auto", "float32"))
-    rows = [auto.rows(EXAMPLES, given)[0] for given in (settings, BARE, settings)]
+    first, answers, again = (
+        auto.attributions(EXAMPLES, settings)[0],
+        auto.predictions(EXAMPLES).probs[0],
+        auto.attributions(EXAMPLES, settings)[0],
+    )
     assert loaded == ["float32", "bfloat16"]
-    expected = exact.rows(EXAMPLES, settings)[0]
-    np.testing.assert_array_equal(rows[0].scores, expected.scores)
-    np.testing.assert_array_equal(rows[2].scores, expected.scores)
-    assert not np.array_equal(rows[1].probs, expected.probs)
-    np.testing.assert_allclose(rows[1].probs, expected.probs, atol=0.01)
+    expected = exact.attributions(EXAMPLES, settings)[0]
+    np.testing.assert_array_equal(first.scores, expected.scores)
+    np.testing.assert_array_equal(again.scores, expected.scores)
+    assert not np.array_equal(answers, expected.probs)
+    np.testing.assert_allclose(answers, expected.probs, atol=0.01)
 
 
 def test_a_model_is_loaded_only_where_rows_are_missing(subject, monkeypatch):
     """What the store knows needs no weights; a second subject gets the first one's numbers."""
     told = []
-    first = subject.rows(EXAMPLES, BARE, told.append)
+    first = subject.predictions(EXAMPLES, told.append)
     assert sum(told) == 2
     assert subject.missing([*EXAMPLES, replace(EXAMPLES[0], segments=("new",))]) == 1
     monkeypatch.setattr(Classifier, "load", None)
     again = Subject(subject.model, TASK, ModelOptions(token_budget=9), subject.store)
-    for row, known in zip(first, again.rows(EXAMPLES), strict=True):
-        np.testing.assert_array_equal(row.probs, known.probs)
+    np.testing.assert_array_equal(first.probs, again.predictions(EXAMPLES).probs)
 
 
 def test_work_is_told_of_when_it_is_done(subject):
     """IG finishes many examples in a round, long before it gives the first row; what was known is told first."""
     told = []
-    subject.rows(EXAMPLES[:1], IGSettings(steps=4, max_steps=4))
+    subject.attributions(EXAMPLES[:1], IGSettings(steps=4, max_steps=4))
     more = [replace(example, id=str(i), segments=(example.segments[0], f"{i} judges danced."))
             for i in range(5) for example in EXAMPLES[:1]]  # fmt: skip
-    subject.rows([*EXAMPLES[:1], *more], IGSettings(steps=4, max_steps=4), told.append)
+    subject.attributions([*EXAMPLES[:1], *more], IGSettings(steps=4, max_steps=4), told.append)
     assert told == [1, 5]
 
 
 @pytest.mark.parametrize(
     "settings",
-    [BARE, IGSettings(steps=4, max_steps=4), SHAPSettings(max_evaluations=30)],
-    ids=lambda settings: settings.name,
+    [None, IGSettings(steps=4, max_steps=4), SHAPSettings(max_evaluations=30)],
+    ids=["answers", "ig", "shap"],
 )
 def test_ctrl_c_costs_the_window_that_it_comes_in(tmp_path, monkeypatch, hans, settings):
     """Rows come when their whole window is done: those of earlier ones are kept, of this one even what was told of."""
@@ -153,6 +149,7 @@ def test_ctrl_c_costs_the_window_that_it_comes_in(tmp_path, monkeypatch, hans, s
         if sum(told) >= 50:
             raise KeyboardInterrupt
 
+    monkeypatch.setattr(classifiers, "ENCODED_AT_ONCE", 1)
     for module in (batching, ig):
         monkeypatch.setattr(module, "MOST", 15)
         monkeypatch.setattr(module, "windows", watched)
@@ -160,7 +157,7 @@ def test_ctrl_c_costs_the_window_that_it_comes_in(tmp_path, monkeypatch, hans, s
     subject = Subject(mini, hans.task, ModelOptions(token_budget=64), Store(tmp_path))
     rows = list({example.segments: example for example in hans.examples}.values())[:64]
     with pytest.raises(KeyboardInterrupt):
-        subject.rows(rows, settings, advance)
+        subject.made_of(Request("all", rows, settings), advance)
     assert len(sizes) > 1
     assert len(rows) - subject.missing(rows, settings) == sum(sizes[:-1])
     assert sum(told) - sizes[-1] <= sum(sizes[:-1]) < sum(told)
@@ -171,8 +168,10 @@ def test_numbers_that_are_none_are_refused_and_not_kept(subject, monkeypatch):
     network = Classifier.network
     monkeypatch.setattr(Classifier, "network", lambda self, batch: network(self, batch) * float("nan"))
     with pytest.raises(ModelError, match="^tiny: the model gives numbers that are not finite$"):
-        subject.rows(EXAMPLES)
-    assert subject.missing(EXAMPLES) == 2
+        subject.predictions(EXAMPLES)
+    with pytest.raises(ModelError, match="^tiny: the model gives numbers that are not finite$"):
+        subject.attributions(EXAMPLES, LIMESettings(samples=5))
+    assert subject.missing(EXAMPLES) == subject.missing(EXAMPLES, LIMESettings(samples=5)) == 2
 
 
 def test_a_models_own_label_map_goes_before_the_runs(subject):
@@ -195,6 +194,6 @@ def test_passes_of_shap_are_its_rows(subject):
     """An example's tree says exactly how many rows SHAP will ask for."""
     settings = SHAPSettings()
     for encoding, row in zip(
-        subject.classifier(settings).encode(EXAMPLES), subject.rows(EXAMPLES, settings), strict=True
+        subject.classifier(settings).encode(EXAMPLES), subject.attributions(EXAMPLES, settings), strict=True
     ):
         assert settings.passes(encoding.segment, encoding.word) == row.effort

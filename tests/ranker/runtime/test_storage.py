@@ -11,7 +11,8 @@ from ranker.cli import main
 from ranker.errors import StoreError, UsageError
 from ranker.runtime import store as store_module
 from ranker.runtime.storage import Remote, place
-from ranker.runtime.store import Store, contents, prune, verify
+from ranker.runtime.store import Store
+from ranker.runtime.upkeep import contents, prune, verify
 
 
 @pytest.fixture(params=["memory", "disk"])
@@ -26,12 +27,12 @@ def root(request, tmp_path):
 
 def test_rows_are_kept_and_found(root):
     """What was computed comes back to the last bit, and is not computed again; a larger set builds on it."""
-    Store(root).rows(KEY, EXAMPLES[:3], Counter())
+    Store(root).entry(KEY).attributions(EXAMPLES[:3], Counter())
     counter = Counter()
-    rows = Store(root).rows(KEY, EXAMPLES, counter)
+    rows = Store(root).entry(KEY).attributions(EXAMPLES, counter)
     assert counter.asked == ["e3", "e4"]
     assert all(same(row, row_of(example)) for row, example in zip(rows, EXAMPLES, strict=True))
-    assert Store(root).missing(KEY, EXAMPLES) == 0
+    assert len(Store(root).entry(KEY).missing(EXAMPLES)) == 0
 
 
 def test_what_was_done_before_an_interruption_is_kept(root, monkeypatch):
@@ -43,35 +44,35 @@ def test_what_was_done_before_an_interruption_is_kept(root, monkeypatch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Store(root).rows(KEY, EXAMPLES, interrupted)
-    assert Store(root).missing(KEY, EXAMPLES) == 2
+        Store(root).entry(KEY).attributions(EXAMPLES, interrupted)
+    assert len(Store(root).entry(KEY).missing(EXAMPLES)) == 2
 
 
 def test_a_damaged_shard_is_set_aside_and_pruned(root, caplog):
     """It is named, its rows are computed anew, `verify` counts what is whole, and `prune` removes it."""
-    Store(root).rows(KEY, EXAMPLES, Counter())
+    Store(root).entry(KEY).attributions(EXAMPLES, Counter())
     [kept] = contents(root)
     [shard] = kept.folder.glob("*.parquet")
     assert (kept.rows, kept.size) == (5, len(shard.read_bytes()))
     shard.write_bytes(shard.read_bytes()[:-1])
     assert verify(root) == (2, [shard])
     counter = Counter()
-    Store(root).rows(KEY, EXAMPLES, counter)
+    Store(root).entry(KEY).attributions(EXAMPLES, counter)
     assert len(counter.asked) == 5
     assert f"{shard} is damaged" in caplog.text
     assert [why for _, why in prune(root)] == ["damaged"]
     assert verify(root) == (2, [])
-    assert Store(root).missing(KEY, EXAMPLES) == 0
+    assert len(Store(root).entry(KEY).missing(EXAMPLES)) == 0
 
 
 def test_two_writers_lose_nothing(root):
     """Each asks anew what is there: a store that is open sees what another one has written since."""
     one, other = Store(root), Store(root)
-    assert one.missing(KEY, EXAMPLES) == 5
-    other.rows(KEY, EXAMPLES[:2], Counter())
-    assert one.missing(KEY, EXAMPLES) == 3
-    one.rows(KEY, EXAMPLES[1:], Counter())
-    assert other.missing(KEY, EXAMPLES) == 0
+    assert len(one.entry(KEY).missing(EXAMPLES)) == 5
+    other.entry(KEY).attributions(EXAMPLES[:2], Counter())
+    assert len(one.entry(KEY).missing(EXAMPLES)) == 3
+    one.entry(KEY).attributions(EXAMPLES[1:], Counter())
+    assert len(other.entry(KEY).missing(EXAMPLES)) == 0
 
 
 def test_nothing_is_left_of_the_first_look(root):
@@ -103,10 +104,10 @@ def test_what_a_killed_process_tried_is_pruned(root):
     left = root / f".{'0' * 32}.tmp"
     left.write_bytes(b"")
     assert list(contents(root)) == []
-    Store(root).rows(KEY, EXAMPLES, Counter())
+    Store(root).entry(KEY).attributions(EXAMPLES, Counter())
     assert list(prune(root)) == [(left, "temporary")]
     assert not left.is_file()
-    assert Store(root).missing(KEY, EXAMPLES) == 0
+    assert len(Store(root).entry(KEY).missing(EXAMPLES)) == 0
 
 
 @pytest.mark.parametrize("text", ["a/b", "file:///tmp/a/b", "local:///tmp/a/b"])

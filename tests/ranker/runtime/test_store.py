@@ -8,11 +8,12 @@ import pytest
 from factors.types import Attributions, Example
 from ranker.cli import main
 from ranker.errors import StoreError
+from ranker.runtime import shards
 from ranker.runtime import store as store_module
 from ranker.runtime.store import Store, key_digest
 
 EXAMPLES = [Example(f"e{n}", (f"text {n}", "naïve 走"), n % 2) for n in range(5)]
-KEY = {"model": "abc", "method": "ig"}
+KEY = {"model": "abc", "backend": "ig"}
 
 
 def row_of(example):
@@ -26,7 +27,7 @@ def row_of(example):
         word=np.array([-1, 0, 3]),
         offsets=np.array([[0, 0], [0, 2], [4, 5]]),
         scores=np.array([number, -1e-300, np.nextafter(1, 2)]),
-        method="ig",
+        backend="ig",
         residual=float("nan"),
         effort=20,
     )
@@ -49,40 +50,40 @@ def same(a, b):
     """Equal to the last bit, field by field."""
     arrays = ("probs", "segment", "word", "offsets", "scores")
     return all(getattr(a, name).tobytes() == getattr(b, name).tobytes() for name in arrays) and (
-        (a.target, a.tokens, a.method, a.effort) == (b.target, b.tokens, b.method, b.effort)
+        (a.target, a.tokens, a.backend, a.effort) == (b.target, b.tokens, b.backend, b.effort)
         and np.isnan(a.residual) == np.isnan(b.residual)
     )
 
 
 def test_what_is_read_back_equals_what_was_kept(tmp_path):
     """Every field of a row survives the way to disk and back, bit by bit."""
-    Store(tmp_path).rows(KEY, EXAMPLES, Counter())
-    again = Store(tmp_path).rows(KEY, EXAMPLES, Counter())
+    Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
+    again = Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
     assert all(same(row, row_of(example)) for row, example in zip(again, EXAMPLES, strict=True))
 
 
 def test_the_second_run_computes_nothing(tmp_path):
     """Whatever the order, the ids and the labels of the rows are the second time."""
-    Store(tmp_path).rows(KEY, EXAMPLES, Counter())
+    Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
     second = Counter()
     renamed = [Example("other", example.segments, 1 - example.label) for example in reversed(EXAMPLES)]
-    rows = Store(tmp_path).rows(KEY, renamed, second)
+    rows = Store(tmp_path).entry(KEY).attributions(renamed, second)
     assert second.asked == []
     assert same(rows[0], row_of(EXAMPLES[-1]))
 
 
 def test_only_what_is_missing_is_computed_and_the_whole_comes_back(tmp_path):
     """A larger population builds on a smaller one."""
-    Store(tmp_path).rows(KEY, EXAMPLES[:2], Counter())
+    Store(tmp_path).entry(KEY).attributions(EXAMPLES[:2], Counter())
     counter = Counter()
-    assert len(Store(tmp_path).rows(KEY, EXAMPLES, counter)) == 5
+    assert len(Store(tmp_path).entry(KEY).attributions(EXAMPLES, counter)) == 5
     assert counter.asked == ["e2", "e3", "e4"]
 
 
 def test_equal_texts_are_computed_once(tmp_path):
     """Two rows of one text have one answer."""
     counter = Counter()
-    rows = Store(tmp_path).rows(KEY, [EXAMPLES[0], Example("twin", EXAMPLES[0].segments, 1)], counter)
+    rows = Store(tmp_path).entry(KEY).attributions([EXAMPLES[0], Example("twin", EXAMPLES[0].segments, 1)], counter)
     assert len(counter.asked) == 1
     assert rows[0] is rows[1]
 
@@ -92,11 +93,11 @@ def test_a_block_is_on_the_disk_before_it_counts(tmp_path, monkeypatch):
     done, fsync, replace = [], os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda number: (done.append(os.fstat(number).st_ino), fsync(number)))
     monkeypatch.setattr(os, "replace", lambda *names: (done.append("renamed"), replace(*names)))
-    Store(tmp_path).rows(KEY, EXAMPLES, Counter())
+    Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
     [shard] = tmp_path.rglob("*.parquet")
     at = len(done) - 1 - done[::-1].index("renamed")
     assert done[at - 1 :] == [shard.stat().st_ino, "renamed", shard.parent.stat().st_ino]
-    assert tmp_path.stat().st_ino in done
+    assert {tmp_path.stat().st_ino, (tmp_path / "v2").stat().st_ino} <= set(done)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
@@ -105,7 +106,7 @@ def test_files_are_readable_by_whom_the_umask_says(tmp_path, mask, mode):
     """So that people who share a folder can share the store in it."""
     before = os.umask(mask)
     try:
-        Store(tmp_path).rows(KEY, EXAMPLES, Counter())
+        Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
     finally:
         os.umask(before)
     assert {file.stat().st_mode & 0o777 for file in tmp_path.rglob("*.*")} == {mode}
@@ -113,9 +114,9 @@ def test_files_are_readable_by_whom_the_umask_says(tmp_path, mask, mode):
 
 def test_another_key_is_computed_anew(tmp_path):
     """A changed setting never meets the rows of another one."""
-    Store(tmp_path).rows(KEY, EXAMPLES, Counter())
+    Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
     counter = Counter()
-    Store(tmp_path).rows({**KEY, "method": "lime"}, EXAMPLES, counter)
+    Store(tmp_path).entry({**KEY, "backend": "lime"}).attributions(EXAMPLES, counter)
     assert len(counter.asked) == 5
 
 
@@ -128,9 +129,9 @@ def test_what_was_done_before_an_interruption_is_kept(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Store(tmp_path).rows(KEY, EXAMPLES, interrupted)
+        Store(tmp_path).entry(KEY).attributions(EXAMPLES, interrupted)
     counter = Counter()
-    Store(tmp_path).rows(KEY, EXAMPLES, counter)
+    Store(tmp_path).entry(KEY).attributions(EXAMPLES, counter)
     assert counter.asked == ["e3", "e4"]
     assert not list(tmp_path.rglob("*.tmp"))
 
@@ -138,13 +139,13 @@ def test_what_was_done_before_an_interruption_is_kept(tmp_path, monkeypatch):
 @pytest.mark.parametrize("where", [0.0, 0.25, 0.5, 0.75, 0.999])
 def test_a_damaged_shard_is_set_aside_and_computed_anew(tmp_path, caplog, where):
     """A flipped byte anywhere in the file, footer included, is noticed, named, and costs the rows of one shard."""
-    Store(tmp_path).rows(KEY, EXAMPLES, Counter())
+    Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
     [shard] = tmp_path.rglob("*.parquet")
     content = bytearray(shard.read_bytes())
     content[int(len(content) * where)] ^= 0xFF
     shard.write_bytes(content)
     counter = Counter()
-    rows = Store(tmp_path).rows(KEY, EXAMPLES, counter)
+    rows = Store(tmp_path).entry(KEY).attributions(EXAMPLES, counter)
     assert all(same(row, row_of(example)) for row, example in zip(rows, EXAMPLES, strict=True))
     assert len(counter.asked) == 5
     assert f"{shard.name} is damaged" in caplog.text
@@ -153,11 +154,11 @@ def test_a_damaged_shard_is_set_aside_and_computed_anew(tmp_path, caplog, where)
 
 def test_a_truncated_shard_is_set_aside(tmp_path):
     """Half a file is no file."""
-    Store(tmp_path).rows(KEY, EXAMPLES, Counter())
+    Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
     [shard] = tmp_path.rglob("*.parquet")
     shard.write_bytes(shard.read_bytes()[:-100])
     counter = Counter()
-    Store(tmp_path).rows(KEY, EXAMPLES, counter)
+    Store(tmp_path).entry(KEY).attributions(EXAMPLES, counter)
     assert len(counter.asked) == 5
 
 
@@ -174,7 +175,7 @@ def test_a_field_that_has_no_name_is_an_error():
         key_digest({"model": object()})
 
 
-FIELDS = {"model": "abc" * 20, "method": "ig", "settings": {"steps": 5, "baseline": "mask"}, "dtype": "float32"}
+FIELDS = {"model": "abc" * 20, "backend": "ig", "settings": {"steps": 5, "baseline": "mask"}, "dtype": "float32"}
 
 
 @pytest.fixture
@@ -194,15 +195,15 @@ def command(tmp_path, capsys):
 def filled(tmp_path):
     """A store with two shards of one key."""
     store = Store(tmp_path / "store")
-    store.rows(FIELDS, EXAMPLES[:2], Counter())
-    store.rows(FIELDS, EXAMPLES, Counter())
+    store.entry(FIELDS).attributions(EXAMPLES[:2], Counter())
+    store.entry(FIELDS).attributions(EXAMPLES, Counter())
     return store
 
 
 def test_info_lists_keys_with_their_rows_and_bytes(filled, command):
     """A line a key: model, number format, method and settings, rows and bytes; a last line with the sums."""
     size = sum(shard.stat().st_size for shard in filled.root.rglob("*.parquet"))
-    [folder] = filled.root.iterdir()
+    [folder] = (filled.root / "v2").iterdir()
     start = f"{folder.name[:12]}       5 rows  {size:>10,} bytes"
     assert command("info") == (
         0,
@@ -217,10 +218,10 @@ def test_info_lists_keys_with_their_rows_and_bytes(filled, command):
 def test_info_calls_a_model_by_its_last_name(filled, command):
     """The name is no part of the key, and none that anybody wrote reaches the terminal as a command to it."""
     more = [*EXAMPLES, Example("new", ("text 9",), 0)]
-    filled.rows(FIELDS, more, Counter(), "bert\x1b[2J")
+    filled.entry(FIELDS, "bert\x1b[2J").attributions(more, Counter())
     assert command("info")[1][0].endswith("model abcabcabcabc 'bert\\x1b[2J'  float32  ig:baseline=mask,steps=5")
     assert command("verify")[0] == 0
-    assert filled.missing(FIELDS, more) == 0
+    assert len(filled.entry(FIELDS).missing(more)) == 0
 
 
 def test_info_of_a_key_whose_description_is_damaged(filled, command):
@@ -248,11 +249,10 @@ def test_verify_names_what_is_damaged(filled, command):
 def test_prune_removes_what_is_never_read_again(filled, command):
     """A crashed run's file, a damaged shard, one set aside, and one whose rows all stand in later ones; no more."""
     first, second = sorted(filled.root.rglob("*.parquet"))
-    whole = {record["example"]: record for record in store_module._records(first) + store_module._records(second)}
-    [folder] = filled.root.iterdir()
-    names = store_module._names(first)
-    rows = {name: store_module._attributions(record) for name, record in whole.items() if name in names}
-    filled._write(folder, dict(reversed(rows.items())))  # the rows of `first` again, in another order
+    folder = first.parent
+    table = shards.read(first.read_bytes(), first.name, folder.name)
+    again = shards.written(table.take(list(range(len(table)))[::-1]), key_digest(FIELDS))  # in another order
+    (folder / shards.named(again)).write_bytes(again)
     [twin] = set(folder.glob("*.parquet")) - {first, second}
     aside, damaged, left, writing = (
         folder / name for name in ("x.damaged", "y.parquet", f".{'0' * 32}.tmp", f".{'1' * 32}.tmp")
@@ -275,7 +275,7 @@ def test_prune_removes_what_is_never_read_again(filled, command):
     ]
     assert writing.exists()  # by a process that is alive, perhaps
     assert theirs.exists()  # no name that a store gives
-    assert before.missing(FIELDS, EXAMPLES) == 0
+    assert len(before.entry(FIELDS).missing(EXAMPLES)) == 0
     assert command("prune")[1] == ["0 files removed"]
 
 
@@ -305,20 +305,20 @@ def test_a_parquet_file_of_something_else_is_set_aside(tmp_path, caplog):
 
     sink = BufferOutputStream()
     parquet.write_table(table({"price": [1.0]}), sink)
-    Store(tmp_path).rows(KEY, EXAMPLES[:1], Counter())
-    [folder] = tmp_path.iterdir()
+    Store(tmp_path).entry(KEY).attributions(EXAMPLES[:1], Counter())
+    [folder] = (tmp_path / "v2").iterdir()
     for content in (sink.getvalue().to_pybytes(), b"PAR1 not at all"):
-        (folder / store_module._name(content)).write_bytes(content)
-    assert Store(tmp_path).missing(KEY, EXAMPLES) == 4
+        (folder / shards.named(content)).write_bytes(content)
+    assert len(Store(tmp_path).entry(KEY).missing(EXAMPLES)) == 4
     assert caplog.text.count("is damaged (it holds no rows of ours)") == 2
 
 
 def test_a_shard_that_goes_away_while_it_is_read_is_not_an_error(tmp_path, monkeypatch):
     """Another process may prune, or set aside, what this one has just listed."""
-    Store(tmp_path).rows(KEY, EXAMPLES[:1], Counter())
-    shards = store_module._shards
-    monkeypatch.setattr(store_module, "_shards", lambda folder: [*shards(folder), folder / "gone.parquet"])
-    assert Store(tmp_path).missing(KEY, EXAMPLES) == 4
+    Store(tmp_path).entry(KEY).attributions(EXAMPLES[:1], Counter())
+    there = store_module.shards_of
+    monkeypatch.setattr(store_module, "shards_of", lambda folder: [*there(folder), folder / "gone.parquet"])
+    assert len(Store(tmp_path).entry(KEY).missing(EXAMPLES)) == 4
 
 
 def test_help_on_the_store_loads_no_parquet():
@@ -334,10 +334,10 @@ def test_help_on_the_store_loads_no_parquet():
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are listed there on Linux only")
 def test_reading_a_store_starts_no_thread(tmp_path):
     """Arrow's pool of threads, ending with the process, ended some runs with SIGABRT behind their last line."""
-    Store(tmp_path).rows(KEY, EXAMPLES, Counter())
+    Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
     code = (
         "import os, sys, pathlib, pyarrow.parquet\n"
-        "from ranker.runtime import store\n"
+        "from ranker.runtime import upkeep as store\n"
         "before = os.listdir('/proc/self/task')\n"
         "(kept,) = store.contents(pathlib.Path(sys.argv[1]))\n"
         "print(kept.rows, len(os.listdir('/proc/self/task')) - len(before))"

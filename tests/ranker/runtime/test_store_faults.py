@@ -16,7 +16,8 @@ from test_store import KEY, row_of, same
 from factors.types import Example
 from ranker.errors import StoreError
 from ranker.runtime import store as store_module
-from ranker.runtime.store import Store, key_digest, prune, verify
+from ranker.runtime.store import Store, key_digest
+from ranker.runtime.upkeep import prune, verify
 
 EXAMPLES = [Example(f"e{n}", (f"text {n}", "and more"), 0) for n in range(60)]
 BLOCK = 4
@@ -35,7 +36,7 @@ def work(root: Path, log: Path, first: int) -> None:
                 notes.flush()
                 yield row_of(example)
 
-    Store(root).rows(KEY, EXAMPLES[first:] + EXAMPLES[:first], compute)
+    Store(root).entry(KEY).attributions(EXAMPLES[first:] + EXAMPLES[:first], compute)
 
 
 @contextmanager
@@ -78,7 +79,7 @@ def resume(root):
         asked.extend(example.id for example in missing)
         return map(row_of, missing)
 
-    rows = Store(root).rows(KEY, EXAMPLES, compute)
+    rows = Store(root).entry(KEY).attributions(EXAMPLES, compute)
     assert all(same(row, row_of(example)) for row, example in zip(rows, EXAMPLES, strict=True))
     return set(asked)
 
@@ -132,7 +133,7 @@ def test_two_processes_race(tmp_path, rounds):
 @pytest.fixture
 def shard(tmp_path):
     """The one shard of a store."""
-    Store(tmp_path).rows(KEY, EXAMPLES[:3], lambda missing: map(row_of, missing))
+    Store(tmp_path).entry(KEY).attributions(EXAMPLES[:3], lambda missing: map(row_of, missing))
     [file] = tmp_path.rglob("*.parquet")
     return file
 
@@ -140,7 +141,7 @@ def shard(tmp_path):
 @pytest.mark.parametrize("sample", [200, pytest.param(None, marks=pytest.mark.soak)])
 def test_every_flipped_bit_and_every_cut_is_noticed(shard, sample):
     """One bit anywhere, or an end missing from anywhere on: all of them."""
-    root, content = shard.parents[1], shard.read_bytes()
+    root, content = shard.parents[2], shard.read_bytes()
     places = np.random.default_rng(0).permutation(len(content))[:sample]
     for place in places:
         for bit in range(8) if sample is None else (place % 8,):
@@ -158,13 +159,14 @@ def test_every_flipped_bit_and_every_cut_is_noticed(shard, sample):
 
 def test_a_file_in_the_place_of_a_keys_folder(tmp_path):
     """What cannot be written is told in one line before anything is computed."""
-    (tmp_path / key_digest(KEY)[:32]).write_text("")
+    (tmp_path / "v2").mkdir()
+    (tmp_path / "v2" / key_digest(KEY)[:32]).write_text("")
 
     def refuse(missing):
         raise AssertionError("computed in vain")
 
     with pytest.raises(StoreError, match=r"^\S+ cannot be written to: [\w ]+$"):
-        Store(tmp_path).rows(KEY, EXAMPLES, refuse)
+        Store(tmp_path).entry(KEY).attributions(EXAMPLES, refuse)
 
 
 @pytest.fixture
@@ -200,22 +202,22 @@ def test_a_full_disk_costs_what_did_not_fit(disk, monkeypatch):
             yield type(small)(**{**vars(small), "tokens": (example.segments[0], "", "")})
 
     with pytest.raises(StoreError) as caught:
-        Store(folder).rows(KEY, large, compute)
+        Store(folder).entry(KEY).attributions(large, compute)
     assert str(caught.value).endswith("cannot be written to: No space left on device")
     assert "\n" not in str(caught.value)
-    left = Store(folder).missing(KEY, large)
+    left = len(Store(folder).entry(KEY).missing(large))
     assert left % BLOCK == 0
     assert 0 < left < len(large)
     assert verify(folder)[1] == []
     assert not list(folder.rglob(".*"))
     assert mount("remount,size=8m")
-    assert len(Store(folder).rows(KEY, large, compute)) == len(large)
+    assert len(Store(folder).entry(KEY).attributions(large, compute)) == len(large)
 
 
 def test_a_read_only_disk_is_told_at_once(disk):
     """Before a model is loaded, in one line; what is on it can be listed and checked all the same."""
     folder, mount = disk
-    Store(folder).rows(KEY, EXAMPLES[:3], lambda missing: map(row_of, missing))
+    Store(folder).entry(KEY).attributions(EXAMPLES[:3], lambda missing: map(row_of, missing))
     assert mount("remount,ro")
     with pytest.raises(StoreError) as caught:
         Store(folder)

@@ -18,7 +18,7 @@ from factors.types import Example, Span
 from ranker.attribution import SETTINGS
 from ranker.attribution.settings import Settings
 from ranker.datasets.identity import text_key
-from ranker.runtime import store
+from ranker.runtime import shards
 from ranker.runtime.guest import Subject
 from ranker.runtime.store import Store, key_digest
 from ranker.sources.base import ModelOptions
@@ -284,21 +284,21 @@ def test_the_order_of_examples_and_fields_is_not_in_the_key(tmp_path):
     """Rows are found by their text, and a key by its names, in whatever order they come."""
     kept = Store(tmp_path)
     examples = [replace(EXAMPLE, segments=(text,)) for text in ("one", "two", "three")]
-    fields_of_key = {"model": "abc", "method": "none"}
+    fields_of_key = {"model": "abc", "answers": "classes"}
 
     def compute(missing):
         from test_store import row_of
 
         return (row_of(replace(EXAMPLE, segments=(str(len(example.segments[0])),))) for example in missing)
 
-    kept.rows(fields_of_key, examples, compute)
-    assert kept.missing(dict(reversed(fields_of_key.items())), examples[::-1]) == 0
+    kept.entry(fields_of_key).attributions(examples, compute)
+    assert len(kept.entry(dict(reversed(fields_of_key.items()))).missing(examples[::-1])) == 0
 
 
 def test_another_schema_is_another_store(monkeypatch):
     """Rows of a version that wrote them in another way are never read."""
     before = key_digest({"model": "abc"})
-    monkeypatch.setattr(store, "SCHEMA_VERSION", store.SCHEMA_VERSION + 1)
+    monkeypatch.setattr(shards, "FORMAT", shards.FORMAT + 1)
     assert key_digest({"model": "abc"}) != before
 
 

@@ -9,6 +9,7 @@ from factors import BUILTIN, factor
 from factors.types import Attributions, Example, Span
 from ranker.results.table import ScoreTable
 from ranker.scoring.score import ModelScores, applicable, assemble, averages, defined_nowhere, score_model
+from ranker.tasks.classes import Classes
 
 TASK = SimpleNamespace(name="nli", labels=("no", "yes"), shortcut=1, evidence=None)
 EXAMPLES = [Example("a", ("The actor ran.", "The actor"), 0), Example("b", ("A cat.", "Nothing shared"), 1)]
@@ -29,6 +30,11 @@ def rows(p_yes):
     return made
 
 
+def scored(made, *rest, **given):
+    """The scores of a model whose answers are those that its attributions are of."""
+    return score_model(Classes(np.array([row.probs for row in made])), made, *rest, **given)
+
+
 def pick(*names):
     """Factors by name."""
     return [BUILTIN[name] for name in names]
@@ -36,7 +42,7 @@ def pick(*names):
 
 def test_each_factor_is_shown_the_label_it_declares():
     """CONF-GT the true one, CONF-H the shortcut's, CONF the predicted one, whatever the attribution explains."""
-    values = score_model(rows([0.9, 0.2]), EXAMPLES, pick("ACC", "CONF", "CONF-GT", "CONF-H"), TASK).values
+    values = scored(rows([0.9, 0.2]), EXAMPLES, pick("ACC", "CONF", "CONF-GT", "CONF-H"), TASK).values
     assert values == pytest.approx(np.array([[0, 0], [0.9, 0.8], [0.1, 0.2], [0.9, 0.2]]))
 
 
@@ -45,7 +51,7 @@ def test_baselines_read_the_probabilities_of_any_number_of_classes():
     three = SimpleNamespace(name="three", labels=("no", "yes", "maybe"), shortcut=2, evidence=None)
     given = [replace(row, probs=np.array([0.1, 0.2, 0.7])) for row in rows([0.9, 0.2])]
     factors = pick("ACC", "CONF", "CONF-GT", "CONF-H", "NLL", "SUM-DIFF")
-    values = score_model(given, EXAMPLES, factors, three).values
+    values = scored(given, EXAMPLES, factors, three).values
     assert values[:4] == pytest.approx(np.array([[0, 0], [0.7, 0.7], [0.1, 0.2], [0.7, 0.7]]))
     assert values[4] == pytest.approx(-np.log([0.1, 0.2]))
     assert np.isnan(values[5]).all()
@@ -73,15 +79,15 @@ def test_whether_a_label_is_declared_is_asked_of_the_rule_in_use():
 def test_a_target_overrides_the_attribution_factors_only():
     """Under "true" SUM-DIFF of example a, of label 0, changes its sign; CONF-H stays what it is."""
     factors = pick("SUM-DIFF", "CONF-H")
-    declared = score_model(rows([0.9, 0.2]), EXAMPLES, factors, TASK).values
-    overridden = score_model(rows([0.9, 0.2]), EXAMPLES, factors, TASK, target="true").values
+    declared = scored(rows([0.9, 0.2]), EXAMPLES, factors, TASK).values
+    overridden = scored(rows([0.9, 0.2]), EXAMPLES, factors, TASK, target="true").values
     assert overridden[0].tolist() == [-declared[0][0], declared[0][1]]
     assert overridden[1].tolist() == declared[1].tolist()
 
 
 def test_an_undefined_cell_is_nan_and_counted_once_for_all_models():
     """INDEX-DIFF on two texts without a shared word: one example is lost, not one per model."""
-    parts = {name: score_model(rows([0.9, 0.2]), EXAMPLES, pick("INDEX-DIFF"), TASK) for name in ("m1", "m2")}
+    parts = {name: scored(rows([0.9, 0.2]), EXAMPLES, pick("INDEX-DIFF"), TASK) for name in ("m1", "m2")}
     table = assemble(parts, EXAMPLES, pick("INDEX-DIFF"))
     assert np.isnan(table.values[:, 0]).tolist() == [[False, True], [False, True]]
     assert table.dropped == {"INDEX-DIFF": {"undefined": 1}}
@@ -113,7 +119,7 @@ def test_a_factor_that_raises_loses_the_cell_and_keeps_the_message():
     def risky(attributions, example):
         return 1 / (0 if example.id == "b" else 2)
 
-    scores = score_model(rows([0.9, 0.2]), EXAMPLES, [risky.factor], TASK)
+    scores = scored(rows([0.9, 0.2]), EXAMPLES, [risky.factor], TASK)
     assert np.array_equal(scores.values, [[0.5, np.nan]], equal_nan=True)
     assert scores.undefined == {"RISKY": {"ZeroDivisionError: division by zero": frozenset({1})}}
 
@@ -125,7 +131,7 @@ def test_an_infinite_score_is_undefined():
     def endless(attributions, example):
         return float("inf")
 
-    scores = score_model(rows([0.9, 0.2]), EXAMPLES, [endless.factor], TASK)
+    scores = scored(rows([0.9, 0.2]), EXAMPLES, [endless.factor], TASK)
     assert np.isnan(scores.values).all()
     assert scores.undefined == {"ENDLESS": {"undefined": frozenset({0, 1})}}
 
@@ -190,7 +196,7 @@ def test_a_factor_that_is_defined_on_no_example_is_not_in_the_table():
     }
     own = [factor(name, higher_is_better=True, explains="true")(score).factor for name, score in wrong.items()]
     factors = [*pick("ACC"), *own]
-    table = assemble({"m": score_model(rows([0.9, 0.2]), EXAMPLES, factors, TASK)}, EXAMPLES, factors)
+    table = assemble({"m": scored(rows([0.9, 0.2]), EXAMPLES, factors, TASK)}, EXAMPLES, factors)
     assert [method.name for method in table.methods] == ["ACC"]
     assert table.values.shape == (1, 1, 2)
     assert defined_nowhere(table) == {

@@ -1,0 +1,196 @@
+"""Answers as columns in a store, and what a store does with its files: shards of others, compaction, other formats."""
+
+import logging
+import shutil
+
+import numpy as np
+import pytest
+from test_store import EXAMPLES, KEY, Counter, row_of, same
+
+from factors.types import Example
+from ranker.runtime import shards
+from ranker.runtime import store as store_module
+from ranker.runtime.store import Store, key_digest
+from ranker.runtime.upkeep import contents, verify
+from ranker.tasks.base import ANSWERED, NO_ANSWER
+from ranker.tasks.classes import Classes
+
+OTHER = {"model": "def", "backend": "ig"}
+ANSWERS = {"model": "abc", "answers": "classes"}
+
+
+def answer_of(example):
+    """Awkward numbers, different for each text; of one text there is no answer."""
+    number = int(example.segments[0][-1])
+    state = NO_ANSWER if number == 3 else ANSWERED
+    probs = [np.nan, np.nan] if number == 3 else [np.nextafter(number / 10, 1), 1 - number / 10]
+    return Classes(np.array([probs]), np.array([state]))
+
+
+class Asked:
+    """Answers in blocks of two, and remembers which examples it was asked about."""
+
+    def __init__(self):
+        self.ids = []
+
+    def __call__(self, examples):
+        """The answers to examples, block by block."""
+        for start in range(0, len(examples), 2):
+            self.ids += [example.id for example in examples[start : start + 2]]
+            yield Classes.joined([answer_of(example) for example in examples[start : start + 2]])
+
+
+def expected(examples):
+    """The answers to examples, one by one."""
+    return Classes.joined([answer_of(example) for example in examples])
+
+
+def alike(one, other):
+    """Equal to the last bit."""
+    return one.probs.tobytes() == other.probs.tobytes() and one.state.tolist() == other.state.tolist()
+
+
+def test_answers_come_back_to_the_last_bit_in_any_order(tmp_path):
+    """With their states; equal texts are asked about once, known ones not at all."""
+    first, second = Asked(), Asked()
+    twice = [*EXAMPLES, Example("twin", EXAMPLES[0].segments, 1)]
+    assert alike(Store(tmp_path).entry(ANSWERS).predictions(twice, first), expected(twice))
+    assert first.ids == [example.id for example in EXAMPLES]
+    turned = EXAMPLES[::-1]
+    assert alike(Store(tmp_path).entry(ANSWERS).predictions(turned, second), expected(turned))
+    assert second.ids == []
+
+
+def test_answers_before_an_interruption_are_kept(tmp_path):
+    """The blocks that came are there, whatever ended them."""
+
+    def interrupted(examples):
+        yield expected(examples[:3])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Store(tmp_path).entry(ANSWERS).predictions(EXAMPLES, interrupted)
+    rest = Asked()
+    assert alike(Store(tmp_path).entry(ANSWERS).predictions(EXAMPLES, rest), expected(EXAMPLES))
+    assert rest.ids == ["e3", "e4"]
+
+
+def test_too_few_answers_are_an_error(tmp_path):
+    """Answers are told apart by their order alone, so that one too few would make all others wrong."""
+    with pytest.raises(ValueError, match=r"5 answers were asked for \(got 4\)"):
+        Store(tmp_path).entry(ANSWERS).predictions(EXAMPLES, lambda examples: [expected(examples[:4])])
+
+
+@pytest.mark.parametrize(("limit", "files"), [(2, 3), (3, 2), (100, 1)])
+def test_blocks_are_written_when_they_are_large_enough(tmp_path, monkeypatch, limit, files):
+    """So that many answers are few files."""
+    monkeypatch.setattr(store_module, "ANSWERS", limit)
+    Store(tmp_path).entry(ANSWERS).predictions(EXAMPLES, Asked())
+    assert len(list(tmp_path.rglob("*.parquet"))) == files
+
+
+def test_a_key_is_read_once_a_run(tmp_path, monkeypatch):
+    """What is missing, what was added and what is taken are of one reading."""
+    read, times = store_module.read, []
+    monkeypatch.setattr(store_module, "read", lambda *given: times.append(given) or read(*given))
+    entry = Store(tmp_path).entry(KEY)
+    assert len(entry.missing(EXAMPLES)) == 5
+    entry.attributions(EXAMPLES[:2], Counter())
+    assert len(entry.missing(EXAMPLES)) == 3
+    entry.attributions(EXAMPLES, Counter())
+    assert len(times) == 1
+
+
+def test_a_shard_in_the_folder_of_another_key_is_set_aside(tmp_path, caplog):
+    """As a bad copy of a store may leave it: it is named, never used, and the right ones are computed."""
+    for key in (KEY, OTHER):
+        Store(tmp_path).entry(key).attributions(EXAMPLES[:2], Counter())
+    here, there = (tmp_path / "v2" / key_digest(key)[:32] for key in (KEY, OTHER))
+    (shard,) = there.glob("*.parquet")
+    shutil.rmtree(here)
+    shutil.copytree(there, here)
+    (here / "key.json").write_bytes((here / "key.json").read_bytes().replace(b"def", b"abc"))
+    assert verify(tmp_path) == (4, [here / shard.name])
+    counter = Counter()
+    found = Store(tmp_path).entry(KEY).attributions(EXAMPLES[:2], counter)
+    assert counter.asked == ["e0", "e1"]
+    assert f"{shard.name} is damaged (it is of another key)" in caplog.text
+    assert all(same(row, row_of(example)) for row, example in zip(found, EXAMPLES, strict=False))
+
+
+def test_shards_become_one_when_a_run_is_done_with_them(tmp_path):
+    """With the same rows, to the last bit; what is one already is left alone."""
+    entry = Store(tmp_path).entry(KEY)
+    for end in (2, 3, 5):
+        entry.attributions(EXAMPLES[:end], Counter())
+    assert len(list(tmp_path.rglob("*.parquet"))) == 3
+    entry.compact()
+    (shard,) = tmp_path.rglob("*.parquet")
+    assert [kept.rows for kept in contents(tmp_path)] == [5]
+    again = Store(tmp_path).entry(KEY)
+    found = again.attributions(EXAMPLES, Counter())
+    assert all(same(row, row_of(example)) for row, example in zip(found, EXAMPLES, strict=True))
+    again.compact()
+    assert list(tmp_path.rglob("*.parquet")) == [shard]
+    assert verify(tmp_path) == (2, [])
+
+
+def test_who_reads_while_shards_become_one_finds_all(tmp_path, monkeypatch):
+    """The shards that were listed are gone when they are to be read: the folder is listed anew."""
+    entry = Store(tmp_path).entry(KEY)
+    for end in (2, 5):
+        entry.attributions(EXAMPLES[:end], Counter())
+    there, looks = store_module.shards_of, []
+
+    def listed_before(folder):
+        found = there(folder)
+        if not looks:
+            looks.append(folder)
+            entry.compact()
+        return found
+
+    monkeypatch.setattr(store_module, "shards_of", listed_before)
+    assert Store(tmp_path).entry(KEY).missing(EXAMPLES) == []
+    assert looks
+
+
+def test_what_others_wrote_meanwhile_outlives_compaction(tmp_path):
+    """Rows that came after this run had read its key are in the one shard, or in their own."""
+    entry = Store(tmp_path).entry(KEY)
+    for end in (1, 2):
+        entry.attributions(EXAMPLES[:end], Counter())
+    Store(tmp_path).entry(KEY).attributions(EXAMPLES[2:], Counter())
+    entry.compact()
+    assert Store(tmp_path).entry(KEY).missing(EXAMPLES) == []
+
+
+def test_a_store_of_an_earlier_format_is_left_alone_and_named(tmp_path, caplog):
+    """Its keys lie at the root; they are counted in one line, and nothing of them is read, checked or removed."""
+    old = tmp_path / ("a" * 32)
+    old.mkdir()
+    (old / "key.json").write_text("{}")
+    (old / "x.parquet").write_text("of another format")
+    with caplog.at_level(logging.INFO, "ranker"):
+        Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
+        assert [kept.rows for kept in contents(tmp_path)] == [5]
+    assert caplog.text.count(f"{tmp_path} holds 1 key of an earlier format, which is left alone") == 2
+    assert verify(tmp_path) == (2, [])
+    assert (old / "x.parquet").read_text() == "of another format"
+
+
+def test_keys_of_answers_and_of_attributions_do_not_meet(tmp_path):
+    """A key says what is under it."""
+    Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
+    assert len(Store(tmp_path).entry(ANSWERS).missing(EXAMPLES)) == 5
+
+
+def test_columns_come_back_as_they_went(tmp_path):
+    """Whole numbers, floats and lists of one length, with an empty table among them."""
+    columns = {"state": np.array([0, 1]), "probs": np.array([[0.1, 1e-300], [np.nan, 1.0]])}
+    for count in (2, 0):
+        table = shards.answers([b"%032d" % n for n in range(count)], {k: v[:count] for k, v in columns.items()})
+        back = shards.columns_of(table)
+        assert {name: values.tobytes() for name, values in back.items()} == {
+            name: values[:count].tobytes() for name, values in columns.items()
+        }
+        assert back["probs"].shape == (count, 2)
