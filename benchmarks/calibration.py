@@ -2,7 +2,7 @@
 
 Two kinds of worlds in which the truth is known, and the decision is not told it:
 
-- *simulated*: the models' accuracies are drawn, and which of 10 rows each has right;
+- *simulated*: the models' accuracies are drawn, and their outcomes on 10 rows;
 - *evaluated suites*: each file was written by `Ranking.save`; it holds a score table and the models' true accuracies.
   10 of its examples, drawn without replacement, are a user's labelled rows.
 
@@ -39,16 +39,16 @@ def graded(low: float, high: float, shared: float) -> Callable[[np.random.Genera
         shared: how much of a row's hardness is the same for all models; 1 makes them nested.
 
     Returns:
-        What draws (M,) accuracies and (M, K) who is right on which row, for a generator and K.
+        What makes (M,) accuracies and (M, K) outcomes, for a generator and K.
     """
     from scipy.special import ndtri
 
-    def draw(rng: np.random.Generator, size: int) -> tuple[Floats, Bools]:
+    def make(rng: np.random.Generator, size: int) -> tuple[Floats, Bools]:
         accuracy = rng.uniform(low, high, MODELS)
         own, common = rng.normal(size=(MODELS, size)), rng.normal(size=size)
         return accuracy, np.sqrt(shared) * common + np.sqrt(1 - shared) * own < ndtri(accuracy)[:, None]
 
-    return draw
+    return make
 
 
 def assumed(rng: np.random.Generator, size: int) -> tuple[Floats, Bools]:
@@ -66,7 +66,7 @@ WORLDS: dict[str, Callable[[np.random.Generator, int], tuple[Floats, Bools]]] = 
     "50 to 99 %, nearly nested": graded(0.5, 0.99, 0.95),
     "70 to 90 %": graded(0.7, 0.9, 0.5),
 }
-"""Accuracies of the models -> what draws such a world."""
+"""Accuracies of the models -> what makes such a world."""
 
 
 SEEN = 0.002
@@ -87,14 +87,14 @@ far ahead, and too high where several are level.
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Judgement:
     """What decisions on drawn rows said, and what is true.
 
     Attributes:
-        given: probability of the likelier model of each pair with a true order, 1/2 or more; all draws in one.
+        given: probability of the likelier model of each pair with a true order, 1/2 or more; all worlds in one.
         right: whether it is the better one; 1/2 where the probability is.
-        best_given: (draws,) probability that the model most likely to be best is.
-        best_right: (draws,) whether it is.
+        best_given: (worlds,) probability that the model most likely to be best is.
+        best_right: (worlds,) whether it is.
     """
 
     given: Floats
@@ -107,34 +107,34 @@ class Outcome:
         return np.asarray((self.given >= low) & (self.given < high) & (self.given > 0.5))
 
 
-def judged(worlds: Sequence[tuple[Floats, Bools]], rng: np.random.Generator) -> Outcome:
+def judged(worlds: Sequence[tuple[Floats, Bools]], rng: np.random.Generator) -> Judgement:
     """Decide on each world's rows, and look up the truth.
 
     Args:
-        worlds: of each, (M,) the true accuracies and (M, K) who was right on which row.
+        worlds: of each, (M,) the true accuracies and (M, K) the outcomes.
         rng: the only source of randomness.
     """
     given, right, best_given, best_right = [], [], [], []
-    for truth, hits in worlds:
+    for truth, outcomes in worlds:
         first, second = np.nonzero(truth[:, None] > truth)
-        better = posterior.more_accurate(hits)[first, second]
+        better = posterior.more_accurate(outcomes)[first, second]
         given.append(np.maximum(better, 1 - better))
         right.append((np.sign(better - 0.5) + 1) / 2)
-        chances = posterior.best(hits, rng, samples=posterior.CHUNK)
+        chances = posterior.best(outcomes, rng, samples=posterior.CHUNK)
         best_given.append(chances.max())
         best_right.append(truth[chances.argmax()] == truth.max())
-    return Outcome(
+    return Judgement(
         np.concatenate(given), np.concatenate(right), np.array(best_given), np.array(best_right, dtype=float)
     )
 
 
-def drawn_rows(ranking: Ranking, probe: int, repeats: int, rng: np.random.Generator) -> list[Ints]:
-    """Row numbers of an evaluation's examples, without replacement, again and again."""
+def draw_examples(ranking: Ranking, probe: int, repeats: int, rng: np.random.Generator) -> list[Ints]:
+    """Draws of K of an evaluation's examples, without replacement."""
     return [rng.choice(len(ranking.table.examples), size=probe, replace=False) for _ in range(repeats)]
 
 
-def accuracies_and_hits(ranking: Ranking) -> tuple[Floats, Bools]:
-    """(M,) the true accuracies of an evaluation's models and (M, N) who is right on which example.
+def accuracies_and_outcomes(ranking: Ranking) -> tuple[Floats, Bools]:
+    """(M,) the true accuracies of an evaluation's models and (M, N) their outcomes.
 
     Raises:
         ValueError: the ranking is a decision, or has no ACC.
@@ -145,13 +145,13 @@ def accuracies_and_hits(ranking: Ranking) -> tuple[Floats, Bools]:
     return ranking.table.ood_accuracy, ranking.table.values[:, names.index("ACC")] > 0.5
 
 
-def order_of_pairs(ranking: Ranking, rows: Sequence[Ints]) -> dict[str, float]:
-    """Method -> share of the pairs that its order on the drawn rows has right, a tie counting one half."""
-    truth, _ = accuracies_and_hits(ranking)
+def pairwise_accuracies(ranking: Ranking, draws: Sequence[Ints]) -> dict[str, float]:
+    """Method -> its pairwise accuracy, the share of pairs that it puts right on these draws; a tie counts one half."""
+    truth, _ = accuracies_and_outcomes(ranking)
     first, second = np.nonzero(truth[:, None] > truth)
     names = [method.name for method in ranking.table.methods]
     designed = next((method.name for method in ranking.methods if method.designed), None)
-    means = engine.means(turned(ranking.table), np.stack(rows))
+    means = engine.means(turned(ranking.table), np.stack(draws))
     scores = {"ACC": means[:, names.index("ACC")]}
     for name, other in combined.names(names, designed).items():
         scores[name] = combined.scores(name, scores["ACC"], means[:, names.index(other)])
@@ -159,44 +159,46 @@ def order_of_pairs(ranking: Ranking, rows: Sequence[Ints]) -> dict[str, float]:
     return {name: float(((np.sign(lead) * (abs(lead) > engine.TIE) + 1) / 2).mean()) for name, lead in apart.items()}
 
 
-def calibration(outcomes: dict[str, Outcome]) -> Iterator[str]:
+def calibration(judgements: dict[str, Judgement]) -> Iterator[str]:
     """A table of how often the likelier model was the better one, by the probability that it was given."""
-    yield "| P(A > B) | " + " | ".join(outcomes) + " |"
-    yield "|---" * (1 + len(outcomes)) + "|"
+    yield "| P(A > B) | " + " | ".join(judgements) + " |"
+    yield "|---" * (1 + len(judgements)) + "|"
     for low, high in zip(TENTHS, TENTHS[1:], strict=False):
-        cells = [cell(outcome, outcome.inside(low, high)) for outcome in outcomes.values()]
+        cells = [cell(judgement, judgement.inside(low, high)) for judgement in judgements.values()]
         if any(cells):
             yield f"| {100 * low:.0f} to {min(100 * high, 100):.0f} % | " + " | ".join(cells) + " |"
-    halves = [f"{(outcome.given == 0.5).mean():.1%} of pairs" for outcome in outcomes.values()]
+    halves = [f"{(judgement.given == 0.5).mean():.1%} of pairs" for judgement in judgements.values()]
     yield "| 1/2: a tie | " + " | ".join(halves) + " |"
 
 
-def cell(outcome: Outcome, inside: Bools) -> str:
+def cell(judgement: Judgement, inside: Bools) -> str:
     """What was given and what was right of some pairs; empty where there are next to none."""
     if inside.mean() < SEEN:
         return ""
-    return f"{outcome.given[inside].mean():.1%}: **{outcome.right[inside].mean():.1%}** ({inside.mean():.1%} of pairs)"
+    return (
+        f"{judgement.given[inside].mean():.1%}: **{judgement.right[inside].mean():.1%}** ({inside.mean():.1%} of pairs)"
+    )
 
 
-def first_places(outcome: Outcome) -> str:
+def first_places(judgement: Judgement) -> str:
     """How P(best) did."""
     return (
-        f"P(best) of the model most likely to be best: {outcome.best_given.mean():.0%} on average; it was the best in "
-        f"{outcome.best_right.mean():.0%} of the draws."
+        f"P(best) of the model most likely to be best: {judgement.best_given.mean():.0%} on average; it was the best "
+        f"in {judgement.best_right.mean():.0%} of the draws."
     )
 
 
 def of_suite(ranking: Ranking, probe: int, repeats: int, rng: np.random.Generator) -> Iterator[str]:
     """What is said of one evaluated suite."""
-    truth, hits = accuracies_and_hits(ranking)
-    rows = drawn_rows(ranking, probe, repeats, rng)
-    outcome = judged([(truth, hits[:, drawn]) for drawn in rows], rng)
+    truth, outcomes = accuracies_and_outcomes(ranking)
+    draws = draw_examples(ranking, probe, repeats, rng)
+    judgement = judged([(truth, outcomes[:, draw]) for draw in draws], rng)
     first, second = np.nonzero(truth[:, None] > truth)
-    lost = (hits[second] & ~hits[first]).sum() / (hits[first] != hits[second]).sum()
+    lost = (outcomes[second] & ~outcomes[first]).sum() / (outcomes[first] != outcomes[second]).sum()
     tied = []
-    for drawn in rows:
-        order = np.argsort(-hits[:, drawn].mean(axis=1), kind="stable")
-        tied.append(len(groups(posterior.more_accurate(hits[order][:, drawn]).tolist(), posterior.LEVEL)))
+    for draw in draws:
+        order = np.argsort(-outcomes[:, draw].mean(axis=1), kind="stable")
+        tied.append(len(groups(posterior.more_accurate(outcomes[order][:, draw]).tolist(), posterior.LEVEL)))
     yield f"## {ranking.suite} on {ranking.ood}"
     yield ""
     accuracies = ", ".join(f"{100 * accuracy:.1f}" for accuracy in sorted(truth))
@@ -205,12 +207,12 @@ def of_suite(ranking: Ranking, probe: int, repeats: int, rng: np.random.Generato
         f"disagree, the worse one is right in {lost:.0%} of cases."
     )
     yield ""
-    yield from calibration({"given: right": outcome})
+    yield from calibration({"given: right": judgement})
     yield ""
-    shares = ", ".join(f"{name} {share:.1%}" for name, share in order_of_pairs(ranking, rows).items())
+    shares = ", ".join(f"{name} {share:.1%}" for name, share in pairwise_accuracies(ranking, draws).items())
     yield (
-        f"{first_places(outcome)} Groups of models that cannot be told apart: {np.mean(tied):.1f} on average. Pairs in "
-        f"the right order: {shares}."
+        f"{first_places(judgement)} Groups of models that cannot be told apart: {np.mean(tied):.1f} on average. Pairs "
+        f"in the right order: {shares}."
     )
     yield ""
 
@@ -231,13 +233,13 @@ def report(rankings: Sequence[Ranking], probe: int, repeats: int, seed: int) -> 
     yield ""
     yield f"{MODELS} models, their true accuracies drawn anew each time."
     yield ""
-    outcomes = {}
-    for name, draw in WORLDS.items():
-        outcomes[name] = judged([draw(rng, probe) for _ in range(repeats)], rng)
-    yield from calibration(outcomes)
+    judgements = {}
+    for name, make in WORLDS.items():
+        judgements[name] = judged([make(rng, probe) for _ in range(repeats)], rng)
+    yield from calibration(judgements)
     yield ""
-    for name, outcome in outcomes.items():
-        yield f"- {name}: {first_places(outcome)}"
+    for name, judgement in judgements.items():
+        yield f"- {name}: {first_places(judgement)}"
     yield ""
     for ranking in rankings:
         yield from of_suite(ranking, probe, repeats, np.random.default_rng(seed))

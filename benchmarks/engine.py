@@ -9,7 +9,7 @@ loops stand for what one writes without the engine, both given the same draws an
 With 50 models the loops are timed on the first draws only, as the table says, and multiplied; they do the same work for
 each draw, so this is fair to them.
 
-Memory: the engine holds CHUNK * (2 M F + P F / 8) * 8 bytes of drawn means and outcomes, 25 MB at 50 models and 12
+Memory: the engine holds CHUNK * (2 M F + P F / 8) * 8 bytes of drawn means and points, 25 MB at 50 models and 12
 methods, however many draws; the exact probabilities need 30 bytes for each of up to 2^20 differences of one method,
 30 MB. Both are measured below with tracemalloc. Models that are sure of nearly everything have log losses from 1e-9 to
 10, which only grids of up to 2^22 points resolve, one at a time: up to 200 MB. They come last.
@@ -52,12 +52,12 @@ def sure(models: int) -> Floats:
     return np.asarray(-np.logaddexp(0, -margin)[:, None])
 
 
-def lists(values: Floats, rows: Ints) -> Floats:
+def lists(values: Floats, draws: Ints) -> Floats:
     """(P, F) what the engine gives, in plain Python."""
-    scores, draws = values.tolist(), rows.tolist()
+    scores, listed = values.tolist(), draws.tolist()
     models, methods = len(scores), len(scores[0])
     beats = [[0.0] * methods for _ in range(models * (models - 1) // 2)]
-    for draw in draws:
+    for draw in listed:
         for f in range(methods):
             means = [sum(scores[m][f][n] for n in draw) / len(draw) for m in range(models)]
             pair = 0
@@ -66,14 +66,14 @@ def lists(values: Floats, rows: Ints) -> Floats:
                     difference = means[a] - means[b]
                     beats[pair][f] += 0.5 if abs(difference) <= engine.TIE else float(difference > 0)
                     pair += 1
-    return np.array(beats) / len(draws)
+    return np.array(beats) / len(listed)
 
 
-def mean_loops(values: Floats, rows: Ints) -> Floats:
+def mean_loops(values: Floats, draws: Ints) -> Floats:
     """(P, F) the same with an `np.mean` for each model, method and draw."""
     models, methods, _ = values.shape
     beats = np.zeros((models * (models - 1) // 2, methods))
-    for draw in rows:
+    for draw in draws:
         for f in range(methods):
             means = [np.mean(values[m, f, draw]) for m in range(models)]
             pair = 0
@@ -82,7 +82,7 @@ def mean_loops(values: Floats, rows: Ints) -> Floats:
                     difference = means[a] - means[b]
                     beats[pair, f] += 0.5 if abs(difference) <= engine.TIE else float(difference > 0)
                     pair += 1
-    return np.asarray(beats / len(rows))
+    return np.asarray(beats / len(draws))
 
 
 def seconds(function: Callable[[], object]) -> float:
@@ -104,18 +104,18 @@ def peak(function: Callable[[], object]) -> float:
 def compare(models: int) -> None:
     """Print what the engine and the loops take for this many models."""
     values = table(models)
-    rows = engine.draws(np.random.default_rng(1), EXAMPLES, PROBE, DRAWS)
+    draws = engine.draw_probes(np.random.default_rng(1), EXAMPLES, PROBE, DRAWS)
     pairs = np.ones(len(engine.pairs(models)), dtype=bool)
     some = {lists: DRAWS, mean_loops: DRAWS} if models < 10 else {lists: 50, mean_loops: 25}
-    expected = engine.simulate(values, rows, pairs).beats
+    expected = engine.simulate(values, draws, pairs).beats
     taken: dict[str, list[float]] = {"engine": []}
     for _ in range(REPEATS):
-        taken["engine"] += [seconds(lambda: engine.simulate(values, rows, pairs)) for _ in range(3)]
+        taken["engine"] += [seconds(lambda: engine.simulate(values, draws, pairs)) for _ in range(3)]
         for loop, count in some.items():
-            taken.setdefault(loop.__name__, []).append(seconds(lambda: loop(values, rows[:count])) * DRAWS / count)  # noqa: B023
+            taken.setdefault(loop.__name__, []).append(seconds(lambda: loop(values, draws[:count])) * DRAWS / count)  # noqa: B023
     for loop, count in some.items():
-        given = engine.simulate(values, rows[:count], pairs).beats
-        assert np.allclose(loop(values, rows[:count]), given), loop.__name__
+        given = engine.simulate(values, draws[:count], pairs).beats
+        assert np.allclose(loop(values, draws[:count]), given), loop.__name__
     own = statistics.median(taken["engine"])
     print(f"\n{models} models, {METHODS} methods, N = {EXAMPLES}, B = {DRAWS}, K = {PROBE}")
     print(f"  engine           {1e3 * own:10.2f} ms")
@@ -130,7 +130,7 @@ def compare(models: int) -> None:
         f"  exact, all pairs {1e3 * statistics.median(times):10.0f} ms; {np.isnan(found).sum()} not to be had exactly"
     )
     print(f"  the {DRAWS} draws are off by {off.mean():.3f} on average, {off.max():.3f} at most")
-    print(f"  peak memory: engine {peak(lambda: engine.simulate(values, rows, pairs)):.0f} MB, "
+    print(f"  peak memory: engine {peak(lambda: engine.simulate(values, draws, pairs)):.0f} MB, "
           f"exact {peak(lambda: exact.probabilities(values, PROBE)):.0f} MB")  # fmt: skip
 
 

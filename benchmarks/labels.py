@@ -6,8 +6,9 @@
 
 A case is a name, a suite, an OOD set (or a file of labelled rows), and its data directory ("-" for the embedded
 sample). For each replicate a pool of rows is drawn from the population; a rule picks K of them, whose labels are shown;
-an estimator scores the models; and the score is the share of pairs that are put in their true order, a tie counting
-one half. Truth is accuracy on all rows of the set. Printed are means over replicates, in per cent, as Markdown.
+an estimator scores the models; and what is measured is pairwise accuracy: the share of pairs that are put in their true
+order, a tie counting one half. Truth is accuracy on all rows of the set. Printed are means over replicates, in per
+cent, as Markdown.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from ranker.statistics.methods import possible
 from ranker.statistics.pool import Pool
 
 Estimator: TypeAlias = Callable[[Pool, Ints, Ints], Floats]
-"""(pool, its labels, the rows whose labels are shown) -> (M,) scores, higher is better."""
+"""(pool, its labels, the places in it of the K rows whose labels are shown) -> (M,) scores, higher is better."""
 
 SIZES = (3, 5, 10, 20, 50)
 
@@ -48,51 +49,51 @@ class Case:
     accuracy: Floats
 
 
-def accuracy(pool: Pool, labels: Ints, rows: Ints) -> Floats:
+def accuracy(pool: Pool, labels: Ints, places: Ints) -> Floats:
     """ACC: the share of the labelled rows that a model is right on."""
-    return np.asarray((pool.predicted[:, rows] == labels[rows]).mean(axis=1))
+    return np.asarray((pool.predicted[:, places] == labels[places]).mean(axis=1))
 
 
-def vote_of_models(pool: Pool, labels: Ints, rows: Ints) -> Floats:
+def vote_of_models(pool: Pool, labels: Ints, places: Ints) -> Floats:
     """SURROGATE, as the product has it."""
-    return surrogate.estimates(pool, labels, rows[None])[:, 0]
+    return surrogate.estimates(pool, labels, places[None])[:, 0]
 
 
-def hard_votes(pool: Pool, labels: Ints, rows: Ints) -> Floats:
+def hard_votes(pool: Pool, labels: Ints, places: Ints) -> Floats:
     """SURROGATE from predicted labels alone."""
-    return vote_of_models(Pool(np.eye(pool.probs.shape[2])[pool.predicted]), labels, rows)
+    return vote_of_models(Pool(np.eye(pool.probs.shape[2])[pool.predicted]), labels, places)
 
 
-def kernel(pool: Pool, labels: Ints, rows: Ints, width: float = 0.3, votes: bool = False) -> Floats:
+def kernel(pool: Pool, labels: Ints, places: Ints, width: float = 0.3, votes: bool = False) -> Floats:
     """A kernel-weighted mean of the labels of rows on which the models say alike, towards even odds (or the votes)."""
     models, size, classes = pool.probs.shape
     points = pool.probs.transpose(1, 0, 2).reshape(size, -1)
-    distance = ((points[:, None] - points[rows]) ** 2).mean(axis=2)
+    distance = ((points[:, None] - points[places]) ** 2).mean(axis=2)
     sample = np.linspace(0, size - 1, min(size, 100)).astype(int)
     every = ((points[sample, None] - points[sample]) ** 2).mean(axis=2)
     near = np.exp(-distance / (width * every.mean() or 1.0))
     said = np.eye(classes)[pool.predicted]
     prior = said.mean(axis=0) if votes else np.full((size, classes), 1 / classes)
-    label = (prior + near @ np.eye(classes)[labels[rows]]) / (1 + near.sum(axis=1, keepdims=True))
+    label = (prior + near @ np.eye(classes)[labels[places]]) / (1 + near.sum(axis=1, keepdims=True))
     return np.asarray((said * label).sum(axis=2).mean(axis=1))
 
 
-def kernel_and_votes(pool: Pool, labels: Ints, rows: Ints) -> Floats:
+def kernel_and_votes(pool: Pool, labels: Ints, places: Ints) -> Floats:
     """The same, with the suite's votes as the prior."""
-    return kernel(pool, labels, rows, votes=True)
+    return kernel(pool, labels, places, votes=True)
 
 
-def difference(pool: Pool, labels: Ints, rows: Ints) -> Floats:
+def difference(pool: Pool, labels: Ints, places: Ints) -> Floats:
     """Prediction-powered: mean confidence on the pool, corrected by what it is off by on the labelled rows."""
     sure = pool.probs.max(axis=2)
-    return np.asarray(sure.mean(axis=1) + accuracy(pool, labels, rows) - sure[:, rows].mean(axis=1))
+    return np.asarray(sure.mean(axis=1) + accuracy(pool, labels, places) - sure[:, places].mean(axis=1))
 
 
-def logistic(pool: Pool, labels: Ints, rows: Ints, ridge: float = 0.1, steps: int = 15) -> Floats:
+def logistic(pool: Pool, labels: Ints, places: Ints, ridge: float = 0.1, steps: int = 15) -> Floats:
     """Ridge-logistic regression of a binary label on the models' probabilities, with an intercept."""
     x = np.column_stack([pool.probs[:, :, 1].T - 0.5, np.full(pool.probs.shape[1], 0.3)])
     weights = np.zeros(x.shape[1])
-    seen, told = x[rows], labels[rows]
+    seen, told = x[places], labels[places]
     for _ in range(steps):
         p = 1 / (1 + np.exp(-seen @ weights))
         curve = (seen.T * (p * (1 - p))) @ seen + ridge * np.eye(len(weights))
@@ -101,10 +102,10 @@ def logistic(pool: Pool, labels: Ints, rows: Ints, ridge: float = 0.1, steps: in
     return np.asarray(np.where(pool.predicted == 1, positive, 1 - positive).mean(axis=1))
 
 
-def dawid_skene_told(pool: Pool, labels: Ints, rows: Ints) -> Floats:
+def dawid_skene_told(pool: Pool, labels: Ints, places: Ints) -> Floats:
     """Dawid and Skene, and the sign that the labels ask for: where ACC and it disagree, it is turned round."""
-    found, right = dawid_skene(pool), accuracy(pool, labels, rows)
-    agreed = ((found - found.mean()) * (right - right.mean())).sum()
+    found, shown = dawid_skene(pool), accuracy(pool, labels, places)
+    agreed = ((found - found.mean()) * (shown - shown.mean())).sum()
     return found if agreed >= 0 else -found
 
 
@@ -120,10 +121,10 @@ ESTIMATORS: Mapping[str, Estimator] = {
 }
 
 
-def read(name: str, reference: str, rows: str, data_dir: str, store: Store | None) -> Case:
+def read(name: str, reference: str, ood: str, data_dir: str, store: Store | None) -> Case:
     """A suite's predictions on a population, and the truth."""
     where = None if data_dir == "-" else Path(data_dir)
-    data = sets.labelled(Path(rows), "nli") if Path(rows).is_file() else sets.load(rows, where)
+    data = sets.labelled(Path(ood), "nli") if Path(ood).is_file() else sets.load(ood, where)
     suite = suites.load([reference])
     population = sets.sample(data, data.population)
     probs = predictions(suite, data.task, population, store=store)[0].probs
@@ -139,15 +140,15 @@ def read(name: str, reference: str, rows: str, data_dir: str, store: Store | Non
     return Case(name, probs[order], labels, truth[order])
 
 
-def success(scores: Floats, truth: Floats) -> float:
+def pairwise_accuracy(scores: Floats, truth: Floats) -> float:
     """The share of pairs in their true order; pairs of equal truth do not count."""
     first, second = engine.pairs(len(truth)).T
-    points = engine.outcomes(scores[:, None, None])[:, 0, 0] / 2
+    points = engine.compare_pairs(scores[:, None, None])[:, 0, 0] / 2
     return float(points[truth[first] > truth[second] + 1e-12].mean())
 
 
 def replicate(case: Case, rng: np.random.Generator, size: int, models: int | None) -> dict[tuple[str, str, int], float]:
-    """(rule, estimator, K) -> success, on one pool; label-free baselines under the rule "none" and K = 0."""
+    """(rule, estimator, K) -> pairwise accuracy, on one pool; label-free methods under the rule "none" and K = 0."""
     count = len(case.accuracy)
     kept = np.arange(count) if models is None else np.sort(rng.choice(count, models, replace=False))
     truth = case.accuracy[kept]
@@ -161,9 +162,9 @@ def replicate(case: Case, rng: np.random.Generator, size: int, models: int | Non
         for k in SIZES:
             for name, estimator in ESTIMATORS.items():
                 if name in ("ACC", "SURROGATE") or rule == "random":
-                    found[rule, name, k] = success(estimator(pool, labels, picked[:k]), truth)
+                    found[rule, name, k] = pairwise_accuracy(estimator(pool, labels, picked[:k]), truth)
     for one in possible(pool):
-        found["none", one.name, 0] = success(one.score(pool), truth)
+        found["none", one.name, 0] = pairwise_accuracy(one.score(pool), truth)
     return found
 
 

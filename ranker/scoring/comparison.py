@@ -93,8 +93,8 @@ def _influences(ranking: Ranking) -> dict[str, Floats]:
     """Method -> (N,) how much each example weighs in its pairwise accuracy."""
     table, truth = ranking.table, Truth.of(ranking.table, None)
     plan = Plan.of(table.methods, next((method.name for method in ranking.methods if method.designed), None))
-    rows = engine.draws(np.random.default_rng(ranking.seed), len(table.examples), ranking.probe, MANY)
-    found, _ = influences(turned(table)[truth.order], plan, ranking.probe, truth.decided, rows)
+    draws = engine.draw_probes(np.random.default_rng(ranking.seed), len(table.examples), ranking.probe, MANY)
+    found, _ = influences(turned(table)[truth.order], plan, ranking.probe, truth.decided, draws)
     coins = dict.fromkeys(COINS, np.zeros(len(table.examples)))
     return coins | dict(zip((*plan.names, *plan.derived), found, strict=True))
 

@@ -99,7 +99,7 @@ def _methods(
     designed: str | None,
 ) -> tuple[MethodResult, ...]:
     accuracy = measured.beats[truth.decided].mean(axis=0)
-    low, high = intervals.of_accuracy(accuracy, intervals.variance(measured.influence, measured.noise))
+    low, high = intervals.of_pairwise_accuracy(accuracy, intervals.variance(measured.influence, measured.noise))
     least, most = intervals.over_models(measured.beats, truth.decided, len(truth.order))
     versus = _versus_acc(measured, accuracy)
     return tuple(

@@ -134,7 +134,7 @@ class Agreement:
 
 
 def measure(
-    values: Floats, plan: Plan, probe: int, draws: Draws, decided: Bools, rng: np.random.Generator
+    values: Floats, plan: Plan, probe: int, count: Draws, decided: Bools, rng: np.random.Generator
 ) -> tuple[Agreement, dict[str, int]]:
     """Rank by every method from every probe there is, or from B drawn ones.
 
@@ -145,7 +145,7 @@ def measure(
         values: (M, F, N) scores, higher is better; the models in their true order.
         plan: the methods.
         probe: K.
-        draws: B, or "exact".
+        count: how many draws, B, or "exact": all that there are.
         decided: (P,) pairs that have a true order.
         rng: the only source of randomness.
 
@@ -153,25 +153,26 @@ def measure(
         What was found; and method -> number of pairs whose exact probability could not be had and was drawn.
     """
     examples = values.shape[2]
-    rows = engine.draws(rng, examples, probe, MANY if draws == "exact" else max(draws, MANY))
-    influence, mixed = influences(values, plan, probe, decided, rows)
+    draws = engine.draw_probes(rng, examples, probe, MANY if count == "exact" else max(count, MANY))
+    influence, mixed = influences(values, plan, probe, decided, draws)
     excess = np.zeros(len(plan.names))  # what the noise of draws adds to the influences
     if mixed is not None:
-        excess = np.concatenate([excess, probe * mixed.success.var(axis=1) / len(rows)])
+        excess = np.concatenate([excess, probe * mixed.pairwise_accuracy.var(axis=1) / len(draws)])
         if plan.pool is not None:
             excess[-1] = 0.0  # SURROGATE has no influences
-    if draws == "exact":
-        beats, drawn = _exact(values, plan, probe, decided, rows)
+    if count == "exact":
+        beats, drawn = _exact(values, plan, probe, decided, draws)
         noise = noise_vs_acc = np.zeros(len(plan.names))
         if mixed is not None:
             beats = _add(beats, plan, mixed.beats)
-            noise = noise_vs_acc = np.concatenate([noise, mixed.success.var(axis=1) / len(rows)])
+            noise = noise_vs_acc = np.concatenate([noise, mixed.pairwise_accuracy.var(axis=1) / len(draws)])
     else:
-        found, drawn = engine.simulate(values, rows[:draws], decided, _deriver(plan)), {}
-        beats, noise = found.beats, intervals.of_draws(found.success)
+        found, drawn = engine.simulate(values, draws[:count], decided, _deriver(plan)), {}
+        pairwise_accuracy = found.pairwise_accuracy
+        beats, noise = found.beats, intervals.of_draws(pairwise_accuracy)
         noise_vs_acc = np.full_like(noise, np.nan)
         if plan.acc is not None:
-            noise_vs_acc = intervals.of_draws(found.success - found.success[plan.acc])
+            noise_vs_acc = intervals.of_draws(pairwise_accuracy - pairwise_accuracy[plan.acc])
             noise_vs_acc[plan.acc] = 0.0  # also where one draw shows nothing of the others
     found_of_all = Agreement(
         names=(*plan.names, *plan.derived),
@@ -185,22 +186,22 @@ def measure(
 
 
 def influences(
-    values: Floats, plan: Plan, probe: int, decided: Bools, rows: Ints
+    values: Floats, plan: Plan, probe: int, decided: Bools, draws: Ints
 ) -> tuple[Floats, engine.Simulation | None]:
     """How much each example weighs in each pairwise accuracy, over all probes; of derived methods from draws.
 
     Args:
         values, plan, probe, decided: as for `measure`.
-        rows: (B, K) the draws.
+        draws: (B, K) the examples that each draw shows.
 
     Returns:
         (F, N) derivatives with respect to the examples' weights, those of the derived methods last; and what the draws
         show of these minus ACC, None where there are none.
     """
-    influence = exact.influence(values, probe, decided, rows)
-    mixed = _differences(values, plan, rows, decided)
+    influence = exact.influence(values, probe, decided, draws)
+    mixed = _differences(values, plan, draws, decided)
     if mixed is not None:
-        added = influence[plan.acc] + intervals.drawn_influence(mixed.success, rows, values.shape[2])
+        added = influence[plan.acc] + intervals.drawn_influence(mixed.pairwise_accuracy, draws, values.shape[2])
         if plan.pool is not None:
             added[-1] = 0.0  # the pool varies with the examples, too: `pooled.variances`
         influence = np.concatenate([influence, added])
@@ -216,23 +217,23 @@ def pairwise_accuracies(
         values, plan, decided, rng: as for `measure`.
         size: K.
     """
-    rows = engine.draws(rng, values.shape[2], size, MANY // 4)
-    beats, _ = _exact(values, plan, size, decided, rows, ROUGHLY)
-    mixed = _differences(values, plan, rows, decided)
+    draws = engine.draw_probes(rng, values.shape[2], size, MANY // 4)
+    beats, _ = _exact(values, plan, size, decided, draws, ROUGHLY)
+    mixed = _differences(values, plan, draws, decided)
     if mixed is not None:
         beats = _add(beats, plan, mixed.beats)
     return dict(zip((*plan.names, *plan.derived), beats[decided].mean(axis=0).tolist(), strict=True))
 
 
 def _exact(
-    values: Floats, plan: Plan, size: int, decided: Bools, rows: Ints, worth: int = exact.WORTH
+    values: Floats, plan: Plan, size: int, decided: Bools, draws: Ints, worth: int = exact.WORTH
 ) -> tuple[Floats, dict[str, int]]:
     """(P, F) exact probabilities; those that no grid is fine enough for are taken from the draws, and counted."""
     beats = exact.probabilities(values, size, worth)
     unknown = np.isnan(beats)
     columns = np.flatnonzero(unknown.any(axis=0))
     if len(columns):
-        drawn = engine.simulate(values[:, columns], rows, decided).beats
+        drawn = engine.simulate(values[:, columns], draws, decided).beats
         beats[:, columns] = np.where(unknown[:, columns], drawn, beats[:, columns])
     return beats, {plan.names[f]: int(unknown[:, f].sum()) for f in columns}
 
@@ -240,16 +241,16 @@ def _exact(
 def _deriver(plan: Plan) -> engine.Derive:
     """Of (M, F, b) means of draws, and these, the same with the derived methods' scores appended to the F."""
 
-    def derive(means: Floats, rows: Ints) -> Floats:
+    def derive(means: Floats, draws: Ints) -> Floats:
         extra = [combined.scores(name, means[:, plan.acc], means[:, column]) for name, column in plan.mixed.items()]
         if plan.pool is not None and plan.labels is not None:
-            extra.append(surrogate.estimates(plan.pool, plan.labels, rows))
+            extra.append(surrogate.estimates(plan.pool, plan.labels, draws))
         return np.concatenate([means, np.stack(extra, axis=1)], axis=1) if extra else means
 
     return derive
 
 
-def _differences(values: Floats, plan: Plan, rows: Ints, decided: Bools) -> engine.Simulation | None:
+def _differences(values: Floats, plan: Plan, draws: Ints, decided: Bools) -> engine.Simulation | None:
     """What draws show of the derived methods minus ACC; None where there are none."""
     if not plan.derived:
         return None
@@ -261,10 +262,11 @@ def _differences(values: Floats, plan: Plan, rows: Ints, decided: Bools) -> engi
         pool=plan.pool,
         labels=plan.labels,
     )
-    found = engine.simulate(values[:, columns], rows, decided, _deriver(part))
-    beats, success = found.beats, found.success
+    found = engine.simulate(values[:, columns], draws, decided, _deriver(part))
+    beats, pairwise_accuracy = found.beats, found.pairwise_accuracy
     acc, last = part.names.index("ACC"), len(columns)
-    return engine.Simulation(beats[:, last:] - beats[:, acc, None], success[last:] - success[acc])
+    lead = pairwise_accuracy[last:] - pairwise_accuracy[acc]
+    return engine.Simulation(beats[:, last:] - beats[:, acc, None], lead)
 
 
 def _add(beats: Floats, plan: Plan, differences: Floats) -> Floats:

@@ -23,7 +23,7 @@ from ranker.statistics.engine import TIE
 from ranker.statistics.pool import Pool
 
 Rule = Callable[[Pool, int, Sequence[int], np.random.Generator], Ints]
-"""(pool, how many, rows that are labelled already, randomness) -> the rows to label, the most useful first."""
+"""(pool, how many, its rows that are labelled already, randomness) -> the rows to label, the most useful first."""
 
 DEFAULT = "variance-reduction"
 
@@ -34,13 +34,13 @@ WIDTH = 0.3
 """The width of its kernel, as a share of the mean squared distance of two rows."""
 
 
-def choose(pool: Pool, count: int, done: Sequence[int] = (), rule: str = DEFAULT, seed: int = 0) -> Ints:
+def choose(pool: Pool, count: int, labelled: Sequence[int] = (), rule: str = DEFAULT, seed: int = 0) -> Ints:
     """Choose rows to label.
 
     Args:
         pool: what the models make of all rows.
         count: how many.
-        done: rows that are labelled already; none of them is chosen.
+        labelled: the rows that are labelled already; none of them is chosen.
         rule: a name in `RULES`.
         seed: of the random rule.
 
@@ -55,13 +55,13 @@ def choose(pool: Pool, count: int, done: Sequence[int] = (), rule: str = DEFAULT
         >>> choose(Pool(np.stack([sure, 1 - sure], axis=2)), 2).tolist()
         [2, 1]
     """
-    left = pool.probs.shape[1] - len(set(done))
+    left = pool.probs.shape[1] - len(set(labelled))
     if not 0 < count <= left:
         raise ValueError(f"between 1 and {left} rows can be chosen (got {count})")
-    return RULES[rule](pool, count, done, np.random.default_rng(seed))
+    return RULES[rule](pool, count, labelled, np.random.default_rng(seed))
 
 
-def variance_reduction(pool: Pool, count: int, done: Sequence[int], rng: np.random.Generator) -> Ints:
+def variance_reduction(pool: Pool, count: int, labelled: Sequence[int], rng: np.random.Generator) -> Ints:
     """Greedily, the row after whose label the sum of the variances of all differences of accuracies is least."""
     seen = surrogate.votes(pool)  # (N, C - 1, M)
     gain = surrogate.gains(pool)
@@ -69,10 +69,10 @@ def variance_reduction(pool: Pool, count: int, done: Sequence[int], rng: np.rand
     models, parts = seen.shape[2], seen.shape[1]
     noise = surrogate.NOISE * np.eye(parts)
     spread = np.eye(models)
-    for row in done:
+    for row in labelled:
         spread = _after(spread, seen[row], noise)
     free = np.ones(len(seen), dtype=bool)
-    free[list(done)] = False
+    free[list(labelled)] = False
     chosen = []
     for _ in range(count):
         reach = seen @ spread  # (N, C - 1, M)
@@ -90,7 +90,7 @@ def _after(spread: Floats, seen: Floats, noise: Floats) -> Floats:
     return np.asarray(spread - reach.T @ np.linalg.solve(reach @ seen.T + noise, reach))
 
 
-def facility(pool: Pool, count: int, done: Sequence[int], rng: np.random.Generator) -> Ints:
+def facility(pool: Pool, count: int, labelled: Sequence[int], rng: np.random.Generator) -> Ints:
     """Greedily, the row that adds most to sum over x of disagreement(x) max over chosen rows r of k(x, r)."""
     points = surrogate.votes(pool).reshape(pool.probs.shape[1], -1)
     every = points[np.linspace(0, len(points) - 1, min(LANDMARKS, len(points)), dtype=np.int64)]
@@ -98,9 +98,9 @@ def facility(pool: Pool, count: int, done: Sequence[int], rng: np.random.Generat
     distance = (points**2).sum(axis=1)[:, None] + (every**2).sum(axis=1) - 2 * points @ every.T
     width = WIDTH * distance.mean() or 1.0
     near = np.exp(-np.maximum(distance, 0.0) / width)  # (N, landmarks)
-    covered = near[list(done)].max(axis=0, initial=0.0)
+    covered = near[list(labelled)].max(axis=0, initial=0.0)
     free = np.ones(len(points), dtype=bool)
-    free[list(done)] = False
+    free[list(labelled)] = False
     chosen = []
     for _ in range(count):
         added = np.maximum(near - covered, 0.0) @ weight
@@ -110,16 +110,16 @@ def facility(pool: Pool, count: int, done: Sequence[int], rng: np.random.Generat
     return np.array(chosen)
 
 
-def disagreement(pool: Pool, count: int, done: Sequence[int], rng: np.random.Generator) -> Ints:
+def disagreement(pool: Pool, count: int, labelled: Sequence[int], rng: np.random.Generator) -> Ints:
     """The rows on which the models' probabilities vary most."""
     value = _disagreement(pool)
-    value[list(done)] = -np.inf
+    value[list(labelled)] = -np.inf
     return np.asarray(np.argsort(-np.round(value, 12), kind="stable")[:count])
 
 
-def at_random(pool: Pool, count: int, done: Sequence[int], rng: np.random.Generator) -> Ints:
+def at_random(pool: Pool, count: int, labelled: Sequence[int], rng: np.random.Generator) -> Ints:
     """Any rows."""
-    free = np.setdiff1d(np.arange(pool.probs.shape[1]), done)
+    free = np.setdiff1d(np.arange(pool.probs.shape[1]), labelled)
     return np.asarray(rng.choice(free, count, replace=False))
 
 

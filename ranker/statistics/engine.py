@@ -17,6 +17,7 @@ import numpy.typing as npt
 from factors.types import Bools, Floats, Ints
 
 Derive = Callable[[Floats, Ints], Floats]
+"""(means of draws, these draws) -> scores to rank by; `simulate` says which shapes."""
 
 TIE = 1e-12
 """Two means this close are equal: sums of equal numbers in another order differ by less, true differences by more."""
@@ -25,7 +26,7 @@ CHUNK = 1_000
 """Draws handled at once: memory is CHUNK * (2 M F + P F / 8) * 8 bytes, 25 MB at M = 50, F = 12, whatever B is."""
 
 
-def draws(rng: np.random.Generator, examples: int, size: int, count: int) -> Ints:
+def draw_probes(rng: np.random.Generator, examples: int, size: int, count: int) -> Ints:
     """Draw probes: K of N examples, each with replacement; all methods and models share them.
 
     Args:
@@ -41,7 +42,7 @@ def draws(rng: np.random.Generator, examples: int, size: int, count: int) -> Int
         ValueError: a number below 1.
 
     Example:
-        >>> draws(np.random.default_rng(0), examples=600, size=10, count=500).shape
+        >>> draw_probes(np.random.default_rng(0), examples=600, size=10, count=500).shape
         (500, 10)
 
     Source: Singhal et al. 2022, section 4.3 and Appendix B.
@@ -56,12 +57,12 @@ def defined(values: Floats) -> Bools:
     return np.asarray(~np.isnan(values).any(axis=0))
 
 
-def means(values: Floats, rows: Ints) -> Floats:
+def means(values: Floats, draws: Ints) -> Floats:
     """Average each model's scores over each draw.
 
     Args:
         values: (M, F, N) scores, nan where undefined.
-        rows: (B, K) draws.
+        draws: (B, K) the examples that each draw shows.
 
     Returns:
         (M, F, B) means over the draw's examples that are defined for all models. A draw with none of them leaves all
@@ -73,20 +74,20 @@ def means(values: Floats, rows: Ints) -> Floats:
     """
     models, methods, examples = values.shape
     usable = defined(values)
-    # one example's scores lie side by side, so that a draw is K reads of long rows
+    # one example's scores lie side by side, so that a draw is K reads of a long stretch each
     by_example = np.ascontiguousarray(np.where(usable, values, 0.0).reshape(-1, examples).T)
-    sums = np.ascontiguousarray(_sums(by_example, rows).T).reshape(models, methods, len(rows))
+    sums = np.ascontiguousarray(_sums(by_example, draws).T).reshape(models, methods, len(draws))
     if usable.all():
-        return np.asarray(sums / rows.shape[1])
-    counts = _sums(np.ascontiguousarray(usable.T, dtype=np.float64), rows).T
+        return np.asarray(sums / draws.shape[1])
+    counts = _sums(np.ascontiguousarray(usable.T, dtype=np.float64), draws).T
     return np.asarray(sums / np.maximum(counts, 1.0))
 
 
-def _sums(by_example: Floats, rows: Ints) -> Floats:
-    """(B, columns) sums of the rows of each draw; example by example, so that the gathered rows stay in the cache."""
-    total = np.take(by_example, rows[:, 0], axis=0)
-    for drawn in rows.T[1:]:
-        total += np.take(by_example, drawn, axis=0)
+def _sums(by_example: Floats, draws: Ints) -> Floats:
+    """(B, columns) sums over the examples of each draw; one example of every draw at a time, to stay in the cache."""
+    total = np.take(by_example, draws[:, 0], axis=0)
+    for examples in draws.T[1:]:
+        total += np.take(by_example, examples, axis=0)
     return total
 
 
@@ -100,7 +101,7 @@ def pairs(models: int) -> Ints:
     return np.stack(np.triu_indices(models, 1), axis=1)
 
 
-def outcomes(scores: Floats) -> npt.NDArray[np.int8]:
+def compare_pairs(scores: Floats) -> npt.NDArray[np.int8]:
     """Compare the models of each pair, draw by draw.
 
     Args:
@@ -110,7 +111,7 @@ def outcomes(scores: Floats) -> npt.NDArray[np.int8]:
         (P, F, B) in half points: 2 where the first model scores higher, 1 for a tie, 0 where it scores lower.
 
     Example:
-        >>> outcomes(np.array([[[0.9, 0.3, 0.1]], [[0.5, 0.1 + 0.2, 0.6]]])).tolist()
+        >>> compare_pairs(np.array([[[0.9, 0.3, 0.1]], [[0.5, 0.1 + 0.2, 0.6]]])).tolist()
         [[[2, 1, 0]]]
     """
     models, methods, count = scores.shape
@@ -131,37 +132,43 @@ class Simulation:
 
     Attributes:
         beats: (P, F) share of draws in which the first model of the pair scores higher, a tie counting one half.
-        success: (F, B) share of the decided pairs that each draw puts in the right order, a tie counting one half.
+        pairwise_accuracy: (F, B) share of the decided pairs that each draw puts in the right order, a tie counting one
+            half.
     """
 
     beats: Floats
-    success: Floats
+    pairwise_accuracy: Floats
 
 
-def simulate(values: Floats, rows: Ints, decided: Bools, derive: Derive = lambda scores, rows: scores) -> Simulation:
+def simulate(values: Floats, draws: Ints, decided: Bools, derive: Derive = lambda means, draws: means) -> Simulation:
     """Let every method rank the models from every draw.
 
     Args:
         values: (M, F, N) scores, higher is better, nan where undefined; the models in their true order, best first.
-        rows: (B, K) draws.
+        draws: (B, K) the examples that each draw shows.
         decided: (P,) pairs whose truth is known and no tie; the first model of such a pair is the better one.
         derive: maps (M, F, b) means and their (b, K) draws to (M, F', b) scores to be ranked by, for methods that are
             no means.
 
     Returns:
-        The outcomes, summed over draws and over pairs; memory stays bounded (see `CHUNK`).
+        How often each pair was won over the draws, and how many pairs each draw put right; memory stays bounded (see
+        `CHUNK`).
+
+    Raises:
+        ValueError: there is no draw.
     """
-    total, success = None, []
-    for start in range(0, len(rows), CHUNK):
-        drawn = rows[start : start + CHUNK]
-        points = outcomes(derive(means(values, drawn), drawn))
+    total, pairwise_accuracy = None, []
+    for start in range(0, len(draws), CHUNK):
+        some = draws[start : start + CHUNK]
+        points = compare_pairs(derive(means(values, some), some))
         part = points.sum(axis=2, dtype=np.int64)
         total = part if total is None else total + part
         halves = points[decided].sum(axis=0, dtype=np.int32)
-        success.append(halves / (2 * decided.sum()) if decided.any() else np.full(points.shape[1:], 0.5))
+        known = decided.any()
+        pairwise_accuracy.append(halves / (2 * decided.sum()) if known else np.full(points.shape[1:], 0.5))
     if total is None:
         raise ValueError("at least one draw is needed")
-    return Simulation(beats=total / (2 * len(rows)), success=np.concatenate(success, axis=1))
+    return Simulation(total / (2 * len(draws)), np.concatenate(pairwise_accuracy, axis=1))
 
 
 def expected_ranks(beats: Floats, models: int) -> Floats:

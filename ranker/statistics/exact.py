@@ -88,8 +88,8 @@ def probabilities(values: Floats, size: int, worth: int = WORTH) -> Floats:
     beats = np.empty((models * (models - 1) // 2, methods))
     for f in range(methods):
         scores, step = _scores(values[:, f])
-        for rows, difference in _differences(scores):
-            beats[rows, f] = _above_zero(difference, size, step, worth)
+        for some, difference in _differences(scores):
+            beats[some, f] = _above_zero(difference, size, step, worth)
     return np.asarray(np.round(beats, 12))  # so that the transform's rounding does not blur 0, 1/2 and 1
 
 
@@ -97,28 +97,28 @@ def influence(values: Floats, size: int, decided: Bools, draws: Ints) -> Floats:
     """Find how much each example weighs in a method's pairwise accuracy.
 
     The pairwise accuracy A is a function of the examples' weights. Its derivative with respect to that of example i is
-    U_i = K (P(success | the first of the K examples is i) - A).
+    U_i = K (A_i - A), with A_i the pairwise accuracy of the probes whose first example is i.
 
     Args:
         values: (M, F, N) scores, higher is better, the models in their true order.
         size: K.
         decided: (P,) the pairs that A is the mean over.
-        draws: (B, K) probes, whose last K - 1 examples stand for all that may follow the first where there are more
-            than B of these and no small grid is fine enough.
+        draws: (B, K) the examples that each draw shows; its last K - 1 stand for all that may follow the
+            first where there are more than B of these and no small grid is fine enough.
 
     Returns:
-        (F, N) derivatives, the mean of each row zero; sum U_i^2 / N^2 estimates the variance of A.
+        (F, N) derivatives, with the mean of each method's zero; sum U_i^2 / N^2 estimates the variance of A.
     """
     _, methods, examples = values.shape
     total = np.zeros((methods, examples))
     for f in range(methods):
         scores, step = _scores(values[:, f])
-        for rows, difference in _differences(scores):
-            kept = difference[decided[rows]]
+        for some, difference in _differences(scores):
+            kept = difference[decided[some]]
             if len(kept):
                 total[f] += _given_first(kept, size, step, draws[:, 1:]).sum(axis=0)
-    success = total / max(int(decided.sum()), 1)
-    return np.asarray(size * (success - success.mean(axis=1, keepdims=True)))
+    given_first = total / max(int(decided.sum()), 1)
+    return np.asarray(size * (given_first - given_first.mean(axis=1, keepdims=True)))
 
 
 def _scores(values: Floats) -> tuple[Floats, float | None]:
@@ -134,18 +134,18 @@ def _scores(values: Floats) -> tuple[Floats, float | None]:
 
 
 def _differences(scores: Floats) -> Iterator[tuple[slice, Floats]]:
-    """The differences of the pairs, a bounded number of rows at once: which pairs, and their (rows, N) differences."""
+    """The pairs, a bounded number at once: which these are, and their (pairs, N) differences."""
     first, second = pairs(len(scores)).T
     count = max(CELLS // scores.shape[1], 1)
     for start in range(0, len(first), count):
-        rows = slice(start, start + count)
-        difference = scores[first[rows]] - scores[second[rows]]
+        some = slice(start, start + count)
+        difference = scores[first[some]] - scores[second[some]]
         difference[np.abs(difference) <= TIE] = 0.0
-        yield rows, difference
+        yield some, difference
 
 
 def _above_zero(difference: Floats, size: int, step: float | None, worth: int) -> Floats:
-    """(rows,) P(S > 0) + P(S = 0) / 2."""
+    """(pairs,) P(S > 0) + P(S = 0) / 2."""
     if size == 1:
         return np.asarray((1 + np.sign(difference).mean(axis=1)) / 2)
     half = size - size // 2
@@ -173,15 +173,15 @@ def _on_grids(
     affordable: Callable[[Ints], Bools],
     result: Floats,
 ) -> Floats:
-    """Lay rows on grids, finer ones until they are fine enough.
+    """Lay the differences of pairs on grids, finer ones until they are fine enough.
 
     Args:
         ask: of a grid and K, what is asked for, and whether the grid was fine enough for it.
-        difference: (rows, N).
+        difference: (pairs, N).
         size: K.
         step: what all differences are multiples of: then every grid is exact.
-        affordable: of the points that each row's next grid has, whether there is to be one.
-        result: (rows, ...) nan, to be filled in.
+        affordable: of the points that each pair's next grid has, whether there is to be one.
+        result: (pairs, ...) nan, to be filled in.
 
     Returns:
         The result, nan where no grid was fine enough.
@@ -199,10 +199,10 @@ def _on_grids(
 
 
 def _by_halves(difference: Floats, size: int) -> Floats:
-    """(rows,) P(S > 0) + P(S = 0) / 2 by listing: every sum of half of the probe meets every sum of the other half."""
+    """(pairs,) P(S > 0) + P(S = 0) / 2 by listing: every sum of half of the probe meets every sum of the other half."""
     half, half_chance = _halves(difference.shape[1], size // 2)
     other, other_chance = _halves(difference.shape[1], size - size // 2)
-    found = [_above(row[half].sum(axis=1), half_chance, -row[other].sum(axis=1)) @ other_chance for row in difference]
+    found = [_above(one[half].sum(axis=1), half_chance, -one[other].sum(axis=1)) @ other_chance for one in difference]
     return np.array(found)
 
 
@@ -216,36 +216,36 @@ def _above(sums: Floats, chance: Floats, bounds: Floats) -> Floats:
 
 
 def _halves(examples: int, size: int) -> tuple[Ints, Floats]:
-    """All that K draws may give, but for the order: (n, K) the examples and (n,) the probability of each."""
+    """All that a draw of K may show, but for the order: (n, K) the examples and (n,) the probability of each."""
     count = comb(examples + size - 1, size)
-    draws = combinations_with_replacement(range(examples), size)
-    chosen = np.fromiter(chain.from_iterable(draws), np.int64, count * size).reshape(count, size)
+    listed = combinations_with_replacement(range(examples), size)
+    chosen = np.fromiter(chain.from_iterable(listed), np.int64, count * size).reshape(count, size)
     again = np.ones(chosen.shape)  # of its kind, which one each example is, counted from 1
     for k in range(1, size):
         again[:, k] += np.where(chosen[:, k] == chosen[:, k - 1], again[:, k - 1], 0)
     return chosen, factorial(size) / again.prod(axis=1) / examples**size
 
 
-def _given_first(difference: Floats, size: int, step: float | None, drawn: Ints) -> Floats:
-    """(rows, N) P(S > 0) + P(S = 0) / 2 given that the first of the K examples is this one."""
+def _given_first(difference: Floats, size: int, step: float | None, others: Ints) -> Floats:
+    """(pairs, N) P(S > 0) + P(S = 0) / 2 given the first of K examples, from drawn (n, K - 1) others if need be."""
     examples = difference.shape[1]
-    if step is None and comb(examples + size - 2, size - 1) <= len(drawn):
+    if step is None and comb(examples + size - 2, size - 1) <= len(others):
         return _by_others(difference, *_halves(examples, size - 1))
     unknown = np.full_like(difference, np.nan)
     result = _on_grids(Grid.given_first, difference, size, step, lambda points: points <= MODEST, unknown)
     left = np.flatnonzero(np.isnan(result[:, 0]))
     if len(left):
-        result[left] = _by_others(difference[left], drawn, np.full(len(drawn), 1 / len(drawn)))
+        result[left] = _by_others(difference[left], others, np.full(len(others), 1 / len(others)))
     return result
 
 
 def _by_others(difference: Floats, others: Ints, chance: Floats) -> Floats:
-    """The same from (n, K - 1) examples that may follow the first, and (n,) the probability of each row of them."""
-    return np.stack([_above(row[others].sum(axis=1), chance, -row) for row in difference])
+    """The same from (n, K - 1) examples that may follow the first, and (n,) the probability of each set of them."""
+    return np.stack([_above(one[others].sum(axis=1), chance, -one) for one in difference])
 
 
 def _reach(difference: Floats, step: float | None) -> Ints:
-    """(rows,) how many grid steps the greatest difference is to be away from zero."""
+    """(pairs,) how many grid steps the greatest difference is to be away from zero."""
     greatest = np.abs(difference).max(axis=1)
     if step is not None:
         return np.asarray(np.rint(greatest / step), dtype=np.int64)
@@ -256,7 +256,7 @@ def _reach(difference: Floats, step: float | None) -> Ints:
 
 
 def _grids(difference: Floats, todo: Ints, reach: Ints, size: int, step: float | None) -> Iterator[tuple[Ints, Grid]]:
-    """Lay some rows on grids, rows of the same number of points together."""
+    """Lay some pairs on grids, those that need the same number of points together."""
     points = points_for(reach[todo], size)
     for count in np.unique(points):
         alike = todo[points == count]
@@ -264,10 +264,10 @@ def _grids(difference: Floats, todo: Ints, reach: Ints, size: int, step: float |
         many = max(CACHED // max(int(count), difference.shape[1]), 1)
         for start in range(0, len(alike), many):
             chunk = alike[start : start + many]
-            rows = difference[chunk]
+            laid = difference[chunk]
             if step is None:
-                widths = np.abs(rows).max(axis=1) / most
+                widths = np.abs(laid).max(axis=1) / most
                 widths[widths == 0] = 1.0
             else:
-                widths = np.full(len(rows), step)
-            yield chunk, Grid.of(rows, widths, int(count), most if step is None else int(reach[chunk].max(initial=0)))
+                widths = np.full(len(laid), step)
+            yield chunk, Grid.of(laid, widths, int(count), most if step is None else int(reach[chunk].max(initial=0)))

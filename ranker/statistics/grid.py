@@ -29,7 +29,7 @@ Complexes = npt.NDArray[np.complex128]
 
 
 def points_for(reach: Ints, size: int) -> Ints:
-    """(rows,) the power of two that holds all sums of K differences, each split over three points, without a wrap."""
+    """(pairs,) the power of two that holds all sums of K differences, each split over three points, without a wrap."""
     return np.asarray(2 ** np.ceil(np.log2(2 * size * (reach + 2) + 2 * AROUND + 2)), dtype=np.int64)
 
 
@@ -43,13 +43,13 @@ class Grid:
     """The distributions of some pairs' differences on grids of one number of points, G.
 
     Attributes:
-        spectrum: (rows, G / 2 + 1) their Fourier transforms.
+        spectrum: (pairs, G / 2 + 1) their Fourier transforms.
         points: G.
-        nearest: (rows, N) the grid point nearest to each difference.
-        beside: (rows, N) how far beyond that point it lies, in steps, -1/2 to 1/2.
-        single: (rows, 2 + 2 AROUND) `_near_zero` of the distribution of a single difference.
-        zero: (rows,) share of differences that are zero.
-        positive: (rows,) share that are above zero.
+        nearest: (pairs, N) the grid point nearest to each difference.
+        beside: (pairs, N) how far beyond that point it lies, in steps, -1/2 to 1/2.
+        single: (pairs, 2 + 2 AROUND) `_near_zero` of the distribution of a single difference.
+        zero: (pairs,) share of differences that are zero.
+        positive: (pairs,) share that are above zero.
     """
 
     spectrum: Complexes
@@ -65,27 +65,27 @@ class Grid:
         """Lay differences on grids.
 
         Args:
-            difference: (rows, N) of some pairs.
-            widths: (rows,) the step of each row's grid.
+            difference: (pairs, N) of some pairs.
+            widths: (pairs,) the step of each pair's grid.
             points: G.
             reach: how many steps the greatest of the differences is away from zero, at most.
         """
-        rows, examples = difference.shape
+        count, examples = difference.shape
         beside = difference / widths[:, None]
         rounded = np.rint(beside)
         beside -= rounded
         nearest = rounded.astype(np.int64)
         width = 2 * (reach + 1) + 1
-        cell = (nearest + (np.arange(rows) * width + reach + 1)[:, None]).ravel()
-        near = np.bincount(cell, minlength=rows * width)
-        first = np.bincount(cell, beside.ravel(), rows * width)
-        second = np.bincount(cell, (beside * beside).ravel(), rows * width)
+        cell = (nearest + (np.arange(count) * width + reach + 1)[:, None]).ravel()
+        near = np.bincount(cell, minlength=count * width)
+        first = np.bincount(cell, beside.ravel(), count * width)
+        second = np.bincount(cell, (beside * beside).ravel(), count * width)
         # each difference is split over the point nearest to it and the ones before and after that
         mass: Floats = near.astype(np.float64) - second
         mass[:-1] += (second - first)[1:] / 2
         mass[1:] += (second + first)[:-1] / 2
-        laid = np.zeros((rows, points))
-        centred = mass.reshape(rows, width) / examples
+        laid = np.zeros((count, points))
+        centred = mass.reshape(count, width) / examples
         laid[:, : reach + 2] = centred[:, reach + 1 :]
         laid[:, -(reach + 1) :] = centred[:, : reach + 1]
         return cls(
@@ -99,7 +99,7 @@ class Grid:
         )
 
     def above_zero(self, size: int) -> tuple[Floats, Bools]:
-        """(rows,) P(S > 0) + P(S = 0) / 2, and whether S is smooth around zero.
+        """(pairs,) P(S > 0) + P(S = 0) / 2, and whether S is smooth around zero.
 
         Probes with at most one difference that is not zero are counted exactly; only the rest is read from the grid.
         """
@@ -113,7 +113,7 @@ class Grid:
         return np.clip(read[:, 0] + one * self.positive + none / 2, 0.0, 1.0), bend <= BEND
 
     def given_first(self, size: int) -> tuple[Floats, Bools]:
-        """(rows, N) P(S > 0) + P(S = 0) / 2 given the first difference, and whether the grid is fine enough for it.
+        """(pairs, N) P(S > 0) + P(S = 0) / 2 given the first difference, and whether the grid is fine enough for it.
 
         It is read from the distribution of the other K - 1, where these are all zero without the grid.
         """
@@ -138,7 +138,7 @@ class Grid:
 
 
 def _near_zero(masses: Floats) -> Floats:
-    """(rows, 2 + 2 AROUND) the mass above zero plus half of that at zero, then the mass at each point around zero."""
+    """(pairs, 2 + 2 AROUND) the mass above zero plus half of that at zero, then the mass at each point around zero."""
     upper = masses[:, 1 : masses.shape[1] // 2].sum(axis=1) + masses[:, 0] / 2
     return np.column_stack([upper, masses[:, -AROUND:], masses[:, : AROUND + 1]])
 

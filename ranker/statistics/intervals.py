@@ -3,8 +3,9 @@
 Two questions, two intervals:
 
 - *Would another population of N examples from the same domain have given this pairwise accuracy?* The models stay, the
-  examples vary: `variance` of the examples' influences (the infinitesimal jackknife), then `of_accuracy`, or
-  `of_difference` for a method minus ACC, whose influences are subtracted example by example and so stay paired.
+  examples vary: `variance` of the examples' influences (the infinitesimal jackknife), then
+  `of_pairwise_accuracy`, or `of_difference` for a method minus ACC, whose influences are subtracted example by example
+  and so stay paired.
 - *Would other models of this kind have given it?* The examples stay, the models vary: `over_models`, by leaving out
   one model at a time, since pairs that share a model are not independent.
 
@@ -22,28 +23,28 @@ Z95 = 1.959963984540054
 """The 97.5 % quantile of the normal distribution."""
 
 
-def drawn_influence(success: Floats, rows: Ints, examples: int) -> Floats:
+def drawn_influence(pairwise_accuracy: Floats, draws: Ints, examples: int) -> Floats:
     """Estimate how much each example weighs in a pairwise accuracy, from draws.
 
-    U_i = N Cov(c_i, s), with c_i how often example i occurs in a draw and s the draw's success. The noise of B draws
-    adds K Var(s) / B to the variance that follows from it, which is to be taken off again. What can be computed from
-    all draws at once is better had from `exact.influence`.
+    U_i = N Cov(c_i, a), with c_i how often example i occurs in a draw and a the draw's pairwise accuracy. The noise of
+    B draws adds K Var(a) / B to the variance that follows from it, which is to be taken off again. What can be computed
+    from all draws at once is better had from `exact.influence`.
 
     Args:
-        success: (F, B) share of pairs in the right order in each draw, or a difference of two such shares.
-        rows: (B, K) the draws.
+        pairwise_accuracy: (F, B) of each draw, or a difference of two such.
+        draws: (B, K) the examples that each draw shows.
         examples: N.
 
     Returns:
-        (F, N) derivatives of the mean success with respect to the weight of each example.
+        (F, N) derivatives of the mean over draws with respect to the weight of each example.
 
     Source: Efron 2014, "Estimation and accuracy after model selection", section 3; the correction: Wager, Hastie,
     Efron 2014, "Confidence intervals for random forests", section 2.
     """
-    size = rows.shape[1]
-    centred = success - success.mean(axis=1, keepdims=True)
-    sums = [np.bincount(rows.ravel(), weights=np.repeat(row, size), minlength=examples) for row in centred]
-    return np.asarray(np.reshape(sums, (len(success), examples)) * (examples / len(rows)))
+    size = draws.shape[1]
+    centred = pairwise_accuracy - pairwise_accuracy.mean(axis=1, keepdims=True)
+    sums = [np.bincount(draws.ravel(), weights=np.repeat(one, size), minlength=examples) for one in centred]
+    return np.asarray(np.reshape(sums, (len(centred), examples)) * (examples / len(draws)))
 
 
 def variance(influence: Floats, noise: Floats) -> Floats:
@@ -61,20 +62,20 @@ def variance(influence: Floats, noise: Floats) -> Floats:
     return np.asarray(np.maximum((influence**2).sum(axis=1) / influence.shape[1] ** 2 + noise, 0.0))
 
 
-def of_draws(success: Floats) -> Floats:
-    """(F,) the variance of the mean success over B draws, from (F, B) of them; infinite with one, which shows none."""
-    draws = success.shape[1]
-    return np.asarray(success.var(axis=1, ddof=1) / draws) if draws > 1 else np.full(len(success), np.inf)
+def of_draws(pairwise_accuracy: Floats) -> Floats:
+    """(F,) the variance of a mean over draws of (F, B) pairwise accuracies; infinite with one, which shows none."""
+    methods, count = pairwise_accuracy.shape
+    return np.asarray(pairwise_accuracy.var(axis=1, ddof=1) / count) if count > 1 else np.full(methods, np.inf)
 
 
-def of_accuracy(estimate: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """The 95 % interval of an accuracy, symmetric in the arcsine of its root, so that it stays between 0 and 1.
+def of_pairwise_accuracy(estimate: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    """The 95 % interval of a pairwise accuracy, symmetric in the arcsine of its root, so that it stays between 0 and 1.
 
     At exactly 0 or 1 that scale has no slope: estimate -+ 1.96 standard errors, cut at 0 and 1. Log-odds stretch the
     ends further, and make of 98.4 -+ 4 points an interval from 83.
 
     Example:
-        >>> [round(float(end[0]), 3) for end in of_accuracy(np.array([0.97]), np.array([0.01**2]))]
+        >>> [round(float(end[0]), 3) for end in of_pairwise_accuracy(np.array([0.97]), np.array([0.01**2]))]
         [0.947, 0.986]
 
     Source: Freeman and Tukey 1950, "Transformations related to the angular and the square root".
@@ -89,19 +90,19 @@ def of_accuracy(estimate: Floats, variance: Floats) -> tuple[Floats, Floats]:
 
 
 def of_difference(estimate: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """The 95 % interval of a difference of two accuracies, estimate -+ 1.96 standard errors, cut at -1 and 1."""
+    """The 95 % interval of a difference of pairwise accuracies, estimate -+ 1.96 standard errors, cut at -1 and 1."""
     margin = Z95 * np.sqrt(variance)
     return np.clip(estimate - margin, -1.0, 1.0), np.clip(estimate + margin, -1.0, 1.0)
 
 
-def over_models(accuracy: Floats, decided: Bools, models: int) -> tuple[Floats, Floats]:
+def over_models(pairwise_accuracy: Floats, decided: Bools, models: int) -> tuple[Floats, Floats]:
     """The 95 % interval of a mean over pairs, over the choice of the models, cut at 0 and 1.
 
     The jackknife that leaves out one model with all its pairs, with a t quantile of M - 1 degrees of freedom; nan
     where fewer than three models, or one whose pairs are all there is.
 
     Args:
-        accuracy: (P, F) accuracy of each pair.
+        pairwise_accuracy: (P, F) of each pair by itself.
         decided: (P,) pairs that count.
         models: M.
 
@@ -113,9 +114,10 @@ def over_models(accuracy: Floats, decided: Bools, models: int) -> tuple[Floats, 
     from scipy.special import stdtrit  # scipy takes longer to import than everything else here takes to run
 
     without = [(pairs(models) != model).all(axis=1) & decided for model in range(models)]
+    methods = pairwise_accuracy.shape[1]
     if models < 3 or not all(kept.any() for kept in without):
-        return np.full(accuracy.shape[1], np.nan), np.full(accuracy.shape[1], np.nan)
-    left = np.stack([accuracy[kept].mean(axis=0) for kept in without])
+        return np.full(methods, np.nan), np.full(methods, np.nan)
+    left = np.stack([pairwise_accuracy[kept].mean(axis=0) for kept in without])
     spread = (models - 1) / models * ((left - left.mean(axis=0)) ** 2).sum(axis=0)
-    mean, half = accuracy[decided].mean(axis=0), stdtrit(models - 1, 0.975) * np.sqrt(spread)
+    mean, half = pairwise_accuracy[decided].mean(axis=0), stdtrit(models - 1, 0.975) * np.sqrt(spread)
     return np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)

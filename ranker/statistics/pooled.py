@@ -59,7 +59,7 @@ def measure(
 def variances(pool: Pool, labels: Ints, probe: int, decided: Bools, rng: np.random.Generator) -> tuple[float, float]:
     """The variances of SURROGATE's pairwise accuracy, and of its difference to ACC, over populations.
 
-    Both the labels that it is shown and its pool are of the population, so that no single row's weight tells them.
+    Both the labels that it is shown and its pool are of the population, so that no single example's weight tells them.
 
     Args:
         pool: what the models make of the population; the models in their true order.
@@ -68,12 +68,13 @@ def variances(pool: Pool, labels: Ints, probe: int, decided: Bools, rng: np.rand
         decided: (P,) pairs that have a true order.
         rng: the only source of randomness.
     """
-    hits = np.asarray(pool.predicted == labels, dtype=np.float64)[:, None]
+    outcomes = np.asarray(pool.predicted == labels, dtype=np.float64)[:, None]
     means, noise = [], []
     for half in _halves(pool, rng):
-        rows = engine.draws(rng, len(half), probe, DRAWN)
-        success = engine.simulate(hits[:, :, half], rows, decided, _beside_acc(pool.part(half), labels[half])).success
-        found = np.stack([success[1], success[1] - success[0]])
+        draws = engine.draw_probes(rng, len(half), probe, DRAWN)
+        derive = _beside_acc(pool.part(half), labels[half])
+        acc, own = engine.simulate(outcomes[:, :, half], draws, decided, derive).pairwise_accuracy
+        found = np.stack([own, own - acc])
         means.append(found.mean(axis=1))
         noise.append(intervals.of_draws(found))
     of_accuracy, of_difference = np.maximum(np.var(means, axis=0) - np.mean(noise, axis=0), 0.0).tolist()
@@ -81,8 +82,8 @@ def variances(pool: Pool, labels: Ints, probe: int, decided: Bools, rng: np.rand
 
 
 def _beside_acc(pool: Pool, labels: Ints) -> engine.Derive:
-    def derive(means: Floats, rows: Ints) -> Floats:
-        return np.concatenate([means, surrogate.estimates(pool, labels, rows)[:, None]], axis=1)
+    def derive(means: Floats, draws: Ints) -> Floats:
+        return np.concatenate([means, surrogate.estimates(pool, labels, draws)[:, None]], axis=1)
 
     return derive
 
@@ -99,13 +100,13 @@ def label_free(pool: Pool, decided: Bools, rng: np.random.Generator) -> tuple[Ag
         What was found, and each method's pairwise accuracy, whatever K is.
     """
     methods = possible(pool)
-    parts = [pool, *(pool.part(rows) for rows in _halves(pool, rng))]
+    parts = [pool, *(pool.part(half) for half in _halves(pool, rng))]
     scores = np.array([[one.score(part) for one in methods] for part in parts])  # (1 + halves, F, M)
-    points = engine.outcomes(scores.transpose(2, 1, 0)) / 2
-    success = points[decided].mean(axis=0)
+    points = engine.compare_pairs(scores.transpose(2, 1, 0)) / 2
+    pairwise_accuracy = points[decided].mean(axis=0)
     names = [one.name for one in methods]
-    found = _agreement(names, "label-free", points[:, :, 0], success[:, 1:].var(axis=1), pool)
-    return found, dict(zip(names, success[:, 0].tolist(), strict=True))
+    found = _agreement(names, "label-free", points[:, :, 0], pairwise_accuracy[:, 1:].var(axis=1), pool)
+    return found, dict(zip(names, pairwise_accuracy[:, 0].tolist(), strict=True))
 
 
 def chosen(
@@ -126,16 +127,19 @@ def chosen(
     """
     wanted = list(dict.fromkeys([probe, *sizes]))
     scores = []
-    for rows in _halves(pool, rng):
-        part, own = pool.part(rows), labels[rows]
+    for half in _halves(pool, rng):
+        part, own = pool.part(half), labels[half]
         best = [choice.choose(part, max(wanted), rule=rule) for rule in RULES.values()]  # the best k of them come first
         scores.append([surrogate.estimates(part, own, one[None, :size])[:, 0] for size in wanted for one in best])
-    points = engine.outcomes(np.array(scores).transpose(2, 1, 0)) / 2  # (P, sizes x rules, halves)
-    success = points[decided].mean(axis=0)
+    points = engine.compare_pairs(np.array(scores).transpose(2, 1, 0)) / 2  # (P, sizes x rules, halves)
+    pairwise_accuracy = points[decided].mean(axis=0)
     first = slice(len(RULES))  # K labels
-    found = _agreement(list(RULES), "pool", points[:, first].mean(axis=2), success[first].var(axis=1), pool)
-    reached = success.mean(axis=1).reshape(len(wanted), len(RULES))
-    return found, {size: dict(zip(RULES, row, strict=True)) for size, row in zip(wanted, reached.tolist(), strict=True)}
+    varying = pairwise_accuracy[first].var(axis=1)
+    found = _agreement(list(RULES), "pool", points[:, first].mean(axis=2), varying, pool)
+    reached = pairwise_accuracy.mean(axis=1).reshape(len(wanted), len(RULES))
+    return found, {
+        size: dict(zip(RULES, each, strict=True)) for size, each in zip(wanted, reached.tolist(), strict=True)
+    }
 
 
 def _halves(pool: Pool, rng: np.random.Generator) -> list[Ints]:

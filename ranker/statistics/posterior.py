@@ -41,11 +41,11 @@ STICKS = 64
 """Row types drawn from the prior in each of them; what is left beyond is at most (16/17)^64 = 2 % of it."""
 
 
-def wins(right: Bools) -> Ints:
+def wins(outcomes: Bools) -> Ints:
     """Count the disagreements.
 
     Args:
-        right: (M, K) which model was right on which row.
+        outcomes: (M, K) whether each model is right on each labelled row.
 
     Returns:
         (M, M) rows that the model of the row had right and that of the column wrong.
@@ -54,15 +54,15 @@ def wins(right: Bools) -> Ints:
         >>> wins(np.array([[True, True, True], [True, False, False]])).tolist()
         [[0, 2], [0, 0]]
     """
-    hits = right.astype(np.int64)
-    return np.asarray(hits @ (1 - hits).T)
+    right = outcomes.astype(np.int64)
+    return np.asarray(right @ (1 - right).T)
 
 
-def weigh(right: Bools) -> Floats:
+def weigh(outcomes: Bools) -> Floats:
     """Weigh the priors by how one-sided the disagreements of these models are.
 
     Args:
-        right: (M, K) which model was right on which row.
+        outcomes: (M, K) whether each model is right on each labelled row.
 
     Returns:
         (8,) the weight of each c of `PRIORS`; they sum to 1.
@@ -74,18 +74,18 @@ def weigh(right: Bools) -> Floats:
     """
     from scipy.special import betaln, softmax
 
-    won = wins(right)
-    above = np.triu_indices(len(right), 1)
+    won = wins(outcomes)
+    above = np.triu_indices(len(outcomes), 1)
     won, lost = won[above][:, None], won.T[above][:, None]
-    likelihood = (betaln(won + PRIORS, lost + PRIORS) - betaln(PRIORS, PRIORS)).sum(axis=0) * 2 / len(right)
+    likelihood = (betaln(won + PRIORS, lost + PRIORS) - betaln(PRIORS, PRIORS)).sum(axis=0) * 2 / len(outcomes)
     return np.asarray(softmax(likelihood))
 
 
-def more_accurate(right: Bools) -> Floats:
+def more_accurate(outcomes: Bools) -> Floats:
     """Find how probable it is, for each two models, that the one is more accurate in the domain than the other.
 
     Args:
-        right: (M, K) which model was right on which row.
+        outcomes: (M, K) whether each model is right on each labelled row.
 
     Returns:
         (M, M) P(the model of the row is more accurate than that of the column); 1/2 on the diagonal.
@@ -96,24 +96,24 @@ def more_accurate(right: Bools) -> Floats:
     """
     from scipy.special import betainc
 
-    won = wins(right)[..., None]
-    better = betainc(won.swapaxes(0, 1) + PRIORS, won + PRIORS, 0.5) @ weigh(right)
+    won = wins(outcomes)[..., None]
+    better = betainc(won.swapaxes(0, 1) + PRIORS, won + PRIORS, 0.5) @ weigh(outcomes)
     return np.asarray(np.round(better, 12))  # so that rounding does not put one of two equals first
 
 
-def best(right: Bools, rng: np.random.Generator, samples: int = SAMPLES) -> Floats:
+def best(outcomes: Bools, rng: np.random.Generator, samples: int = SAMPLES) -> Floats:
     """Find how probable it is, for each model, that none is more accurate in the domain.
 
     Args:
-        right: (M, K) which model was right on which row.
+        outcomes: (M, K) whether each model is right on each labelled row.
         rng: the only source of randomness.
         samples: how many to draw, a multiple of `CHUNK`.
 
     Returns:
         (M,) probabilities; they sum to 1. Models that are right on the same rows have the same one.
     """
-    models, size = right.shape
-    weights = weigh(right)
+    models, size = outcomes.shape
+    weights = weigh(outcomes)
     count = np.zeros(models)
     for _ in range(samples // CHUNK):
         mass = 4 * rng.choice(PRIORS, size=(CHUNK, 1), p=weights)
@@ -122,29 +122,29 @@ def best(right: Bools, rng: np.random.Generator, samples: int = SAMPLES) -> Floa
         left = np.cumprod(np.column_stack([np.ones(CHUNK), 1 - broken[:, :-1]]), axis=1)
         types = rng.integers(2, size=(CHUNK, STICKS, models)).astype(np.float64)
         unseen = np.matmul((rng.standard_gamma(mass) * broken * left)[:, None], types)[:, 0]
-        accuracy = seen @ right.T + unseen  # up to a factor that all models share
+        accuracy = seen @ outcomes.T + unseen  # up to a factor that all models share
         # models that are right on the same of all these rows share the first place
         first = accuracy == accuracy.max(axis=1, keepdims=True)
         count += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
     # the rows tell these apart in nothing, and the draws are not to
-    _, alike, many = np.unique(right, axis=0, return_inverse=True, return_counts=True)
+    _, alike, many = np.unique(outcomes, axis=0, return_inverse=True, return_counts=True)
     alike = alike.reshape(-1)
     return np.asarray((np.bincount(alike, weights=count) / many)[alike] / samples)
 
 
-def intervals_of_accuracy(right: Bools) -> tuple[Floats, Floats]:
+def intervals_of_accuracy(outcomes: Bools) -> tuple[Floats, Floats]:
     """Find where a model's accuracy in the domain is, with 95 % probability.
 
     Args:
-        right: (M, K) which model was right on which row.
+        outcomes: (M, K) whether each model is right on each labelled row.
 
     Returns:
         (M,) lower and (M,) upper ends, quantiles of Beta(r + 1, K - r + 1).
     """
     from scipy.special import betaincinv
 
-    hits, misses = right.sum(axis=1) + 1, (~right).sum(axis=1) + 1
-    return np.asarray(betaincinv(hits, misses, 0.025)), np.asarray(betaincinv(hits, misses, 0.975))
+    right, wrong = outcomes.sum(axis=1) + 1, (~outcomes).sum(axis=1) + 1
+    return np.asarray(betaincinv(right, wrong, 0.025)), np.asarray(betaincinv(right, wrong, 0.975))
 
 
 def more_labels(wins: Ints, losses: Ints, size: int, weights: Floats) -> Ints:

@@ -7,11 +7,11 @@ the row's label,
 
     u = sum over m of w_m v_m / sqrt(M) + noise,   w ~ Normal(0, s^2 I),   noise ~ Normal(0, s^2 NOISE I).
 
-K labelled rows make this a linear regression with M weights, negative ones allowed: where all models share a wrong
-habit, the rows that have it weakest are right where they differ. The accuracy of a model on the pool is how often the
-label is what the model says, 1 / C + (1 - 1 / C) mean <t_predicted, u>, which is linear in w. So its estimate, and the
-variance of the difference of two, are closed formulas; nothing is iterated, and no two rows are ever compared, so that
-a pool of any size costs N M^2. Only what is said of rows enters, never a text.
+K labelled rows make this a linear regression with M weights, negative ones allowed: where all models share a
+wrong shortcut, those that follow it least are right where they differ. The accuracy of a model on the pool is how often
+the label is what the model says, 1 / C + (1 - 1 / C) mean <t_predicted, u>, which is linear in w. So its estimate, and
+the variance of the difference of two, are closed formulas; nothing is iterated, and no two rows are ever compared, so
+that a pool of any size costs N M^2. Only what is said of rows enters, never a text.
 
 There is one constant, NOISE, and no bandwidth; it was set on the embedded suites (docs/results/labels.md). It ranks;
 how sure the ranking is, is said with the noise unknown, or models with nothing in common would be believed. The
@@ -79,13 +79,13 @@ def gains(pool: Pool) -> Floats:
     return np.asarray(said.reshape(models, -1) @ votes(pool).reshape(-1, models) / rows)
 
 
-def estimates(pool: Pool, labels: Ints, rows: Ints) -> Floats:
+def estimates(pool: Pool, labels: Ints, draws: Ints) -> Floats:
     """Estimate the models' accuracies on a pool, once for each draw of labelled rows.
 
     Args:
         pool: what the models make of all rows.
-        labels: (N,) labels of the pool's rows; only those of the drawn rows are looked at.
-        rows: (B, K) draws.
+        labels: (N,) labels of the pool's rows; only those that a draw shows are looked at.
+        draws: (B, K) the rows of the pool that each draw shows.
 
     Returns:
         (M, B) accuracies; drawn to 1 / C, so that their order means more than their size.
@@ -99,15 +99,15 @@ def estimates(pool: Pool, labels: Ints, rows: Ints) -> Floats:
     classes = pool.probs.shape[2]
     seen, gain = votes(pool), gains(pool)
     told = corners(classes)[labels]
-    found = [gain @ _weights(seen, told, rows[start : start + CHUNK]).T for start in range(0, len(rows), CHUNK)]
+    found = [gain @ _weights(seen, told, draws[start : start + CHUNK]).T for start in range(0, len(draws), CHUNK)]
     return np.asarray(1 / classes + (1 - 1 / classes) * np.concatenate(found, axis=1))
 
 
-def _weights(seen: Floats, told: Floats, rows: Ints) -> Floats:
+def _weights(seen: Floats, told: Floats, draws: Ints) -> Floats:
     """(B, M) the models' weights, from votes (N, C - 1, M) and labels (N, C - 1) on the rows of each draw."""
     models = seen.shape[2]
-    x = seen[rows].reshape(len(rows), -1, models)
-    y = told[rows].reshape(len(rows), -1, 1)
+    x = seen[draws].reshape(len(draws), -1, models)
+    y = told[draws].reshape(len(draws), -1, 1)
     across = x.transpose(0, 2, 1)
     return np.asarray(np.linalg.solve(across @ x + NOISE * np.eye(models), across @ y)[:, :, 0])
 
@@ -196,7 +196,7 @@ class Posterior:
         return np.asarray(np.where(possible, np.maximum(high, 1), -1))
 
 
-def posterior(pool: Pool, rows: Ints, labels: Ints) -> Posterior:
+def posterior(pool: Pool, places: Ints, labels: Ints) -> Posterior:
     """Say what K labels and a pool tell of the models' accuracies in the domain that the pool is a sample of.
 
     A difference of two accuracies has three sources of error. The weights are known no better than K labels allow:
@@ -207,14 +207,14 @@ def posterior(pool: Pool, rows: Ints, labels: Ints) -> Posterior:
 
     Args:
         pool: what the models make of all rows.
-        rows: (K,) the labelled rows' places in the pool.
+        places: (K,) where the labelled rows stand in the pool.
         labels: (K,) their labels.
     """
     from scipy.special import softmax
 
     models, size, classes = pool.probs.shape
     seen = votes(pool)
-    x = seen[rows].reshape(-1, models)
+    x = seen[places].reshape(-1, models)
     y = corners(classes)[labels].ravel()
     every = np.einsum("ncm,nck->mk", seen, seen) / size
     gain = (1 - 1 / classes) * gains(pool)

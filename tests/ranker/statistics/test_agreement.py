@@ -16,12 +16,12 @@ def scored(seed=0, models=4, examples=60):
     return np.stack([latent > 0, latent, quality + 2 * rng.normal(size=latent.shape)], axis=1)
 
 
-def slow(values, rows, name, other):
+def slow(values, draws, name, other):
     """(P,) how often a combined method puts the first of a pair above the second, draw by draw."""
     models = len(values)
     pairs = [(a, b) for a in range(models) for b in range(a + 1, models)]
     won = np.zeros(len(pairs))
-    for draw in rows:
+    for draw in draws:
         accuracy, factor = (np.array([np.mean(values[m, f, draw]) for m in range(models)]) for f in (0, other))
         if name == combined.TIES:
             keys = [(round(a * 1e9), round(b * 1e9)) for a, b in zip(accuracy, factor, strict=True)]
@@ -29,7 +29,7 @@ def slow(values, rows, name, other):
             standard = [(x - x.mean()) / x.std() if x.std() > 1e-12 else x * 0 for x in (accuracy, factor)]
             keys = [(round(score * 1e9),) for score in standard[0] + standard[1]]
         won += [0.5 if keys[a] == keys[b] else keys[a] > keys[b] for a, b in pairs]
-    return won / len(rows)
+    return won / len(draws)
 
 
 @pytest.mark.parametrize("name", [combined.TIES, combined.FACTOR])
@@ -37,8 +37,8 @@ def test_combined_methods_agree_with_loops(name):
     """On the same draws, ACC+TIES and ACC+FACTOR win what a loop over draws and pairs counts."""
     values, decided = scored(), np.ones(6, bool)
     found, _ = measure(values, PLAN, 7, 150, decided, np.random.default_rng(5))
-    rows = engine.draws(np.random.default_rng(5), 60, 7, agreement.MANY)[:150]
-    assert found.beats[:, found.names.index(name)] == pytest.approx(slow(values, rows, name, other=2), abs=1e-12)
+    draws = engine.draw_probes(np.random.default_rng(5), 60, 7, agreement.MANY)[:150]
+    assert found.beats[:, found.names.index(name)] == pytest.approx(slow(values, draws, name, other=2), abs=1e-12)
 
 
 def test_a_difference_to_acc_is_less_noisy_than_the_method_itself():
@@ -48,29 +48,29 @@ def test_a_difference_to_acc_is_less_noisy_than_the_method_itself():
     for seed in range(8):
         found, _ = measure(values, PLAN, 10, "exact", decided, np.random.default_rng(seed))
         exactly.append(found.beats[:, found.names.index(combined.TIES)].mean())
-        rows = engine.draws(np.random.default_rng(seed), 60, 10, agreement.MANY)
-        drawn.append(engine.simulate(values[:, :1], rows, decided).beats.mean())
+        draws = engine.draw_probes(np.random.default_rng(seed), 60, 10, agreement.MANY)
+        drawn.append(engine.simulate(values[:, :1], draws, decided).beats.mean())
     assert np.std(exactly) < 0.6 * np.std(drawn)
     assert np.std(exactly) < 0.001
 
 
-def tie_broken(values, rows):
+def tie_broken(values, draws):
     """(B,) the share of pairs that accuracy puts right on each draw, the last method breaking ties; all at once."""
-    accuracy, factor = (values[:, f][:, rows].mean(axis=2) for f in (0, 2))
+    accuracy, factor = (values[:, f][:, draws].mean(axis=2) for f in (0, 2))
     first, second = np.triu_indices(len(values), 1)
     lead = np.round(accuracy[first] - accuracy[second], 9)
     return ((1 + np.sign(np.where(lead == 0, factor[first] - factor[second], lead))) / 2).mean(axis=0)
 
 
-@pytest.mark.parametrize("draws", ["exact", 400])
-def test_standard_errors_of_combined_methods_agree_with_resampling(draws):
+@pytest.mark.parametrize("count", ["exact", 400])
+def test_standard_errors_of_combined_methods_agree_with_resampling(count):
     """Over resampled examples ACC+TIES varies as its influences say, and as draws add where there are few."""
     values, decided = scored(examples=100), np.ones(6, bool)
-    found, _ = measure(values, PLAN, 5, draws, decided, np.random.default_rng(1))
+    found, _ = measure(values, PLAN, 5, count, decided, np.random.default_rng(1))
     stated = intervals.variance(found.influence, found.noise)[found.names.index(combined.TIES)]
-    rng, rows = np.random.default_rng(2), engine.draws(np.random.default_rng(3), 100, 5, 4_000)
-    resampled = [tie_broken(values[:, :, rng.integers(100, size=100)], rows).mean() for _ in range(300)]
-    of_draws = 0.0 if draws == "exact" else tie_broken(values, rows).var() / draws
+    rng, draws = np.random.default_rng(2), engine.draw_probes(np.random.default_rng(3), 100, 5, 4_000)
+    resampled = [tie_broken(values[:, :, rng.integers(100, size=100)], draws).mean() for _ in range(300)]
+    of_draws = 0.0 if count == "exact" else tie_broken(values, draws).var() / count
     assert np.sqrt(stated) == pytest.approx(np.sqrt(np.var(resampled) + of_draws), rel=0.15)
 
 
@@ -102,8 +102,8 @@ def test_pairs_that_no_grid_resolves_are_drawn_and_counted(monkeypatch):
     half_known[:2, 1] = np.nan
     found, drawn = measure(values, PLAN, 5, "exact", decided, np.random.default_rng(0))
     assert drawn == {"NLL": 2}
-    rows = engine.draws(np.random.default_rng(0), 60, 5, agreement.MANY)
-    assert np.array_equal(found.beats[:2, 1], engine.simulate(values[:, 1:2], rows, decided).beats[:2, 0])
+    draws = engine.draw_probes(np.random.default_rng(0), 60, 5, agreement.MANY)
+    assert np.array_equal(found.beats[:2, 1], engine.simulate(values[:, 1:2], draws, decided).beats[:2, 0])
     assert (found.beats[2:, 1] == 0.75).all()
 
 
@@ -111,8 +111,8 @@ def test_the_noise_of_few_draws_is_not_understated():
     """Averaged over seeds, the noise stated for two or three draws is the variance of the estimates."""
     values, decided, plan = scored(), np.ones(6, bool), Plan(("ACC", "NLL"), ("baseline", "baseline"), {})
     probabilities = agreement.exact.probabilities(values[:, :2], 5).mean(axis=0)
-    for draws in (2, 3):
-        found = [measure(values[:, :2], plan, 5, draws, decided, np.random.default_rng(seed))[0] for seed in range(200)]
+    for count in (2, 3):
+        found = [measure(values[:, :2], plan, 5, count, decided, np.random.default_rng(seed))[0] for seed in range(200)]
         expected = np.mean([(one.beats.mean(axis=0) - probabilities) ** 2 for one in found], axis=0)
         assert np.mean([one.noise for one in found], axis=0) == pytest.approx(expected, rel=0.25)
 
@@ -123,6 +123,8 @@ def test_one_draw_shows_nothing_of_its_noise():
     assert np.isinf(found.noise).all()
     assert found.noise_vs_acc[0] == 0
     assert np.isinf(found.noise_vs_acc[1:3]).all()
-    low, high = intervals.of_accuracy(found.beats.mean(axis=0), intervals.variance(found.influence, found.noise))
+    low, high = intervals.of_pairwise_accuracy(
+        found.beats.mean(axis=0), intervals.variance(found.influence, found.noise)
+    )
     assert low.max() == pytest.approx(0)
     assert high.min() == pytest.approx(1)

@@ -22,12 +22,12 @@ def standardised(values):
 @given(scores, st.data())
 def test_ties_of_accuracy_and_only_those_go_to_the_other_method(other, data):
     """By ACC where it differs, else by the other method; what both tie stays a tie."""
-    hits = data.draw(st.lists(st.integers(0, 10), min_size=len(other), max_size=len(other)))
-    accuracy = np.array(hits)[:, None] / 10
+    counts = data.draw(st.lists(st.integers(0, 10), min_size=len(other), max_size=len(other)))
+    accuracy = np.array(counts)[:, None] / 10
     found = combined.scores(combined.TIES, accuracy, other)[:, 0]
-    for a in range(len(hits)):
-        for b in range(len(hits)):
-            above = hits[a] > hits[b] or (hits[a] == hits[b] and other[a, 0] > other[b, 0])
+    for a in range(len(counts)):
+        for b in range(len(counts)):
+            above = counts[a] > counts[b] or (counts[a] == counts[b] and other[a, 0] > other[b, 0])
             assert (found[a] > found[b] + 1e-12) == above
 
 

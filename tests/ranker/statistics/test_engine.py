@@ -29,42 +29,42 @@ def slow_points(one, other):
     return 0.5 if abs(one - other) <= engine.TIE else float(one > other)
 
 
-def slow_simulation(values, rows, decided):
+def slow_simulation(values, draws, decided):
     """What `simulate` returns, model by model and draw by draw."""
     models, methods, _ = values.shape
     pairs = [(a, b) for a in range(models) for b in range(a + 1, models)]
     points = [
-        [[slow_points(*(slow_mean(values, m, f, draw) for m in pair)) for draw in rows] for f in range(methods)]
+        [[slow_points(*(slow_mean(values, m, f, draw) for m in pair)) for draw in draws] for f in range(methods)]
         for pair in pairs
     ]
-    beats = [[sum(draws) / len(rows) for draws in pair] for pair in points]
+    beats = [[sum(won) / len(draws) for won in pair] for pair in points]
     kept = [pair for pair, counts in zip(points, decided, strict=True) if counts]
-    success = [
-        [sum(pair[f][b] for pair in kept) / len(kept) if kept else 0.5 for b in range(len(rows))]
+    pairwise_accuracy = [
+        [sum(pair[f][b] for pair in kept) / len(kept) if kept else 0.5 for b in range(len(draws))]
         for f in range(methods)
     ]
-    return beats, success
+    return beats, pairwise_accuracy
 
 
 @quick
 @given(tables(), st.integers(1, 4), st.integers(0, 99), st.data())
 def test_the_simulation_agrees_with_loops(values, size, seed, data):
     """Every pair and method scores what a loop over draws, models and examples gives, ties and holes included."""
-    rows = engine.draws(np.random.default_rng(seed), values.shape[2], size, 7)
+    draws = engine.draw_probes(np.random.default_rng(seed), values.shape[2], size, 7)
     count = len(values) * (len(values) - 1) // 2
     decided = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)))
-    found = engine.simulate(values, rows, decided)
-    beats, success = slow_simulation(values, rows.tolist(), decided)
+    found = engine.simulate(values, draws, decided)
+    beats, pairwise_accuracy = slow_simulation(values, draws.tolist(), decided)
     assert found.beats == pytest.approx(np.array(beats), abs=1e-12)
-    assert found.success == pytest.approx(np.array(success), abs=1e-12)
+    assert found.pairwise_accuracy == pytest.approx(np.array(pairwise_accuracy), abs=1e-12)
 
 
 def test_a_worked_case():
     """Two models, three draws of two examples: a win, a tie and a loss."""
     values = np.array([[[1.0, 0.0, 1.0]], [[0.0, 1.0, 1.0]]])
-    rows = np.array([[0, 2], [0, 1], [1, 2]])
-    assert engine.means(values, rows).tolist() == [[[1.0, 0.5, 0.5]], [[0.5, 0.5, 1.0]]]
-    assert engine.simulate(values, rows, np.array([True])).success.tolist() == [[1.0, 0.5, 0.0]]
+    draws = np.array([[0, 2], [0, 1], [1, 2]])
+    assert engine.means(values, draws).tolist() == [[[1.0, 0.5, 0.5]], [[0.5, 0.5, 1.0]]]
+    assert engine.simulate(values, draws, np.array([True])).pairwise_accuracy.tolist() == [[1.0, 0.5, 0.0]]
 
 
 def test_sums_in_another_order_tie():
@@ -82,44 +82,44 @@ def test_a_hole_removes_the_example_for_all_models():
 def test_memory_stays_bounded(monkeypatch):
     """Draws are handled in chunks, and the chunks change nothing."""
     rng = np.random.default_rng(0)
-    values, rows = rng.random((3, 2, 9)), engine.draws(rng, 9, 4, 50)
-    whole = engine.simulate(values, rows, np.ones(3, bool))
+    values, draws = rng.random((3, 2, 9)), engine.draw_probes(rng, 9, 4, 50)
+    whole = engine.simulate(values, draws, np.ones(3, bool))
     monkeypatch.setattr(engine, "CHUNK", 7)
-    parts = engine.simulate(values, rows, np.ones(3, bool))
+    parts = engine.simulate(values, draws, np.ones(3, bool))
     assert np.array_equal(whole.beats, parts.beats)
-    assert np.array_equal(whole.success, parts.success)
+    assert np.array_equal(whole.pairwise_accuracy, parts.pairwise_accuracy)
 
 
 def test_draws_are_with_replacement_and_of_the_generator_alone():
     """All N examples are drawn about equally often, some twice in a draw; the same seed draws the same."""
-    rows = engine.draws(np.random.default_rng(5), 20, 10, 5_000)
-    assert np.bincount(rows.ravel(), minlength=20) == pytest.approx(2_500, rel=0.1)
-    assert any(len(set(row)) < 10 for row in rows.tolist())
-    assert np.array_equal(rows, engine.draws(np.random.default_rng(5), 20, 10, 5_000))
+    draws = engine.draw_probes(np.random.default_rng(5), 20, 10, 5_000)
+    assert np.bincount(draws.ravel(), minlength=20) == pytest.approx(2_500, rel=0.1)
+    assert any(len(set(draw)) < 10 for draw in draws.tolist())
+    assert np.array_equal(draws, engine.draw_probes(np.random.default_rng(5), 20, 10, 5_000))
 
 
 @pytest.mark.parametrize("numbers", [(0, 1, 1), (1, 0, 1), (1, 1, 0)])
 def test_draws_need_something_to_draw(numbers):
     """No examples, no size or no draws is an error, not an empty array."""
     with pytest.raises(ValueError, match="at least 1"):
-        engine.draws(np.random.default_rng(0), *numbers)
+        engine.draw_probes(np.random.default_rng(0), *numbers)
 
 
 @quick
 @given(tables(), st.randoms(use_true_random=False))
 def test_the_order_of_models_and_draws_changes_nothing_else(values, random):
     """P(a above b) + P(b above a) = 1 with ties halved, whatever stands where, and other models do not matter."""
-    rows = engine.draws(np.random.default_rng(1), values.shape[2], 3, 11)
+    draws = engine.draw_probes(np.random.default_rng(1), values.shape[2], 3, 11)
     pairs = [tuple(pair) for pair in engine.pairs(len(values)).tolist()]
-    whole = engine.simulate(np.nan_to_num(values), rows, np.ones(len(pairs), bool)).beats
+    whole = engine.simulate(np.nan_to_num(values), draws, np.ones(len(pairs), bool)).beats
     order = random.sample(range(len(values)), len(values))
-    shuffled = rows[random.sample(range(len(rows)), len(rows))]
+    shuffled = draws[random.sample(range(len(draws)), len(draws))]
     turned = engine.simulate(np.nan_to_num(values)[order], shuffled, np.ones(len(pairs), bool)).beats
     for p, (i, j) in enumerate(pairs):
         a, b = order[i], order[j]
         expected = whole[pairs.index((a, b))] if a < b else 1 - whole[pairs.index((b, a))]
         assert turned[p] == pytest.approx(expected, abs=1e-12)
-    first_two = engine.simulate(np.nan_to_num(values)[:2], rows, np.ones(1, bool)).beats
+    first_two = engine.simulate(np.nan_to_num(values)[:2], draws, np.ones(1, bool)).beats
     assert np.array_equal(first_two[0], whole[0])
 
 

@@ -19,7 +19,7 @@ def by_listing(difference, size):
 
 
 def trinomial(wins, losses, size):
-    """P(more wins than losses in K rows) plus half of P(as many), in closed form."""
+    """P(more wins than losses in K examples) plus half of P(as many), in closed form."""
     total = 0.0
     for w in range(size + 1):
         for v in range(size + 1 - w):
@@ -62,10 +62,10 @@ FINE = ("an outlier", "near whole numbers", "two scales", "log losses")
 @given(st.lists(st.sampled_from([-1.0, 0.0, 1.0]), min_size=1, max_size=30), st.integers(1, 12))
 def test_accuracy_is_the_trinomial_probability(difference, size):
     """With differences of -1, 0 and 1 the answer is the closed form, to rounding."""
-    row = np.array(difference)
-    first, second = (row > 0).astype(float), (row < 0).astype(float)
+    signs = np.array(difference)
+    first, second = (signs > 0).astype(float), (signs < 0).astype(float)
     found = exact.probabilities(np.stack([first, second])[:, None], size)
-    assert found.item() == pytest.approx(trinomial((row > 0).mean(), (row < 0).mean(), size), abs=1e-12)
+    assert found.item() == pytest.approx(trinomial((signs > 0).mean(), (signs < 0).mean(), size), abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -129,7 +129,7 @@ def test_exact_and_drawn_agree_within_the_noise_of_draws():
     latent = quality * 2 + rng.normal(size=(5, 600)) + rng.normal(size=600)
     values = np.stack([latent > 0, 1 / (1 + np.exp(-latent)), latent, -np.logaddexp(0, -2 * latent)], axis=1)
     found = exact.probabilities(values, 10)
-    drawn = engine.simulate(values, engine.draws(rng, 600, 10, 200_000), np.ones(10, bool)).beats
+    drawn = engine.simulate(values, engine.draw_probes(rng, 600, 10, 200_000), np.ones(10, bool)).beats
     z = (found - drawn) / np.sqrt(found * (1 - found) / 200_000)
     assert np.sqrt((z**2).mean()) == pytest.approx(1.0, abs=0.4)
     assert np.abs(z).max() < 4
@@ -142,7 +142,9 @@ def test_exact_and_drawn_agree_on_the_embedded_suite():
     values = turned(table)
     found = exact.probabilities(values, 10)
     assert not np.isnan(found).any()
-    drawn = engine.simulate(values, engine.draws(np.random.default_rng(0), 600, 10, 200_000), np.ones(28, bool)).beats
+    drawn = engine.simulate(
+        values, engine.draw_probes(np.random.default_rng(0), 600, 10, 200_000), np.ones(28, bool)
+    ).beats
     error = np.sqrt(np.maximum(found * (1 - found), 1e-9) / 200_000)
     assert (np.abs(found - drawn) < 4 * error + exact.ERROR).all()
 
@@ -153,7 +155,7 @@ def test_sure_models_are_exact_too():
     for kind in SATURATED:
         values = two_models(KINDS[kind](rng, 600))
         found = exact.probabilities(values, 10).item()
-        drawn = engine.simulate(values, engine.draws(rng, 600, 10, 200_000), np.array([True])).beats.item()
+        drawn = engine.simulate(values, engine.draw_probes(rng, 600, 10, 200_000), np.array([True])).beats.item()
         assert found == pytest.approx(drawn, abs=4 * np.sqrt(0.25 / 200_000))
 
 
@@ -178,7 +180,7 @@ def test_a_hole_counts_for_no_model():
     values = rng.random((3, 2, 40)).round(1)
     values[rng.random(values.shape) < 0.1] = np.nan
     found = exact.probabilities(values, 5)
-    drawn = engine.simulate(values, engine.draws(rng, 40, 5, 100_000), np.ones(3, bool)).beats
+    drawn = engine.simulate(values, engine.draw_probes(rng, 40, 5, 100_000), np.ones(3, bool)).beats
     assert found == pytest.approx(drawn, abs=0.007)
 
 
@@ -228,7 +230,7 @@ def test_influence_is_the_derivative_with_respect_to_an_examples_weight(kind, si
     rng = np.random.default_rng(8)
     difference = rng.integers(-1, 2, 30).astype(float) if kind == "accuracy" else KINDS[kind](rng, 30)
     values = two_models(difference)
-    found = exact.influence(values, size, np.array([True]), engine.draws(rng, 30, size, 20_000))[0]
+    found = exact.influence(values, size, np.array([True]), engine.draw_probes(rng, 30, size, 20_000))[0]
     many = np.tile(difference, 50)
     before = exact.probabilities(two_models(many), size).item()
     for example in (0, 7, 29):
@@ -239,14 +241,14 @@ def test_influence_is_the_derivative_with_respect_to_an_examples_weight(kind, si
 
 
 def test_influence_agrees_with_the_mean_over_draws_that_start_with_an_example():
-    """U_i = K (P(success | the first is i) - P(success)), counted over drawn probes."""
+    """U_i = K (A of the probes that start with i - A of all), counted over drawn probes."""
     rng = np.random.default_rng(9)
     values = np.stack([rng.normal(0.3, 1, (2, 20)), rng.integers(0, 2, (2, 20)).astype(float)], axis=1)
-    rows = engine.draws(rng, 20, 4, 60_000)
-    found = exact.influence(values, 4, np.array([True]), rows)
-    whole = engine.simulate(values, rows, np.array([True])).beats[0]
+    draws = engine.draw_probes(rng, 20, 4, 60_000)
+    found = exact.influence(values, 4, np.array([True]), draws)
+    whole = engine.simulate(values, draws, np.array([True])).beats[0]
     for example in (0, 11):
-        given_first = rows.copy()
+        given_first = draws.copy()
         given_first[:, 0] = example
         drawn = engine.simulate(values, given_first, np.array([True])).beats[0]
         assert found[:, example] == pytest.approx(4 * (drawn - whole), abs=0.04)
@@ -270,7 +272,7 @@ def test_standard_errors_agree_with_the_list_of_all_probes(kind, examples, size)
     """Also where one step of a grid holds most differences, and with few of them: listed, on a grid or drawn."""
     rng = np.random.default_rng(examples + size)
     difference = KINDS[kind](rng, examples)
-    draws = engine.draws(rng, examples, size, 20_000)
+    draws = engine.draw_probes(rng, examples, size, 20_000)
     found = exact.influence(two_models(difference), size, np.array([True]), draws)[0]
     expected = influence_by_listing(difference, size)
     assert (found**2).sum() ** 0.5 == pytest.approx((expected**2).sum() ** 0.5, rel=0.03)
@@ -290,5 +292,7 @@ def test_influences_of_smooth_scores_need_no_draws():
     """Neither scores on a grid of their own nor smooth ones need the draws."""
     rng = np.random.default_rng(10)
     values = np.stack([rng.integers(0, 2, (3, 400)).astype(float), rng.normal(size=(3, 400))], axis=1)
-    one, other = (exact.influence(values, 10, np.ones(3, bool), engine.draws(rng, 400, 10, 100)) for _ in range(2))
+    one, other = (
+        exact.influence(values, 10, np.ones(3, bool), engine.draw_probes(rng, 400, 10, 100)) for _ in range(2)
+    )
     assert np.array_equal(one, other)

@@ -6,10 +6,10 @@ from ranker.statistics.grid import Grid, points_for, room
 
 def laid(difference, reach):
     """A grid that reaches so many steps to each side of zero, and its distribution of a single difference."""
-    row = np.asarray(difference, dtype=float)[None]
+    pair = np.asarray(difference, dtype=float)[None]
     points = int(points_for(np.array([reach]), 1)[0])
-    width = np.abs(row).max() / reach
-    grid = Grid.of(row, np.array([width]), points, reach)
+    width = np.abs(pair).max() / reach
+    grid = Grid.of(pair, np.array([width]), points, reach)
     places = width * np.where(np.arange(points) < points // 2, np.arange(points), np.arange(points) - points)
     return grid, places, np.fft.irfft(grid.spectrum, points, axis=1)[0]
 
@@ -50,7 +50,7 @@ def test_the_room_of_a_grid_is_what_it_was_made_for(size):
         assert points_for(np.array([room(points, size)]), size)[0] == points
 
 
-def test_many_rows_and_single_ones_read_the_same():
+def test_many_pairs_and_single_ones_read_the_same():
     """Products with the spectra of many distributions give what transforming them back gives."""
     difference = np.random.default_rng(1).normal(size=(12, 30))
     width = np.abs(difference).max(axis=1) / 40

@@ -23,13 +23,13 @@ def test_intervals_over_examples_cover(examples, count):
     rng = np.random.default_rng(0)
     domain = population(rng, 30_000)
     decided = np.ones(10, bool)
-    truth = engine.simulate(domain, engine.draws(rng, 30_000, 10, 100_000), decided).beats.mean(axis=0)
+    truth = engine.simulate(domain, engine.draw_probes(rng, 30_000, 10, 100_000), decided).beats.mean(axis=0)
     inside, inside_difference = [], []
     for _ in range(count):
         values = domain[:, :, rng.integers(30_000, size=examples)]
         estimate = exact.probabilities(values, 10).mean(axis=0)
-        influence = exact.influence(values, 10, decided, engine.draws(rng, examples, 10, 1_000))
-        low, high = intervals.of_accuracy(estimate, intervals.variance(influence, np.zeros(4)))
+        influence = exact.influence(values, 10, decided, engine.draw_probes(rng, examples, 10, 1_000))
+        low, high = intervals.of_pairwise_accuracy(estimate, intervals.variance(influence, np.zeros(4)))
         inside.append((low <= truth) & (truth <= high))
         versus = intervals.variance(influence[1:] - influence[0], np.zeros(3))
         low, high = intervals.of_difference(estimate[1:] - estimate[0], versus)
@@ -43,7 +43,7 @@ def test_a_difference_is_paired():
     rng = np.random.default_rng(1)
     values = population(rng, 400)[:, [0, 0]]
     values[:, 1] += 0.01 * rng.normal(size=(5, 400))
-    influence = exact.influence(values, 10, np.ones(10, bool), engine.draws(rng, 400, 10, 1_000))
+    influence = exact.influence(values, 10, np.ones(10, bool), engine.draw_probes(rng, 400, 10, 1_000))
     each = intervals.variance(influence, np.zeros(2))
     between = intervals.variance(influence[1:] - influence[:1], np.zeros(1))
     assert between[0] < each.min() / 4
@@ -55,18 +55,18 @@ def test_standard_errors_agree_with_scipys_bootstrap(size):
     values = population(np.random.default_rng(2), 150)[:, :1]
     decided = np.ones(10, bool)
 
-    def accuracy(rows):
-        return exact.probabilities(values[:, :, rows], size).mean()
+    def accuracy(examples):
+        return exact.probabilities(values[:, :, examples], size).mean()
 
     resampled = scipy.stats.bootstrap(
         (np.arange(150),), accuracy, vectorized=False, n_resamples=400, method="percentile",
         rng=np.random.default_rng(3),
     )  # fmt: skip
     estimate = exact.probabilities(values, size).mean(axis=0)
-    draws = engine.draws(np.random.default_rng(4), 150, size, 1_000)
+    draws = engine.draw_probes(np.random.default_rng(4), 150, size, 1_000)
     variance = intervals.variance(exact.influence(values, size, decided, draws), np.zeros(1))
     assert np.sqrt(variance)[0] == pytest.approx(resampled.standard_error, rel=0.12)
-    low, high = intervals.of_accuracy(estimate, variance)
+    low, high = intervals.of_pairwise_accuracy(estimate, variance)
     assert low[0] == pytest.approx(resampled.confidence_interval.low, abs=0.012)
     assert high[0] == pytest.approx(resampled.confidence_interval.high, abs=0.012)
 
@@ -75,16 +75,16 @@ def test_drawn_influences_give_the_exact_variance():
     """Estimated from draws, and with the noise of the draws taken off, the variance is the one without draws."""
     rng = np.random.default_rng(4)
     values, decided = population(rng, 200), np.ones(10, bool)
-    rows = engine.draws(rng, 200, 10, 40_000)
-    success = engine.simulate(values, rows, decided).success
-    drawn = intervals.variance(intervals.drawn_influence(success, rows, 200), -10 * success.var(axis=1) / len(rows))
-    known = intervals.variance(exact.influence(values, 10, decided, rows), np.zeros(4))
+    draws = engine.draw_probes(rng, 200, 10, 40_000)
+    accuracy = engine.simulate(values, draws, decided).pairwise_accuracy
+    drawn = intervals.variance(intervals.drawn_influence(accuracy, draws, 200), -10 * accuracy.var(axis=1) / len(draws))
+    known = intervals.variance(exact.influence(values, 10, decided, draws), np.zeros(4))
     assert np.sqrt(drawn) == pytest.approx(np.sqrt(known), rel=0.05)
 
 
 def test_intervals_stay_between_none_and_all():
     """An accuracy near 100 % has an interval that ends below it; one of 100 % without variance has no width."""
-    low, high = intervals.of_accuracy(np.array([0.99, 1.0, 0.0]), np.array([0.02**2, 0.0, 0.0]))
+    low, high = intervals.of_pairwise_accuracy(np.array([0.99, 1.0, 0.0]), np.array([0.02**2, 0.0, 0.0]))
     assert 0.9 < low[0] < 0.99 < high[0] <= 1
     assert (low[1], high[1], low[2], high[2]) == (1, 1, 0, 0)
 
@@ -98,35 +98,35 @@ def test_a_difference_is_cut_at_all_and_nothing():
 
 def test_a_mean_of_draws_varies_as_standard_errors_do():
     """The square of scipy's standard error; of two draws that is known, of one it is not."""
-    success = np.random.default_rng(7).random((3, 5))
-    assert intervals.of_draws(success) == pytest.approx(scipy.stats.sem(success, axis=1) ** 2)
-    assert intervals.of_draws(success[:, :2]) == pytest.approx(scipy.stats.sem(success[:, :2], axis=1) ** 2)
-    assert intervals.of_draws(success[:, :1]).tolist() == [np.inf] * 3
+    accuracy = np.random.default_rng(7).random((3, 5))
+    assert intervals.of_draws(accuracy) == pytest.approx(scipy.stats.sem(accuracy, axis=1) ** 2)
+    assert intervals.of_draws(accuracy[:, :2]) == pytest.approx(scipy.stats.sem(accuracy[:, :2], axis=1) ** 2)
+    assert intervals.of_draws(accuracy[:, :1]).tolist() == [np.inf] * 3
 
 
 def test_all_right_is_as_unsure_as_its_variance():
     """An accuracy of 100 or 0 % that is known to vary has an interval of 1.96 standard errors inwards, at most all."""
-    low, high = intervals.of_accuracy(np.array([1.0, 0.0, 1.0]), np.array([0.02**2, 0.02**2, np.inf]))
+    low, high = intervals.of_pairwise_accuracy(np.array([1.0, 0.0, 1.0]), np.array([0.02**2, 0.02**2, np.inf]))
     assert low.tolist() == pytest.approx([1 - 1.96 * 0.02, 0, 0], abs=1e-5)
     assert high.tolist() == pytest.approx([1, 1.96 * 0.02, 1], abs=1e-5)
 
 
 def test_intervals_near_the_end_cover_what_pools_vary_by():
-    """Successes are often 100 %, errors are from halves of the pool: over 93 % of intervals hold the mean."""
+    """Pairwise accuracies are often 100 %, errors are from halves of the pool: over 93 % of intervals hold the mean."""
     rng, pairs = np.random.default_rng(6), engine.pairs(8)
     quality = np.linspace(0.75, 0.0, 8)[:, None]
 
-    def success(scores):
+    def pairwise_accuracy(scores):
         mean = scores.mean(axis=1)
         return (mean[pairs[:, 0]] > mean[pairs[:, 1]]).mean()
 
     found = []
     for _ in range(200):
         scores = quality + rng.normal(size=(8, 200))
-        halves = [success(scores[:, rng.permutation(200)[:100]]) for _ in range(30)]
-        found.append((success(scores), np.var(halves)))
+        halves = [pairwise_accuracy(scores[:, rng.permutation(200)[:100]]) for _ in range(30)]
+        found.append((pairwise_accuracy(scores), np.var(halves)))
     estimate, variance = np.array(found).T
-    low, high = intervals.of_accuracy(estimate, variance)
+    low, high = intervals.of_pairwise_accuracy(estimate, variance)
     assert (estimate == 1).mean() > 0.1
     assert np.mean((low <= estimate.mean()) & (estimate.mean() <= high)) > 0.93
 
@@ -161,6 +161,6 @@ def test_an_interval_over_three_models_worked_by_hand():
 
 def test_an_accuracy_near_all_with_a_large_variance_overflows_nothing():
     """However many standard errors an interval has, its ends are numbers between 0 and 1."""
-    low, high = intervals.of_accuracy(np.array([1 - 1e-9, 0.5]), np.array([1e-6, np.inf]))
+    low, high = intervals.of_pairwise_accuracy(np.array([1 - 1e-9, 0.5]), np.array([1e-6, np.inf]))
     assert low.tolist() == pytest.approx([0.0, 0.0])
     assert high.tolist() == pytest.approx([1.0, 1.0])

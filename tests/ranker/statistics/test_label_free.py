@@ -12,9 +12,9 @@ NAMES = {one.name: one for one in methods.LABEL_FREE}
 def world(seed=0, models=3, rows=40, classes=3, own=30):
     """Random probabilities, in the new domain and in-domain."""
     rng = np.random.default_rng(seed)
-    confidence = InDomain(rng.dirichlet(np.ones(classes), size=(models, own)), rng.integers(classes, size=own))
+    in_domain = InDomain(rng.dirichlet(np.ones(classes), size=(models, own)), rng.integers(classes, size=own))
     probs = rng.dirichlet(np.ones(classes), size=(models, rows))
-    return Pool(probs, confidence, rng.normal(size=(models, rows)))
+    return Pool(probs, in_domain, rng.normal(size=(models, rows)))
 
 
 def test_average_confidence_is_the_mean_of_the_greatest_probabilities():
@@ -28,12 +28,12 @@ def test_difference_of_confidences_takes_what_confidence_lost_off_accuracy():
     """Accuracy in-domain, less confidence in-domain, plus confidence in the new domain."""
     pool = world()
     for m, found in enumerate(NAMES["DOC"].score(pool)):
-        right = [
+        outcomes = [
             int(np.argmax(row)) == label
             for row, label in zip(pool.in_domain.probs[m], pool.in_domain.labels, strict=True)
         ]
         lost = pool.in_domain.probs[m].max(axis=1).mean() - pool.probs[m].max(axis=1).mean()
-        assert found == pytest.approx(np.mean(right) - lost)
+        assert found == pytest.approx(np.mean(outcomes) - lost)
 
 
 def test_the_threshold_is_exceeded_confidence_as_often_as_predictions_are_right():

@@ -19,13 +19,13 @@ def world(models=4, rows=60, in_domain=False):
     positive = 1 / (1 + np.exp(-logits))
     probs = np.stack([1 - positive, positive], axis=2)
     own = InDomain(rng.dirichlet([1, 1], size=(models, 20)), rng.integers(2, size=20)) if in_domain else None
-    right = (probs.argmax(axis=2) == labels).astype(float)
+    outcomes = (probs.argmax(axis=2) == labels).astype(float)
     factor = replace(BUILTIN["SUM-DIFF"], name="OURS")
     table = ScoreTable(
         models=tuple(f"m{m}" for m in range(models)),
         methods=(BUILTIN["ACC"], factor),
         examples=tuple(map(str, range(rows))),
-        values=np.stack([right, rng.normal(size=(models, rows))], axis=1),
+        values=np.stack([outcomes, rng.normal(size=(models, rows))], axis=1),
         labels=tuple(labels.tolist()),
         ood_accuracy=np.linspace(0.5, 0.9, models),
     )
@@ -145,8 +145,8 @@ def test_surrogate_reaches_what_counting_draws_says():
     """Its pairwise accuracy is the share of drawn probes that put a pair right, a tie counting one half."""
     table, pool = world()
     found = evaluate(table, probe=5, pool=pool)
-    rows = np.random.default_rng(7).integers(60, size=(4000, 5))
-    scores = surrogate.estimates(pool, np.array(table.labels), rows)
+    draws = np.random.default_rng(7).integers(60, size=(4000, 5))
+    scores = surrogate.estimates(pool, np.array(table.labels), draws)
     first, second = np.triu_indices(4, 1)
     better = np.where((table.ood_accuracy[first] > table.ood_accuracy[second])[:, None], 1, -1)
     share = ((1 + np.sign(scores[first] - scores[second]) * better) / 2).mean()
@@ -163,7 +163,7 @@ def test_the_mean_over_the_pool_ranks_as_the_whole_population_does():
     assert found.few_shot_accuracy == pytest.approx(right / len(pairs))
 
 
-def of_pairs(scores):
+def pairwise_accuracy(scores):
     """The share of pairs that scores put right, later models being the better ones; a tie is one half."""
     right = [(1 + np.sign(scores[b] - scores[a])) / 2 for b in range(len(scores)) for a in range(b)]
     return np.mean(right)
@@ -189,8 +189,8 @@ def test_chosen_rows_are_those_that_choose_gives(halves):
             reached = []
             for half in halves:
                 part = pool.part(half)
-                rows = choice.choose(part, size, rule=RULES[name])
-                reached.append(of_pairs(surrogate.estimates(part, labels[half], rows[None])[:, 0]))
+                places = choice.choose(part, size, rule=RULES[name])
+                reached.append(pairwise_accuracy(surrogate.estimates(part, labels[half], places[None])[:, 0]))
             assert curve[size][name] == pytest.approx(np.mean(reached))
             if size == 5:
                 assert (beats, noise) == pytest.approx((np.mean(reached), np.var(reached)))
@@ -203,7 +203,7 @@ def test_what_needs_no_label_is_that_of_the_whole_pool_and_varies_as_over_halves
     found, always = pooled.label_free(best_first, np.ones(6, dtype=bool), np.random.default_rng(0))
     for name, beats, noise in zip(found.names, found.beats.mean(axis=0), found.noise, strict=True):
         method = next(one for one in LABEL_FREE if one.name == name)
-        whole, *parts = (of_pairs(method.score(one)) for one in (pool, *map(pool.part, halves)))
+        whole, *parts = (pairwise_accuracy(method.score(one)) for one in (pool, *map(pool.part, halves)))
         assert (always[name], beats, noise) == pytest.approx((whole, whole, np.var(parts)))
 
 
@@ -221,10 +221,10 @@ def test_surrogates_variance_is_that_over_populations():
     decided, means, said = np.ones(10, dtype=bool), [], []
     rng = np.random.default_rng(0)
     for pool, labels in populations(rng, 40):
-        rows = rng.integers(200, size=(1_000, 10))
-        hits = (pool.predicted == labels)[:, None].astype(float)
-        scores = np.stack([surrogate.estimates(pool, labels, rows), engine.means(hits, rows)[:, 0]], axis=1)
-        ours, acc = engine.outcomes(scores).mean(axis=(0, 2)) / 2
+        draws = rng.integers(200, size=(1_000, 10))
+        outcomes = (pool.predicted == labels)[:, None].astype(float)
+        scores = np.stack([surrogate.estimates(pool, labels, draws), engine.means(outcomes, draws)[:, 0]], axis=1)
+        ours, acc = engine.compare_pairs(scores).mean(axis=(0, 2)) / 2
         means.append((ours, ours - acc))
         said.append(pooled.variances(pool, labels, 10, decided, rng))
     ratio = np.sqrt(np.mean(said, axis=0)) / np.std(means, axis=0)
@@ -234,12 +234,12 @@ def test_surrogates_variance_is_that_over_populations():
 def test_the_interval_of_surrogate_is_that_of_its_variances():
     """In a report it is as wide as `variances` says, of the difference to ACC, too."""
     [(pool, labels)] = populations(np.random.default_rng(2), 1)
-    right = (pool.predicted == labels).astype(float)[:, None]
-    table = replace(world(5, 200)[0], methods=(BUILTIN["ACC"],), values=right, labels=tuple(labels.tolist()))
+    outcomes = (pool.predicted == labels).astype(float)[:, None]
+    table = replace(world(5, 200)[0], methods=(BUILTIN["ACC"],), values=outcomes, labels=tuple(labels.tolist()))
     found = evaluate(replace(table, ood_accuracy=np.linspace(0.9, 0.5, 5)), probe=10, pool=pool, curve=())
     own, lead = pooled.variances(pool, labels, 10, np.ones(10, dtype=bool), np.random.default_rng(1))
     shown = found.method("SURROGATE")
-    (low,), (high,) = intervals.of_accuracy(np.array([shown.few_shot_accuracy]), np.array([own]))
+    (low,), (high,) = intervals.of_pairwise_accuracy(np.array([shown.few_shot_accuracy]), np.array([own]))
     assert shown.ci_high - shown.ci_low == pytest.approx(high - low, rel=0.3)
     assert shown.vs_acc_high - shown.vs_acc_low == pytest.approx(2 * intervals.Z95 * np.sqrt(lead), rel=0.3)
 

@@ -28,8 +28,8 @@ def test_what_stands_beside_a_pair_changes_no_number_of_labels():
 def test_the_probabilities_are_calibrated(count):
     """Of the pairs given 80 to 90 %, 80 to 90 % are right; the same goes for the other tenths."""
     given, right = [], []
-    for accuracy, hits in simulated(np.random.default_rng(0), count):
-        probability = more_accurate(hits)
+    for accuracy, outcomes in simulated(np.random.default_rng(0), count):
+        probability = more_accurate(outcomes)
         i, j = np.nonzero(probability > 0.5)
         given.append(probability[i, j])
         right.append(accuracy[i] > accuracy[j])
@@ -44,8 +44,8 @@ def test_the_probabilities_are_calibrated(count):
 def test_the_probability_of_being_best_is_calibrated(count, off):
     """Over many suites, the models are best as often as they were given."""
     given, truly = [], []
-    for accuracy, hits in simulated(np.random.default_rng(1), count):
-        probability = best(hits, np.random.default_rng(2), samples=500)
+    for accuracy, outcomes in simulated(np.random.default_rng(1), count):
+        probability = best(outcomes, np.random.default_rng(2), samples=500)
         given.append(probability.max())
         truly.append(accuracy.argmax() == probability.argmax())
     assert np.mean(truly) == pytest.approx(np.mean(given), abs=off)
@@ -54,8 +54,8 @@ def test_the_probability_of_being_best_is_calibrated(count, off):
 def test_the_intervals_of_accuracies_cover():
     """Of the 95 % intervals from ten rows, 93 to 97 % hold the model's accuracy in the domain."""
     inside = []
-    for accuracy, hits in simulated(np.random.default_rng(10), 1_000):
-        low, high = intervals_of_accuracy(hits)
+    for accuracy, outcomes in simulated(np.random.default_rng(10), 1_000):
+        low, high = intervals_of_accuracy(outcomes)
         inside.append((low <= accuracy) & (accuracy <= high))
     assert 0.93 <= np.mean(inside) <= 0.97
 
@@ -65,26 +65,26 @@ def test_suites_of_close_models_get_more_cautious_probabilities():
     rng = np.random.default_rng(8)
     nested = np.arange(20) < np.array([20, 18, 14, 10])[:, None]
     level = rng.random((4, 20)) < 0.8
-    for hits in (nested, level):
-        hits[:2, :2] = [[True, True], [False, False]]
-        hits[:2, 2:] = True
+    for outcomes in (nested, level):
+        outcomes[:2, :2] = [[True, True], [False, False]]
+        outcomes[:2, 2:] = True
     assert more_accurate(nested)[0, 1] > more_accurate(level)[0, 1] > 0.5
 
 
 def test_the_weights_of_the_priors_are_their_likelihoods():
     """Each c weighs as the product over pairs of P(these disagreements), by numerical integration, to the 2 / M."""
-    hits = np.random.default_rng(9).random((3, 8)) < 0.6
+    outcomes = np.random.default_rng(9).random((3, 8)) < 0.6
     weights = []
     for c in PRIORS:
         likelihood = 1.0
         for a in range(3):
             for b in range(a + 1, 3):
-                won, lost = (hits[a] & ~hits[b]).sum(), (hits[b] & ~hits[a]).sum()
+                won, lost = (outcomes[a] & ~outcomes[b]).sum(), (outcomes[b] & ~outcomes[a]).sum()
                 # of a share x, which is Beta(c, c): E[x^won (1 - x)^lost], by a sum over its quantiles
                 x = scipy.stats.beta.ppf((np.arange(20_000) + 0.5) / 20_000, c, c)
                 likelihood *= np.mean(x**won * (1 - x) ** lost)
         weights.append(likelihood ** (2 / 3))
-    assert weigh(hits) == pytest.approx(np.array(weights) / sum(weights), rel=0.01)
+    assert weigh(outcomes) == pytest.approx(np.array(weights) / sum(weights), rel=0.01)
 
 
 def test_rows_that_both_have_right_say_nothing_about_the_pair():
@@ -97,32 +97,32 @@ def test_rows_that_both_have_right_say_nothing_about_the_pair():
 
 def test_probabilities_of_a_pair_add_up():
     """P(a better) + P(b better) = 1, and P(best) of two models is P(a better)."""
-    hits = np.random.default_rng(3).random((5, 12)) < 0.7
-    matrix = more_accurate(hits)
+    outcomes = np.random.default_rng(3).random((5, 12)) < 0.7
+    matrix = more_accurate(outcomes)
     assert matrix + matrix.T == pytest.approx(np.ones((5, 5)))
-    assert best(hits, np.random.default_rng(0)).sum() == pytest.approx(1)
-    two = best(hits[:2], np.random.default_rng(0))
-    assert two[0] == pytest.approx(more_accurate(hits[:2])[0, 1], abs=0.012)
+    assert best(outcomes, np.random.default_rng(0)).sum() == pytest.approx(1)
+    two = best(outcomes[:2], np.random.default_rng(0))
+    assert two[0] == pytest.approx(more_accurate(outcomes[:2])[0, 1], abs=0.012)
 
 
 @pytest.mark.parametrize("c", [PRIORS[0], PRIORS[-1]])
 def test_the_best_are_drawn_from_the_prior_that_the_pairs_are_weighed_by(monkeypatch, c):
     """Where one wins nearly all disagreements and where both win some, P(best) of two is P(a better)."""
     monkeypatch.setattr("ranker.statistics.posterior.PRIORS", np.array([c]))
-    hits = np.array([[1, 1, 1, 0, 1], [0, 0, 1, 1, 1]], dtype=bool)
-    assert best(hits, np.random.default_rng(0))[0] == pytest.approx(more_accurate(hits)[0, 1], abs=0.012)
+    outcomes = np.array([[1, 1, 1, 0, 1], [0, 0, 1, 1, 1]], dtype=bool)
+    assert best(outcomes, np.random.default_rng(0))[0] == pytest.approx(more_accurate(outcomes)[0, 1], abs=0.012)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_models_that_are_right_on_the_same_rows_share_the_first_place_alike(seed):
     """No row tells them apart, and neither do the draws; others keep what is theirs."""
-    hits = np.random.default_rng(3).random((5, 12)) < 0.7
-    hits[3] = hits[1]
-    found = best(hits, np.random.default_rng(seed), samples=500)
+    outcomes = np.random.default_rng(3).random((5, 12)) < 0.7
+    outcomes[3] = outcomes[1]
+    found = best(outcomes, np.random.default_rng(seed), samples=500)
     assert found[1] == found[3]
     assert len(set(found)) == 4
     assert found.sum() == pytest.approx(1)
-    assert best(hits[[0, 0, 0]], np.random.default_rng(seed), samples=500) == pytest.approx(np.full(3, 1 / 3))
+    assert best(outcomes[[0, 0, 0]], np.random.default_rng(seed), samples=500) == pytest.approx(np.full(3, 1 / 3))
 
 
 @pytest.mark.parametrize(("wins", "losses", "size"), [(2, 0, 10), (4, 1, 20), (3, 2, 10), (8, 5, 40)])
@@ -146,12 +146,12 @@ def test_a_small_number_of_labels_keeps_its_word_too():
     rng = np.random.default_rng(0)
     kept = []
     for _ in range(300):
-        hits = rng.random((8, 20)) < rng.uniform(0.6, 0.8, 8)[:, None]
-        better, won = more_accurate(hits), wins(hits)
-        more = more_labels(won, won.T, 20, weigh(hits))
+        outcomes = rng.random((8, 20)) < rng.uniform(0.6, 0.8, 8)[:, None]
+        better, won = more_accurate(outcomes), wins(outcomes)
+        more = more_labels(won, won.T, 20, weigh(outcomes))
         told = np.argwhere((better > 0.5) & (better < 0.9) & (more > 0) & (more <= 30))
         for i, j in told[:1]:
-            later = [np.column_stack([hits, hits[:, rng.integers(20, size=more[i, j])]]) for _ in range(20)]
+            later = [np.column_stack([outcomes, outcomes[:, rng.integers(20, size=more[i, j])]]) for _ in range(20)]
             kept.append(np.mean([more_accurate(seen)[i, j] >= 0.9 for seen in later]))
     assert len(kept) > 20
     assert np.mean(kept) >= 0.85

@@ -80,9 +80,9 @@ def test_one_label_and_no_other_row_order_as_accuracy_does(world):
     if pool.probs.shape[2] > 2:
         return
     found = surrogate.estimates(pool, labels, drawn[None])[:, 0]
-    right = pool.predicted[:, 0] == labels[0]
-    assert (found[right] >= 0.5).all()
-    assert (found[~right] <= 0.5).all()
+    outcomes = pool.predicted[:, 0] == labels[0]
+    assert (found[outcomes] >= 0.5).all()
+    assert (found[~outcomes] <= 0.5).all()
 
 
 def test_without_noise_and_with_no_other_rows_it_is_accuracy(monkeypatch):
@@ -94,8 +94,8 @@ def test_without_noise_and_with_no_other_rows_it_is_accuracy(monkeypatch):
     assert found == pytest.approx((pool.predicted == labels).mean(axis=1), abs=1e-6)
 
 
-def habit(rng, rows):
-    """Eight models of which most share a wrong habit and differ in how strong it is: probabilities, labels, truth."""
+def shortcut(rng, rows):
+    """Eight models, most of which follow a wrong shortcut, each to another degree: probabilities and labels."""
     labels = rng.integers(2, size=rows)
     easy = rng.normal(size=rows)
     strength = np.linspace(0.2, 3.0, 8)
@@ -104,7 +104,7 @@ def habit(rng, rows):
     return np.stack([1 - positive, positive], axis=2), labels
 
 
-def few_shot(scores, truth):
+def pairwise_accuracy(scores, truth):
     """The share of pairs in their true order."""
     first, second = engine.pairs(len(truth)).T
     sign = np.sign(truth[first] - truth[second])
@@ -113,14 +113,16 @@ def few_shot(scores, truth):
 
 
 def test_ten_labels_and_a_pool_beat_ten_labels():
-    """Where models share a habit to different degrees, it orders far more pairs rightly than accuracy does."""
+    """Where models share a shortcut to different degrees, it orders far more pairs rightly than accuracy does."""
     rng = np.random.default_rng(1)
-    probs, labels = habit(rng, 2000)
+    probs, labels = shortcut(rng, 2000)
     pool = Pool(probs)
     truth = (pool.predicted == labels).mean(axis=1)
     drawn = rng.integers(2000, size=(200, 10))
     accuracy = (pool.predicted == labels)[:, drawn].mean(axis=2)
-    assert few_shot(surrogate.estimates(pool, labels, drawn), truth) > few_shot(accuracy, truth) + 0.05
+    assert (
+        pairwise_accuracy(surrogate.estimates(pool, labels, drawn), truth) > pairwise_accuracy(accuracy, truth) + 0.05
+    )
 
 
 def in_function_space(pool, drawn):
@@ -174,7 +176,7 @@ def test_the_pool_is_a_sample(world):
 def test_probabilities_and_intervals_are_those_of_the_mix():
     """P(a > b), P(best) and intervals agree with drawing a noise, then accuracies, very often."""
     rng = np.random.default_rng(2)
-    probs, labels = habit(rng, 300)
+    probs, labels = shortcut(rng, 300)
     pool, drawn = Pool(probs[:4]), rng.integers(300, size=6)
     found = surrogate.posterior(pool, drawn, labels[drawn])
     which = rng.choice(len(found.weights), size=40_000, p=found.weights)
@@ -234,7 +236,7 @@ def test_the_prior_gives_labels_the_length_that_they_have(classes, noise):
 def test_more_labels_is_the_first_number_that_does():
     """The number told is the least for which the formula's inequality holds, found by counting up."""
     rng = np.random.default_rng(3)
-    probs, labels = habit(rng, 400)
+    probs, labels = shortcut(rng, 400)
     pool, drawn = Pool(probs), rng.integers(400, size=10)
     found = surrogate.posterior(pool, drawn, labels[drawn])
     z = scipy.stats.norm.ppf(0.9)
@@ -268,7 +270,7 @@ def variance(pool, drawn):
 def test_further_labels_narrow_as_foretold():
     """Ninety more random labels leave about the share of the variance that `to_come` says."""
     rng = np.random.default_rng(4)
-    probs, labels = habit(rng, 3000)
+    probs, labels = shortcut(rng, 3000)
     pool, drawn = Pool(probs), rng.integers(3000, size=10)
     now = surrogate.posterior(pool, drawn, labels[drawn])
     apart = (now.directions[0, 0] - now.directions[0, -1]) ** 2
