@@ -142,9 +142,11 @@ def _check(table: pa.Table) -> None:
     Raises:
         ValueError: so it is.
     """
+    import pyarrow as pa
     from pyarrow import compute
 
-    if any(column.null_count for column in table.columns):
+    lists = [column for column in table.columns if pa.types.is_nested(column.type)]
+    if any(column.null_count for column in [*table.columns, *map(compute.list_flatten, lists)]):
         raise ValueError("it holds no rows of ours")
     if table.column_names == [NAME, *FIELDS]:
         if not table.schema.remove_metadata().equals(_attributions()):

@@ -290,7 +290,8 @@ def described_store_of(file):
 def shard_of(value):
     """Rows as a shard, as far as Parquet can say them; else as they are in JSON."""
     try:
-        table = pa.Table.from_pylist(value)
+        rows = [{k: v.encode("latin-1") if k == shards.NAME else v for k, v in row.items()} for row in value]
+        table = pa.Table.from_pylist(rows)
         schema = shards._attributions()
         alike = set(table.column_names) == set(schema.names)
         return shards.written(table.select(schema.names).cast(schema) if alike else table, key_digest(KEY))
@@ -309,7 +310,10 @@ def saved_runs():
 
 
 EVALUATED, DECIDED = saved_runs()
-RECORDS = shards.attributions(text_names(EXAMPLES[:2]), [row_of(one) for one in EXAMPLES[:2]]).to_pylist()
+RECORDS = [
+    {**row, shards.NAME: row[shards.NAME].decode("latin-1")}  # JSON knows no bytes
+    for row in shards.attributions(text_names(EXAMPLES[:2]), [row_of(one) for one in EXAMPLES[:2]]).to_pylist()
+]
 CARDS = [path.read_bytes() for path in sorted(embedded.folder().glob(f"*/{cards.FILE}"))[:3]]
 RECIPES = [path.read_bytes() for path in recipe.shipped().values()][:4]
 

@@ -16,7 +16,7 @@ import pytest
 from ranker.attribution import attribute
 from ranker.cli import main
 from ranker.runtime import store as store_module
-from ranker.runtime.store import prune, verify
+from ranker.runtime.upkeep import prune, verify
 from ranker.sources.hf.classifiers import Classifier
 from ranker.sources.suites import embedded
 

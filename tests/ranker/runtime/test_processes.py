@@ -15,7 +15,8 @@ from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.runs.choose import choose
 from ranker.runtime.executors import processes as workers
-from ranker.runtime.store import Store, contents, verify
+from ranker.runtime.store import Store
+from ranker.runtime.upkeep import contents, verify
 from ranker.sources import suites
 from ranker.sources.base import ModelOptions
 from ranker.sources.hf.classifiers import Classifier
