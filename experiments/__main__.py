@@ -134,17 +134,19 @@ EXHIBIT = options.together(
         "attributions",
         multiple=True,
         metavar="NAME[:SETTINGS]",
-        help="Only this attribution; may be given repeatedly. What is left out keeps its published numbers. Settings "
-        "as in `rank-models`: ig:baseline=pad.",
+        help="Only this attribution backend; may be given repeatedly. What is left out keeps its published numbers. "
+        "Settings as in `rank-models`: ig:baseline=pad.",
     ),
     click.option(
         "--data-dir",
         type=options.PATH,
         help="Where the official data is; the tier mini needs none, and is ranked on it if it is there.",
     ),
-    click.option("--probe", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Rows a draw."),
+    click.option(
+        "--probe", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Examples a draw."
+    ),
     click.option("--draws", default="exact", show_default=True, metavar="B|exact", help="How many; exact: all."),
-    click.option("--population", type=click.IntRange(1), metavar="N", help="Rows a set that are explained."),
+    click.option("--population", type=click.IntRange(1), metavar="N", help="Examples a set that are explained."),
     options.SEED,
     options.DEVICE,
     options.DTYPE,

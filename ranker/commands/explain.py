@@ -29,7 +29,9 @@ from ranker.errors import look_up
 @options.OWN_ROWS
 @click.option("--text", "texts", multiple=True, metavar="TEXT", help="A text of your own instead; twice for a pair.")
 @click.option("--label", metavar="LABEL", help="The true label of `--text`.  [default: not known]")
-@click.option("--toward", metavar="LABEL", help="The label that scores speak for.  [default: the shortcut's]")
+@click.option(
+    "--toward", metavar="LABEL", help="The explained label: what positive scores speak for.  [default: the shortcut's]"
+)
 @options.MODELS
 @options.ATTRIBUTION
 @options.DATA_DIR

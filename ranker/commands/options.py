@@ -80,7 +80,8 @@ ATTRIBUTION = together(
         default="shap",
         show_default=True,
         metavar="NAME[:KEY=VALUE,...]",
-        help="The backend, with settings that are to differ: ig:steps=50,baseline=pad; see `rank-models ls backends`.",
+        help="The attribution backend, with settings that are to differ: ig:steps=50,baseline=pad; see "
+        "`rank-models ls backends`.",
     ),
     click.option(
         "--factors",

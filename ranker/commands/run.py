@@ -73,7 +73,7 @@ def words(value: Any, several: bool) -> str | list[str]:
     type=click.Choice(["declared", "shortcut", "evidence", "true", "predicted"]),
     default="declared",
     show_default=True,
-    help="The label that attribution factors are about: as each declares, or one rule for all.",
+    help="The target rule: which label attribution factors are about; as each declares, or one rule for all.",
 )
 @click.option(
     "--normalise",
@@ -102,7 +102,7 @@ def words(value: Any, several: bool) -> str | list[str]:
     "--population",
     type=click.IntRange(1),
     metavar="N",
-    help="How many of the set's rows are explained, and probes drawn from.  [default: as its card says, 400 or 600]",
+    help="How many examples of the set are explained, and probes drawn from.  [default: as its card says, 400 or 600]",
 )
 @options.MACHINE
 @options.WORKERS
@@ -120,8 +120,9 @@ def words(value: Any, several: bool) -> str | list[str]:
 def run(**given: Any) -> None:
     """Rank a suite of models: on an OOD set whose labels are known, or on a few labelled rows of your own.
 
-    With --ood the report says how often each method, shown K examples, would have put two models in the right order.
-    With --data it says which model to take, which cannot be told apart, and how many more labels would do it.
+    With --ood the report says how often each method, shown K examples, would have put two models in the right order:
+    its pairwise accuracy. With --data it says which model to take, which cannot be told apart, and how many more labels
+    would do it.
 
     \b
     rank-models --ood hans-sub --probe 10

@@ -17,7 +17,7 @@ def store() -> None:
 @store.command()
 @options.STORE
 def info(**given: Any) -> None:
-    """List what is kept, a line for each model, method and settings; models by their content's hash and their name."""
+    """List what is kept, a line for each model, backend and settings; models by their content's hash and their name."""
     from ranker.commands import arguments
     from ranker.runtime import upkeep
 

@@ -146,6 +146,9 @@ def test_the_page_shows_what_the_suites_state():
 def shown_row(model: dict, ood_name: str) -> tuple[str, ...]:
     """A model's line in docs/suites.md."""
     rows = model["training"]["rows"]
-    mixture = " + ".join(f"{rows[source]:,} {source}" for source in sorted(rows, key=lambda source: source != "home"))
+    named = {"home": "in-domain"}  # what recipes call the source of in-domain rows
+    mixture = " + ".join(
+        f"{rows[source]:,} {named.get(source, source)}" for source in sorted(rows, key=lambda source: source != "home")
+    )
     accuracies = (model["in_domain_accuracy"], model["ood_accuracy"][ood_name]["accuracy"])
     return (model["name"], mixture or "none", *(f"{100 * accuracy:.1f}" for accuracy in accuracies))
