@@ -150,12 +150,7 @@ EXHIBIT = options.together(
     options.SEED,
     options.DEVICE,
     options.DTYPE,
-    click.option(
-        "--workers",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Processes that run models side by side.  [default: 1; with the small models of mini one a core]",
-    ),
+    options.WORKERS,
     options.STORE,
     click.option(
         "--format",
@@ -247,7 +242,6 @@ def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
     from experiments.tables import Run
     from ranker.attribution import settings_of
     from ranker.commands import arguments
-    from ranker.runtime.executors.processes import cores
     from ranker.sources.base import ModelOptions
 
     sets = {name: name for name in exhibit.sets}
@@ -261,7 +255,7 @@ def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
     options = ModelOptions(
         device=given["device"],
         dtype=given["dtype"],
-        workers=given["workers"] or (cores() if tier.embedded else 1),
+        workers=given["workers"],
     )
     arguments.point_out(options, ())
     return Run(

@@ -162,6 +162,12 @@ def _logging_as_it_was() -> None:
     logger.setLevel(logging.NOTSET)  # which, unlike the attribute, also empties what loggers remember of levels
 
 
+@pytest.fixture(autouse=True)
+def _one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--workers auto` takes one core: what a test patches would not be patched in other processes."""
+    monkeypatch.setattr("ranker.runtime.executors.processes.cores", lambda: 1)
+
+
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of a tiny checkpoint, by the encoder's name; do not change what is in it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -48,13 +49,27 @@ MODELS = together(
     click.option("--allow-pickle", is_flag=True, help="Load weights that are not safetensors."),
 )
 
+
+class Workers(click.ParamType[int | str]):
+    """A number of processes, or "auto"."""
+
+    name = "N|auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        """What was typed, as `ModelOptions.workers` has it."""
+        if str(value) == "auto":
+            return "auto"
+        return click.IntRange(1).convert(value, param, ctx)
+
+
 WORKERS = click.option(
     "--workers",
-    type=click.IntRange(1),
-    default=1,
+    type=Workers(),
+    default="auto",
     show_default=True,
-    metavar="N",
-    help="Processes that run models side by side, each with its share of the cores.",
+    metavar="N|auto",
+    help="Processes that run models side by side, each with its share of the cores; auto: as many as there is work, "
+    "cores and memory for, and one on an accelerator.",
 )
 
 DEVICE = click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps ...")

@@ -39,10 +39,15 @@ def once() -> Callable[[logging.LogRecord], bool]:
 
 
 def quieten_libraries() -> None:
-    """Keep the libraries' own talk off stderr, unless the environment says otherwise; before they are imported."""
+    """Keep the libraries' talk off stderr, and their threads from spinning, before they are imported.
+
+    What the environment says already stands.
+    """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a thread that waits takes no core from others
+    os.environ.setdefault("KMP_BLOCKTIME", "0")
 
 
 def bars(given: Mapping[str, Any]) -> Progress:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import metadata
+from typing import Literal
 
 from ranker.errors import UsageError
 
@@ -20,7 +21,8 @@ class ModelOptions:
         trust_remote_code: the names of the models whose checkpoints may run code that they bring.
         allow_pickle: load weights that are not safetensors.
         label_map: for checkpoints whose labels have no names, and that bring no map of their own.
-        workers: processes that run models side by side. It changes the last digits of numbers.
+        workers: processes that run models side by side, or "auto": as many as there is work, cores and memory for. It
+            changes the last digits of numbers.
             A script that asks for several begins its work under ``if __name__ == "__main__":``.
 
     Raises:
@@ -33,10 +35,10 @@ class ModelOptions:
     trust_remote_code: frozenset[str] = frozenset()
     allow_pickle: bool = False
     label_map: dict[str, str] | None = None
-    workers: int = 1
+    workers: int | Literal["auto"] = 1
 
     def __post_init__(self) -> None:
-        if self.workers < 1:
+        if self.workers != "auto" and self.workers < 1:
             raise UsageError(f"`--workers` must be at least 1 (got {self.workers})")
 
     def dtype_of(self, bfloat16: bool) -> str:

@@ -11,9 +11,11 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ranker.errors import ModelError, RankModelsError, UsageError
@@ -21,6 +23,7 @@ from ranker.progress import Progress
 from ranker.runtime.base import Job, Request
 from ranker.runtime.guest import Subject
 from ranker.sources.base import ModelOptions
+from ranker.sources.hf import checkpoints
 from ranker.sources.suites import Model
 from ranker.tasks.classes import Task
 
@@ -36,6 +39,13 @@ log = logging.getLogger(__name__)
 PRELOADED = ("torch", "transformers", "pyarrow.parquet", "ranker.sources.hf.classifiers", "ranker.attribution.perturb")
 """What takes seconds to import, once for all processes."""
 
+PROCESS, COPIES = 1 << 29, 3
+"""Bytes that a process needs beside its model, and how often it holds the weights at most, while it loads them."""
+
+QUIET = {"PYTHONSAFEPATH": "1", "OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0"}
+"""What the server of processes is started with: it looks for no module in the current folder, and threads that have
+nothing to do do not spin."""
+
 LOOK_EVERY = 0.2
 """Seconds between two looks at how far the processes are."""
 
@@ -43,7 +53,8 @@ LOOK_EVERY = 0.2
 def ahead(asked: Sequence[Job], task: Task, options: ModelOptions, store: Store | None, progress: Progress) -> None:
     """Have what the store lacks computed by `ModelOptions.workers` processes, a model each at a time.
 
-    With one worker there is nothing to do ahead. Each process has its share of the processor's cores.
+    With one there is nothing to do ahead, and "auto" is one where there is no store. Each process has its share of the
+    processor's cores.
 
     Args:
         asked: the models, and what will be asked of each.
@@ -56,13 +67,13 @@ def ahead(asked: Sequence[Job], task: Task, options: ModelOptions, store: Store 
         UsageError: several workers and no store.
         StoreError: the store cannot be read.
     """
-    if options.workers == 1:
+    if options.workers == 1 or (options.workers == "auto" and store is None):
         return
     if store is None:
         raise UsageError("several workers need a store: it is where they leave what they find")
     jobs = [(model, questions) for model, questions in asked if lacks(model, questions, task, options, store)]
-    count = min(options.workers, len(jobs))
-    if not count:
+    count = min(fair(jobs, options) if options.workers == "auto" else options.workers, len(jobs))
+    if not count or (count == 1 and options.workers == "auto"):  # one process is as good as this one
         return
     context = processes_with(PRELOADED)
     taken, done = context.Value("q", 0), context.Value("q", 0)
@@ -98,13 +109,67 @@ def ahead(asked: Sequence[Job], task: Task, options: ModelOptions, store: Store 
             log.warning("a worker ended with status %d; what it left undone is done now", process.exitcode)
 
 
+def fair(jobs: Sequence[Job], options: ModelOptions) -> int:
+    """How many processes "auto" is: as many as there are models, cores, and room in memory for the largest model.
+
+    On an accelerator it is one: models beside each other there share its memory, and gain nothing.
+    """
+    if options.device != "cpu" or not jobs:
+        return 1
+    free = free_memory()
+    room = len(jobs) if free is None else free // max(needs(model, options) for model, _ in jobs)
+    return max(min(len(jobs), cores(), room), 1)
+
+
+def needs(model: Model, options: ModelOptions) -> int:
+    """Bytes that a process with a model needs, roughly; of one that cannot be read, those of the process alone."""
+    try:
+        folder = checkpoints.locate(model.path, allow_pickle=options.allow_pickle)
+        folders = [folder, checkpoints.locate_base(folder, allow_pickle=options.allow_pickle)]
+        files = [file for one in folders if one for file in checkpoints.weights(one, allow_pickle=options.allow_pickle)]
+        return PROCESS + COPIES * sum(file.stat().st_size for file in files)
+    except (ModelError, OSError):
+        return PROCESS
+
+
+def free_memory() -> int | None:
+    """Bytes that new processes may take without swapping; None where the system does not say (Linux does)."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return None
+
+
 def processes_with(modules: Sequence[str]) -> ForkServerContext | SpawnContext:
-    """How processes begin: with these modules in memory already, where the system can fork a server that has them."""
+    """How processes begin: with these modules in memory already, where the system can fork a server that has them.
+
+    The server, and what keeps count of shared memory, are started by Python with a line of code; without the variable
+    they would look for its modules in the current folder first, where anybody's torch.py may lie.
+    """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(modules))
+    with patched(os.environ, **QUIET):
+        resource_tracker.ensure_running()
+        forkserver.ensure_running()
     return context
+
+
+@contextmanager
+def patched(environment: MutableMapping[str, str], **values: str) -> Iterator[None]:
+    """Variables of the environment that are others for a while."""
+    before = {name: environment.get(name) for name in values}
+    environment.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del environment[name]
+            else:
+                environment[name] = value
 
 
 def lacks(model: Model, questions: Sequence[Request], task: Task, options: ModelOptions, store: Store) -> bool:

@@ -97,6 +97,43 @@ class Stage:
         self.done += count
 
 
+@pytest.mark.parametrize(
+    ("models", "cores", "free", "expected"),
+    [(3, 8, None, 3), (3, 2, None, 2), (3, 8, 1_300_000_000, 2), (3, 8, 1_000, 1), (0, 8, None, 1)],
+)
+def test_auto_is_as_many_as_work_cores_and_memory_allow(suite, monkeypatch, models, cores, free, expected):
+    """The least of the three, and at least one; a process with an embedded model needs some 600 MB."""
+    monkeypatch.setattr(workers, "cores", lambda: cores)
+    monkeypatch.setattr(workers, "free_memory", lambda: free)
+    assert 0.5e9 < workers.needs(suite.models[0], TWO) < 0.65e9
+    assert workers.fair([(model, ()) for model in suite.models[:models]], ModelOptions(workers="auto")) == expected
+
+
+def test_auto_is_one_on_an_accelerator(suite, monkeypatch):
+    """Models beside each other share its memory, and gain nothing."""
+    monkeypatch.setattr(workers, "cores", lambda: 8)
+    jobs = [(model, ()) for model in suite.models]
+    assert workers.fair(jobs, ModelOptions(device="cuda", workers="auto")) == 1
+
+
+def test_a_model_that_cannot_be_read_needs_what_a_process_does(suite):
+    """It is refused when it comes to it, and not here."""
+    gone = replace(suite.models[0], path="no/such/folder")
+    assert workers.needs(gone, TWO) == workers.PROCESS
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/meminfo"), reason="only Linux says")
+def test_free_memory_is_what_linux_says():
+    """More than nothing, and less than there is."""
+    assert 0 < workers.free_memory() < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def test_auto_without_a_store_is_this_process(suite, rows, loads):
+    """There is nowhere that others could leave what they find, and nothing to complain of."""
+    rank(suite, rows, probe=2, attribution="none", options=ModelOptions(workers="auto"))
+    assert len(loads) == len(suite.models)
+
+
 def test_the_numbers_are_those_of_one_process(suite, rows, tmp_path, loads, caplog, capfd):
     """This process loads what fails, and reports it as ever; all else is in the store when it comes to it."""
     make_checkpoint(tmp_path / "odd", labels=("yes", "no"))
