@@ -32,7 +32,8 @@ from ranker.attribution.output import explained
 from ranker.attribution.quadrature import Rule, nested
 from ranker.attribution.settings import IGSettings
 from ranker.sources.hf.align import Encoding
-from ranker.sources.hf.batching import WINDOW, in_batches, stack, windows
+from ranker.sources.hf.batching import stack
+from ranker.sources.packing import WINDOW, in_batches, windows
 from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:

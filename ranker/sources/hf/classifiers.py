@@ -18,6 +18,7 @@ import torch
 
 from factors.types import UNLABELLED, Example, Floats
 from ranker.errors import ModelError, first_line
+from ranker.sources import packing
 from ranker.sources.hf import align, batching, checkpoints, labels, loading
 from ranker.sources.hf.align import Encoding
 from ranker.sources.hf.batching import Batch, Row
@@ -208,7 +209,7 @@ class Classifier:
                 self.network(batch).cpu()
             seconds.append(time.perf_counter() - began)
 
-        batching.in_batches([len(encoding)] * count, self.token_budget, run)
+        packing.in_batches([len(encoding)] * count, self.token_budget, run)
         return count / sum(seconds)
 
     def network(self, batch: Batch) -> torch.Tensor:
@@ -239,7 +240,7 @@ class Classifier:
             try:
                 outputs = self.model(attention_mask=mask, **inputs)
             except Exception as error:  # a network may be anybody's code
-                if batching.is_out_of_memory(error):
+                if packing.is_out_of_memory(error):
                     raise
                 raise ModelError(f"{self.name} cannot be run: {first_line(error)}") from error
         return collapse(outputs.logits.float(), self.groups)
