@@ -143,6 +143,13 @@ def test_a_wrong_import_is_seen(room, source):
     assert list(wrong_imports(room, source))
 
 
+def test_attribution_knows_no_kind_of_model():
+    """Methods ask what any source may answer: they import what sources owe them, and none of the sources."""
+    names = {name for file in modules("ranker/attribution") for name in imports_of(file, strings=True)}
+    known = {".".join(name.split(".")[:3]) for name in names if name.startswith("ranker.sources")}
+    assert known == {"ranker.sources.base", "ranker.sources.packing"}
+
+
 def test_every_room_is_in_the_table():
     """A new room says what it may know before it is there."""
     rooms = {name.split(".")[1] for name in NAMES if name.startswith("ranker.")}

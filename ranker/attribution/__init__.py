@@ -1,4 +1,7 @@
-"""Attribution backends: one file, one function each; this is their table. Each is imported when it is called."""
+"""Attribution backends: one file, one function each; this is their table. Each is imported when it is called.
+
+Backends ask, and models answer (`ranker.sources.base`): a backend knows no kind of model, and a model no backend.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from factors.types import Attributions, Example
+from ranker.attribution.abilities import check
 from ranker.attribution.settings import IGSettings, LIMESettings, OcclusionSettings, Settings, SHAPSettings
 from ranker.errors import UsageError, look_up
 from ranker.records import record
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
-    from ranker.sources.hf.classifiers import Classifier
+    from ranker.sources.base import E, Perturbed
 
 SETTINGS: dict[str, type[Settings]] = {
     kind.name: kind for kind in (Settings, IGSettings, SHAPSettings, LIMESettings, OcclusionSettings)
@@ -79,15 +83,16 @@ def _value(text: str) -> str | int | float:
 
 
 def attribute(
-    classifier: Classifier,
+    model: Perturbed[E],
     examples: Sequence[Example],
     attribution: str | Settings,
     advance: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
-    """Attribute a classifier's output to the tokens of examples.
+    """Attribute a model's output to the tokens of examples.
 
     Args:
-        classifier: the model.
+        model: one that answers with tokens hidden; integrated gradients want one that answers to points between
+            embeddings, too.
         examples: any number of them.
         attribution: a backend that gives scores, see `settings_of`.
         advance: told how many more examples are done.
@@ -97,10 +102,13 @@ def attribute(
 
     Raises:
         UnknownName: there is no such backend.
-        UsageError: a setting that cannot be, or a target that is none of the model's classes.
-        ModelError: the model cannot be run.
+        UsageError: a setting that cannot be, a target that is none of the model's classes, or "none".
+        ModelError: the model lacks what the backend asks of it, or cannot be run.
     """
-    settings = settings_of(attribution).settled([str(label) for label in range(len(classifier.groups))])
+    settings = settings_of(attribution).settled([str(label) for label in range(model.classes)])
+    if not settings.function:
+        raise UsageError(f"`{settings.name}` attributes nothing; a model's answers are asked of the model itself")
+    check(model, settings, SETTINGS.values())
     module, _, function = settings.function.partition(":")
-    rows: Iterator[Attributions] = getattr(import_module(module), function)(classifier, examples, settings, advance)
+    rows: Iterator[Attributions] = getattr(import_module(module), function)(model, examples, settings, advance)
     return rows

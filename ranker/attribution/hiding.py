@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from factors.types import Attributions, Example
-from ranker.attribution.settings import Attributing, Hide, OcclusionSettings, Settings
+from ranker.attribution.settings import Attributing, OcclusionSettings, Settings
+from ranker.sources.base import Hide
 
 ROWS = 16
 """Examples that are enough to tell."""

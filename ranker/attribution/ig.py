@@ -16,28 +16,24 @@ Source: Sundararajan, Taly, Yan 2017, "Axiomatic Attribution for Deep Networks";
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple
 
 import numpy as np
 import torch
 from captum.attr import Saliency
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from factors.types import Attributions, Example, Floats
-from ranker.attribution import perturb
 from ranker.attribution.output import explained
 from ranker.attribution.quadrature import Rule, nested
 from ranker.attribution.settings import IGSettings
-from ranker.sources.hf.align import Encoding
-from ranker.sources.hf.batching import WINDOW, in_batches, stack, windows
+from ranker.sources.base import E, Embedded
+from ranker.sources.packing import WINDOW, in_batches, windows
 from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
-    from ranker.sources.hf.classifiers import Classifier
 
 
 MOST = 256
@@ -134,7 +130,7 @@ class Path:
 
 
 def attribute(
-    classifier: Classifier,
+    model: Embedded[E],
     examples: Sequence[Example],
     settings: IGSettings,
     advance: Advance = lambda done: None,
@@ -142,10 +138,11 @@ def attribute(
     """Integrated gradients of examples.
 
     Every position starts from the baseline, separators and [CLS] too: one that stayed as it is would score 0 whatever
-    the model made of it. Positions and segment ids stay as they are.
+    the model made of it. What is fixed does stay, at every point of the path, and scores 0 (`Encoding.fixed`).
+    Positions and segment ids stay as they are.
 
     Args:
-        classifier: the model.
+        model: is asked of points between embeddings.
         examples: any number of them.
         settings: see there.
         advance: told how many more examples are done.
@@ -154,36 +151,18 @@ def attribute(
         One row for each example, in order; ``residual`` is the size of the completeness gap, ``effort`` the steps used.
 
     Raises:
-        ModelError: the model has no token to start from, or cannot be run.
+        ModelError: the model cannot be run.
     """
-    start = baseline(classifier, settings)
-    limit, points = WINDOW * classifier.token_budget, len(settings.stretches) * settings.steps
-    for window in windows(classifier.encodings(examples), lambda encoding: len(encoding) * points, limit, MOST):
-        yield from _attribute(classifier, window, start, settings, advance)
-
-
-def baseline(classifier: Classifier, settings: IGSettings) -> torch.Tensor:
-    """(D,) the embedding that every path starts from.
-
-    Raises:
-        ModelError: the tokenizer has no such token.
-    """
-    if settings.baseline == "zero":
-        return torch.zeros_like(classifier.embed(torch.tensor([[0]], device=classifier.device))[0, 0])
-    token = perturb.token_id(classifier, settings)
-    return classifier.embed(torch.tensor([[token]], device=classifier.device))[0, 0]
+    limit, points = WINDOW * model.token_budget, len(settings.stretches) * settings.steps
+    for window in windows(model.encodings(examples), lambda encoding: len(encoding) * points, limit, MOST):
+        yield from _attribute(model, window, settings, advance)
 
 
 def _attribute(
-    classifier: Classifier,
-    encodings: Sequence[Encoding],
-    start: torch.Tensor,
-    settings: IGSettings,
-    advance: Advance,
+    model: Embedded[E], encodings: Sequence[E], settings: IGSettings, advance: Advance
 ) -> Iterator[Attributions]:
     """Rows of some examples: every path in its first stretches, then finer ones where the gap is too large."""
-    known = _Samples(classifier, encodings, start, settings)
-    rounding = torch.finfo(classifier.dtype).eps  # of a number, the step to the next
+    known = _Samples(model, encodings, settings)
     pending = [Stretch(i, *ends) for i in range(len(encodings)) for ends in settings.stretches]
     paths = [Path(effort=len(settings.stretches) * settings.steps) for _ in encodings]
     while pending:
@@ -192,7 +171,9 @@ def _attribute(
         known.differentiate({(s.example, place) for s, rule in rules.items() for place in rule.places})
         for s, rule in rules.items():
             paths[s.example].parts[s] = rule.weights @ np.stack([known.slopes[s.example, a] for a in rule.places])
-        refined = [paths[i].refine(known.values, settings, rounding) for i in sorted({s.example for s in pending})]
+        refined = [
+            paths[i].refine(known.values, settings, model.rounding) for i in sorted({s.example for s in pending})
+        ]
         advance(refined.count([]))  # what is refined no more is done
         pending = [stretch for finer in refined for stretch in finer]
     for i, (e, path) in enumerate(zip(encodings, paths, strict=True)):
@@ -205,8 +186,8 @@ Point = tuple[int, float]
 """An example, and a place on its path."""
 
 
-class _Samples:
-    """What the network gives at points of the paths of some examples; it is asked once for each.
+class _Samples(Generic[E]):
+    """What the model gives at points of the paths of some examples; it is asked once for each.
 
     Attributes:
         values: the explained output f.
@@ -214,16 +195,14 @@ class _Samples:
         probs: (C,) the probabilities of an example, by its number, once it was evaluated at the end of its path.
     """
 
-    def __init__(
-        self, classifier: Classifier, encodings: Sequence[Encoding], start: torch.Tensor, settings: IGSettings
-    ) -> None:
+    def __init__(self, model: Embedded[E], encodings: Sequence[E], settings: IGSettings) -> None:
         self.values: dict[Point, float] = {}
         self.slopes: dict[Point, Floats] = {}
         self.probs: dict[int, Floats] = {}
-        self._classifier, self._encodings, self._start, self._settings = classifier, encodings, start, settings
-        self._budget = classifier.token_budget
-        shapes: dict[tuple[int, bytes], int] = {}
-        self._alike = [shapes.setdefault(_shape(classifier, encoding), i) for i, encoding in enumerate(encodings)]
+        self._model, self._encodings, self._settings = model, encodings, settings
+        self._start, self._budget = model.start(settings.baseline), model.token_budget
+        frames: dict[Hashable, int] = {}
+        self._alike = [frames.setdefault(model.frame(encoding), i) for i, encoding in enumerate(encodings)]
 
     def evaluate(self, points: Iterable[Point]) -> None:
         """Fill in the values at points; at the baseline, one example stands for all that look like it there."""
@@ -242,46 +221,42 @@ class _Samples:
         self._budget = in_batches(lengths, self._budget, lambda chosen: ask([ordered[j] for j in chosen]))
 
     def _evaluate(self, points: Sequence[Point]) -> None:
-        x, type_ids, shares = self._rows(points)
+        encodings, x, shares = self._rows(points)
         with torch.inference_mode():
-            logits = self._output(x, shares, type_ids)
+            logits = self._output(encodings, x, shares)
             found = explained(logits, self._settings.label, self._settings.output).tolist()
         self.values.update(zip(points, found, strict=True))
         probs = softmax(logits.double().cpu().numpy())
         self.probs.update((i, row) for (i, place), row in zip(points, probs, strict=True) if place == 1)
 
     def _differentiate(self, points: Sequence[Point]) -> None:
-        x, type_ids, shares = self._rows(points)
+        encodings, x, shares = self._rows(points)
 
         def along(shares: torch.Tensor) -> torch.Tensor:
-            logits = self._output(x, shares, type_ids)
+            logits = self._output(encodings, x, shares)
             # rows do not touch each other, so that the gradient of their sum is that of each
             return explained(logits, self._settings.label, self._settings.output).sum(dim=0, keepdim=True)
 
-        with _kernels(self._classifier):
-            found = Saliency(along).attribute(shares.contiguous().requires_grad_(), abs=False)
+        found = Saliency(along).attribute(shares.contiguous().requires_grad_(), abs=False)
         self.slopes.update(zip(points, found.double().cpu().numpy(), strict=True))
 
-    def _rows(self, points: Sequence[Point]) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
-        """Points of paths of one length as rows: (R, T, D) embeddings, (R, T) segment ids, (R, T) shares of tokens."""
+    def _rows(self, points: Sequence[Point]) -> tuple[list[E], torch.Tensor, torch.Tensor]:
+        """Points of paths of one length as R rows: of which example, (R, T, D) embeddings, (R, T) shares of tokens."""
         numbers, places = zip(*points, strict=True)
         chosen, where = np.unique(numbers, return_inverse=True)
-        device = self._classifier.device
-        batch = stack([self._classifier.row(self._encodings[i]) for i in chosen], device)
-        rows = torch.from_numpy(where).to(device)
-        x = self._classifier.embed(batch.ids)[rows]
-        shares = torch.tensor(places, dtype=x.dtype, device=device)[:, None].expand(x.shape[:2])
-        return x, None if batch.type_ids is None else batch.type_ids[rows], shares
+        x = self._model.embed([self._encodings[i] for i in chosen])
+        x = x[torch.from_numpy(where).to(x.device)]
+        shares = torch.tensor(places, dtype=x.dtype, device=x.device)[:, None].expand(x.shape[:2])
+        return [self._encodings[i] for i in numbers], x, shares
 
-    def _output(self, x: torch.Tensor, shares: torch.Tensor, type_ids: torch.Tensor | None) -> torch.Tensor:
-        """(R, C) logits where there is a share (R, T) of each token, between 0, the baseline, and 1."""
-        return self._classifier.from_embeddings(torch.lerp(self._start, x, shares[..., None]), type_ids)
+    def _output(self, encodings: Sequence[E], x: torch.Tensor, shares: torch.Tensor) -> torch.Tensor:
+        """(R, C) logits where there is a share (R, T) of each token, between 0, the baseline, and 1.
 
-
-def _shape(classifier: Classifier, encoding: Encoding) -> tuple[int, bytes]:
-    """What the network sees of an example besides its words: how long it is, and where its segments are."""
-    types = classifier.row(encoding).type_ids
-    return len(encoding), b"" if types is None else types.tobytes()
+        What is fixed is there in full, whatever its share, so that its slope is 0.
+        """
+        fixed = torch.from_numpy(np.stack([encoding.fixed for encoding in encodings])).to(x.device)
+        shares = shares.masked_fill(fixed, 1.0)
+        return self._model.from_embeddings(torch.lerp(self._start, x, shares[..., None]), encodings)
 
 
 def too_rough(gaps: Mapping[Stretch, float], total: float, settings: IGSettings, step: float = 0.0) -> list[Stretch]:
@@ -329,9 +304,3 @@ def unmended(gaps: Mapping[Stretch, float], left: Mapping[Stretch, float], round
         if abs(gap) / 2 < abs(sum(gaps[part] for part in finer)) <= rounded:
             stuck += finer
     return stuck
-
-
-def _kernels(classifier: Classifier) -> AbstractContextManager[None]:
-    """Attention without torch's fused kernel in bfloat16 on CPU: its way back takes twelve times as long there."""
-    fused_is_slow = classifier.device.type == "cpu" and classifier.dtype == torch.bfloat16
-    return sdpa_kernel(SDPBackend.MATH) if fused_is_slow else nullcontext()

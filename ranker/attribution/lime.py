@@ -22,17 +22,15 @@ from factors.types import Attributions, Bools, Example, Floats
 from ranker.attribution import perturb
 from ranker.attribution.settings import LIMESettings
 from ranker.datasets.identity import text_key
-from ranker.sources.hf.align import Encoding
-from ranker.sources.hf.batching import Row
+from ranker.sources.base import E, Perturbed
 from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
-    from ranker.sources.hf.classifiers import Classifier
 
 
 def attribute(
-    classifier: Classifier,
+    model: Perturbed[E],
     examples: Sequence[Example],
     settings: LIMESettings,
     advance: Advance = lambda done: None,
@@ -40,10 +38,10 @@ def attribute(
     """LIME's coefficients of examples' words, each shared equally by the tokens of its word.
 
     Words are told apart by where they stand: one that is repeated, or is in both segments, has a score at each place.
-    Special tokens are always seen, and score 0.
+    Tokens of no word are always seen, and score 0.
 
     Args:
-        classifier: the model.
+        model: is asked with tokens hidden.
         examples: any number of them.
         settings: see there.
         advance: told how many more examples are done.
@@ -52,19 +50,18 @@ def attribute(
         One row for each example, in order; ``residual`` is 1 - R2, ``effort`` the samples.
 
     Raises:
-        ModelError: the model has no such token to hide others behind, or cannot be run.
+        ModelError: the model cannot be run.
     """
-    hidden = perturb.hiding(classifier, settings)
-    model = classifier.seed
+    drawn = model.seed
 
-    def request(encoding: Encoding, example: Example) -> tuple[tuple[Encoding, Bools], list[Row]]:
-        rng = np.random.default_rng(seed_of(settings.seed, model, example))
+    def request(encoding: E, example: Example) -> tuple[tuple[E, Bools], E, Bools]:
+        rng = np.random.default_rng(seed_of(settings.seed, drawn, example))
         shown = samples(encoding.words, settings.samples, rng)
-        return (encoding, shown), hidden(classifier.row(encoding), perturb.of_tokens(shown, encoding))
+        return (encoding, shown), encoding, perturb.of_tokens(shown, encoding)
 
     # encodings first: they are asked once more behind the last, and then say what was cut
-    requests = map(request, classifier.encodings(examples), examples)
-    for (e, shown), logits in classifier.logits(requests, advance):
+    requests = map(request, model.encodings(examples), examples)
+    for (e, shown), logits in model.answers(requests, settings.hide, advance):
         values = perturb.values(logits, settings.label, settings.output)
         coefficients, r2 = fit(shown, values, settings.kernel_width, settings.ridge)
         scores = perturb.spread(coefficients, e)

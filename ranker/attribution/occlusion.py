@@ -16,30 +16,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from factors.types import Attributions, Example
+from factors.types import Attributions, Bools, Example
 from ranker.attribution import perturb
 from ranker.attribution.settings import OcclusionSettings
-from ranker.sources.hf.align import Encoding
-from ranker.sources.hf.batching import Row
+from ranker.sources.base import E, Perturbed
 from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
-    from ranker.sources.hf.classifiers import Classifier
 
 
 def attribute(
-    classifier: Classifier,
+    model: Perturbed[E],
     examples: Sequence[Example],
     settings: OcclusionSettings,
     advance: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
     """What hiding each word does to the output; the tokens of a word share its score equally.
 
-    Special tokens are always seen, and score 0.
+    Tokens of no word are always seen, and score 0.
 
     Args:
-        classifier: the model.
+        model: is asked with tokens hidden.
         examples: any number of them.
         settings: see there.
         advance: told how many more examples are done.
@@ -48,15 +46,14 @@ def attribute(
         One row for each example, in order; ``effort`` is the number of passes.
 
     Raises:
-        ModelError: the model has no such token to hide words behind, or cannot be run.
+        ModelError: the model cannot be run.
     """
-    hidden = perturb.hiding(classifier, settings)
 
-    def request(encoding: Encoding) -> tuple[Encoding, list[Row]]:
+    def request(encoding: E) -> tuple[E, E, Bools]:
         shown = np.concatenate([np.ones((1, encoding.words), bool), ~np.eye(encoding.words, dtype=bool)])
-        return encoding, hidden(classifier.row(encoding), perturb.of_tokens(shown, encoding))
+        return encoding, encoding, perturb.of_tokens(shown, encoding)
 
-    for e, logits in classifier.logits(map(request, classifier.encodings(examples)), advance):
+    for e, logits in model.answers(map(request, model.encodings(examples)), settings.hide, advance):
         values = perturb.values(logits, settings.label, settings.output)
         scores = perturb.spread(values[0] - values[1:], e)
         yield settings.row(e, softmax(logits[:1])[0], scores, effort=len(values))

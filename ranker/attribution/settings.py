@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from factors.types import SPECIAL, Attributions, Floats, Ints, Output
 from ranker.attribution.trees import Tree, across_tree, evaluations, flat_tree, segments_tree
 from ranker.errors import UsageError
+from ranker.sources.base import Baseline, Hide
 from ranker.tasks.classes import fold
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from ranker.sources.hf.align import Encoding
-
-Hide = Literal["pad", "mask", "remove"]
-"""What becomes of the tokens of a word that is not to be seen: replaced by the padding or mask token, or removed."""
+    from ranker.sources.base import Encoding
 
 LEAST_RIDGE = 1e-6
 """The least penalty that makes LIME's regression one that can be solved, however few the samples are."""
@@ -47,6 +45,7 @@ class Settings:
             that one does; both are in the store's key.
         bfloat16: its scores were measured to be nearly the same in bfloat16.
         hides: the field that says what words are hidden behind.
+        embedded: it asks for points between embeddings, which not every model answers to.
     """
 
     name: ClassVar[str] = "none"
@@ -57,6 +56,7 @@ class Settings:
     revision: ClassVar[int] = 2
     bfloat16: ClassVar[bool] = True
     hides: ClassVar[str] = ""
+    embedded: ClassVar[bool] = False
 
     def settled(self, labels: Sequence[str], shortcut: int | None = None) -> Self:
         """The same settings for a task: with the number of the label that is attributed."""
@@ -195,8 +195,9 @@ class IGSettings(Attributing):
     revision: ClassVar[int] = 3
     bfloat16: ClassVar[bool] = False  # one step of it is .8 % of a score, and the tolerance is 1 %
     hides: ClassVar[str] = "baseline"
+    embedded: ClassVar[bool] = True
 
-    baseline: Literal["mask", "pad", "zero"] = "mask"
+    baseline: Baseline = "mask"
     rule: Literal["gausslegendre", "riemann_middle"] = "gausslegendre"
     steps: int = 5
     max_steps: int = 320

@@ -1,4 +1,4 @@
-"""SHAP: Owen values down a tree of words and their pieces, from token ids with some of them hidden.
+"""SHAP: Owen values down a tree of words and their pieces, from answers with some of them hidden.
 
     phi_t = sum_e weights_te f(row_e),    sum_t phi_t = f(x) - f(everything hidden)
 
@@ -18,30 +18,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from factors.types import SPECIAL, Attributions, Example
+from factors.types import SPECIAL, Attributions, Bools, Example
 from ranker.attribution import perturb
 from ranker.attribution.settings import SHAPSettings
 from ranker.attribution.trees import Walk, walk
-from ranker.sources.hf import hidden
-from ranker.sources.hf.align import Encoding
-from ranker.sources.hf.batching import Row
+from ranker.sources.base import E, Perturbed
 from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
-    from ranker.sources.hf.classifiers import Classifier
 
 
 def attribute(
-    classifier: Classifier,
+    model: Perturbed[E],
     examples: Sequence[Example],
     settings: SHAPSettings,
     advance: Advance = lambda done: None,
 ) -> Iterator[Attributions]:
-    """Owen values of examples' tokens; special tokens are never masked, and score 0.
+    """Owen values of examples' tokens; those of no segment are never hidden, and score 0.
 
     Args:
-        classifier: the model.
+        model: is asked with tokens hidden.
         examples: any number of them.
         settings: see there.
         advance: told how many more examples are done.
@@ -50,17 +47,17 @@ def attribute(
         One row for each example, in order; ``residual`` is the size of the additivity gap, ``effort`` the evaluations.
 
     Raises:
-        ModelError: the model has no such token to hide others behind, or cannot be run.
+        ModelError: the model cannot be run.
     """
-    token = perturb.token_id(classifier, settings)
 
-    def request(encoding: Encoding) -> tuple[tuple[Encoding, Walk], list[Row]]:
+    def request(encoding: E) -> tuple[tuple[E, Walk], E, Bools]:
         steps = walk(settings.tree_of(encoding.segment, encoding.word), settings.max_evaluations)
         seen = np.ones((len(steps.masks), len(encoding)), bool)
         seen[:, encoding.segment != SPECIAL] = steps.masks
-        return (encoding, steps), hidden.replaced(classifier.row(encoding), seen, token)
+        return (encoding, steps), encoding, seen
 
-    for (e, steps), logits in classifier.logits(map(request, classifier.encodings(examples)), advance):
+    requests = map(request, model.encodings(examples))
+    for (e, steps), logits in model.answers(requests, settings.baseline, advance):
         values = perturb.values(logits, settings.label, settings.output)
         scores = np.zeros(len(e))
         scores[e.segment != SPECIAL] = steps.weights @ values

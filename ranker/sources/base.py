@@ -1,12 +1,32 @@
-"""What every kind of source is told: how models are loaded and run."""
+"""Where answers come from: how models are loaded and run, and what can be asked of one that is.
+
+A model answers; it has no method that attributes. Attribution methods ask: `Perturbed` is all that SHAP, LIME and
+occlusion need, `Embedded` is all that integrated gradients need. So a new kind of model has every method that it can
+be asked for, and a new method works on all of them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol, TypeGuard, TypeVar
 
+import numpy as np
+
+from factors.types import SPECIAL, Bools, Example, Floats, Ints
 from ranker.errors import UsageError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ranker.progress import Advance
+
+Hide = Literal["pad", "mask", "remove"]
+"""What becomes of a token that is not to be seen: the padding or mask token stands in for it, or it is removed."""
+
+Baseline = Literal["mask", "pad", "zero"]
+"""What a path between embeddings starts from: the embedding of the mask or padding token, or zero."""
 
 
 @dataclass(frozen=True)
@@ -61,3 +81,133 @@ def version(package: str) -> str | None:
         return metadata.version(package).partition("+")[0]
     except metadata.PackageNotFoundError:
         return None
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One example as one model reads it, in T tokens. A source may add fields of its own.
+
+    Two questions are kept apart. ``segment`` and ``word`` say whether a token is of the example's text: only those
+    tokens are ever hidden. ``fixed`` says that a token of no text is what the model is asked with, and is not moved
+    along a path either. So a separator is not fixed: it is never hidden, and integrated gradients move it like any
+    other token.
+
+    Attributes:
+        tokens: (T,) as the model calls them.
+        segment: (T,) the segment of the example that a token belongs to, -1 where it belongs to none.
+        word: (T,) index into ``Example.words`` of the token's word, -1 where it belongs to none.
+        offsets: (T, 2) the characters of its segment that a token covers, white space around it left out; (0, 0) where
+            it belongs to none.
+        fixed: (T,) True for what no method may hide or move, and what scores 0: an instruction, demonstrations, the
+            words of an answer. None of it is of the example's text.
+        truncated: the example was longer than the model's limit, and was cut.
+
+    Raises:
+        ValueError: a fixed token is of a segment or a word, where methods would hide it.
+    """
+
+    tokens: tuple[str, ...]
+    segment: Ints
+    word: Ints
+    offsets: Ints
+    fixed: Bools
+    truncated: bool = False
+
+    def __post_init__(self) -> None:
+        wrong = np.flatnonzero(self.fixed & ((self.segment != SPECIAL) | (self.word != SPECIAL)))
+        if len(wrong):
+            raise ValueError(f"a fixed token must be of no segment and no word (got {self.tokens[wrong[0]]!r})")
+        for array in (self.segment, self.word, self.offsets, self.fixed):
+            array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def words(self) -> int:
+        """How many words have tokens; of one that was cut there may be none left."""
+        return len(np.unique(self.word[self.word != SPECIAL]))
+
+
+E = TypeVar("E", bound=Encoding)
+S = TypeVar("S")
+
+
+class Perturbed(Protocol[E]):
+    """A model that answers to examples with tokens hidden. How it hides them is its own business.
+
+    Its encodings are of a kind of its own, E; it is given none but those that it made.
+    """
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    @property
+    def classes(self) -> int:
+        """C, in the order of the task's labels."""
+
+    @property
+    def seed(self) -> str:
+        """What identifies the loaded model, for random samples: another one for other weights."""
+
+    @property
+    def hides(self) -> Sequence[Hide]:
+        """The ways in which it can hide tokens."""
+
+    def encodings(self, examples: Iterable[Example]) -> Iterator[E]:
+        """Encode examples in order, one after the other, as they are asked for."""
+
+    def answers(
+        self, requests: Iterable[tuple[S, E, Bools]], hide: Hide, advance: Advance
+    ) -> Iterator[tuple[S, Floats]]:
+        """Answer requests in order.
+
+        Args:
+            requests: what the caller wants back with the answer, an example, and (R, T) which of its tokens are seen.
+                They may be read ahead.
+            hide: one of `hides`; any, where every token is seen.
+            advance: told how many more requests are done.
+
+        Yields:
+            What came with the request, and (R, C) float64 logits or log-probabilities. No row's depend on other rows.
+
+        Raises:
+            ModelError: the model cannot be run.
+        """
+
+
+class Embedded(Perturbed[E], Protocol[E]):
+    """A model that also answers to points between embeddings, with a gradient. R encodings are always of one length."""
+
+    @property
+    def token_budget(self) -> int:
+        """The most tokens a batch; it changes speed and memory, no number."""
+
+    @property
+    def rounding(self) -> float:
+        """The step from 1 to the next number that it computes with."""
+
+    def embed(self, encodings: Sequence[E]) -> Tensor:
+        """(R, T, D) the embeddings of the tokens of R examples."""
+
+    def start(self, baseline: Baseline) -> Tensor:
+        """(D,) the embedding that paths start from: zero, or that of a token among `hides`."""
+
+    def frame(self, encoding: E) -> Hashable:
+        """What it reads of an example beside the embeddings of the tokens that are not fixed.
+
+        Examples of one frame are answered alike where all these tokens are at the start.
+        """
+
+    def from_embeddings(self, embeddings: Tensor, encodings: Sequence[E]) -> Tensor:
+        """(R, T, D) embeddings in place of those of R examples -> (R, C) float32 logits.
+
+        Raises:
+            ModelError: the model cannot be run.
+        """
+
+
+def is_embedded(model: Perturbed[E]) -> TypeGuard[Embedded[E]]:
+    """Whether a model answers to points between embeddings."""
+    return all(hasattr(type(model), name) for name in ("embed", "start", "frame", "from_embeddings"))

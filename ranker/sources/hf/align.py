@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from factors.types import SPECIAL, Example, Ints, Span
+from ranker.sources.base import Encoding
 
 if TYPE_CHECKING:
     from transformers import BatchEncoding, PreTrainedTokenizerBase
@@ -30,44 +31,26 @@ MARGIN = 1000
 _SPACE = re.compile(r"\s")
 
 
-@dataclass(frozen=True)
-class Encoding:
-    """One example as one model reads it: T tokens, special ones included.
+@dataclass(frozen=True, kw_only=True)
+class TokenIds(Encoding):
+    """One example as a tokenizer cuts it: T tokens, special ones included, which belong to no text and are not fixed.
 
     Attributes:
         ids: (T,) token ids.
         type_ids: (T,) the segment ids that the model is fed, for models that take them.
-        segment: (T,) the segment of the example that a token belongs to, -1 for special tokens.
-        word: (T,) index into ``Example.words`` of the token's word, -1 for special tokens.
-        offsets: (T, 2) the characters of its segment that a token covers, white space around it left out; (0, 0) for
-            special tokens.
-        tokens: (T,) the tokenizer's own strings.
-        truncated: the example was longer than the model's limit, and was cut.
     """
 
     ids: Ints
     type_ids: Ints | None
-    segment: Ints
-    word: Ints
-    offsets: Ints
-    tokens: tuple[str, ...]
-    truncated: bool
 
     def __post_init__(self) -> None:
-        for array in (self.ids, self.type_ids, self.segment, self.word, self.offsets):
+        super().__post_init__()
+        for array in (self.ids, self.type_ids):
             if array is not None:
                 array.flags.writeable = False
 
-    def __len__(self) -> int:
-        return len(self.tokens)
 
-    @property
-    def words(self) -> int:
-        """How many words have tokens; of one that was cut there may be none left."""
-        return len(np.unique(self.word[self.word != SPECIAL]))
-
-
-def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], max_length: int) -> list[Encoding]:
+def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], max_length: int) -> list[TokenIds]:
     """Encode examples, in order; one too long loses tokens from the end of its longer segment first.
 
     Args:
@@ -75,7 +58,7 @@ def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[Example], max_
         examples: of one or two segments.
         max_length: the most tokens that the model takes, special ones included.
     """
-    encodings: dict[int, Encoding] = {}
+    encodings: dict[int, TokenIds] = {}
     for number in {len(example.segments) for example in examples}:
         alike = [i for i, example in enumerate(examples) if len(example.segments) == number]
         texts = zip(*([_begun(tokenizer, s, max_length) for s in examples[i].segments] for i in alike), strict=True)
@@ -104,19 +87,20 @@ def _begun(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> st
     return text[: space.start() if space else end + MARGIN]
 
 
-def _encodings(batch: BatchEncoding, examples: Sequence[Example]) -> Iterator[Encoding]:
+def _encodings(batch: BatchEncoding, examples: Sequence[Example]) -> Iterator[TokenIds]:
     """The rows of a tokenizer's batch, aligned."""
     type_ids = batch.get("token_type_ids")
     for row, example in enumerate(examples):
         segment = np.array([SPECIAL if s is None else s for s in batch.sequence_ids(row)], np.int64)
         offsets = np.array(batch["offset_mapping"][row], np.int64).reshape(-1, 2)
         offsets = trim(offsets, segment, example.segments)
-        yield Encoding(
+        yield TokenIds(
             ids=np.array(batch["input_ids"][row], np.int64),
             type_ids=None if type_ids is None else np.array(type_ids[row], np.int64),
             segment=segment,
             word=words_of(offsets, segment, example.words),
             offsets=offsets,
+            fixed=np.zeros(len(segment), bool),
             tokens=tuple(batch.tokens(row)),
             truncated=bool(batch.encodings[row].overflowing) if batch.encodings else False,
         )

@@ -6,8 +6,8 @@ import hashlib
 import inspect
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from factors.types import UNLABELLED, Example, Floats
+from factors.types import UNLABELLED, Bools, Example, Floats
 from ranker.errors import ModelError, first_line
-from ranker.sources.hf import align, batching, checkpoints, labels, loading
-from ranker.sources.hf.align import Encoding
+from ranker.sources import packing
+from ranker.sources.base import Baseline, Embedded, Hide
+from ranker.sources.hf import align, batching, checkpoints, hidden, labels, loading
+from ranker.sources.hf.align import TokenIds
 from ranker.sources.hf.batching import Batch, Row
 from ranker.sources.hf.devices import DTYPES, device_named, resolve
 from ranker.sources.hf.last_layer import read_first_token
@@ -45,6 +48,8 @@ ENCODED_AT_ONCE = 256
 @dataclass(frozen=True)
 class Classifier:
     """A loaded sequence classifier, ready to be asked: C classes, in the order of the task's labels.
+
+    It answers with tokens hidden, and to points between embeddings: it is a `ranker.sources.base.Embedded`.
 
     Attributes:
         name: where it came from.
@@ -125,26 +130,42 @@ class Classifier:
         Raises:
             ModelError: it then answers otherwise than it does of itself.
         """
-        batch = batching.stack([self.row(encoding) for encoding in self.encode([SHORT])], self.device)
+        short = self.encode([SHORT])
+        batch = self._batch(short)
         with torch.no_grad():
             whole = self._run(batch.type_ids, input_ids=batch.ids)
             read_first_token(self.model)
             for config in (self.model.config, self.model.config.get_text_config()):
                 if getattr(config, "pad_token_id", None) is None:
                     config.pad_token_id = 0  # batches are never padded, and some are refused without one
-            off = (self.from_embeddings(self.embed(batch.ids), batch.type_ids) - whole).abs().max().item()
+            off = (self.from_embeddings(self.embed(short), short) - whole).abs().max().item()
         # half of the digits: far beyond rounding, and below what makes a difference
-        if off > torch.finfo(self.dtype).eps ** 0.5 * max(1.0, whole.abs().max().item()):
+        if off > self.rounding**0.5 * max(1.0, whole.abs().max().item()):
             raise ModelError(
                 f"{self.name} answers otherwise to embeddings than to the tokens that they are of (logits off by "
                 f"{off:.2g}): it is of a kind that cannot be attributed"
             )
 
-    def encode(self, examples: Sequence[Example]) -> list[Encoding]:
+    @property
+    def classes(self) -> int:
+        """C."""
+        return len(self.groups)
+
+    @property
+    def hides(self) -> tuple[Hide, ...]:
+        """The ways in which it can hide tokens: behind those that its tokenizer has, and by leaving them out."""
+        return (*hidden.tokens(self.tokenizer), "remove")
+
+    @property
+    def rounding(self) -> float:
+        """The step from 1 to the next number, in the format of its matrix products."""
+        return torch.finfo(self.dtype).eps
+
+    def encode(self, examples: Sequence[Example]) -> list[TokenIds]:
         """Encode examples, in order; those past the model's limit are cut, and counted in one warning."""
         return list(self.encodings(examples))
 
-    def encodings(self, examples: Iterable[Example]) -> Iterator[Encoding]:
+    def encodings(self, examples: Iterable[Example]) -> Iterator[TokenIds]:
         """Encode examples one after the other, as they are asked for."""
         stream, count, cut = iter(examples), 0, 0
         while block := list(islice(stream, ENCODED_AT_ONCE)):
@@ -156,7 +177,7 @@ class Classifier:
             log.warning("%s: %d of %d examples are longer than its %d tokens, and were cut", self.name, cut, count,
                         self.max_length)  # fmt: skip
 
-    def row(self, encoding: Encoding) -> Row:
+    def row(self, encoding: TokenIds) -> Row:
         """What the network is fed of an encoding."""
         return Row(encoding.ids, encoding.type_ids if self.takes_type_ids else None)
 
@@ -176,17 +197,31 @@ class Classifier:
             ValueError: it gives numbers that are not finite.
         """
         requests = ((None, [self.row(encoding)]) for encoding in self.encodings(examples))
-        answered = self.logits(requests, advance)
+        answered = self._forward(requests, advance)
         while block := [logits[0] for _, logits in islice(answered, ENCODED_AT_ONCE)]:
             yield Classes(softmax(np.array(block)))
 
-    def logits(
-        self, requests: Iterable[tuple[S, Sequence[Row]]], advance: Advance = lambda done: None
+    def answers(
+        self, requests: Iterable[tuple[S, TokenIds, Bools]], hide: Hide, advance: Advance = lambda done: None
     ) -> Iterator[tuple[S, Floats]]:
-        """Answer requests for rows of token ids, in order, each with its rows' (R, C) logits of the task's classes.
+        """Answer requests in order, each with the (R, C) logits of one example with tokens hidden.
 
         See `batching.forward`: requests are read ahead, and duplicates among their rows are computed once.
+
+        Args:
+            requests: what the caller wants back, an example, and (R, T) which of its tokens are seen.
+            hide: one of `hides`.
+            advance: told how many more requests are done.
+
+        Raises:
+            ModelError: the network cannot be run.
         """
+        token = None if hide == "remove" else hidden.tokens(self.tokenizer)[hide]
+        rows = ((state, hidden.rows(self.row(encoding), seen, token)) for state, encoding, seen in requests)
+        return self._forward(rows, advance)
+
+    def _forward(self, requests: Iterable[tuple[S, Sequence[Row]]], advance: Advance) -> Iterator[tuple[S, Floats]]:
+        """The answers to requests for rows, see `batching.forward`."""
         return batching.forward(self.network, requests, self.token_budget, self.device, advance)
 
     @property
@@ -199,40 +234,68 @@ class Classifier:
             digest.update(rounded.view(torch.uint8).numpy().data)
         return digest.hexdigest()
 
-    def speed(self, encoding: Encoding) -> float:
+    def speed(self, encoding: TokenIds) -> float:
         """Rows like this one a second, in a full batch or the largest that memory has room for."""
         count = max(self.token_budget // max(len(encoding), 1), 1)
         seconds = []
 
         def run(rows: list[int]) -> None:
-            batch = batching.stack([self.row(encoding)] * len(rows), self.device)
+            batch = self._batch([encoding] * len(rows))
             with torch.inference_mode():
                 self.network(batch).cpu()  # the first pass sets things up
                 began = time.perf_counter()
                 self.network(batch).cpu()
             seconds.append(time.perf_counter() - began)
 
-        batching.in_batches([len(encoding)] * count, self.token_budget, run)
+        packing.in_batches([len(encoding)] * count, self.token_budget, run)
         return count / sum(seconds)
 
     def network(self, batch: Batch) -> torch.Tensor:
-        """A batch of R rows -> (R, C) float32 logits of the task's classes."""
-        return self.from_embeddings(self.embed(batch.ids), batch.type_ids)
+        """A batch of R rows -> (R, C) float32 logits of the task's classes.
 
-    def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """(R, T) token ids -> (R, T, D) the network's word embeddings, without positions and segments."""
-        return self.model.get_input_embeddings()(ids)  # type: ignore[no-any-return]
+        Token ids go in as embeddings, too: RoBERTa's kind counts positions from the padding ids that it sees, so that
+        a row with tokens hidden behind padding would shift; from embeddings positions only count up.
+        """
+        return self._run(batch.type_ids, inputs_embeds=self._embedded(batch.ids))
 
-    def from_embeddings(self, embeddings: torch.Tensor, type_ids: torch.Tensor | None) -> torch.Tensor:
-        """(R, T, D) word embeddings -> (R, C) float32 logits of the task's classes.
+    def embed(self, encodings: Sequence[TokenIds]) -> torch.Tensor:
+        """(R, T, D) the network's word embeddings of R examples of one length, without positions and segments."""
+        return self._embedded(self._batch(encodings).ids)
 
-        Everything goes in by this door, token ids too: RoBERTa's kind counts positions from the padding ids that it
-        sees, so a row that a backend has masked with padding would shift; from embeddings positions only count up.
+    def start(self, baseline: Baseline) -> torch.Tensor:
+        """(D,) the word embedding of the mask or padding token, or zero."""
+        token = 0 if baseline == "zero" else hidden.tokens(self.tokenizer)[baseline]
+        embedding = self._embedded(torch.tensor([[token]], device=self.device))[0, 0]
+        return torch.zeros_like(embedding) if baseline == "zero" else embedding
+
+    def frame(self, encoding: TokenIds) -> Hashable:
+        """What the network reads beside the embeddings that can be moved: the length, segment ids, and fixed tokens."""
+        types = self.row(encoding).type_ids
+        fixed = encoding.fixed.tobytes(), encoding.ids[encoding.fixed].tobytes()
+        return len(encoding), b"" if types is None else types.tobytes(), fixed
+
+    def from_embeddings(self, embeddings: torch.Tensor, encodings: Sequence[TokenIds]) -> torch.Tensor:
+        """(R, T, D) word embeddings in place of those of R examples -> (R, C) float32 logits of the task's classes.
 
         Raises:
             ModelError: the network refuses them, as BART's kind does.
         """
-        return self._run(type_ids, inputs_embeds=embeddings)
+        type_ids = self._batch(encodings).type_ids if self.takes_type_ids else None
+        with self._kernels(embeddings):
+            return self._run(type_ids, inputs_embeds=embeddings)
+
+    def _kernels(self, embeddings: torch.Tensor) -> AbstractContextManager[None]:
+        """Attention without torch's fused kernel in bfloat16 on CPU: its way back takes twelve times as long there."""
+        fused_is_slow = self.device.type == "cpu" and self.dtype == torch.bfloat16
+        return sdpa_kernel(SDPBackend.MATH) if fused_is_slow and embeddings.requires_grad else nullcontext()
+
+    def _embedded(self, ids: torch.Tensor) -> torch.Tensor:
+        """(R, T) token ids -> (R, T, D)."""
+        return self.model.get_input_embeddings()(ids)  # type: ignore[no-any-return]
+
+    def _batch(self, encodings: Sequence[TokenIds]) -> Batch:
+        """Examples of one length, as a batch."""
+        return batching.stack([self.row(encoding) for encoding in encodings], self.device)
 
     def _run(self, type_ids: torch.Tensor | None, **rows: torch.Tensor) -> torch.Tensor:
         """R rows of T tokens, as ids or as embeddings -> (R, C) float32 logits of the task's classes."""
@@ -243,10 +306,14 @@ class Classifier:
             try:
                 outputs = self.model(attention_mask=mask, **inputs)
             except Exception as error:  # a network may be anybody's code
-                if batching.is_out_of_memory(error):
+                if packing.is_out_of_memory(error):
                     raise
                 raise ModelError(f"{self.name} cannot be run: {first_line(error)}") from error
         return collapse(outputs.logits.float(), self.groups)
+
+
+if TYPE_CHECKING:
+    _can: type[Embedded[TokenIds]] = Classifier  # checked by mypy; to inherit would make fields of its properties
 
 
 def collapse(logits: torch.Tensor, groups: Sequence[Sequence[int]]) -> torch.Tensor:

@@ -10,39 +10,34 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from factors.types import Bools
+from ranker.sources.base import Hide
 from ranker.sources.hf.batching import Row
 
 if TYPE_CHECKING:
-    from ranker.sources.hf.classifiers import Classifier
+    from transformers import PreTrainedTokenizerBase
 
 
-def tokens(classifier: Classifier) -> dict[str, int]:
-    """The tokens that others can be hidden behind: "pad", "mask" -> id; those that the tokenizer has."""
-    ids = {name: getattr(classifier.tokenizer, f"{name}_token_id", None) for name in ("pad", "mask")}
+def tokens(tokenizer: PreTrainedTokenizerBase) -> dict[Hide, int]:
+    """The tokens that others can be hidden behind, with their ids; those that the tokenizer has."""
+    named: tuple[Hide, ...] = ("pad", "mask")
+    ids = {name: getattr(tokenizer, f"{name}_token_id", None) for name in named}
     return {name: int(token) for name, token in ids.items() if token is not None}
 
 
-def replaced(row: Row, seen: Bools, token: int) -> list[Row]:
-    """Rows in which unseen tokens give way to another.
+def rows(row: Row, seen: Bools, token: int | None) -> list[Row]:
+    """Rows of one in which unseen tokens give way to another, or are removed.
 
     Args:
         row: (T,) ids.
         seen: (R, T).
-        token: the other's id.
+        token: the other's id; None removes them.
 
     Example:
-        >>> [row.ids.tolist() for row in replaced(Row(np.array([5, 6])), np.array([[True, False]]), 9)]
-        [[5, 9]]
+        >>> row, seen = Row(np.array([5, 6])), np.array([[True, False]])
+        >>> rows(row, seen, 9)[0].ids.tolist(), rows(row, seen, None)[0].ids.tolist()
+        ([5, 9], [5])
     """
-    return [Row(ids, row.type_ids) for ids in np.where(seen, row.ids, token)]
-
-
-def removed(row: Row, seen: Bools) -> list[Row]:
-    """Rows without the unseen tokens.
-
-    Example:
-        >>> [row.ids.tolist() for row in removed(Row(np.array([5, 6])), np.array([[True, False]]))]
-        [[5]]
-    """
+    if token is not None:
+        return [Row(ids, row.type_ids) for ids in np.where(seen, row.ids, token)]
     types = row.type_ids
     return [Row(row.ids[left], None if types is None else types[left]) for left in seen]

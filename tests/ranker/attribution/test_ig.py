@@ -14,6 +14,7 @@ from ranker.attribution.ig import Path, Stretch, too_rough
 from ranker.attribution.output import explained
 from ranker.attribution.settings import FIRST, IGSettings
 from ranker.errors import ModelError
+from ranker.sources.hf.batching import Batch
 from ranker.sources.hf.classifiers import Classifier
 
 EXAMPLES = [
@@ -84,10 +85,10 @@ def test_scores_are_captums_own(rule, output, target):
     """Many examples at once get what captum gives each alone, at the same steps, rule and output."""
     classifier = bag(bend=1.5)
     settings = IGSettings(target=target, output=output, rule=rule, steps=5, max_steps=5)
-    start = classifier.embed(torch.tensor([[classifier.tokenizer.mask_token_id]]))
+    start = classifier.start("mask")
     for row, e in zip(rows_of(classifier, settings), classifier.encode(EXAMPLES), strict=True):
-        x = classifier.embed(torch.tensor(e.ids)[None])
-        own = IntegratedGradients(lambda x: explained(classifier.from_embeddings(x, None), target, output))
+        x = classifier.embed([e])
+        own = IntegratedGradients(lambda x, e=e: explained(classifier.from_embeddings(x, [e] * len(x)), target, output))
         scores = own.attribute(x, start.expand_as(x), n_steps=5, method=rule).sum(-1)[0]
         np.testing.assert_allclose(row.scores, scores.numpy(), atol=1e-6)
 
@@ -101,7 +102,7 @@ def test_the_residual_is_the_completeness_gap(classifier, output):
         ids = torch.from_numpy(np.stack([e.ids, np.full(len(e), bert.tokenizer.mask_token_id)]))
         types = torch.from_numpy(np.stack([e.type_ids] * 2))
         with torch.no_grad():
-            x, b = explained(bert.from_embeddings(bert.embed(ids), types), 1, output).tolist()
+            x, b = explained(bert.network(Batch(ids, types)), 1, output).tolist()
         assert row.residual == pytest.approx(abs(row.scores.sum() - (x - b)), abs=1e-5)
         assert row.probs.sum() == pytest.approx(1)
 
@@ -130,12 +131,13 @@ def test_two_segments_are_told_apart(classifier):
 def test_only_rough_stretches_are_refined():
     """Stretches with a gap over their share get more points, then are cut; the others are done once and left alone."""
     classifier = bag(bend=6.0)
-    start = classifier.embed(torch.tensor([[classifier.tokenizer.mask_token_id]]))[0, 0]
+    start = classifier.start("mask")
     settings = IGSettings(rule="riemann_middle", steps=2, tolerance=0.02, share=0.25)
 
-    def by_recursion(x):
+    def by_recursion(e):
         """Breadth first, captum alone, three middles for one before a cut: (T,) scores and the points used."""
-        own = IntegratedGradients(lambda x: explained(classifier.from_embeddings(x, None), 1))
+        x = classifier.embed([e])
+        own = IntegratedGradients(lambda x: explained(classifier.from_embeddings(x, [e] * len(x)), 1))
         stretches, done, effort = [(*ends, 2) for ends in FIRST], {}, 0
         while stretches:
             for a, b, steps in stretches:
@@ -157,7 +159,7 @@ def test_only_rough_stretches_are_refined():
     assert len({row.effort for row in rows}) > 1  # else nothing is shown
     assert max(row.effort for row in rows) > 18  # three times six middles: some stretch was cut
     for row, e in zip(rows, classifier.encode(EXAMPLES), strict=True):
-        scores, effort = by_recursion(classifier.embed(torch.tensor(e.ids)[None]))
+        scores, effort = by_recursion(e)
         np.testing.assert_allclose(row.scores, scores, atol=1e-5)
         assert row.effort == effort
 

@@ -12,6 +12,7 @@ from factors import Example
 from ranker.attribution import attribute
 from ranker.attribution.settings import OcclusionSettings
 from ranker.errors import ModelError
+from ranker.sources.hf.batching import Batch
 
 
 @pytest.mark.parametrize("hide", ["mask", "pad"])
@@ -22,7 +23,7 @@ def test_scores_are_those_of_captums_ablation(trained, hans, hide):
     types = torch.tensor(encoding.type_ids)[None]
 
     def margin(ids, types):
-        logits = trained.from_embeddings(trained.embed(ids), types)
+        logits = trained.network(Batch(ids, types))
         return logits[:, 1] - logits[:, 0]
 
     ids = torch.tensor(encoding.ids)[None]

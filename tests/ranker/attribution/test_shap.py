@@ -17,7 +17,7 @@ from ranker.attribution import SETTINGS, attribute
 from ranker.attribution.settings import SHAPSettings
 from ranker.attribution.trees import across_tree, evaluations, flat_tree, halves, leaves, segments_tree, walk
 from ranker.errors import ModelError
-from ranker.sources.hf.batching import Row
+from ranker.sources.hf.batching import Batch, Row, forward
 from ranker.sources.hf.classifiers import Classifier
 
 EVERYTHING = 10**6
@@ -123,8 +123,7 @@ def by_shap(shap, trained, encoding, tree, depth=100):
 
     def margins(ids):
         with torch.inference_mode():
-            embedded = trained.embed(torch.from_numpy(np.array(ids)))
-            logits = trained.from_embeddings(embedded, types.expand(len(ids), -1))
+            logits = trained.network(Batch(torch.from_numpy(np.array(ids)), types.expand(len(ids), -1)))
         return (logits[:, 1] - logits[:, 0]).double().numpy()
 
     masker = Tokens(encoding, trained.tokenizer.pad_token_id, clustering(tree, depth))
@@ -244,7 +243,7 @@ def test_segments_first_says_of_two_texts_only_what_each_is_alone(trained, hans)
         sets = [words[sign > 0], words[sign < 0]] + [order[:k] for order in orders for k in range(len(words) + 1)]
         seen = np.array([np.isin(encoding.word, [-1, *known]) for known in sets])
         rows = [Row(ids, encoding.type_ids) for ids in np.where(seen, encoding.ids, trained.tokenizer.pad_token_id)]
-        ((_, logits),) = trained.logits([(None, rows)])
+        ((_, logits),) = forward(trained.network, [(None, rows)], trained.token_budget)
         margins = logits[:, 1] - logits[:, 0]
         alone.append(margins[0] - margins[1])
         exact.append((np.diff(margins[2:].reshape(len(orders), -1)) * sign[orders]).sum() / len(orders))
@@ -286,7 +285,8 @@ def test_values_are_shapleys_where_there_are_no_groups(trained):
     masks = list(product([False, True], repeat=len(inside)))
     ids = np.tile(encoding.ids, (len(masks), 1))
     ids[:, inside] = np.where(masks, encoding.ids[inside], trained.tokenizer.pad_token_id)
-    ((_, logits),) = trained.logits([(None, [Row(row, encoding.type_ids) for row in ids])])
+    rows = [Row(row, encoding.type_ids) for row in ids]
+    ((_, logits),) = forward(trained.network, [(None, rows)], trained.token_budget)
     game = dict(zip(masks, logits[:, 1] - logits[:, 0], strict=True))
     expected = shapley(len(inside), lambda seen: [game[tuple(mask)] for mask in seen.tolist()])
     (row,) = attribute(trained, [example], SHAPSettings(tree="flat"))
@@ -346,7 +346,7 @@ def test_a_model_without_the_token_is_refused(trained, hans):
     with pytest.raises(ModelError, match="no pad token .* set `--attribution` to `shap:baseline=mask`$"):
         list(attribute(padless, hans.examples[:1], "shap"))
     tokenless = replace(trained, tokenizer=SimpleNamespace(pad_token_id=None))
-    with pytest.raises(ModelError, match="to `ig:baseline=zero` or `occlusion:hide=remove`$"):
+    with pytest.raises(ModelError, match="to `ig:baseline=zero`, `lime:hide=remove` or `occlusion:hide=remove`$"):
         list(attribute(tokenless, hans.examples[:1], "shap"))
 
 

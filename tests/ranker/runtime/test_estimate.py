@@ -47,14 +47,14 @@ def test_all_that_is_asked_counts():
 
 def test_a_batch_that_memory_has_no_room_for_is_halved(monkeypatch):
     """As the work itself halves it: an estimate is no reason to end a run."""
-    subject, whole = Subject(MODEL, NLI, ModelOptions(token_budget=400)), Classifier.from_embeddings
+    subject, whole = Subject(MODEL, NLI, ModelOptions(token_budget=400)), Classifier.network
 
-    def small(classifier, embeddings, type_ids):
-        if embeddings.shape[:2].numel() > 100:
+    def small(classifier, batch):
+        if batch.ids.numel() > 100:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return whole(classifier, embeddings, type_ids)
+        return whole(classifier, batch)
 
-    monkeypatch.setattr(Classifier, "from_embeddings", small)
+    monkeypatch.setattr(Classifier, "network", small)
     assert estimate(subject, [Request("all", EXAMPLES, LIME)]).rate > 0
 
 

@@ -18,7 +18,7 @@ from factors.types import Example, Span
 from ranker.attribution import SETTINGS
 from ranker.attribution.settings import Settings
 from ranker.datasets.identity import text_key
-from ranker.runtime import shards
+from ranker.runtime import guest, shards
 from ranker.runtime.guest import Subject
 from ranker.runtime.store import Store, key_digest
 from ranker.sources.base import ModelOptions
@@ -104,7 +104,7 @@ def subject(checkpoint: Callable[[str], Path], tmp_path: Path) -> Subject:
 def key(subject: Subject, method: str = "ig", settings: Settings | None = None) -> str:
     """The name of the folder that a subject's rows are kept in, in a run that begins now."""
     now = Subject(subject.model, subject.task, subject.options)
-    return key_digest(now.key(settings or SETTINGS[method]()))
+    return key_digest(now.key(None if method == "none" else settings or SETTINGS[method]()))
 
 
 @pytest.mark.parametrize(
@@ -147,15 +147,22 @@ def test_the_revision_of_a_backend_changes_its_key(subject, monkeypatch):
     assert [method for method in SETTINGS if key(subject, method) != before[method]] == ["ig"]
 
 
-def test_the_revision_of_all_backends_changes_every_key(subject, monkeypatch):
-    """That of one backend does not stand in its way."""
+def test_the_revision_of_all_backends_changes_the_keys_of_all(subject, monkeypatch):
+    """That of one backend does not stand in its way; answers are no backend's, and keep theirs."""
     before = {method: key(subject, method) for method in SETTINGS}
     monkeypatch.setattr(Settings, "revision", 1000)
+    assert [method for method in SETTINGS if key(subject, method) == before[method]] == ["none"]
+
+
+def test_the_revision_of_answers_changes_every_key(subject, monkeypatch):
+    """What is attributed hangs on them."""
+    before = {method: key(subject, method) for method in SETTINGS}
+    monkeypatch.setattr(guest, "REVISION", 1000)
     assert all(key(subject, method) != before[method] for method in SETTINGS)
 
 
 def test_how_words_and_tokens_are_cut_changes_the_keys_of_what_has_them(subject, monkeypatch):
-    """Bare probabilities have neither."""
+    """Answers have neither."""
     before = {method: key(subject, method) for method in SETTINGS}
     monkeypatch.setattr(align, "REVISION", 1000)
     assert [method for method in SETTINGS if key(subject, method) == before[method]] == ["none"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ranker.errors import ModelError
 from ranker.sources.hf import batching
-from ranker.sources.hf.batching import Row, forward, in_batches, pack, windows
+from ranker.sources.hf.batching import Row, forward
 
 
 class Network:
@@ -69,22 +69,6 @@ def test_work_is_told_of_batch_by_batch():
     list(forward(network, enumerate(requests), 9, advance=lambda done: told.append((len(network.batches), done))))
     assert network.batches == [(1, 9), (1, 9), (1, 3)]
     assert [one for one in told if one[1]] == [(2, 1), (3, 3)]
-
-
-@given(lengths=st.lists(st.integers(1, 9), max_size=30), budget=st.integers(1, 40))
-def test_batches_are_of_one_length_and_within_the_budget(lengths, budget):
-    """Each row is in one batch; a batch over the budget is of one row."""
-    batches = list(pack(lengths, budget))
-    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
-    for batch in batches:
-        assert len({lengths[i] for i in batch}) == 1
-        assert len(batch) == 1 or sum(lengths[i] for i in batch) <= budget
-    assert [lengths[batch[0]] for batch in batches] == sorted((lengths[b[0]] for b in batches), reverse=True)
-
-
-def test_no_more_batches_than_the_budget_demands():
-    """Rows of one length fill batches to the budget."""
-    assert [len(batch) for batch in pack([4] * 10, 12)] == [3, 3, 3, 1]
 
 
 def test_duplicates_are_computed_once():
@@ -149,19 +133,6 @@ def test_other_errors_are_passed_on(error):
         list(forward(Network(memory=0, error=error), [(0, [row(2)])], 100))
 
 
-def test_in_batches_tells_the_budget_in_force():
-    """Rows are packed by what memory allowed last, and the caller learns of it."""
-    seen = []
-
-    def run(batch):
-        seen.append(batch)
-        if len(batch) > 2:
-            raise torch.OutOfMemoryError
-
-    assert in_batches([5, 5, 5], 20, run) == 7
-    assert seen == [[0, 1, 2], [0], [1], [2]]
-
-
 def test_memory_stays_flat(monkeypatch):
     """However many requests come, the rows of one window at most are alive, and answers come before the end is read."""
     monkeypatch.setattr(batching, "WINDOW", 2)
@@ -183,14 +154,6 @@ def test_memory_stays_flat(monkeypatch):
     assert len(read) == 8  # two batches of four rows
     assert sum(1 for _ in answers) == 499
     assert most <= 2 * 8
-
-
-def test_windows_are_cut_lazily():
-    """A window is given as soon as it is full."""
-    stream = windows(iter([1, 2, 3, 4]), int, 3, 9)
-    assert next(stream) == [1, 2]
-    assert list(stream) == [[3], [4]]
-    assert list(windows([], int, 3, 9)) == []
 
 
 def test_large_batches_make_no_large_windows():

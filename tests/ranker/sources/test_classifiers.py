@@ -2,7 +2,9 @@
 
 import json
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from ranker.attribution import SETTINGS, attribute
 from ranker.attribution.output import explained
 from ranker.attribution.settings import LIMESettings
 from ranker.errors import LabelError, ModelError, UsageError
+from ranker.sources.hf import classifiers
 from ranker.sources.hf.classifiers import Classifier
 from ranker.sources.hf.devices import DTYPES, resolve
 
@@ -163,7 +166,10 @@ def test_outputs_that_are_not_numbered_from_0_are_refused(checkpoint, tmp_path):
 def test_every_backend_says_what_was_cut(classifier, caplog, method):
     """One warning, whatever is computed of the examples."""
     long = Example("long", ("the " * 60, "saw the actor"), 0)
-    list(attribute(classifier("bert"), [long, PAIRS[0]], LIMESettings(samples=3) if method == "lime" else method))
+    if method == "none":
+        list(classifier("bert").predict([long, PAIRS[0]]))
+    else:
+        list(attribute(classifier("bert"), [long, PAIRS[0]], LIMESettings(samples=3) if method == "lime" else method))
     assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
         f"1 of 2 examples are longer than its {LIMIT} tokens, and were cut"
     ]
@@ -318,6 +324,31 @@ def test_only_matrix_products_are_in_bfloat16(checkpoint):
     model = Classifier.load(checkpoint("bert"), TASK, dtype="bfloat16").model
     kinds = {type(module).__name__: module.weight.dtype for module in model.modules() if hasattr(module, "weight")}
     assert kinds == {"Embedding": torch.float32, "LayerNorm": torch.float32, "Linear": torch.bfloat16}
+
+
+@pytest.mark.parametrize(("dtype", "backward", "plain"), [("bfloat16", True, True), ("bfloat16", False, False),
+                                                          ("float32", True, False)])  # fmt: skip
+def test_attention_is_not_fused_where_its_way_back_is_slow(checkpoint, monkeypatch, dtype, backward, plain):
+    """On a CPU in bfloat16, and only where there is a way back."""
+    loaded, chosen = Classifier.load(checkpoint("bert"), TASK, dtype=dtype), []
+    monkeypatch.setattr(classifiers, "sdpa_kernel", lambda kind: nullcontext(chosen.append(kind)))
+    encodings = loaded.encode(PAIRS[:1])
+    loaded.from_embeddings(loaded.embed(encodings).requires_grad_(backward), encodings)
+    assert bool(chosen) == plain
+
+
+def test_a_classifier_says_how_it_can_hide_tokens(classifier):
+    """Behind what its tokenizer has, or by leaving them out; what is hidden in another way is another answer."""
+    bert = classifier("bert")
+    assert bert.hides == ("pad", "mask", "remove")
+    assert replace(bert, tokenizer=SimpleNamespace(mask_token_id=4)).hides == ("mask", "remove")
+    (e,) = bert.encode(PAIRS[:1])
+    seen = np.array([np.full(len(e), True), np.arange(len(e)) != 2])
+    found = {hide: next(bert.answers([("tag", e, seen)], hide)) for hide in bert.hides}
+    assert {tag for tag, _ in found.values()} == {"tag"}
+    whole, part = zip(*(logits for _, logits in found.values()), strict=True)
+    assert len(np.unique(np.round(whole, 6), axis=0)) == 1
+    assert len(np.unique(np.round(part, 6), axis=0)) == 3
 
 
 def test_what_is_explained():

@@ -1,0 +1,304 @@
+"""What every backend owes to every model that it can ask, on a bag of words whose true scores are known.
+
+The margin of a bag is a sum of weights, one for each token. So a word's score is its weight, less that of what stands
+in for it where it is hidden: w (x - b), whatever the method.
+"""
+
+import zlib
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+import pytest
+import torch
+
+from factors.types import Example
+from ranker.attribution import SETTINGS, abilities, attribute, settings_of
+from ranker.attribution.settings import Attributing
+from ranker.errors import ModelError, UsageError
+from ranker.sources.base import Encoding
+from ranker.sources.hf.classifiers import Classifier
+
+INSTRUCTION = ("judge", "this", ":")
+EXAMPLES = [
+    Example("a", ("The doctor's co-worker waited.", "An old judge danced."), 1),
+    Example("b", ("The actor saw the judge.", ""), 0),
+    Example("c", ("the the", "the"), 1),
+    Example("d", ("Astonishingly, judges ran.", "Old actors saw them."), 0),
+    Example("e", ("the old actor",), 0),
+    Example("f", ("",), 0),
+]
+
+
+def weight(token):
+    """The weight of a token, between -1 and 1."""
+    return zlib.crc32(token.encode()) / 2**31 - 1
+
+
+class Bag:
+    """A bag of words that answers with tokens hidden: all that SHAP, LIME and occlusion need of a model.
+
+    It reads an instruction first, which is fixed, and each text between tokens that are special and not fixed.
+    """
+
+    name, classes, seed, hides = "bag", 2, "weights", ("pad", "mask", "remove")
+
+    def encodings(self, examples):
+        """Words in pieces of four letters."""
+        for example in examples:
+            rows = [(token, -1, -1, 0, 0, True) for token in INSTRUCTION] + [("[CLS]", -1, -1, 0, 0, False)]
+            for segment, text in enumerate(example.segments):
+                for number, word in enumerate(example.words):
+                    for start in range(word.start, word.end, 4) if word.segment == segment else ():
+                        end = min(start + 4, word.end)
+                        rows.append((text[start:end], segment, number, start, end, False))
+                rows.append(("[SEP]", -1, -1, 0, 0, False))
+            tokens, segment, word, start, end, fixed = map(np.array, zip(*rows, strict=True))
+            yield Encoding(tuple(tokens.tolist()), segment, word, np.stack([start, end], 1), fixed)
+
+    def answers(self, requests, hide, advance):
+        """The sum of what is seen."""
+        for state, encoding, seen in requests:
+            assert seen[:, encoding.fixed].all(), "the instruction is hidden"
+            instead = 0.0 if hide == "remove" else weight(f"[{hide}]")
+            total = np.where(seen, [weight(token) for token in encoding.tokens], instead).sum(axis=1)
+            advance(1)
+            yield state, np.stack([np.zeros(len(seen)), total], axis=1)
+
+
+class Points(Bag):
+    """A bag that also answers to points between embeddings, whose first number is the weight."""
+
+    token_budget, rounding = 64, torch.finfo(torch.float64).eps
+
+    def embed(self, encodings):
+        """(R, T, 2)."""
+        return torch.tensor([[(weight(token), 1.0) for token in e.tokens] for e in encodings], dtype=torch.float64)
+
+    def start(self, baseline):
+        """(2,)."""
+        return torch.tensor([0.0 if baseline == "zero" else weight(f"[{baseline}]"), 0.0], dtype=torch.float64)
+
+    def frame(self, encoding):
+        """The instruction is the same for all."""
+        return len(encoding)
+
+    def from_embeddings(self, embeddings, encodings):
+        """(R, T, 2) -> (R, 2)."""
+        fixed = torch.from_numpy(np.stack([encoding.fixed for encoding in encodings]))
+        assert torch.equal(embeddings[fixed], self.embed(encodings)[fixed]), "the instruction is moved"
+        total = embeddings[..., 0].sum(dim=1)
+        return torch.stack([torch.zeros_like(total), total], dim=1)
+
+
+KINDS = [kind for kind in SETTINGS.values() if issubclass(kind, Attributing)]
+PERTURBING = [kind for kind in KINDS if not kind.embedded]
+SURE = {"lime": "samples=200,ridge=1e-6"}
+"""What makes a backend exact that only estimates."""
+LINES = [
+    ",".join(filter(None, [line, SURE.get(kind.name)])) for kind in KINDS for line in abilities.ways(Points(), kind)
+]
+
+
+def start_of(settings):
+    """The weight of what stands in for a token."""
+    way = getattr(settings, settings.hides)
+    return 0.0 if way in ("zero", "remove") else weight(f"[{way}]")
+
+
+def same(row, other):
+    """Whether two rows say the same."""
+    assert row.tokens == other.tokens
+    np.testing.assert_allclose(row.scores, other.scores, atol=1e-12)
+    np.testing.assert_allclose(row.probs, other.probs, atol=1e-12)
+    np.testing.assert_allclose(row.residual, other.residual, atol=1e-9)
+    assert row.effort == other.effort
+
+
+def test_every_way_of_every_backend_is_here():
+    """A backend that is registered is tested in each way in which it hides words."""
+    assert {line.partition(":")[0] for line in LINES} == {name for name, kind in SETTINGS.items() if kind in KINDS}
+    assert len(LINES) == 3 + 2 + 3 + 3
+    assert [kind.name for kind in KINDS if kind.embedded] == ["ig"]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_word_scores_its_weight(line):
+    """Less that of what stands in for it: IG, SHAP and occlusion exactly, LIME but for its ridge."""
+    settings, bag = settings_of(line), Points()
+    for example, row, e in zip(EXAMPLES, attribute(bag, EXAMPLES, settings), bag.encodings(EXAMPLES), strict=True):
+        exact = np.where(e.fixed, 0.0, [weight(token) - start_of(settings) for token in e.tokens])
+        if not settings.embedded:
+            exact[e.word < 0] = 0.0
+        words = [exact[e.word == word].sum() for word in range(len(example.words))]
+        np.testing.assert_allclose(row.word_scores, words, atol=1e-4 if settings.name == "lime" else 1e-9)
+        np.testing.assert_allclose(row.scores[e.word < 0], exact[e.word < 0], atol=1e-9)
+        if settings.name in ("ig", "shap"):  # the others share a word's score equally among its tokens
+            np.testing.assert_allclose(row.scores, exact, atol=1e-9)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_scores_add_up_where_they_are_to(line):
+    """IG's and SHAP's residual is the gap of a sum, LIME's the variance left over; here they are 0."""
+    for row in attribute(Points(), EXAMPLES, line):
+        assert settings_of(line).accepts(row)
+        if "occlusion" in line:
+            assert np.isnan(row.residual)
+        else:
+            assert row.residual == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_row_is_the_models_own(line):
+    """Tokens, where they stand, and probabilities are the model's; the method is named."""
+    bag = Points()
+    for row, e in zip(attribute(bag, EXAMPLES, line), bag.encodings(EXAMPLES), strict=True):
+        assert (row.tokens, row.backend, row.target) == (e.tokens, line.partition(":")[0], 1)
+        for name in ("segment", "word", "offsets"):
+            np.testing.assert_array_equal(getattr(row, name), getattr(e, name))
+        odds = np.exp(sum(weight(token) for token in e.tokens))
+        np.testing.assert_allclose(row.probs, [1 / (1 + odds), odds / (1 + odds)])
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_order_and_company_change_nothing(line):
+    """An example alone, or in another place, has the same row."""
+    rows = list(attribute(Points(), EXAMPLES, line))
+    for row, other in zip(rows[::-1], attribute(Points(), EXAMPLES[::-1], line), strict=True):
+        same(row, other)
+    for row, example in zip(rows, EXAMPLES, strict=True):
+        same(row, *attribute(Points(), [example], line))
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_what_is_fixed_scores_nothing(line):
+    """The instruction is never hidden, and never moved (the bag looks), though its words weigh as much as any."""
+    for row in attribute(Points(), EXAMPLES, line):
+        assert row.tokens[: len(INSTRUCTION)] == INSTRUCTION
+        assert (row.scores[: len(INSTRUCTION)] == 0).all()
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_one_label_speaks_against_the_other(line):
+    """Of two labels, the margin of the one is that of the other with its sign changed."""
+    settings = settings_of(line)
+    rows = [list(attribute(Points(), EXAMPLES, replace(settings, target=label))) for label in (0, 1)]
+    for first, second in zip(*rows, strict=True):
+        np.testing.assert_allclose(first.scores, -second.scores, atol=1e-12)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_every_example_is_told_of_once(line):
+    """Progress adds up to the number of examples; of none there are no rows."""
+    told = []
+    assert len(list(attribute(Points(), EXAMPLES, line, told.append))) == sum(told) == len(EXAMPLES)
+    assert list(attribute(Points(), [], line)) == []
+
+
+@pytest.mark.parametrize("kind", PERTURBING)
+def test_a_model_that_answers_with_words_hidden_has_every_method_that_hides_words(kind):
+    """The bag says nothing of methods, and gives the same rows without embeddings as with them."""
+    for row, other in zip(attribute(Bag(), EXAMPLES, kind()), attribute(Points(), EXAMPLES, kind()), strict=True):
+        same(row, other)
+
+
+def refused(model, attribution):
+    """The line that refuses it, before anything is asked."""
+    with pytest.raises(ModelError) as caught:
+        attribute(model, EXAMPLES, attribution)
+    return str(caught.value)
+
+
+def able(*hides, bag=Bag):
+    """A bag that hides words in some ways only."""
+    model = bag()
+    model.hides = hides
+    return model
+
+
+def test_integrated_gradients_want_embeddings():
+    """Another model is refused in a line that names the method, and those that this model can be asked."""
+    why = "bag does not answer to points between word embeddings, which `ig` needs"
+    assert refused(Bag(), "ig") == (
+        f"{why}; set `--attribution` to `shap:baseline=pad`, `lime:hide=pad` or `occlusion:hide=pad`"
+    )
+    assert refused(able("mask"), "ig").endswith("to `shap:baseline=mask`, `lime:hide=mask` or `occlusion:hide=mask`")
+    assert refused(Bag(), "ig:baseline=zero").startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("model", "line", "message"),
+    [
+        (able("mask"), "shap", "has no pad token to hide words behind; set `--attribution` to `shap:baseline=mask`"),
+        (able("remove"), "lime", "has no pad token to hide words behind; set `--attribution` to `lime:hide=remove`"),
+        (
+            able("remove"),
+            "shap",
+            "has no pad token to hide words behind; set `--attribution` to `lime:hide=remove` or "
+            "`occlusion:hide=remove`",
+        ),
+        (able("pad"), "lime:hide=remove", "cannot leave words out; set `--attribution` to `lime:hide=pad`"),
+        (able(bag=Points), "ig", "has no mask token to hide words behind; set `--attribution` to `ig:baseline=zero`"),
+        (able(), "occlusion", "has no pad token to hide words behind; set `--attribution` to `none`"),
+    ],
+)
+def test_a_way_that_a_model_lacks_is_refused(model, line, message):
+    """In a line that says what this very model can be asked instead, by the same backend if that is possible."""
+    assert refused(model, line) == f"bag {message}"
+
+
+@pytest.mark.parametrize("model", [Bag(), Points(), able(), able("remove"), able("mask", bag=Points), able(bag=Points)])
+def test_what_is_offered_can_be_had(model):
+    """What a refusal names gives rows; what can be had is not refused."""
+    possible = set(chain.from_iterable(abilities.ways(model, kind) for kind in KINDS))
+    for line in chain.from_iterable(abilities.ways(Points(), kind) for kind in KINDS):
+        if line not in possible:
+            offered = refused(model, line).partition("set `--attribution` to ")[2].split("`")[1::2]
+            assert offered
+            assert set(offered) <= (possible or {"none"})
+    for line in possible:
+        assert len(list(attribute(model, EXAMPLES, line))) == len(EXAMPLES)
+
+
+def test_none_attributes_nothing():
+    """It is what a run takes that wants answers alone; there is nothing to ask for."""
+    with pytest.raises(UsageError, match="`none` attributes nothing"):
+        attribute(Bag(), EXAMPLES, "none")
+
+
+class Asked(Classifier):
+    """A checkpoint whose first segment is what it is asked with, and fixed."""
+
+    def encodings(self, examples):
+        """The first segment is of no text any more."""
+        for e in super().encodings(examples):
+            fixed = e.segment == 0
+            yield replace(e, fixed=fixed, segment=np.where(fixed, -1, e.segment), word=np.where(fixed, -1, e.word))
+
+
+@pytest.mark.parametrize("line", ["ig", "shap:max_evaluations=60", "lime:samples=20", "occlusion"])
+def test_a_network_may_have_fixed_tokens(classifier, line):
+    """They score 0, special tokens of IG do not, and examples of one length with other fixed tokens stay apart."""
+    asked = Asked(**vars(classifier("bert")))
+    examples = [Example(first, (first, "An old judge danced."), 1) for first in ("the old actor", "saw the doctor")]
+    rows = list(attribute(asked, examples, line))
+    for row, e, example in zip(rows, asked.encodings(examples), examples, strict=True):
+        assert e.fixed.sum() == 3
+        assert (row.scores[e.fixed] == 0).all()
+        assert (row.scores[e.word >= 0] != 0).all()
+        assert (row.scores[(e.word < 0) & ~e.fixed] != 0).all() == (line == "ig")
+        (alone,) = attribute(asked, [example], line)
+        np.testing.assert_allclose(row.scores, alone.scores, atol=1e-5)
+        np.testing.assert_allclose(row.residual, alone.residual, atol=1e-5)
+        assert row.effort == alone.effort
+
+
+def test_no_word_is_fixed():
+    """A token that is fixed and of the text would be hidden all the same: whoever says so is told."""
+    no, yes = np.array([False, False]), np.array([False, True])
+    where, at = np.array([-1, -1]), np.zeros((2, 2), int)
+    Encoding(("a", "b"), where, where, at, yes)
+    for segment, word in ((where, np.array([-1, 0])), (np.array([-1, 0]), where)):
+        Encoding(("a", "b"), segment, word, at, no)
+        with pytest.raises(ValueError, match=r"^a fixed token must be of no segment and no word \(got 'b'\)$"):
+            Encoding(("a", "b"), segment, word, at, yes)

@@ -1,0 +1,44 @@
+"""Windows of a stream, and batches of rows of one length."""
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ranker.sources.packing import in_batches, pack, windows
+
+
+@given(lengths=st.lists(st.integers(1, 9), max_size=30), budget=st.integers(1, 40))
+def test_batches_are_of_one_length_and_within_the_budget(lengths, budget):
+    """Each row is in one batch; a batch over the budget is of one row."""
+    batches = list(pack(lengths, budget))
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    for batch in batches:
+        assert len({lengths[i] for i in batch}) == 1
+        assert len(batch) == 1 or sum(lengths[i] for i in batch) <= budget
+    assert [lengths[batch[0]] for batch in batches] == sorted((lengths[b[0]] for b in batches), reverse=True)
+
+
+def test_no_more_batches_than_the_budget_demands():
+    """Rows of one length fill batches to the budget."""
+    assert [len(batch) for batch in pack([4] * 10, 12)] == [3, 3, 3, 1]
+
+
+def test_in_batches_tells_the_budget_in_force():
+    """Rows are packed by what memory allowed last, and the caller learns of it."""
+    seen = []
+
+    def run(batch):
+        seen.append(batch)
+        if len(batch) > 2:
+            raise torch.OutOfMemoryError
+
+    assert in_batches([5, 5, 5], 20, run) == 7
+    assert seen == [[0, 1, 2], [0], [1], [2]]
+
+
+def test_windows_are_cut_lazily():
+    """A window is given as soon as it is full."""
+    stream = windows(iter([1, 2, 3, 4]), int, 3, 9)
+    assert next(stream) == [1, 2]
+    assert list(stream) == [[3], [4]]
+    assert list(windows([], int, 3, 9)) == []
