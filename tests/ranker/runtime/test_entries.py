@@ -89,6 +89,13 @@ def test_blocks_are_written_when_they_are_large_enough(tmp_path, monkeypatch, li
     assert len(list(tmp_path.rglob("*.parquet"))) == files
 
 
+def test_blocks_are_written_when_they_are_old_enough(tmp_path, monkeypatch):
+    """So that a process that is killed loses seconds, however long an answer takes."""
+    monkeypatch.setattr(store_module, "SECONDS", 0.0)
+    Store(tmp_path).entry(ANSWERS).predictions(EXAMPLES, Asked())
+    assert len(list(tmp_path.rglob("*.parquet"))) == 3
+
+
 def test_a_key_is_read_once_a_run(tmp_path, monkeypatch):
     """What is missing, what was added and what is taken are of one reading."""
     read, times = store_module.read, []
