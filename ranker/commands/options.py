@@ -33,7 +33,8 @@ MODELS = together(
         "--models",
         multiple=True,
         metavar="PATH ...",
-        help="Model directories, hub ids (org/name@revision), suite.json files or embedded suites.  "
+        help="Model directories, folders of checkpoints, hub ids (org/name@revision), suite.json files or embedded "
+        "suites; NAME=PATH calls a model NAME.  "
         "[default: the set's embedded mini suite]",
     ),
     click.argument("more_models", nargs=-1, metavar=""),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +14,13 @@ from typing import Any
 from ranker.datasets.embedded import folder
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.records import fields_of, read_json, table
-from ranker.sources.hf.checkpoints import is_hub_id, locate
+from ranker.sources.hf.checkpoints import is_checkpoint, is_hub_id, locate
+from ranker.sources.references import parse
+
+log = logging.getLogger(__name__)
+
+KINDS = ("hf",)
+"""The kinds of sources that a reference may name."""
 
 SCHEMA_VERSION = 1
 FILE = "suite.json"
@@ -74,14 +82,17 @@ def load(references: Sequence[str]) -> Suite:
 
     Args:
         references: each a model directory, a hub id ``org/name@revision``, a suite.json, a directory that holds one,
-            or the name of an embedded suite; several are taken together. A member's directory in its suite's folder
-            keeps what the suite says of it.
+            a directory of checkpoints, or the name of an embedded suite; several are taken together. A name of one's
+            own stands before it, ``mine=org/name``. A member's directory in its suite's folder keeps what the suite
+            says of it.
 
     Raises:
-        UsageError: a path that does not exist, a suite.json that cannot be read, fewer than two models, a name twice.
+        UsageError: a path that does not exist, a suite.json that cannot be read, fewer than two models, a name or a
+            model twice.
     """
     parts = [_resolve(reference) for reference in references]
     models = _told_apart([model for part in parts for model in part.models])
+    check_places(models)
     name = "+".join(part.name for part in parts) if all(len(part.models) > 1 for part in parts) else "models"
     return Suite(name, models)
 
@@ -93,7 +104,24 @@ def models(references: Sequence[str]) -> tuple[Model, ...]:
         UsageError: a path that does not exist, a suite.json that cannot be read, or a name twice.
     """
     found = _told_apart([model for reference in references for model in _resolve(reference).models])
+    check_places(found)
     return found if len(found) == 1 else Suite("models", found).models
+
+
+def check_places(models: Sequence[Model]) -> None:
+    """Point out models that lie in one place: under two names it is one model twice, under one name a slip.
+
+    Raises:
+        UsageError: the names are the same, too.
+    """
+    first: dict[str, Model] = {}
+    for model in models:
+        place = os.path.realpath(model.path) if os.path.isdir(model.path) else model.path
+        other = first.setdefault(place, model)
+        if other is not model and other.name == model.name:
+            raise UsageError(f"{other.path} and {model.path} are one model; name it once")
+        if other is not model:
+            log.warning("%s and %s are one model: both are %s", other.name, model.name, other.path)
 
 
 def _told_apart(models: Sequence[Model]) -> tuple[Model, ...]:
@@ -157,21 +185,48 @@ class _Part:
     models: tuple[Model, ...]
 
 
-def _resolve(reference: str) -> _Part:
-    path = Path(reference)
+def _resolve(text: str) -> _Part:
+    """What a reference names, under the name that it gives."""
+    reference = parse(text, KINDS)
+    if reference.part:
+        raise UsageError(f"`--models`: {text}: a checkpoint has no parts (got #{reference.part})")
+    place = f"{reference.place}@{reference.revision}" if reference.revision else reference.place
+    found = _found(place)
+    if not reference.name:
+        return found
+    if len(found.models) > 1:
+        raise UsageError(f"`--models`: {text}: a name is for one model (got {len(found.models)} in {place})")
+    return _Part(reference.name, (replace(found.models[0], name=reference.name),))
+
+
+def _found(place: str) -> _Part:
+    path = Path(place)
     if path.name == FILE and os.path.isfile(path):  # unlike Path's own, no error where a name is too long
         return _read(path)
     if os.path.isfile(path / FILE):
         return _read(path / FILE)
     if os.path.isdir(path):
-        return _Part(path.name, (_member(path) or Model(path.resolve().name, str(path)),))
+        known = _member(path)
+        below = () if known else checkpoints_in(path)
+        if below:
+            return _Part(path.resolve().name, tuple(Model(folder.name, str(folder)) for folder in below))
+        return _Part(path.name, (known or Model(path.resolve().name, str(path)),))
     suites = embedded()
-    if reference in suites:
-        return _read(suites[reference] / FILE)
-    if is_hub_id(reference):
-        return _Part(reference, (Model(reference.partition("/")[2], reference),))
-    known = str(UnknownName("suite", reference, suites))
-    raise UsageError(f"`--models`: no directory, suite.json or hub id `org/name` is called {reference!r}; {known}")
+    if place in suites:
+        return _read(suites[place] / FILE)
+    if is_hub_id(place):
+        return _Part(place, (Model(place.partition("/")[2], place),))
+    known_names = str(UnknownName("suite", place, suites))
+    raise UsageError(f"`--models`: no directory, suite.json or hub id `org/name` is called {place!r}; {known_names}")
+
+
+def checkpoints_in(folder: Path) -> list[Path]:
+    """The checkpoints that a folder holds, in the order of their numbers; none where it is one itself."""
+    if is_checkpoint(folder):
+        return []
+    below = [path for path in folder.iterdir() if path.is_dir() and is_checkpoint(path)]
+    return sorted(below, key=lambda path: [(not part.isdigit(), int(part) if part.isdigit() else 0, part)
+                                           for part in re.split(r"(\d+)", path.name)])  # fmt: skip
 
 
 def _member(path: Path) -> Model | None:

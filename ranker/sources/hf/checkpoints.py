@@ -220,6 +220,11 @@ def _classes(config: dict[str, Any]) -> set[str]:
     return {name for value in named for name in _named(value)}
 
 
+def is_checkpoint(folder: Path) -> bool:
+    """Say whether a folder holds a checkpoint's configuration, or a PEFT adapter's."""
+    return any(os.path.isfile(folder / name) for name in (CONFIG, ADAPTER))
+
+
 def is_adapter(folder: Path) -> bool:
     """Say whether a checkpoint is a PEFT adapter, which is read by PEFT."""
     return (folder / ADAPTER).is_file()

@@ -99,7 +99,10 @@ def test_directories_of_one_name_bear_that_of_the_folder_around_them(tmp_path):
     [
         ([], "a ranking needs at least two models (got 0); name more with `--models`"),
         (["org/one"], "a ranking needs at least two models (got 1); name more with `--models`"),
-        (["org/one", "org/one"], "two models are named 'org/one'; list them in a suite.json under names of their own"),
+        (["org/one", "org/one"], "org/one and org/one are one model; name it once"),
+        (["a=org/one", "a=org/two"], "two models are named 'a'; list them in a suite.json under names of their own"),
+        (["a=hans-sub-mini", "org/a"], "`--models`: a=hans-sub-mini: a name is for one model (got 8 in hans-sub-mini)"),
+        (["org/one#2", "org/a"], "`--models`: org/one#2: a checkpoint has no parts (got #2)"),
         (["./nowhere", "org/a"], "`--models`: no directory, suite.json or hub id `org/name` is called './nowhere'"),
         (["a" * 5000, "org/a"], "`--models`: no directory, suite.json or hub id `org/name` is called 'aaaaa"),
     ],
@@ -131,3 +134,39 @@ def test_a_wrong_suite_file_is_one_line(tmp_path, content, message):
         suites.load([str(tmp_path)])
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_name_of_ones_own_stands_before_a_reference(tmp_path):
+    """It is what tables call the model; where it lies stays what it is."""
+    (tmp_path / "mine").mkdir()
+    suite = suites.load([f"old={tmp_path / 'mine'}", "new=hf:org/theirs@v2"])
+    assert [(model.name, model.path) for model in suite.models] == [
+        ("old", str(tmp_path / "mine")),
+        ("new", "org/theirs@v2"),
+    ]
+
+
+def test_a_folder_that_holds_checkpoints_is_its_checkpoints(tmp_path):
+    """In the order of their numbers; a folder that is a checkpoint itself, as a trainer leaves it, is that one."""
+    for name in ("checkpoint-1000", "checkpoint-500", "adapter-9"):
+        (tmp_path / "run" / name).mkdir(parents=True)
+        kind = "adapter_config.json" if name.startswith("adapter") else "config.json"
+        (tmp_path / "run" / name / kind).write_text("{}")
+    (tmp_path / "run" / "logs").mkdir()
+    found = suites.load([str(tmp_path / "run")])
+    assert (found.name, [model.name for model in found.models]) == (
+        "run",
+        ["adapter-9", "checkpoint-500", "checkpoint-1000"],
+    )
+    (tmp_path / "run" / "config.json").write_text("{}")
+    assert [model.path for model in suites.models([str(tmp_path / "run")])] == [str(tmp_path / "run")]
+
+
+def test_one_model_under_two_names_is_pointed_out(tmp_path, caplog):
+    """By way of a link, too; it is ranked twice, which may be what somebody wants to see."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "mine")
+    suites.load([str(tmp_path / "mine"), f"again={tmp_path / 'link'}", "org/other"])
+    assert caplog.messages == [f"mine and again are one model: both are {tmp_path / 'mine'}"]
+    with pytest.raises(UsageError, match="are one model; name it once"):
+        suites.load([str(tmp_path / "mine"), str(tmp_path / "link")])
