@@ -1,0 +1,57 @@
+"""What the README's demo costs from an empty store: processor time of it and its processes, alone and beside others.
+
+    python -m benchmarks.demo [busy]
+
+``busy`` is how many other processes compute meanwhile, one by default. Where threads spin while they wait for each
+other, a busy machine makes the demo dearer; the ratio of the two runs, made one after the other, says by how much.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+COMMAND = (sys.executable, "-m", "ranker", "--ood", "hans-sub", "--probe", "10", "--quiet")
+
+
+def spin() -> None:
+    """Compute for ever."""
+    while True:
+        pass
+
+
+def cost() -> tuple[float, float]:
+    """Seconds of processor time of a cold demo with all its processes, and seconds on the clock."""
+    with tempfile.TemporaryDirectory() as store:
+        before, began = os.times(), time.perf_counter()
+        subprocess.run([*COMMAND, "--store", store], check=True, stdout=subprocess.DEVNULL)
+        after = os.times()
+    used = after.children_user - before.children_user + after.children_system - before.children_system
+    return used, time.perf_counter() - began
+
+
+def main() -> None:
+    """Measure, and print a line each."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    alone, wall = cost()
+    print(f"alone: {alone:.0f} s of processor time, {wall:.0f} s on the clock, {os.cpu_count()} cores")
+    others = [multiprocessing.get_context("spawn").Process(target=spin, daemon=True) for _ in range(count)]
+    for other in others:
+        other.start()
+    try:
+        beside, wall = cost()
+    finally:
+        for other in others:
+            other.kill()
+            other.join()
+    print(
+        f"beside {count} busy: {beside:.0f} s of processor time, {wall:.0f} s on the clock, {beside / alone:.2f} times"
+    )
+
+
+if __name__ == "__main__":
+    main()
