@@ -50,14 +50,14 @@ LOOK_EVERY = 0.2
 """Seconds between two looks at how far the processes are."""
 
 
-def ahead(asked: Sequence[Job], task: Task, options: ModelOptions, store: Store | None, progress: Progress) -> None:
-    """Have what the store lacks computed by `ModelOptions.workers` processes, a model each at a time.
+def ahead(jobs: Sequence[Job], task: Task, options: ModelOptions, store: Store | None, progress: Progress) -> None:
+    """Have jobs done by `ModelOptions.workers` processes, a model each at a time.
 
     With one there is nothing to do ahead, and "auto" is one where there is no store. Each process has its share of the
     processor's cores.
 
     Args:
-        asked: the models, and what will be asked of each.
+        jobs: models of which the store lacks something, and what will be asked of each.
         task: what the models do.
         options: how they are loaded and run.
         store: where the processes leave what they find.
@@ -71,7 +71,6 @@ def ahead(asked: Sequence[Job], task: Task, options: ModelOptions, store: Store 
         return
     if store is None:
         raise UsageError("several workers need a store: it is where they leave what they find")
-    jobs = [(model, questions) for model, questions in asked if lacks(model, questions, task, options, store)]
     count = min(fair(jobs, options) if options.workers == "auto" else options.workers, len(jobs))
     if not count or (count == 1 and options.workers == "auto"):  # one process is as good as this one
         return
@@ -172,9 +171,8 @@ def patched(environment: MutableMapping[str, str], **values: str) -> Iterator[No
                 environment[name] = value
 
 
-def lacks(model: Model, questions: Sequence[Request], task: Task, options: ModelOptions, store: Store) -> bool:
+def lacks(subject: Subject, questions: Sequence[Request]) -> bool:
     """Whether the store lacks anything of what is asked. It is not said of a model that cannot even be read."""
-    subject = Subject(model, task, options, store)
     with suppress(ModelError):
         return any(subject.missing(one.examples, one.settings) for one in questions)
     return False

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ranker.errors import ModelError
 from ranker.progress import Progress
 from ranker.runtime.base import Job
-from ranker.runtime.executors.processes import ahead
+from ranker.runtime.executors.processes import ahead, lacks
 from ranker.runtime.guest import Subject
 from ranker.sources.base import ModelOptions
 from ranker.tasks.classes import Task
@@ -17,6 +17,7 @@ from ranker.tasks.classes import Task
 if TYPE_CHECKING:
     from ranker.runtime.store import Store
     from ranker.sources.hf.loading import Bases
+    from ranker.sources.suites import Model
 
 log = logging.getLogger(__name__)
 
@@ -48,15 +49,22 @@ def survey(
         UsageError: several workers and no store.
         StoreError: the store cannot be read or written.
     """
-    ahead(jobs, task, options, store, progress)
     bases: Bases = {}
+
+    def subject_of(model: Model) -> Subject:
+        return Subject(model, task, options, store, bases)
+
+    subjects = {model.name: subject_of(model) for model, _ in jobs}
+    if options.workers != 1:
+        left = [(model, asked) for model, asked in jobs if lacks(subjects[model.name], asked)]
+        ahead(left, task, options, store, progress)
+        subjects |= {model.name: subject_of(model) for model, _ in left}  # what others have kept is read anew
     found: dict[str, T] = {}
     failures: dict[str, str] = {}
     for model, _ in jobs:
         try:
-            subject = Subject(model, task, options, store, bases)
-            found[model.name] = ask(subject)
-            subject.close()
+            found[model.name] = ask(subjects[model.name])
+            subjects.pop(model.name).close()
         except ModelError as error:
             failures[model.name] = str(error)
             log.error("%s is left out: %s", model.name, error)
