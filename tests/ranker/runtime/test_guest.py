@@ -1,5 +1,6 @@
 """One model's rows: what they are known by, when the model is loaded, and what is refused."""
 
+import errno
 from dataclasses import replace
 
 import huggingface_hub
@@ -12,6 +13,7 @@ from factors.types import Example
 from ranker.attribution import SETTINGS, ig
 from ranker.attribution.settings import IGSettings, LIMESettings, SHAPSettings
 from ranker.errors import ModelError
+from ranker.runtime import store as store_module
 from ranker.runtime.base import Request
 from ranker.runtime.guest import Subject
 from ranker.runtime.store import Store
@@ -197,3 +199,22 @@ def test_passes_of_shap_are_its_rows(subject):
         subject.classifier(settings).encode(EXAMPLES), subject.attributions(EXAMPLES, settings), strict=True
     ):
         assert settings.passes(encoding.segment, encoding.word) == row.effort
+
+
+def test_a_disk_too_full_to_tidy_up_ends_no_run(subject, monkeypatch):
+    """Several shards that cannot become one stay several; all that was computed is there."""
+    for example in EXAMPLES:
+        subject.predictions([example])
+    with monkeypatch.context() as patched:
+        patched.setattr(store_module, "_replace", full)
+        subject.close()
+    again = Subject(subject.model, TASK, ModelOptions(), subject.store)
+    assert again.missing(EXAMPLES) == 0
+    assert len(list(subject.store.root.rglob("*.parquet"))) == 2
+    subject.close()
+    assert len(list(subject.store.root.rglob("*.parquet"))) == 1
+
+
+def full(target, content):
+    """A disk without room."""
+    raise OSError(errno.ENOSPC, "No space left on device")
