@@ -198,6 +198,8 @@ class Entry:
         if not there.keys() <= self._held:  # others have written, too
             found = read(self.folder, self._digest)
             self._known[:], self._held = found.values(), set(found)
+            if len(found) < 2:  # they have made one of several, or the folder is gone
+                return
         whole = _united(self._known)
         content = shards.written(whole[0], self._digest)
         one = shards.named(content)

@@ -171,6 +171,18 @@ def test_what_others_wrote_meanwhile_outlives_compaction(tmp_path):
     assert Store(tmp_path).entry(KEY).missing(EXAMPLES) == []
 
 
+def test_shards_that_are_gone_are_not_made_one(tmp_path):
+    """Somebody has removed the key, and another process has begun it anew with what cannot be read."""
+    entry = Store(tmp_path).entry(KEY)
+    for end in (1, 2):
+        entry.attributions(EXAMPLES[:end], Counter())
+    for shard in tmp_path.rglob("*.parquet"):
+        shard.unlink()
+    (entry.folder / "other.parquet").write_text("of nobody")
+    entry.compact()
+    assert list(tmp_path.rglob("*.parquet")) == []
+
+
 def test_a_store_of_an_earlier_format_is_left_alone_and_named(tmp_path, caplog):
     """Its keys lie at the root; they are counted in one line, and nothing of them is read, checked or removed."""
     old = tmp_path / ("a" * 32)
