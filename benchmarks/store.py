@@ -46,18 +46,22 @@ def main() -> None:
         def write() -> None:
             for n, one in enumerate(told):
                 blocks = [one.part(range(at, min(at + 256, rows))) for at in range(0, rows, 256)]
-                entry = Store(root / "store").entry({"model": n})
+                entry = Store(root / "store").entry({"model": n, "answers": "classes"})
                 entry.predictions(examples, lambda missing, blocks=blocks: blocks)  # type: ignore[misc]
                 entry.compact()
 
         def read() -> None:
             for n, one in enumerate(told):
-                found = Store(root / "store").entry({"model": n}).predictions(examples, lambda missing: ())
+                found = (
+                    Store(root / "store")
+                    .entry({"model": n, "answers": "classes"})
+                    .predictions(examples, lambda missing: ())
+                )
                 assert found.probs.tobytes() == one.probs.tobytes()
 
         def missing() -> None:
             for n in range(models):
-                assert not Store(root / "store").entry({"model": n}).missing(examples)
+                assert not Store(root / "store").entry({"model": n, "answers": "classes"}).missing(examples)
 
         names = [b"%032d" % n for n in range(rows)]
 

@@ -86,6 +86,11 @@ def attributions_of(table: pa.Table) -> list[Attributions]:
     ]
 
 
+def holds_answers(table: pa.Table) -> bool:
+    """Whether it is a table of `answers`, not of `attributions`."""
+    return bool(table.column_names != [NAME, *FIELDS])
+
+
 def written(table: pa.Table, key: str) -> bytes:
     """A table as the content of a shard.
 
@@ -148,7 +153,7 @@ def _check(table: pa.Table) -> None:
     lists = [column for column in table.columns if pa.types.is_nested(column.type)]
     if any(column.null_count for column in [*table.columns, *map(compute.list_flatten, lists)]):
         raise ValueError("it holds no rows of ours")
-    if table.column_names == [NAME, *FIELDS]:
+    if not holds_answers(table):
         if not table.schema.remove_metadata().equals(_attributions()):
             raise ValueError("it holds no rows of ours")
         size = {name: compute.list_value_length(table.column(name)).to_numpy() for name in LISTS}

@@ -116,7 +116,7 @@ class Entry:
     @cached_property
     def _known(self) -> list[pa.Table]:
         """What is known: what was on the disk when it was first asked for, and each block that was added since."""
-        found = read(self.folder, self._digest)
+        found = read(self.folder, self._digest, "answers" in self._key)
         self._held.update(found)
         return list(found.values())
 
@@ -196,7 +196,7 @@ class Entry:
             return
         there = {file.name: file for file in shards_of(self.folder)}
         if not there.keys() <= self._held:  # others have written, too
-            found = read(self.folder, self._digest)
+            found = read(self.folder, self._digest, "answers" in self._key)
             self._known[:], self._held = found.values(), set(found)
             if len(found) < 2:  # they have made one of several, or the folder is gone
                 return
@@ -283,25 +283,31 @@ def store_of(store: Store | str | Path | None) -> Store | None:
     return Store(place(str(store))) if isinstance(store, (str, Path)) else store
 
 
-def read(folder: Place, key: str) -> dict[str, pa.Table]:
+def read(folder: Place, key: str, answers: bool) -> dict[str, pa.Table]:
     """The tables in a key's shards, by name, in the order in which they count; what is no shard of it is set aside.
 
     Args:
         folder: the key's.
         key: its digest.
+        answers: it is one of answers; of attributions otherwise.
 
     Raises:
         StoreError: the folder cannot be read.
     """
     for _ in range(TRIES):
-        tables, gone = {}, False
+        tables: dict[str, pa.Table] = {}
+        gone = False
         for shard in shards_of(folder):
             content = _content(shard)
             if content is None:  # another process has made one shard of several, or set this one aside
                 gone = True
                 continue
             try:
-                tables[shard.name] = shards.read(content, shard.name, key)
+                table = shards.read(content, shard.name, key)
+                alike = next(iter(tables.values()), table).schema
+                if shards.holds_answers(table) != answers or table.schema != alike:
+                    raise ValueError("it holds rows of another kind")
+                tables[shard.name] = table
             except (ValueError, TypeError, OverflowError) as error:
                 log.warning("%s is damaged (%s); it is set aside, and its rows are computed anew", shard, error)
                 with failures(shard, "renamed"), suppress(FileNotFoundError):  # another process was faster

@@ -8,6 +8,7 @@ import pytest
 from test_store import EXAMPLES, KEY, Counter, row_of, same
 
 from factors.types import Example
+from ranker.datasets.identity import text_names
 from ranker.runtime import shards
 from ranker.runtime import store as store_module
 from ranker.runtime.store import Store, key_digest
@@ -169,6 +170,25 @@ def test_what_others_wrote_meanwhile_outlives_compaction(tmp_path):
     Store(tmp_path).entry(KEY).attributions(EXAMPLES[2:], Counter())
     entry.compact()
     assert Store(tmp_path).entry(KEY).missing(EXAMPLES) == []
+
+
+@pytest.mark.parametrize("key", [KEY, ANSWERS])
+def test_a_shard_of_another_kind_of_rows_is_set_aside(tmp_path, key):
+    """Answers among attributions, attributions among answers, and answers of more classes: all may be forged."""
+    entry = Store(tmp_path).entry(key)
+    names = text_names(EXAMPLES)
+    three = Classes(np.full((5, 3), 1 / 3))
+    forged = [shards.attributions(names, [row_of(one) for one in EXAMPLES])]
+    forged += [shards.answers(names, one.columns()) for one in (Classes(three.probs[:, :2].copy()), three)]
+    ask = entry.predictions if key is ANSWERS else entry.attributions
+    ask(EXAMPLES[:1], Asked() if key is ANSWERS else Counter())
+    for table in forged:
+        content = shards.written(table, key_digest(key))
+        (entry.folder / shards.named(content)).write_bytes(content)
+    again = Store(tmp_path).entry(key)
+    found = again.predictions(EXAMPLES, Asked()) if key is ANSWERS else again.attributions(EXAMPLES, Counter())
+    assert len(found) == 5
+    assert list(tmp_path.rglob("*.damaged"))
 
 
 def test_shards_that_are_gone_are_not_made_one(tmp_path):

@@ -291,7 +291,7 @@ def test_the_order_of_examples_and_fields_is_not_in_the_key(tmp_path):
     """Rows are found by their text, and a key by its names, in whatever order they come."""
     kept = Store(tmp_path)
     examples = [replace(EXAMPLE, segments=(text,)) for text in ("one", "two", "three")]
-    fields_of_key = {"model": "abc", "answers": "classes"}
+    fields_of_key = {"model": "abc", "backend": "ig"}
 
     def compute(missing):
         from test_store import row_of
