@@ -1,11 +1,12 @@
 """Where a store lies: a local folder, or a prefix of an object store such as S3, through fsspec.
 
 A store asks little of a place: list, read, write, rename and remove whole files. A local one is a `pathlib.Path`;
-`Remote` has the same few methods by the same names.
+`Remote` has the same few methods by the same names. `put` writes a file so that nobody sees half of it.
 """
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from ranker.errors import UsageError
+from ranker.errors import StoreError, UsageError
 
 
 def place(text: str) -> Path | Remote:
@@ -149,3 +150,48 @@ def _as_os_errors() -> Iterator[None]:
         raise
     except Exception as error:
         raise OSError(next(iter(str(error).splitlines()), type(error).__name__)) from error
+
+
+Place = Path | Remote
+"""A local path, or one on an object store."""
+
+
+def put(target: Place, content: bytes) -> None:
+    """Write beside and rename, so that a reader sees all of a file or none of it; and bring both to the disk.
+
+    An object store puts a file there in one piece; there is nothing to rename.
+    """
+    if isinstance(target, Remote):
+        target.write_bytes(content)
+        return
+    beside = target.parent / f".{uuid.uuid4().hex}.tmp"
+    try:
+        with beside.open("xb") as file:  # readable by whom the umask says, unlike those of tempfile
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)  # it is gone where Ctrl-C came after the renaming
+        raise
+    sync(target.parent)
+
+
+def sync(folder: Path) -> None:
+    """Bring a folder's list of names to the disk, where the system lets one (Windows does not)."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+@contextmanager
+def failures(path: Place, done: str) -> Iterator[None]:
+    """Whatever a disk refuses meanwhile is told in one line, with the path and what could not be done to it."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{path} cannot be {done}: {error.strerror or error}") from error

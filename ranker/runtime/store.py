@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import tempfile
 import time
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +28,7 @@ from ranker.errors import StoreError
 from ranker.numbers import counted
 from ranker.records import digest
 from ranker.runtime import shards
-from ranker.runtime.storage import Remote, place
+from ranker.runtime.storage import Place, Remote, failures, place, put, sync
 from ranker.tasks.classes import Classes
 
 if TYPE_CHECKING:
@@ -53,8 +51,6 @@ TRIES = 5
 CALLED = "called"
 """The field of ``key.json`` that is no part of the key: the model's name, as the last run called it."""
 
-Place = Path | Remote
-"""A local path, or one on an object store."""
 Predict = Callable[[list[Example]], Iterable[Classes]]
 Attribute = Callable[[list[Example]], Iterable[Attributions]]
 
@@ -82,7 +78,7 @@ class Store:
                 root.check()
             else:
                 with tempfile.TemporaryFile(dir=root / FOLDER):
-                    _sync(root)
+                    sync(root)
         except OSError as error:
             raise StoreError(
                 f"`--store`: {root} cannot be written to ({error.strerror or error}); name another folder"
@@ -204,7 +200,7 @@ class Entry:
         content = shards.written(whole[0], self._digest)
         one = shards.named(content)
         with failures(self.folder, "written to"):
-            _replace(self.folder / one, content)
+            put(self.folder / one, content)
             for name in self._held & there.keys() - {one}:
                 there[name].unlink(missing_ok=True)
         self._known[:], self._held = whole, {one}
@@ -243,7 +239,7 @@ class Entry:
     def _add(self, table: pa.Table) -> None:
         content = shards.written(table, self._digest)
         with failures(self.folder, "written to"):
-            _replace(self.folder / shards.named(content), content)
+            put(self.folder / shards.named(content), content)
         self._known.append(table)
         self._held.add(shards.named(content))
 
@@ -251,9 +247,9 @@ class Entry:
         with failures(self.folder, "written to"):
             self.folder.mkdir(exist_ok=True)
             if isinstance(self.folder, Path):
-                _sync(self.folder.parent)
+                sync(self.folder.parent)
             described = json.dumps({**self._key, CALLED: self._called}, indent=1, sort_keys=True)
-            _replace(self.folder / "key.json", described.encode())
+            put(self.folder / "key.json", described.encode())
 
 
 def name_earlier(root: Place) -> list[Place]:
@@ -376,44 +372,3 @@ def _content(shard: Place) -> bytes | None:
             return shard.read_bytes()
         except FileNotFoundError:
             return None
-
-
-def _replace(target: Place, content: bytes) -> None:
-    """Write beside and rename, so that a reader sees all of a file or none of it; and bring both to the disk.
-
-    An object store puts a file there in one piece; there is nothing to rename.
-    """
-    if isinstance(target, Remote):
-        target.write_bytes(content)
-        return
-    beside = target.parent / f".{uuid.uuid4().hex}.tmp"
-    try:
-        with beside.open("xb") as file:  # readable by whom the umask says, unlike those of tempfile
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)  # it is gone where Ctrl-C came after the renaming
-        raise
-    _sync(target.parent)
-
-
-def _sync(folder: Path) -> None:
-    """Bring a folder's list of names to the disk, where the system lets one (Windows does not)."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
-
-
-@contextmanager
-def failures(path: Place, done: str) -> Iterator[None]:
-    """Whatever a disk refuses meanwhile is told in one line, with the path and what could not be done to it."""
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(f"{path} cannot be {done}: {error.strerror or error}") from error

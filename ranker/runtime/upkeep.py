@@ -11,12 +11,10 @@ from typing import Any
 
 from ranker.errors import StoreError
 from ranker.records import parse_json
-from ranker.runtime.storage import Remote
+from ranker.runtime.storage import Place, Remote, failures
 from ranker.runtime.store import (
     CALLED,
     FOLDER,
-    Place,
-    failures,
     is_key,
     key_digest,
     listed,

@@ -206,7 +206,7 @@ def test_a_disk_too_full_to_tidy_up_ends_no_run(subject, monkeypatch):
     for example in EXAMPLES:
         subject.predictions([example])
     with monkeypatch.context() as patched:
-        patched.setattr(store_module, "_replace", full)
+        patched.setattr(store_module, "put", full)
         subject.close()
     again = Subject(subject.model, TASK, ModelOptions(), subject.store)
     assert again.missing(EXAMPLES) == 0
