@@ -71,8 +71,10 @@ def check_factor(factor: Factor | Score, more: Mapping[str, Case] | None = None)
     return Checked(
         scale=_scale(declared, shown, values),
         by_words=all(
-            math.isclose(_value(declared, name, (_cut(row), example)), values[name], rel_tol=1e-9, abs_tol=1e-12)
-            for name, (row, example) in shown.items()
+            math.isclose(
+                _value(declared, name, (_cut(attribution), example)), values[name], rel_tol=1e-9, abs_tol=1e-12
+            )
+            for name, (attribution, example) in shown.items()
             if not math.isnan(values[name])
         ),
         undefined=tuple(name for name, value in values.items() if math.isnan(value)),
@@ -146,17 +148,17 @@ def words_as_tokens(
     )
 
 
-def _cut(row: Attributions) -> Attributions:
-    """The same row from a tokenizer that cuts every word in two."""
-    twice = np.repeat(np.arange(len(row.tokens)), np.where(row.word == SPECIAL, 1, 2))
-    share = np.where(row.word[twice] == SPECIAL, 1.0, 0.5)
+def _cut(attribution: Attributions) -> Attributions:
+    """The same attribution from a tokenizer that cuts every word in two."""
+    twice = np.repeat(np.arange(len(attribution.tokens)), np.where(attribution.word == SPECIAL, 1, 2))
+    share = np.where(attribution.word[twice] == SPECIAL, 1.0, 0.5)
     return replace(
-        row,
-        tokens=tuple(row.tokens[t] for t in twice),
-        segment=row.segment[twice],
-        word=row.word[twice],
-        offsets=row.offsets[twice],
-        scores=row.scores[twice] * share,
+        attribution,
+        tokens=tuple(attribution.tokens[t] for t in twice),
+        segment=attribution.segment[twice],
+        word=attribution.word[twice],
+        offsets=attribution.offsets[twice],
+        scores=attribution.scores[twice] * share,
     )
 
 
@@ -166,10 +168,10 @@ def _value(factor: Factor, name: str, case: Case) -> float:
     Raises:
         ValueError: it raises, returns what is no number or not finite, or changes what it was shown.
     """
-    row, example = case
-    before = _snapshot(row, example)
+    attribution, example = case
+    before = _snapshot(attribution, example)
     try:
-        returned = factor.score(row, example)
+        returned = factor.score(attribution, example)
     except (Exception, SystemExit) as error:  # an author's function may raise anything
         raise ValueError(
             f"{factor.name} must not raise (got {type(error).__name__}: {error} on {name!r}); it returns nan where it "
@@ -181,20 +183,26 @@ def _value(factor: Factor, name: str, case: Case) -> float:
         raise ValueError(f"{factor.name} {error}, on {name!r}") from error
     if math.isinf(value):
         raise ValueError(f"{factor.name} must be finite, or nan where it is undefined (got {value} on {name!r})")
-    if _snapshot(row, example) != before:
+    if _snapshot(attribution, example) != before:
         raise ValueError(f"{factor.name} must change nothing that it is shown (it did on {name!r})")
     return value
 
 
-def _snapshot(row: Attributions, example: Example) -> tuple[object, ...]:
-    arrays = (row.probs, row.segment, row.word, row.offsets, row.scores)
-    return (*(array.tobytes() for array in arrays), row.tokens, row.target, example.segments, dict(example.marks))
+def _snapshot(attribution: Attributions, example: Example) -> tuple[object, ...]:
+    arrays = (attribution.probs, attribution.segment, attribution.word, attribution.offsets, attribution.scores)
+    return (
+        *(array.tobytes() for array in arrays),
+        attribution.tokens,
+        attribution.target,
+        example.segments,
+        dict(example.marks),
+    )
 
 
 def _scale(factor: Factor, shown: Mapping[str, Case], values: Mapping[str, float]) -> Scale:
     larger = {
-        name: _value(factor, name, (replace(row, scores=TIMES * row.scores), example))
-        for name, (row, example) in shown.items()
+        name: _value(factor, name, (replace(attribution, scores=TIMES * attribution.scores), example))
+        for name, (attribution, example) in shown.items()
     }
     scales: dict[Scale, float] = {"free": 1.0, "linear": TIMES}
     for scale, times in scales.items():

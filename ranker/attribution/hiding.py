@@ -47,9 +47,9 @@ def enough(population: Sequence[Example]) -> Sequence[Example]:
     return population[:: max(len(population) // ROWS, 1)][:ROWS]
 
 
-def effect(rows: Sequence[Attributions]) -> float:
+def effect(attributions: Sequence[Attributions]) -> float:
     """How far hiding one word moves the margin, either way, on average over the words that were seen; in log-odds."""
-    changes = np.abs(np.concatenate([row.word_scores for row in rows]))
+    changes = np.abs(np.concatenate([attribution.word_scores for attribution in attributions]))
     seen = changes[~np.isnan(changes)]
     return float(seen.mean()) if seen.size else 0.0
 

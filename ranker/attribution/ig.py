@@ -179,7 +179,7 @@ def _attribute(
     for i, (e, path) in enumerate(zip(encodings, paths, strict=True)):
         scores = path.scores
         gap = abs(float(scores.sum() - (known.values[i, 1.0] - known.values[i, 0.0])))
-        yield settings.row(e, known.probs[i], scores, residual=gap, effort=path.effort)
+        yield settings.attributed(e, known.probs[i], scores, residual=gap, effort=path.effort)
 
 
 Point = tuple[int, float]

@@ -65,7 +65,7 @@ def attribute(
         values = perturb.values(logits, settings.label, settings.output)
         coefficients, r2 = fit(shown, values, settings.kernel_width, settings.ridge)
         scores = perturb.spread(coefficients, e)
-        yield settings.row(e, softmax(logits[:1])[0], scores, residual=1 - r2, effort=len(values))
+        yield settings.attributed(e, softmax(logits[:1])[0], scores, residual=1 - r2, effort=len(values))
 
 
 def seed_of(seed: int, model: str, example: Example) -> int:

@@ -56,4 +56,4 @@ def attribute(
     for e, logits in model.answers(map(request, model.encodings(examples)), settings.hide, advance):
         values = perturb.values(logits, settings.label, settings.output)
         scores = perturb.spread(values[0] - values[1:], e)
-        yield settings.row(e, softmax(logits[:1])[0], scores, effort=len(values))
+        yield settings.attributed(e, softmax(logits[:1])[0], scores, effort=len(values))

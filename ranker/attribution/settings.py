@@ -1,7 +1,7 @@
 """The settings of every backend, a frozen record each.
 
 Every field can change a score and is part of the store's key, except `Settings.judges`, which only says whether a
-finished row is good enough. The code can change scores, too; it has a revision.
+finished attribution is good enough. The code can change scores, too; it has a revision.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Settings:
         function: what does the work, as "module:function".
         libraries: packages whose version can change a score, beside those of every model.
         measure: what `error` is, in words.
-        judges: the field that rows are only judged by: it changes none, and is not in the store's key.
+        judges: the field that attributions are only judged by: it changes none, and is not in the store's key.
         revision: raised when the same settings come to give other numbers: here where all backends do, in one where
             that one does; both are in the store's key.
         bfloat16: its scores were measured to be nearly the same in bfloat16.
@@ -66,12 +66,12 @@ class Settings:
         """The one label that attributions speak for; None where a change of sign turns them toward the other."""
         return None
 
-    def error(self, row: Attributions) -> float:
-        """How far a row is from what it should be, in the unit of the tolerance; nan where there is no measure."""
+    def error(self, attribution: Attributions) -> float:
+        """How far it is from what it should be, in the unit of the tolerance; nan where there is no measure."""
         return float("nan")
 
-    def accepts(self, row: Attributions) -> bool:
-        """Say whether a row's own measure of error is within the tolerance."""
+    def accepts(self, attribution: Attributions) -> bool:
+        """Say whether an attribution's own measure of error is within the tolerance."""
         return True
 
     def passes(self, segment: Ints, word: Ints) -> int:
@@ -129,7 +129,7 @@ class Attributing(Settings):
             raise TypeError(f"settle the settings first; their target is {self.target!r}")
         return self.target
 
-    def row(
+    def attributed(
         self, encoding: Encoding, probs: Floats, scores: Floats, *, effort: int, residual: float = nan
     ) -> Attributions:
         """The attributions of one example.
@@ -212,13 +212,13 @@ class IGSettings(Attributing):
         if not 0 < self.share <= 1:
             raise ValueError(f"`share` must be above 0 and at most 1 (got {self.share})")
 
-    def error(self, row: Attributions) -> float:
+    def error(self, attribution: Attributions) -> float:
         """The completeness gap, as a fraction of the sum of absolute scores; where that is 0, the gap itself."""
-        return float(row.residual / (abs(row.scores).sum() or 1.0))
+        return float(attribution.residual / (abs(attribution.scores).sum() or 1.0))
 
-    def accepts(self, row: Attributions) -> bool:
+    def accepts(self, attribution: Attributions) -> bool:
         """The completeness gap is a small part of what was distributed."""
-        return bool(row.residual <= self.tolerance * abs(row.scores).sum())
+        return bool(attribution.residual <= self.tolerance * abs(attribution.scores).sum())
 
     @property
     def stretches(self) -> tuple[tuple[float, float], ...]:
@@ -278,17 +278,17 @@ class SHAPSettings(Attributing):
             return flat_tree(segment)
         return (across_tree if self.tree == "across" else segments_tree)(segment, word)
 
-    def truncated(self, row: Attributions) -> bool:
+    def truncated(self, attribution: Attributions) -> bool:
         """Say whether the budget was too small for the whole tree: some tokens share the value of their group."""
-        return row.effort < evaluations(self.tree_of(row.segment, row.word))
+        return attribution.effort < evaluations(self.tree_of(attribution.segment, attribution.word))
 
-    def error(self, row: Attributions) -> float:
+    def error(self, attribution: Attributions) -> float:
         """The additivity gap, as a fraction of the sum of absolute scores, or of 1 where that is less."""
-        return float(row.residual / max(1.0, abs(row.scores).sum()))
+        return float(attribution.residual / max(1.0, abs(attribution.scores).sum()))
 
-    def accepts(self, row: Attributions) -> bool:
+    def accepts(self, attribution: Attributions) -> bool:
         """The tree was walked to its leaves, and the scores add up to what was to be distributed."""
-        return not self.truncated(row) and self.error(row) <= self.tolerance
+        return not self.truncated(attribution) and self.error(attribution) <= self.tolerance
 
     def passes(self, segment: Ints, word: Ints) -> int:
         """The tree's evaluations, as far as the budget goes."""
@@ -336,13 +336,13 @@ class LIMESettings(Attributing):
                 f"`ridge` must be at least {LEAST_RIDGE}, or the regression has no one answer (got {self.ridge})"
             )
 
-    def error(self, row: Attributions) -> float:
+    def error(self, attribution: Attributions) -> float:
         """The share of variance that the regression leaves unexplained, 1 - R2."""
-        return row.residual
+        return attribution.residual
 
-    def accepts(self, row: Attributions) -> bool:
+    def accepts(self, attribution: Attributions) -> bool:
         """The regression explains enough of the model's answers."""
-        return bool(row.residual <= self.tolerance)
+        return bool(attribution.residual <= self.tolerance)
 
     def passes(self, segment: Ints, word: Ints) -> int:
         """One for each sample."""

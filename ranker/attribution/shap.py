@@ -62,4 +62,4 @@ def attribute(
         scores = np.zeros(len(e))
         scores[e.segment != SPECIAL] = steps.weights @ values
         gap = abs(float(scores.sum() - (values[0] - values[1]))) if len(values) > 1 else 0.0
-        yield settings.row(e, softmax(logits[:1])[0], scores, residual=gap, effort=len(values))
+        yield settings.attributed(e, softmax(logits[:1])[0], scores, residual=gap, effort=len(values))

@@ -28,31 +28,34 @@ def misled_share(answers: Classes, examples: Sequence[Example], task: Task) -> f
     return float((given == task.shortcut).sum() / len(given)) if len(given) and task.shortcut is not None else None
 
 
-def quality_of(rows: Sequence[Attributions], population: Sequence[Example], settings: Settings) -> Quality:
+def quality_of(attributions: Sequence[Attributions], population: Sequence[Example], settings: Settings) -> Quality:
     """How good a model's attributions are, by the backend's own measure of error, and how many are not good enough.
 
     Args:
-        rows: (N,) attributions; none where nothing was attributed.
+        attributions: (N,); none where nothing was attributed.
         population: (N,) their examples.
         settings: of the backend.
     """
-    errors = np.array([settings.error(row) for row in rows])
+    errors = np.array([settings.error(attribution) for attribution in attributions])
     errors = errors[np.isfinite(errors)]
     return Quality(
         error_median=float(np.median(errors)) if len(errors) else None,
         error_high=float(np.quantile(errors, 0.95)) if len(errors) else None,
-        over_tolerance=sum(not settings.accepts(row) for row in rows),
-        truncated=sum(cut(row, example) for row, example in zip(rows, population, strict=bool(rows))),
+        over_tolerance=sum(not settings.accepts(attribution) for attribution in attributions),
+        truncated=sum(
+            cut(attribution, example)
+            for attribution, example in zip(attributions, population, strict=bool(attributions))
+        ),
     )
 
 
-def cut(row: Attributions, example: Example) -> bool:
+def cut(attribution: Attributions, example: Example) -> bool:
     """Whether a model did not see the end of a segment; not known of bare probabilities, and then not said."""
-    if not len(row.tokens):
+    if not len(attribution.tokens):
         return False
     texts = example.segments
     last = {w.segment: n for n, w in enumerate(example.words) if has_sign(texts[w.segment][w.start : w.end])}
-    seen = row.word_scores
+    seen = attribution.word_scores
     return any(n >= len(seen) or bool(np.isnan(seen[n])) for n in last.values())
 
 

@@ -54,7 +54,7 @@ class View:
         """The factor whose words are told: the designed one, where it is measured."""
         return next((factor for factor in self.factors if factor.name == self.designed), None)
 
-    def explanation(self, example: Example, rows: Mapping[str, Attributions]) -> Explanation:
+    def explanation(self, example: Example, attributions: Mapping[str, Attributions]) -> Explanation:
         """One example as models read it: model -> its attributions."""
         return Explanation(
             example=example,
@@ -62,22 +62,24 @@ class View:
             toward=self.label,
             attribution=self.settings.name,
             factors=tuple(self.factors),
-            readings=tuple(self.reading(name, row, example) for name, row in rows.items()),
+            readings=tuple(self.reading(name, attribution, example) for name, attribution in attributions.items()),
             designed=None if self.reader is None else self.designed,
         )
 
-    def reading(self, model: str, row: Attributions, example: Example) -> Reading:
+    def reading(self, model: str, attribution: Attributions, example: Example) -> Reading:
         """What one model made of an example; what needs the true label has no value where that is not known."""
-        scaled = row.normalised(self.norm)
+        scaled = attribution.normalised(self.norm)
         values, undefined = measure(scaled, example, self.factors, self.task, self.target)
         words = tuple(words_of(scaled.toward(self.label), example, self.read(scaled, example)))
-        return Reading(model, tuple(row.probs.tolist()), words, values, undefined, self.settings.accepts(row))
+        return Reading(
+            model, tuple(attribution.probs.tolist()), words, values, undefined, self.settings.accepts(attribution)
+        )
 
-    def read(self, row: Attributions, example: Example) -> tuple[int, ...]:
+    def read(self, attribution: Attributions, example: Example) -> tuple[int, ...]:
         """The tokens that the designed factor reads, where it is known which label it is about."""
         if self.reader is None or not (example.labelled or about_one_label(self.reader, self.target)):
             return ()
-        return read_by(self.reader, row, example, self.task, self.target)
+        return read_by(self.reader, attribution, example, self.task, self.target)
 
 
 def telling(answers: Mapping[str, Classes], examples: Sequence[Example], view: View) -> list[int]:
@@ -100,20 +102,20 @@ def telling(answers: Mapping[str, Classes], examples: Sequence[Example], view: V
 
 
 def read_by(
-    factor: Factor, row: Attributions, example: Example, task: Task, target: Target = "declared"
+    factor: Factor, attribution: Attributions, example: Example, task: Task, target: Target = "declared"
 ) -> tuple[int, ...]:
     """The tokens that a factor reads: those whose score, if it were quite another, would give it another value.
 
     Nothing has to be declared for it, so that it holds for a user's own factor, too.
     """
-    if not len(row.tokens):
+    if not len(attribution.tokens):
         return ()
     try:
-        row = row.toward(target_label(label_rule(factor, target), row.predicted, example, task))
-        value = factor.score(row, example)
-        far = 2 * abs(row.scores).max() + 1  # beyond every other score, so that a maximum sees it
-        steps = far * np.eye(len(row.tokens))
-        moved = ([replace(row, scores=row.scores + sign * step) for sign in (1, -1)] for step in steps)
+        attribution = attribution.toward(target_label(label_rule(factor, target), attribution.predicted, example, task))
+        value = factor.score(attribution, example)
+        far = 2 * abs(attribution.scores).max() + 1  # beyond every other score, so that a maximum sees it
+        steps = far * np.eye(len(attribution.tokens))
+        moved = ([replace(attribution, scores=attribution.scores + sign * step) for sign in (1, -1)] for step in steps)
         return tuple(
             t for t, rows in enumerate(moved) if any(_differ(factor.score(other, example), value) for other in rows)
         )
@@ -126,19 +128,21 @@ def _differ(a: float, b: float) -> bool:
 
 
 def measure(
-    row: Attributions,
+    attribution: Attributions,
     example: Example,
     factors: Sequence[Factor],
     task: Task,
     target: Target = "declared",
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Every factor's value on one row, nan where it is undefined, and why it is, where there is something to say.
+    """Every factor's value on one example, nan where it is undefined, and why it is, where there is something to say.
 
     Where the true label is not known, a factor has a value if it is the same under every label.
     """
     labels = [example.label] if example.labelled else range(len(task.labels))
-    answers = Classes(row.probs[None])
-    runs = [score_model(answers, [row], [replace(example, label=label)], factors, task, target) for label in labels]
+    answers = Classes(attribution.probs[None])
+    runs = [
+        score_model(answers, [attribution], [replace(example, label=label)], factors, task, target) for label in labels
+    ]
     table = np.stack([run.values[:, 0] for run in runs])  # (labels, F)
     settled = np.all((table == table[0]) | (np.isnan(table) & np.isnan(table[0])), axis=0)
     values, undefined = {}, {}
@@ -152,21 +156,24 @@ def measure(
     return values, undefined
 
 
-def words_of(row: Attributions, example: Example, read: Sequence[int] = ()) -> list[Word]:
-    """The words of an example with the scores of a row, and the special tokens where they stand among them.
+def words_of(attribution: Attributions, example: Example, read: Sequence[int] = ()) -> list[Word]:
+    """The words of an example with the scores of an attribution, and the special tokens where they stand among them.
 
     Args:
-        row: the attributions.
+        attribution: the attributions.
         example: the text.
         read: the tokens that the designed factor reads: see `read_by`.
     """
-    looked_at = {int(row.word[t]) for t in read}
+    looked_at = {int(attribution.word[t]) for t in read}
     scores = np.full(len(example.words), np.nan)
-    scores[: len(row.word_scores)] = row.word_scores
-    behind = np.maximum.accumulate(row.segment) if len(row.segment) else row.segment
+    scores[: len(attribution.word_scores)] = attribution.word_scores
+    behind = np.maximum.accumulate(attribution.segment) if len(attribution.segment) else attribution.segment
     special = [
-        (int(behind[t]), Word(row.tokens[t], max(int(behind[t]), 0), None, float(row.scores[t]), read=t in read))
-        for t in np.flatnonzero(row.segment == SPECIAL)
+        (
+            int(behind[t]),
+            Word(attribution.tokens[t], max(int(behind[t]), 0), None, float(attribution.scores[t]), read=t in read),
+        )
+        for t in np.flatnonzero(attribution.segment == SPECIAL)
     ]
     words = [word for before, word in special if before == SPECIAL]
     for segment in range(len(example.segments)):
