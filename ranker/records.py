@@ -8,6 +8,7 @@ come.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import sys
 import tomllib
@@ -112,19 +113,20 @@ def digest(fields: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read(path: Path, what: str, parse: Callable[[str], Any]) -> Any:
+def read(path: Path, what: str, parse: Callable[[str], Any], content: bytes | None = None) -> Any:
     """The content of a text file, as a parser understands it.
 
     Args:
         path: the file.
         what: what it should be, for the message.
         parse: raises a ValueError where the text cannot be right.
+        content: what was read of it already; None opens it.
 
     Raises:
         DataError: it cannot be read, is too large or nested too deeply, or the parser refuses it.
     """
     try:
-        with path.open(encoding="utf-8") as file:
+        with path.open("rb") if content is None else io.BytesIO(content) as raw, io.TextIOWrapper(raw, "utf-8") as file:
             text = file.read(MAX_CHARACTERS + 1)
         if len(text) > MAX_CHARACTERS:
             raise ValueError(f"it has more than {MAX_CHARACTERS:,} characters, the most that are read")
