@@ -21,7 +21,8 @@ from factors import Example
 from ranker.datasets import sets
 from ranker.datasets.sets import OODSet
 from ranker.errors import UsageError, look_up
-from ranker.sources.hf.checkpoints import content_hash, locate
+from ranker.sources.hf.checkpoints import locate
+from ranker.sources.hf.files import content_hash
 from ranker.tasks.classes import Task
 
 SHARED = ".shared"

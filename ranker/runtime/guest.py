@@ -98,12 +98,12 @@ class Subject:
 
     @cached_property
     def content(self) -> str:
-        """What identifies the checkpoint, wherever it lies, as it was first seen: `checkpoints.content_hash`.
+        """What identifies the checkpoint, wherever it lies, as it was first seen: `files.content_hash`.
 
         Raises:
             ModelError: the checkpoint is not there, or cannot be read.
         """
-        from ranker.sources.hf.checkpoints import content_hash
+        from ranker.sources.hf.files import content_hash
 
         return content_hash(self.folder, allow_pickle=self.options.allow_pickle)
 

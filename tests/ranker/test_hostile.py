@@ -21,7 +21,8 @@ from ranker.runtime.guest import Subject
 from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.sources.base import ModelOptions
-from ranker.sources.hf.checkpoints import content_hash, locate
+from ranker.sources.hf.checkpoints import locate
+from ranker.sources.hf.files import content_hash
 from ranker.sources.suites import Model
 
 EXAMPLE = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)

@@ -1,10 +1,10 @@
-"""Where a checkpoint's files are, and what identifies their content; nothing is loaded."""
+"""Where a checkpoint's files are, which of them count, and what they say; nothing is loaded."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,11 @@ OTHERS = (
 ADAPTERS = 2
 """Raised when adapters come to give other numbers; part of the store's key of theirs. 2: those with biases of their own
 no longer write them into the base that they share."""
+NO_BASE = "is an adapter itself; merge that into its own base, and name what comes of it"
 NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "scheduler.bin")
-CHUNK = 1 << 20
+
+ASKING = (CONFIG, "tokenizer_config.json")
+"""Where a checkpoint asks for code of its own."""
 
 NAMING = (
     ("*.safetensors.index.json", "weight_map", "*.safetensors"),
@@ -66,12 +69,24 @@ def locate_base(folder: Path, *, allow_pickle: bool = False) -> Path | None:
         ModelError: the adapter names no base, its base is not there, or is an adapter itself.
     """
     name = adapter_base(folder)
-    if name is None:
-        return None
+    return None if name is None else base_at(name, folder, allow_pickle=allow_pickle)
+
+
+def base_at(name: str, folder: Path, *, allow_pickle: bool = False) -> Path:
+    """The folder of an adapter's base.
+
+    Args:
+        name: of the base: a directory or a hub id.
+        folder: the adapter's.
+        allow_pickle: fetch weights that are not safetensors, too.
+
+    Raises:
+        ModelError: it is not there, or is an adapter itself.
+    """
     whose = f"the base of {folder}"
     base = _located(name, whose, (0, 1), allow_pickle)
     if is_adapter(base):
-        raise ModelError(f"{whose} is an adapter itself; merge that into its own base, and name what comes of it")
+        raise ModelError(f"{whose} {NO_BASE}")
     return base
 
 
@@ -117,7 +132,7 @@ def _located(reference: str, whose: str, slashes: tuple[int, ...], allow_pickle:
 
 
 def _closed(folder: Path) -> Path:
-    """The folder, if no file in it links to, or names, one outside; the hub's cache links to a folder beside it.
+    """The folder, if no file in it links to one outside; the hub's cache links to a folder beside it.
 
     A checkpoint is what somebody hands on. One that leads to other files of this machine would have them read, and to
     files of another kind, have these read unasked; nor would its content be what it is known by.
@@ -131,45 +146,30 @@ def _closed(folder: Path) -> Path:
     for file in links:
         if not Path(os.path.realpath(file)).is_relative_to(limit):
             raise ModelError(f"{file} links to {os.readlink(file)}, outside of its checkpoint; put a copy there")
-    for pattern, key, kind in NAMING:
-        for file in _matches(folder, (pattern,)):
-            for name in _named(read_json(file).get(key)):
-                if os.path.basename(name) != name or not fnmatch(name, kind):
-                    raise ModelError(f"{file} names {name!r}; {key!r} must name files like {kind} beside it")
     return folder
+
+
+def check_names(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Refuse files that name others outside of their checkpoint, or of another kind, to be loaded in their place.
+
+    Args:
+        folder: the checkpoint's.
+        contents: its files by name, as they were read.
+
+    Raises:
+        ModelError: one does, or is no JSON.
+    """
+    for pattern, key, kind in NAMING:
+        for file in [name for name in contents if fnmatch(name, pattern)]:
+            for name in _named(read_json(folder / file, contents[file]).get(key)):
+                if os.path.basename(name) != name or not fnmatch(name, kind):
+                    raise ModelError(f"{folder / file} names {name!r}; {key!r} must name files like {kind} beside it")
 
 
 def _named(value: Any) -> set[str]:
     """The names of files in a value: itself, the items of a list, or what a mapping leads to."""
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
     return {str(item) for item in items if item is not None}
-
-
-def content_hash(folder: Path, *, allow_pickle: bool = False) -> str:
-    """The sha256 over a checkpoint's weights, configuration and tokenizer, by name and content.
-
-    What else lies in the folder (a README, logs, a trainer's state) does not count. An adapter's base does.
-
-    Args:
-        folder: a checkpoint's, as `locate` gives it.
-        allow_pickle: take weights that are not safetensors.
-
-    Raises:
-        ModelError: the checkpoint has no weights, or cannot be read.
-    """
-    digest = hashlib.sha256()
-    try:
-        for file in [*weights(folder, allow_pickle=allow_pickle), *_matches(folder, OTHERS)]:
-            digest.update(f"{file.name}\0{file.stat().st_size}\0".encode())
-            with file.open("rb") as stream:
-                while chunk := stream.read(CHUNK):
-                    digest.update(chunk)
-    except OSError as error:
-        raise ModelError(f"{folder} cannot be read: {error.strerror}") from error
-    base = locate_base(folder, allow_pickle=allow_pickle)
-    if base is not None:
-        digest.update(content_hash(base, allow_pickle=allow_pickle).encode())
-    return digest.hexdigest()
 
 
 def weights(folder: Path, *, allow_pickle: bool = False) -> list[Path]:
@@ -192,6 +192,11 @@ def weights(folder: Path, *, allow_pickle: bool = False) -> list[Path]:
     raise ModelError(f"{folder} has no weights (*.safetensors); it must hold a saved sequence classifier")
 
 
+def others(folder: Path) -> list[Path]:
+    """What counts of a checkpoint beside its weights: its configuration, its tokenizer, and code of its own."""
+    return _matches(folder, OTHERS)
+
+
 def brings_code(folder: Path, *, allow_pickle: bool = False) -> bool:
     """Say whether a checkpoint, or an adapter's base, asks for code of its own, which is run only if it is trusted.
 
@@ -203,14 +208,26 @@ def brings_code(folder: Path, *, allow_pickle: bool = False) -> bool:
         ModelError: its configuration cannot be read, or asks for the code of another repository, whose content is no
             part of what the checkpoint is known by.
     """
-    files = [folder / name for name in (CONFIG, "tokenizer_config.json")]
-    classes = [(file, name) for file in files if file.is_file() for name in _classes(read_json(file))]
+    code = ask_for_code((file, read_json(file)) for file in map(folder.joinpath, ASKING) if file.is_file())
+    base = locate_base(folder, allow_pickle=allow_pickle)
+    return code or (base is not None and brings_code(base, allow_pickle=allow_pickle))
+
+
+def ask_for_code(configs: Iterable[tuple[Path, dict[str, Any]]]) -> bool:
+    """Say whether files of one checkpoint ask for code beside the library's.
+
+    Args:
+        configs: those of `ASKING` that it has, and what they say.
+
+    Raises:
+        ModelError: one asks for the code of another repository.
+    """
+    classes = [(file, name) for file, config in configs for name in _classes(config)]
     for file, name in classes:
         if "--" in name:
             where, _, inside = name.partition("--")
             raise ModelError(f"{file} takes its code from {where!r}; put the module beside it, and name it {inside!r}")
-    base = locate_base(folder, allow_pickle=allow_pickle)
-    return bool(classes) or (base is not None and brings_code(base, allow_pickle=allow_pickle))
+    return bool(classes)
 
 
 def _classes(config: dict[str, Any]) -> set[str]:
@@ -236,9 +253,19 @@ def adapter_base(folder: Path) -> str | None:
     Raises:
         ModelError: its configuration cannot be read, or names no base.
     """
-    if not is_adapter(folder):
-        return None
-    config = read_json(folder / ADAPTER)
+    return named_base(read_json(folder / ADAPTER), folder) if is_adapter(folder) else None
+
+
+def named_base(config: dict[str, Any], folder: Path) -> str:
+    """What an adapter's configuration names as its base: a directory or a hub id.
+
+    Args:
+        config: what its file says.
+        folder: where that lies.
+
+    Raises:
+        ModelError: it names none.
+    """
     name, revision = config.get("base_model_name_or_path"), config.get("revision")
     if not (name and isinstance(name, str) and isinstance(revision, str | None)):
         raise ModelError(f"{folder / ADAPTER} names no base model (base_model_name_or_path)")
@@ -253,23 +280,27 @@ def has_tokenizer(folder: Path) -> bool:
     return bool(_matches(folder, TOKENIZER))
 
 
-def read_json(file: Path) -> dict[str, Any]:
+def read_json(file: Path, content: bytes | None = None) -> dict[str, Any]:
     """A JSON object.
+
+    Args:
+        file: which holds it.
+        content: what was read of that already; None opens it.
 
     Raises:
         ModelError: there is no such file, or something else is in it.
     """
-    if not file.is_file():
+    if content is None and not file.is_file():
         below = sorted(path.parent.name for path in file.parent.glob(f"*/{file.name}"))
         hint = f"; did you mean {file.parent / below[-1]}?" if below else "; it must hold a saved sequence classifier"
         raise ModelError(f"{file.parent} has no {file.name}{hint}")
     try:
-        content = records.read(file, "a checkpoint's settings", json.loads)
+        found = records.read(file, "a checkpoint's settings", json.loads, content)
     except DataError as error:
         raise ModelError(str(error)) from error
-    if not isinstance(content, dict):
-        raise ModelError(f"{file} must hold a JSON object (got {type(content).__name__})")
-    return content
+    if not isinstance(found, dict):
+        raise ModelError(f"{file} must hold a JSON object (got {type(found).__name__})")
+    return found
 
 
 def _matches(folder: Path, patterns: tuple[str, ...]) -> list[Path]:

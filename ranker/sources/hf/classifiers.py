@@ -6,8 +6,8 @@ import hashlib
 import inspect
 import logging
 import time
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,6 +25,7 @@ from ranker.sources.hf import align, batching, checkpoints, hidden, labels, load
 from ranker.sources.hf.align import TokenIds
 from ranker.sources.hf.batching import Batch, Row
 from ranker.sources.hf.devices import DTYPES, device_named, resolve
+from ranker.sources.hf.files import Files, opened
 from ranker.sources.hf.last_layer import read_first_token
 from ranker.tasks.classes import Classes, softmax
 
@@ -61,6 +62,7 @@ class Classifier:
         device: where it is.
         token_budget: the most tokens a batch; it changes speed and memory, no number.
         dtype: what matrix products are computed in: float32, or bfloat16 with all else in float32.
+        beat: called after each batch and each call of the tokenizer, as a sign of life.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Classifier:
     device: torch.device
     token_budget: int
     dtype: torch.dtype = torch.float32
+    beat: Callable[[], None] = lambda: None
 
     @classmethod
     def load(
@@ -86,6 +89,8 @@ class Classifier:
         allow_pickle: bool = False,
         token_budget: int | None = None,
         bases: loading.Bases | None = None,
+        files: Files | None = None,
+        beat: Callable[[], None] = lambda: None,
     ) -> Classifier:
         """Load a checkpoint.
 
@@ -100,6 +105,9 @@ class Classifier:
             token_budget: the most tokens a batch; None takes what is fast on the device.
             bases: adapters that are loaded with the same dict, one after the other, share the weights of their base in
                 memory, but for those that change them. It holds the base of the last one.
+            files: those of the checkpoint, where they are open already; None opens what lies at the path, and closes
+                it. What is loaded is what their digest is of, and they are not needed any more then.
+            beat: called with each part of the files that is read here, and see `Classifier.beat`.
 
         Raises:
             UsageError: a device or a dtype that is none.
@@ -108,19 +116,22 @@ class Classifier:
         """
         where = device_named(device)
         products = DTYPES[resolve(dtype, device)]
-        folder = checkpoints.locate(path, allow_pickle=allow_pickle)
         options = loading.Options(trust_remote_code, allow_pickle, products)
-        with loading.one_line(folder):
-            model, tokenizer = loading.load(folder, options, label_map, bases)
-            groups = labels.reconcile(loading.label_names(model), task, label_map, model=str(folder))
-            loading.check_ids(folder, model, tokenizer)
+        with ExitStack() as held:
+            if files is None:
+                folder = checkpoints.locate(path, allow_pickle=allow_pickle)
+                files = held.enter_context(closing(opened(folder, allow_pickle=allow_pickle, beat=beat)))
+            held.enter_context(loading.one_line(files.path, told=files.told))
+            model, tokenizer = loading.load(files, options, label_map, bases)
+            groups = labels.reconcile(loading.label_names(model), task, label_map, model=str(files.path))
+            loading.check_ids(files.path, model, tokenizer)
             model.requires_grad_(False).to(where)  # type: ignore[arg-type]
             model.eval()  # type: ignore[no-untyped-call]
             loading.store_products(model, products)
             takes_types = "token_type_ids" in inspect.signature(model.forward).parameters
             budget = token_budget or (TOKENS_ON_CPU if where.type == "cpu" else TOKENS_ELSEWHERE)
             length = loading.max_length(model, tokenizer)
-            loaded = cls(str(path), model, tokenizer, groups, length, takes_types, where, budget, products)
+            loaded = cls(str(path), model, tokenizer, groups, length, takes_types, where, budget, products, beat)
             loaded._prepare()
         return loaded
 
@@ -169,7 +180,9 @@ class Classifier:
         """Encode examples one after the other, as they are asked for."""
         stream, count, cut = iter(examples), 0, 0
         while block := list(islice(stream, ENCODED_AT_ONCE)):
-            for encoding in align.encode(self.tokenizer, block, self.max_length):
+            encodings = align.encode(self.tokenizer, block, self.max_length)
+            self.beat()
+            for encoding in encodings:
                 cut += encoding.truncated
                 yield encoding
             count += len(block)
@@ -309,6 +322,7 @@ class Classifier:
                 if packing.is_out_of_memory(error):
                     raise
                 raise ModelError(f"{self.name} cannot be run: {first_line(error)}") from error
+        self.beat()
         return collapse(outputs.logits.float(), self.groups)
 
 

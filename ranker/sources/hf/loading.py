@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +16,14 @@ import torch
 
 from ranker.errors import LabelError, ModelError, RankModelsError, first_line
 from ranker.sources.hf import checkpoints
+from ranker.sources.hf.files import Files
 
 if TYPE_CHECKING:
     from peft import PeftConfig
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-Bases = dict[tuple[Path, "Options", tuple[str, ...], int | None], "PreTrainedModel"]
-"""The networks that adapters share, by their folder, how they were loaded, the modules given, and how many outputs."""
+Bases = dict[tuple[str, "Options", tuple[str, ...], int | None], "PreTrainedModel"]
+"""The networks that adapters share, by their content, how they were loaded, the modules given, and how many outputs."""
 
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 GENTLE_INITS = (True, False, None, "gaussian", "orthogonal", "eva")
@@ -45,12 +46,12 @@ class Options:
 
 
 def load(
-    folder: Path, options: Options, label_map: Mapping[str, str] | None, bases: Bases | None
+    files: Files, options: Options, label_map: Mapping[str, str] | None, bases: Bases | None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """The network and the tokenizer of a checkpoint; of a PEFT adapter, the network of its base with it built in.
 
     Args:
-        folder: the checkpoint's, as `checkpoints.locate` gives it.
+        files: the checkpoint's.
         options: how.
         label_map: its label index or name -> the task's label; an adapter's says how many outputs the base is given.
         bases: where adapters find, and leave, the network of their base; None shares none.
@@ -59,82 +60,92 @@ def load(
         ModelError: it is incomplete, no sequence classifier, or would run code of another repository.
     """
     if options.trust_remote_code:
-        checkpoints.brings_code(folder, allow_pickle=options.allow_pickle)  # of another repository it is refused
-    if checkpoints.adapter_base(folder) is None:
-        return _network(folder, options), _tokenizer(folder, options.trust_remote_code)
-    return _adapter(folder, options, label_map, {} if bases is None else bases)
+        files.brings_code()  # of another repository it is refused
+    if files.under is None:
+        return _network(files, options), _tokenizer(files, options.trust_remote_code)
+    return _adapter(files, files.under, options, label_map, {} if bases is None else bases)
 
 
-def _network(folder: Path, options: Options, given: Sequence[str] = (), outputs: int | None = None) -> PreTrainedModel:
-    """The network of a folder.
+def _network(files: Files, options: Options, given: Sequence[str] = (), outputs: int | None = None) -> PreTrainedModel:
+    """The network of a checkpoint that is whole.
 
     Args:
-        folder: with configuration and weights.
+        files: the checkpoint's.
         options: how.
         given: modules whose weights come from elsewhere.
         outputs: how many it has, where the weights of its head come from elsewhere; None for as many as it says.
     """
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
-    checkpoints.read_json(folder / checkpoints.CONFIG)
-    checkpoints.weights(folder, allow_pickle=options.allow_pickle)
-    config = AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code, local_files_only=True)
-    if outputs is not None:
-        config.num_labels = outputs
-    if getattr(config, "attention_type", None) == "block_sparse":
-        config.attention_type = "original_full"  # which BigBird changes to, for good, at the first short text
-    model, report = AutoModelForSequenceClassification.from_pretrained(
-        folder,
-        config=config,
-        dtype=torch.float32,
-        use_safetensors=None if options.allow_pickle else True,
-        trust_remote_code=options.trust_remote_code,
-        local_files_only=True,
-        output_loading_info=True,
-    )
+    files.settings(checkpoints.CONFIG)
+    with files.loadable() as folder:
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code, local_files_only=True)
+        if outputs is not None:
+            config.num_labels = outputs
+        if getattr(config, "attention_type", None) == "block_sparse":
+            config.attention_type = "original_full"  # which BigBird changes to, for good, at the first short text
+        model, report = AutoModelForSequenceClassification.from_pretrained(
+            folder,
+            config=config,
+            dtype=torch.float32,
+            use_safetensors=None if options.allow_pickle else True,
+            trust_remote_code=options.trust_remote_code,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    model.name_or_path = model.config.name_or_path = str(files.path)
     missing = sorted(key for key in report["missing_keys"] if not any(name in key.split(".") for name in given))
     if missing:
-        raise ModelError(f"{folder} has no weights for {missing[0]}; it must hold a trained sequence classifier")
+        raise ModelError(f"{files.path} has no weights for {missing[0]}; it must hold a trained sequence classifier")
     return model  # type: ignore[no-any-return]
 
 
 def _adapter(
-    folder: Path, options: Options, label_map: Mapping[str, str] | None, bases: Bases
+    files: Files, base: Files, options: Options, label_map: Mapping[str, str] | None, bases: Bases
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The network and the tokenizer of a PEFT adapter."""
+    """The network and the tokenizer of a PEFT adapter.
+
+    Args:
+        files: the adapter's.
+        base: those of what it is added to.
+        options: how they are loaded.
+        label_map: as `load` takes it.
+        bases: networks that adapters share.
+    """
     try:
         from peft import PeftConfig, PeftModel, load_peft_weights
     except ImportError as error:
-        raise ModelError(f"{folder} is a PEFT adapter; `pip install rank-models[peft]` to load it") from error
+        raise ModelError(f"{files.path} is a PEFT adapter; `pip install rank-models[peft]` to load it") from error
 
-    checkpoints.weights(folder, allow_pickle=options.allow_pickle)
-    if not (options.allow_pickle or (folder / ADAPTER_WEIGHTS).is_file()):  # PEFT would take a pickled one
-        raise ModelError(f"{folder} has no {ADAPTER_WEIGHTS}; it must hold a saved adapter")
-    config = PeftConfig.from_pretrained(str(folder))
+    if not (options.allow_pickle or ADAPTER_WEIGHTS in files.weights):  # PEFT would look for it on the hub
+        raise ModelError(f"{files.path} has no {ADAPTER_WEIGHTS}; it must hold a saved adapter")
+    config = PeftConfig.from_pretrained(str(files.folder))
     if config.is_prompt_learning:
-        raise ModelError(f"{folder} adds tokens to the input ({config.peft_type}); adapters must change weights only")
-    base = checkpoints.locate_base(folder, allow_pickle=options.allow_pickle)
-    assert base is not None
+        raise ModelError(
+            f"{files.path} adds tokens to the input ({config.peft_type}); adapters must change weights only"
+        )
     head = tuple(getattr(config, "modules_to_save", None) or ())
     numbered = bool(head) and all(key.isdigit() for key in label_map or ())
     outputs = len(label_map) if label_map and numbered else None
-    for other in [known for known in bases if known[0] != base.resolve()]:
+    for other in [known for known in bases if known[0] != base.digest]:
         del bases[other]
-    if _keeps_base(config):
-        key = (base.resolve(), options, head, outputs)
-        if key not in bases:
-            bases[key] = _network(base, options, head, outputs)
-        values = {_name_in_base(name) for name in load_peft_weights(str(folder), device="cpu")}
-        named = list(bases[key].named_parameters(remove_duplicate=False))
-        written = {id(weight) for name, weight in named if name in values}
-        # a copy of the modules that holds the same tensors, for the adapter to be built into, but for those that it has
-        # values of its own for, such as biases: PEFT writes these into the tensors that are there
-        model = copy.deepcopy(bases[key], {id(weight): weight for _, weight in named if id(weight) not in written})
-    else:
-        model = _network(base, options, head, outputs)
-    adapted = PeftModel.from_pretrained(model, str(folder), config=config, is_trainable=False)
-    own = checkpoints.has_tokenizer(folder)
-    return adapted.get_base_model(), _tokenizer(folder if own else base, options.trust_remote_code)  # type: ignore[return-value]
+    with files.loadable() as folder:
+        if _keeps_base(config):
+            key = (base.digest, options, head, outputs)
+            if key not in bases:
+                bases[key] = _network(base, options, head, outputs)
+            values = {_name_in_base(name) for name in load_peft_weights(str(folder), device="cpu")}
+            named = list(bases[key].named_parameters(remove_duplicate=False))
+            written = {id(weight) for name, weight in named if name in values}
+            # a copy of the modules that holds the same tensors, for the adapter to be built into, but for those that it
+            # has values of its own for, such as biases: PEFT writes these into the tensors that are there
+            model = copy.deepcopy(bases[key], {id(weight): weight for _, weight in named if id(weight) not in written})
+            model.name_or_path = model.config.name_or_path = str(base.path)  # that of one with the same content, else
+        else:
+            model = _network(base, options, head, outputs)
+        adapted = PeftModel.from_pretrained(model, str(folder), config=config, is_trainable=False)
+    own = checkpoints.has_tokenizer(files.folder)
+    return adapted.get_base_model(), _tokenizer(files if own else base, options.trust_remote_code)  # type: ignore[return-value]
 
 
 def _name_in_base(name: str) -> str:
@@ -148,14 +159,17 @@ def _keeps_base(config: PeftConfig) -> bool:
     return all(value in GENTLE_INITS for value in inits)
 
 
-def _tokenizer(folder: Path, trust_remote_code: bool) -> PreTrainedTokenizerBase:
+def _tokenizer(files: Files, trust_remote_code: bool) -> PreTrainedTokenizerBase:
     from transformers import AutoTokenizer
 
-    if not checkpoints.has_tokenizer(folder):
-        raise ModelError(f"{folder} has no tokenizer (tokenizer.json); save it beside the weights")
-    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust_remote_code, local_files_only=True)
+    if not checkpoints.has_tokenizer(files.folder):
+        raise ModelError(f"{files.path} has no tokenizer (tokenizer.json); save it beside the weights")
+    tokenizer = AutoTokenizer.from_pretrained(files.folder, trust_remote_code=trust_remote_code, local_files_only=True)
     if not tokenizer.is_fast:
-        raise ModelError(f"{folder} has a slow tokenizer, which cannot say where a token stands; save a tokenizer.json")
+        raise ModelError(
+            f"{files.path} has a slow tokenizer, which cannot say where a token stands; save a tokenizer.json"
+        )
+    tokenizer.name_or_path = str(files.path)
     tokenizer.truncation_side = "right"  # see `align.encode`: what is too long loses its end
     return tokenizer
 
@@ -220,12 +234,13 @@ def max_length(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> in
 
 
 @contextmanager
-def one_line(name: str | Path, failed: str = "cannot be loaded") -> Iterator[None]:
+def one_line(name: str | Path, failed: str = "cannot be loaded", told: Callable[[str], str] = str) -> Iterator[None]:
     """Whatever goes wrong with a checkpoint meanwhile is told in one line; the library's own talk is not.
 
     Args:
         name: the checkpoint's.
         failed: what it then was that could not be done.
+        told: puts a message in terms of what the user knows.
 
     Raises:
         ModelError: anything went wrong.
@@ -240,14 +255,15 @@ def one_line(name: str | Path, failed: str = "cannot be loaded") -> Iterator[Non
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
-    except RankModelsError:
+    except RankModelsError as error:
+        error.args = tuple(told(part) if isinstance(part, str) else part for part in error.args)
         raise
     except UnpicklingError as error:  # torch reads tensors and nothing else, whatever `--allow-pickle` says
         raise ModelError(f"{name}: its pickled weights are damaged, or hold more than tensors") from error
     except SafetensorError as error:
-        raise ModelError(f"{name}: its weights are damaged ({_reason(error)})") from error
+        raise ModelError(f"{name}: its weights are damaged ({told(_reason(error))})") from error
     except Exception as error:  # of transformers and what it calls, each of which has kinds of its own
-        raise ModelError(f"{name} {failed}: {_reason(error)}") from error
+        raise ModelError(f"{name} {failed}: {told(_reason(error))}") from error
     finally:
         talk.set_verbosity(level)
         if bars:

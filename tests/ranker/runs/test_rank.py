@@ -22,7 +22,8 @@ from ranker.runs.scored import made_from
 from ranker.runtime.store import Store
 from ranker.scoring.diagnostics import quality_of
 from ranker.sources import suites
-from ranker.sources.hf.checkpoints import content_hash, locate
+from ranker.sources.hf.checkpoints import locate
+from ranker.sources.hf.files import content_hash
 from ranker.sources.suites import Model, Suite
 from ranker.tasks.classes import Task
 
@@ -212,7 +213,7 @@ def test_a_checkpoint_is_read_for_its_hash_once_a_run(monkeypatch, tmp_path):
     """It is as large as the model."""
     hashed = []
     monkeypatch.setattr(
-        "ranker.sources.hf.checkpoints.content_hash", lambda path, **_: hashed.append(path) or content_hash(path)
+        "ranker.sources.hf.files.content_hash", lambda path, **_: hashed.append(path) or content_hash(path)
     )
     rank("hans-sub-mini", "hans-sub", attribution="none", store=Store(tmp_path), draws=1)
     assert len(hashed) == len(set(hashed)) == 8

@@ -4,6 +4,7 @@ import pytest
 
 from ranker.errors import ModelError
 from ranker.sources.hf import checkpoints
+from ranker.sources.hf.files import content_hash
 
 
 @pytest.fixture
@@ -17,17 +18,17 @@ def folder(tmp_path):
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors", "vocab.txt", "modeling_own.py"])
 def test_the_hash_is_of_all_that_can_change_a_number(folder, name):
     """Weights, configuration, tokenizer and code count, wherever the folder lies."""
-    before = checkpoints.content_hash(folder)
+    before = content_hash(folder)
     (folder / name).write_text('{"changed": 1}')
-    assert checkpoints.content_hash(folder) != before
+    assert content_hash(folder) != before
 
 
 @pytest.mark.parametrize("name", ["README.md", "training_args.bin", "events.log"])
 def test_the_hash_is_of_nothing_else(folder, name):
     """Notes and a trainer's state do not make it another model."""
-    before = checkpoints.content_hash(folder)
+    before = content_hash(folder)
     (folder / name).write_text("changed")
-    assert checkpoints.content_hash(folder) == before
+    assert content_hash(folder) == before
 
 
 def test_the_hash_of_a_copy_is_the_same(folder, tmp_path_factory):
@@ -35,7 +36,7 @@ def test_the_hash_of_a_copy_is_the_same(folder, tmp_path_factory):
     copy = tmp_path_factory.mktemp("copy")
     for file in folder.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
-    assert checkpoints.content_hash(copy) == checkpoints.content_hash(folder)
+    assert content_hash(copy) == content_hash(folder)
 
 
 def test_the_hash_of_an_adapter_is_its_bases_too(folder, tmp_path_factory):
@@ -43,9 +44,9 @@ def test_the_hash_of_an_adapter_is_its_bases_too(folder, tmp_path_factory):
     adapter = tmp_path_factory.mktemp("adapter")
     (adapter / "adapter_model.safetensors").write_text("")
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(folder)}))
-    before = checkpoints.content_hash(adapter)
+    before = content_hash(adapter)
     (folder / "model.safetensors").write_text("changed")
-    assert checkpoints.content_hash(adapter) != before
+    assert content_hash(adapter) != before
 
 
 def test_code_of_an_adapters_base_is_its_own(folder, tmp_path_factory):
@@ -85,7 +86,7 @@ def test_a_folder_of_checkpoints_names_one_of_them(tmp_path):
         checkpoints.read_json(tmp_path / "config.json")
 
 
-@pytest.mark.parametrize("read", [checkpoints.content_hash, checkpoints.brings_code, checkpoints.locate_base])
+@pytest.mark.parametrize("read", [content_hash, checkpoints.brings_code, checkpoints.locate_base])
 def test_a_link_out_of_an_adapters_base_is_refused(folder, tmp_path_factory, read):
     """Whoever reads the adapter comes to its base, and looks where that leads."""
     adapter = tmp_path_factory.mktemp("adapter")
@@ -121,7 +122,7 @@ def test_an_adapter_of_an_adapter_is_refused(tmp_path):
     (tmp_path / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "."}))
     (tmp_path / "adapter_model.safetensors").write_text("")
     with pytest.raises(ModelError, match="is an adapter itself"):
-        checkpoints.content_hash(tmp_path)
+        content_hash(tmp_path)
 
 
 def test_pickled_weights_are_refused_unless_allowed(folder):
@@ -141,10 +142,10 @@ def test_weights_of_both_kinds_count_where_both_may_be_loaded(folder):
     (folder / "model.safetensors").rename(folder / "stray.safetensors")
     (folder / "pytorch_model.bin").write_text("")
     assert [file.name for file in checkpoints.weights(folder)] == ["stray.safetensors"]
-    before = checkpoints.content_hash(folder, allow_pickle=True), checkpoints.content_hash(folder)
+    before = content_hash(folder, allow_pickle=True), content_hash(folder)
     (folder / "pytorch_model.bin").write_text("changed")
-    assert checkpoints.content_hash(folder, allow_pickle=True) != before[0]
-    assert checkpoints.content_hash(folder) == before[1]
+    assert content_hash(folder, allow_pickle=True) != before[0]
+    assert content_hash(folder) == before[1]
 
 
 def test_a_folder_without_weights(folder):

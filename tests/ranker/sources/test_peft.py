@@ -14,8 +14,8 @@ from factors.types import Example
 from ranker.attribution import attribute
 from ranker.attribution.settings import SHAPSettings
 from ranker.errors import LabelError, ModelError
-from ranker.sources.hf.checkpoints import content_hash
 from ranker.sources.hf.classifiers import Classifier
+from ranker.sources.hf.files import content_hash
 
 peft = pytest.importorskip("peft", reason="needs the extra `peft`")
 EXAMPLES = [
@@ -154,11 +154,12 @@ def test_a_base_is_held_until_an_adapter_of_another_comes(adapters, tmp_path):
     """Adapters of three bases, one after the other, take the memory of one; its formats are held side by side."""
     bases = {}
     for number in range(3):
-        make_adapter(tmp_path / f"{number}", make_checkpoint(tmp_path / f"base-{number}"), number)
+        base = make_checkpoint(tmp_path / f"base-{number}", intermediate_size=8 + number)
+        make_adapter(tmp_path / f"{number}", base, number)
         for dtype in ("float32", "bfloat16"):
             Classifier.load(tmp_path / f"{number}", TASK, dtype=dtype, bases=bases)
     assert len(bases) == 2
-    assert all(key[0].name == f"base-{number}" for key in bases)
+    assert all(key[0] == content_hash(base) for key in bases)
 
 
 @pytest.mark.parametrize("method", ["ig", "shap", "lime", "occlusion"])
