@@ -26,6 +26,8 @@ Bases = dict[tuple[str, "Options", tuple[str, ...], int | None], "PreTrainedMode
 """The networks that adapters share, by their content, how they were loaded, the modules given, and how many outputs."""
 
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
+PANIC = "PanicException"
+"""What tokenizers and safetensors raise where their Rust gives up; it is no Exception, and can be had by name only."""
 GENTLE_INITS = (True, False, None, "gaussian", "orthogonal", "eva")
 """The ways in which PEFT begins an adapter's weights and leaves the base's as they are; pissa and olora do not."""
 
@@ -262,7 +264,9 @@ def one_line(name: str | Path, failed: str = "cannot be loaded", told: Callable[
         raise ModelError(f"{name}: its pickled weights are damaged, or hold more than tensors") from error
     except SafetensorError as error:
         raise ModelError(f"{name}: its weights are damaged ({told(_reason(error))})") from error
-    except Exception as error:  # of transformers and what it calls, each of which has kinds of its own
+    except BaseException as error:  # of transformers and what it calls, each of which has kinds of its own
+        if not isinstance(error, Exception) and type(error).__name__ != PANIC:
+            raise
         raise ModelError(f"{name} {failed}: {told(_reason(error))}") from error
     finally:
         talk.set_verbosity(level)
@@ -270,7 +274,7 @@ def one_line(name: str | Path, failed: str = "cannot be loaded", told: Callable[
             talk.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     if "ignore_mismatched_sizes" in str(error):  # transformers logs which, and says here that it did
         return "its weights are not of the shapes that its config.json says"
     return first_line(error)

@@ -517,6 +517,26 @@ def test_messages_name_the_folder_that_the_user_knows(model, scratch, change, op
     assert "sha256_" not in str(caught.value)
 
 
+def test_rust_that_gives_up_is_the_checkpoints_failure(model, monkeypatch):
+    """Its panic is no Exception, and is one line; what stops the program does."""
+
+    class PanicException(BaseException):  # noqa: N818  # as it is called
+        pass
+
+    def fail(error):
+        def give_up(*args, **options):
+            raise error
+
+        monkeypatch.setattr("transformers.AutoTokenizer.from_pretrained", give_up)
+        Classifier.load(model, TASK)
+
+    with pytest.raises(ModelError) as caught:
+        fail(PanicException("index out of bounds\nand more"))
+    assert str(caught.value) == f"{model} cannot be loaded: index out of bounds"
+    with pytest.raises(KeyboardInterrupt):
+        fail(KeyboardInterrupt())
+
+
 def test_what_was_put_in_the_place_of_a_file_is_not_waited_for(model, monkeypatch):
     """A pipe, which nobody may ever write to."""
     (model / WEIGHTS).unlink()
