@@ -244,7 +244,7 @@ class SHAPSettings(Attributing):
     rounding of the sum. It says that the walk is sound; `accepts` also tells a walk that the budget cut short.
 
     Attributes:
-        baseline: the token that unseen ones are replaced by, the padding or mask token.
+        baseline: what becomes of unseen tokens: replaced by the padding or mask token, or removed.
         tree: "across": words in halves that have their share of every segment, then the pieces of a word in halves;
             "segments": the segments first, as if one could be read without the other; "flat": no tree, the Shapley
             values of the tokens, at 2^T evaluations.
@@ -263,7 +263,7 @@ class SHAPSettings(Attributing):
     judges: ClassVar[str] = "tolerance"
     hides: ClassVar[str] = "baseline"
 
-    baseline: Literal["pad", "mask"] = "pad"
+    baseline: Hide = "pad"
     tree: Literal["across", "segments", "flat"] = "across"
     max_evaluations: int = 1000
     tolerance: float = 1e-6

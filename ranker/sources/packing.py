@@ -84,7 +84,7 @@ def in_batches(lengths: Sequence[int], budget: int, run: Callable[[list[int]], N
     if 0 in lengths:
         raise ModelError(
             "a text has no token, or none is left once its words are removed; leave out empty texts, and hide words "
-            "behind a token (`hide=pad` or `hide=mask`)"
+            "behind a token (`hide=pad` or `hide=mask`; of SHAP `baseline=pad` or `baseline=mask`)"
         )
     left = list(range(len(lengths)))
     while left:

@@ -118,7 +118,7 @@ def same(row, other):
 def test_every_way_of_every_backend_is_here():
     """A backend that is registered is tested in each way in which it hides words."""
     assert {line.partition(":")[0] for line in LINES} == {name for name, kind in SETTINGS.items() if kind in KINDS}
-    assert len(LINES) == 3 + 2 + 3 + 3
+    assert len(LINES) == 3 + 3 + 3 + 3
     assert [kind.name for kind in KINDS if kind.embedded] == ["ig"]
 
 
@@ -234,9 +234,15 @@ def test_integrated_gradients_want_embeddings():
         (
             able("remove"),
             "shap",
-            "has no pad token to hide words behind; set `--attribution` to `lime:hide=remove` or "
-            "`occlusion:hide=remove`",
+            "has no pad token to hide words behind; set `--attribution` to `shap:baseline=remove`",
         ),
+        (
+            able("remove"),
+            "ig",
+            "does not answer to points between word embeddings, which `ig` needs; set `--attribution` to "
+            "`shap:baseline=remove`, `lime:hide=remove` or `occlusion:hide=remove`",
+        ),
+        (able("pad"), "shap:baseline=remove", "cannot leave words out; set `--attribution` to `shap:baseline=pad`"),
         (able("pad"), "lime:hide=remove", "cannot leave words out; set `--attribution` to `lime:hide=pad`"),
         (able(bag=Points), "ig", "has no mask token to hide words behind; set `--attribution` to `ig:baseline=zero`"),
         (able(), "occlusion", "has no pad token to hide words behind; set `--attribution` to `none`"),

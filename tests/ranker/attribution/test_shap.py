@@ -346,8 +346,17 @@ def test_a_model_without_the_token_is_refused(trained, hans):
     with pytest.raises(ModelError, match="no pad token .* set `--attribution` to `shap:baseline=mask`$"):
         list(attribute(padless, hans.examples[:1], "shap"))
     tokenless = replace(trained, tokenizer=SimpleNamespace(pad_token_id=None))
-    with pytest.raises(ModelError, match="to `ig:baseline=zero`, `lime:hide=remove` or `occlusion:hide=remove`$"):
+    with pytest.raises(ModelError, match="no pad token .* set `--attribution` to `shap:baseline=remove`$"):
         list(attribute(tokenless, hans.examples[:1], "shap"))
+
+
+def test_tokens_may_be_removed(trained, hans):
+    """The values then share out what the text says beside two empty segments, which the tokenizer puts together."""
+    (nothing,) = attribute(trained, [replace(hans.examples[0], segments=("", ""))], "shap")
+    for row in attribute(trained, hans.examples[:3], "shap:baseline=remove"):
+        margin, start = (np.log(one.probs[1] / one.probs[0]) for one in (row, nothing))
+        assert abs(margin - start) > 0.1
+        assert row.scores.sum() == pytest.approx(margin - start, abs=1e-9)
 
 
 def test_values_add_up_for_a_network_of_random_numbers(trained, hans, monkeypatch):
