@@ -102,7 +102,7 @@ def checkpoint(name: str, scratch: Path) -> Path:
     """The folder of a model: one made here, the middle one of the embedded suite ("mini"), or a folder itself."""
     if name == "mini":
         models = suites.load(["hans-sub-mini"]).models
-        return Path(models[len(models) // 2].path)
+        return Path(models[len(models) // 2].source.place)
     if name not in MADE:
         return Path(name)
     torch.manual_seed(0)

@@ -21,6 +21,9 @@ from pathlib import Path
 
 COMMAND = (sys.executable, "-m", "ranker", "--ood", "hans-sub", "--probe", "10", "--quiet")
 
+ONE_PROCESS = ("--no-isolate", "--workers", "1")
+ONE_GUEST = ("--isolate", "--workers", "1")
+"""The same work in one process, and in a guest after the other; both on one thread."""
 
 SUBREAPER = 36
 """Of Linux's prctl: what a process leaves behind becomes this one's child, and its time is counted here."""
@@ -34,11 +37,12 @@ def spin() -> None:
         pass
 
 
-def cost() -> tuple[float, float]:
+def cost(*options: str, threads: int | None = None) -> tuple[float, float]:
     """Seconds of processor time of a cold demo with all its processes, and seconds on the clock."""
+    environment = os.environ | ({} if threads is None else {"OMP_NUM_THREADS": str(threads)})
     with tempfile.TemporaryDirectory() as store:
         others, before, began = ORPHANS.read_text().split(), os.times(), time.perf_counter()
-        subprocess.run([*COMMAND, "--store", store], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([*COMMAND, *options, "--store", store], check=True, stdout=subprocess.DEVNULL, env=environment)
         wall = time.perf_counter() - began
         for pid in set(ORPHANS.read_text().split()) - {*others}:
             with suppress(ChildProcessError):
@@ -54,6 +58,8 @@ def main() -> None:
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
     alone, wall = cost()
     print(f"alone: {alone:.0f} s of processor time, {wall:.0f} s on the clock, {os.cpu_count()} cores")
+    one, guest = (min(cost(*options, threads=1)[0] for _ in range(2)) for options in (ONE_PROCESS, ONE_GUEST))
+    print(f"one process: {one:.0f} s, a guest after the other: {guest:.0f} s, {guest / one:.3f} times")
     others = [multiprocessing.get_context("spawn").Process(target=spin, daemon=True) for _ in range(count)]
     for other in others:
         other.start()

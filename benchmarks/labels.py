@@ -26,6 +26,8 @@ from ranker.commands.options import PATH, together
 from ranker.datasets import sets
 from ranker.numbers import percent
 from ranker.runs.choose import predictions
+from ranker.runs.gather import looked
+from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.statistics import choice, engine, surrogate
@@ -127,12 +129,12 @@ def read(name: str, reference: str, ood: str, data_dir: str, store: Store | None
     data = sets.labelled(Path(ood), "nli") if Path(ood).is_file() else sets.load(ood, where)
     suite = suites.load([reference])
     population = sets.sample(data, data.population)
-    probs = predictions(suite, data.task, population, store=store)[0].probs
+    probs = predictions(looked(suite), data.task, population, Runtime(store=store))[0].probs
     labels = np.array([example.label for example in population])
     stated = [model.ood_accuracy.get(data.fingerprint) for model in suite.models]
     if None in stated:
         every = len(population) == len(data.examples)
-        whole = probs if every else predictions(suite, data.task, data.examples, store=store)[0].probs
+        whole = probs if every else predictions(looked(suite), data.task, data.examples, Runtime(store=store))[0].probs
         truth = (whole.argmax(axis=2) == [example.label for example in data.examples]).mean(axis=1)
     else:
         truth = np.array(stated, dtype=np.float64)

@@ -43,7 +43,7 @@ def text(characters: int, folder: Path) -> Callable[[], object]:
     from ranker.sources.hf import classifiers
 
     model = suites.load(["hans-sub-mini"]).models[0]
-    loaded = classifiers.Classifier.load(model.path, sets.tasks()["nli"])
+    loaded = classifiers.Classifier.load(model.source.place, sets.tasks()["nli"])
     words = ("The doctor near the actor danced and sang. " * (characters // 43 + 1))[:characters]
 
     def work() -> object:
@@ -55,7 +55,7 @@ def text(characters: int, folder: Path) -> Callable[[], object]:
 
 def kept(rows: int, folder: Path) -> Callable[[], object]:
     """Keep so many rows in a store, and find them again."""
-    from ranker.runtime.store import Store
+    from ranker.runtime.store import Store, filling
 
     examples = [Example(str(n), (f"The doctor {n}.", "The actor."), 0) for n in range(rows)]
     tokens = ("[CLS]", "the", "doctor", "number", "[SEP]", "the", "actor", "[SEP]")
@@ -63,8 +63,12 @@ def kept(rows: int, folder: Path) -> Callable[[], object]:
     row = Attributions(np.array([0.5, 0.5]), 1, tokens, segment, word, np.zeros((8, 2), int), np.zeros(8))
 
     def work() -> object:
-        Store(folder).entry({"model": "a"}).attributions(examples, lambda missing: (row for _ in missing))
-        return Store(folder).entry({"model": "a"}).attributions(examples, lambda missing: ())
+        entry = Store(folder).entry({"model": "a"})
+        missing = entry.missing(examples)
+        with filling(missing, entry.add) as keep:
+            for _ in missing:
+                keep([row])
+        return Store(folder).entry({"model": "a"}).attributions(examples)
 
     return work
 

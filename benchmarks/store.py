@@ -23,7 +23,7 @@ from pyarrow import parquet
 from factors.types import Example
 from ranker.datasets.identity import Texts
 from ranker.runtime.shards import answers
-from ranker.runtime.store import Store
+from ranker.runtime.store import Store, filling
 from ranker.tasks.classes import Classes
 
 
@@ -47,16 +47,14 @@ def main() -> None:
             for n, one in enumerate(told):
                 blocks = [one.part(range(at, min(at + 256, rows))) for at in range(0, rows, 256)]
                 entry = Store(root / "store").entry({"model": n, "answers": "classes"})
-                entry.predictions(examples, lambda missing, blocks=blocks: blocks)  # type: ignore[misc]
+                with filling(entry.missing(examples), entry.add) as keep:
+                    for block in blocks:
+                        keep(block)
                 entry.compact()
 
         def read() -> None:
             for n, one in enumerate(told):
-                found = (
-                    Store(root / "store")
-                    .entry({"model": n, "answers": "classes"})
-                    .predictions(examples, lambda missing: ())
-                )
+                found = Store(root / "store").entry({"model": n, "answers": "classes"}).predictions(examples)
                 assert found.probs.tobytes() == one.probs.tobytes()
 
         def missing() -> None:

@@ -242,7 +242,6 @@ def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
     from experiments.tables import Run
     from ranker.attribution import settings_of
     from ranker.commands import arguments
-    from ranker.sources.base import ModelOptions
 
     sets = {name: name for name in exhibit.sets}
     attributions = {one.name: one for one in map(settings_of, given["attributions"])}
@@ -252,12 +251,6 @@ def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
     for option in given["own"]:
         name, path = named("--suite", "SET=PATH", option)
         own.setdefault(look_up("set of this exhibit", name, sets), []).append(path)
-    options = ModelOptions(
-        device=given["device"],
-        dtype=given["dtype"],
-        workers=given["workers"],
-    )
-    arguments.point_out(options, ())
     return Run(
         folder=given["suites"],
         own=own,
@@ -268,8 +261,7 @@ def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
         draws=arguments.draws(given["draws"]),
         population=given["population"],
         seed=given["seed"],
-        options=options,
-        store=arguments.store(given),
+        runtime=arguments.runtime(given, stderr.bars({"quiet": False})),
     )
 
 

@@ -26,8 +26,8 @@ from ranker import progress
 from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, RankModelsError, UsageError
 from ranker.sources import suites
+from ranker.sources.devices import device_named
 from ranker.sources.hf.classifiers import Classifier
-from ranker.sources.hf.devices import device_named
 from ranker.tasks.classes import Task
 
 TRAINING = "training.json"

@@ -12,6 +12,7 @@ KERNELS = MappingProxyType(
         "ATEN_CPU_CAPABILITY": "avx2",  # torch's own
         "MKL_CBWR": "COMPATIBLE",  # MKL's, which has others for AMD than for Intel
         "ONEDNN_MAX_CPU_ISA": "AVX2",  # oneDNN's, which computes gelu
+        "OMP_NUM_THREADS": "1",  # of this process, and of those that it starts
     }
 )
 """Environment variable -> the kernels that it holds a library to. A library reads its own when it first computes."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -17,15 +16,13 @@ import numpy as np
 
 from experiments import recipe as recipes
 from experiments.published import Exhibit, Models, Tier
-from ranker import Ranking, progress, rank
+from ranker import Ranking, rank
 from ranker.attribution.settings import Settings
 from ranker.datasets import sets
 from ranker.errors import UsageError
-from ranker.progress import Progress
 from ranker.results.records import MethodResult
-from ranker.runtime.store import Store
+from ranker.runtime.runtime import Runtime
 from ranker.sources import suites
-from ranker.sources.base import ModelOptions
 from ranker.sources.suites import Suite
 
 Rankings = Mapping[tuple[str, str], Ranking]
@@ -61,7 +58,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Run:
-    """How rankings are made: see `ranker.rank` for probe, draws, seed, options and store.
+    """How rankings are made: see `ranker.rank` for probe, draws, seed and runtime.
 
     Attributes:
         folder: where suites that do not come with the product lie, each in a folder of its name.
@@ -70,7 +67,6 @@ class Run:
         attributions: of an exhibit, likewise, each with its settings.
         data_dir: where the official data is; embedded suites are ranked on the embedded samples without it.
         population: how many rows of a set are explained; None for as many as its card says.
-        progress: opens a stage of the work on one model.
     """
 
     folder: Path = Path("suites")
@@ -82,9 +78,7 @@ class Run:
     draws: int | Literal["exact"] = "exact"
     population: int | None = None
     seed: int = 0
-    options: ModelOptions = ModelOptions()
-    store: Store | None = None
-    progress: Progress = field(default_factory=lambda: partial(progress.bar, progress.stderr()))
+    runtime: Runtime = Runtime()
 
 
 def rankings(exhibit: Exhibit, tier: Tier, run: Run) -> dict[tuple[str, str], Ranking]:
@@ -124,9 +118,7 @@ def one_ranking(suite: Suite, name: str, attribution: str, run: Run) -> Ranking:
         draws=run.draws,
         seed=run.seed,
         attribution=run.attributions.get(attribution, attribution),
-        options=run.options,
-        store=run.store,
-        progress=run.progress,
+        runtime=run.runtime,
     )
 
 

@@ -68,3 +68,15 @@ def interval(low: float | None, high: float | None, write: Callable[[float | Non
         ('25.0 to 50.0', '-3.1 to +0.0', '')
     """
     return "" if low is None else f"{write(low)} to {write(high)}"
+
+
+def minutes(seconds: float) -> str:
+    """A duration in the unit that suits it.
+
+    Example:
+        >>> minutes(90), minutes(7), minutes(9000)
+        ('1.5 min', '7 s', '2.5 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"

@@ -164,8 +164,9 @@ def _logging_as_it_was() -> None:
 
 @pytest.fixture(autouse=True)
 def _one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--workers auto` takes one core: what a test patches would not be patched in other processes."""
+    """The program works in this process, on one core: what a test patches would not be patched in other processes."""
     monkeypatch.setattr("ranker.runtime.executors.processes.cores", lambda: 1)
+    monkeypatch.setattr("ranker.commands.arguments.ISOLATED", False)
 
 
 @pytest.fixture(scope="session")
@@ -210,6 +211,6 @@ def trained(hans):
     from ranker.sources import suites
     from ranker.sources.hf.classifiers import Classifier
 
-    loaded = Classifier.load(suites.load(["hans-sub-mini"]).models[2].path, hans.task)
+    loaded = Classifier.load(suites.load(["hans-sub-mini"]).models[2].source.path, hans.task)
     loaded.model.double()
     return loaded

@@ -19,14 +19,14 @@ SAMPLE = ROOT / "data" / "hans-sub" / "examples.jsonl.gz"
 
 CALLS = {
     "look-ups": ("ranker.sources.hf.checkpoints", "_located"),
-    "keys built": ("ranker.runtime.guest", "Subject.key"),
+    "keys built": ("ranker.runtime.guest", "key_of"),
 }
 """What no file tells of -> the module and the name of the function that does it; a move changes these lines alone."""
 
 BOUNDS = {
-    "look-ups": 17,  # a reference to a model is turned into its folder
-    "listings": 107,  # of models' folders, by any glob
-    "JSON files": 68,  # opened: 43 by what reads checkpoints' settings, 24 to be hashed, and suite.json
+    "look-ups": 16,  # a reference to a model is turned into its folder: when it is looked at, and for its key
+    "listings": 56,  # of models' folders
+    "JSON files": 33,  # opened: 8 for labels, 24 to be hashed, and suite.json
     "weights": 8,  # files opened, to be hashed: no model is loaded
     "keys built": 8,  # of the store
     "keys read": 8,  # folders of keys that are listed for their shards: once a model, whose answers are under one key

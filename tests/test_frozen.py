@@ -18,12 +18,17 @@ import gzip
 import json
 import os
 import platform
+import random
+import signal
 import subprocess
 import sys
+import time
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+
+from ranker.runtime.upkeep import contents
 
 ROOT = Path(__file__).resolve().parents[1]
 FROZEN = Path(__file__).with_name("frozen")
@@ -82,6 +87,30 @@ def test_numbers_of_whole_runs_are_as_frozen(slow, name):
     compare(name, slow[name])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_numbers_are_as_frozen_with_any_number_of_workers(tmp_path, workers):
+    """A guest after the other, two, or more than there are cores: each on one thread."""
+    (answers,) = made(tmp_path, [f"demo --workers {workers}"]).values()
+    compare("demo", answers)
+
+
+@pytest.mark.slow
+def test_numbers_are_as_frozen_after_five_interruptions(tmp_path):
+    """What a run had found when somebody pressed Ctrl-C is what the next one starts from."""
+    rng, rows = random.Random(0), 0
+    for _ in range(5):
+        run = subprocess.Popen([sys.executable, __file__, "demo"], cwd=tmp_path, env=environment(),
+                               stderr=subprocess.DEVNULL)  # fmt: skip
+        time.sleep(rng.uniform(15, 25))
+        run.send_signal(signal.SIGINT)
+        assert run.wait(timeout=60), "it was not interrupted: the machine is too fast for these moments"
+        known = sum(one.rows for one in contents(tmp_path / "store"))
+        assert known > rows
+        rows = known
+    compare("demo", made(tmp_path, ["demo"])["demo"])
+
+
 def test_all_ways_of_attributing_are_frozen():
     """Raw scores of every backend are among the frozen numbers, those of LIME with the seeds that they hang on."""
     answers = json.loads((FROZEN / "explained.json").read_text(encoding="utf-8"))
@@ -99,12 +128,16 @@ def made(folder, names):
     pool = [text for n, text in enumerate(texts) if n % 60][:200]
     for file, some in (("ten.jsonl", labelled), ("pool.jsonl", pool)):
         (folder / file).write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, __file__, *names], cwd=folder, env=environment, capture_output=True, text=True
+        [sys.executable, __file__, *names], cwd=folder, env=environment(), capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     return {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in names}
+
+
+def environment():
+    """That of this process, in which others find the packages under test."""
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def compare(name, here):
@@ -177,13 +210,15 @@ def test_a_difference_is_seen(frozen, here, count):
     assert len(list(differences(frozen, here, "it"))) == count
 
 
-def make(name):
-    """The answers that go into a frozen file, in this process."""
+def make(line):
+    """The answers that go into a frozen file, whose name may have further options behind it."""
+    name, *more = line.split()
     if name == "table-2":
         from experiments import published, tables
+        from ranker.runtime.runtime import Runtime
 
         known = published.load()
-        exhibit, run = known.tables["2"], tables.Run(store="store")
+        exhibit, run = known.tables["2"], tables.Run(runtime=Runtime(store="store"))
         found = tables.rankings(exhibit, known.tiers["mini"], run)
         return [dataclasses.asdict(cell) for cell in tables.cells(exhibit, found)]
     from ranker.cli import cli
@@ -191,7 +226,7 @@ def make(name):
     answers = []
     for command in COMMANDS[name]:
         flags = ["--store", "store", "--format", "json", "-o", "answer.json", "--force"]
-        cli.main([*command, *flags], standalone_mode=False)
+        cli.main([*command, *more, *flags], standalone_mode=False)
         answers.append(json.loads(Path("answer.json").read_text(encoding="utf-8")))
     return answers
 

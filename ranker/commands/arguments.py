@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -23,14 +24,19 @@ from ranker.datasets.marks import marker
 from ranker.datasets.readers import Sheet, sheet
 from ranker.datasets.sets import OODSet
 from ranker.errors import DataError, UnknownName, UsageError, look_up
+from ranker.progress import Progress, silent
 from ranker.records import parse_json, read_json
 from ranker.report import FORMATS
-from ranker.runs.gather import check_readable, fits_none, own_task
+from ranker.runs.gather import Looked, check_readable, look, looked, own_task, unused
+from ranker.runtime.base import Executor
+from ranker.runtime.executors.processes import Processes
+from ranker.runtime.executors.serial import Serial
+from ranker.runtime.runtime import Runtime
 from ranker.runtime.storage import Remote, place
 from ranker.runtime.store import Store
 from ranker.sources import suites
-from ranker.sources.base import ModelOptions
-from ranker.sources.suites import Model, Suite
+from ranker.sources.base import Machine, SourceOptions
+from ranker.sources.suites import Suite
 from ranker.tasks.classes import Task
 
 log = logging.getLogger("ranker")
@@ -42,6 +48,9 @@ FOR_OWN_ROWS = ("pool", "method", "task")
 
 FOR_A_SET = ("data_dir", "limit", "population", "draws")
 """Options of theirs that mean something without it only."""
+
+ISOLATED = sys.platform == "linux"
+"""Whether models have limits where nothing is said of it: where the system can set them."""
 
 NOTHING_NAMED = "`--ood NAME` or `--data FILE` is needed; `rank-models ls ood` lists the names"
 
@@ -120,13 +129,12 @@ def task(given: Given, own: Task | None, pool: Sheet) -> Task:
     return sets.task_of(known, own, given["include"])
 
 
-def own_labels(given: Given, models: Sequence[Model]) -> Task | None:
+def own_labels(given: Given, models: Looked) -> Task | None:
     """The task of the models' own labels; None where a task is named, or they name no labels that all share."""
     if given["task"] or given["ood_name"]:
         return None
-    options = model_options(given, models)
-    check_readable(models, options)
-    return own_task(models, options)
+    check_readable(models.stated)
+    return own_task(models.stated)
 
 
 def check_example(given: Given) -> None:
@@ -141,7 +149,7 @@ def check_example(given: Given) -> None:
         raise UsageError(NOTHING_NAMED)
 
 
-def example(given: Given, models: Sequence[Model]) -> tuple[Task, str | None, Example]:
+def example(given: Given, models: Looked) -> tuple[Task, str | None, Example]:
     """The example that ``--id`` or ``--text`` names, with the task and the designed factor of its set or file."""
     if given["texts"]:
         card = look_up("OOD set", given["ood_name"], sets.cards(given["include"]))
@@ -154,7 +162,7 @@ def example(given: Given, models: Sequence[Model]) -> tuple[Task, str | None, Ex
     return loaded.task, loaded.designed, found
 
 
-def _rows(given: Given, models: Sequence[Model]) -> OODSet:
+def _rows(given: Given, models: Looked) -> OODSet:
     """All rows of ``--data``, with their labels where these can be read, or the whole set of ``--ood``."""
     if not given["data"]:
         return sets.load(given["ood_name"], given["data_dir"], given["include"])
@@ -201,16 +209,18 @@ def label(name: str, task: Task) -> int:
 def suite(given: Given, ood_name: str | None) -> Suite:
     """The models of ``--models``; else the embedded suite of an OOD set."""
     references = _references(given)
-    return suites.load(references) if references else _embedded_suite(given, ood_name)
+    return suites.load(references, source_options(given)) if references else _embedded_suite(given, ood_name)
 
 
-def models(given: Given, ood_name: str | None) -> tuple[Model, ...]:
-    """The same where one model is enough."""
+def models(given: Given, ood_name: str | None) -> Looked:
+    """The same where one model is enough, and what they say of themselves."""
     references = _references(given)
-    return suites.models(references) if references else _embedded_suite(given, ood_name).models
+    if not references:
+        return looked(_embedded_suite(given, ood_name))
+    return look(*suites.named(references, source_options(given)))
 
 
-def _references(given: Given) -> Sequence[str]:
+def _references(given: Given) -> list[str]:
     return [*given["models"], *given["more_models"]]
 
 
@@ -222,31 +232,54 @@ def _embedded_suite(given: Given, ood_name: str | None) -> Suite:
     if default not in suites.embedded():
         raise UsageError(f"no suite for {card.name} comes with the product; name your models with `--models`")
     log.warning("%s: the embedded suite of small models; for your own: `--models`", default)
-    return suites.load([default])
+    return suites.load([default], source_options(given))
 
 
-def model_options(given: Given, models: Sequence[Model]) -> ModelOptions:
-    """How these models are loaded and run."""
-    names = {model.name: model.name for model in models}
-    return ModelOptions(
-        device=given["device"],
-        dtype=given["dtype"],
-        token_budget=given["batch_size"],
-        trust_remote_code=frozenset(look_up("model", name, names) for name in given["trust_remote_code"]),
-        allow_pickle=given["allow_pickle"],
+def source_options(given: Given) -> SourceOptions:
+    """What is said of all references."""
+    return SourceOptions(
         label_map=label_map(given["label_map"]),
-        workers=given.get("workers", 1),
+        trust_remote_code=frozenset(given["trust_remote_code"]),
+        allow_pickle=given["allow_pickle"],
     )
 
 
-def point_out(options: ModelOptions, models: Sequence[Model]) -> None:
-    """Warn of options that do nothing for these models, or cost time."""
-    if options.dtype == "bfloat16":
-        from ranker.sources.hf.devices import resolve
+def machine(given: Given) -> Machine:
+    """Where and how models are run; what only costs time is pointed out."""
+    if given["dtype"] == "bfloat16" and resolve_dtype(given["device"]) != "bfloat16":
+        log.warning("`--dtype bfloat16`: %s has no units for it; float32 may be faster", given["device"])
+    return Machine(given["device"], given["dtype"], given.get("batch_size"))
 
-        if resolve("auto", options.device) != "bfloat16":
-            log.warning("`--dtype bfloat16`: %s has no units for it; float32 may be faster", options.device)
-    if fits_none(models, options):
+
+def resolve_dtype(device: str) -> str:
+    """The number format that "auto" is on a device."""
+    from ranker.sources.devices import resolve
+
+    return resolve("auto", device)
+
+
+def runtime(given: Given, progress: Progress = silent) -> Runtime:
+    """How models are run, and where their answers are kept."""
+    return Runtime(machine(given), store(given), executor(given), progress)
+
+
+def executor(given: Given) -> Executor:
+    """Who runs the models: guests with limits, unless it is told otherwise.
+
+    Raises:
+        UsageError: a number of workers that cannot be.
+    """
+    isolated = ISOLATED if given.get("isolate") is None else given["isolate"]
+    if given.get("isolate") is None and sys.platform != "linux":
+        log.info("models run without limits on this system; `--isolate` sets those that it has")
+    workers = given.get("workers", "auto")
+    memory = round(given.get("memory", 4) * 1e9)
+    return Serial() if workers == 1 and not isolated else Processes(workers, limits=isolated, memory=memory)
+
+
+def point_out(given: Given, models: Looked) -> None:
+    """Warn of options that do nothing for these models."""
+    if given["label_map"] and unused(models.stated, "label_map"):
         log.warning("`--label-map`: none of its labels is one of these models', and it says nothing of them")
 
 

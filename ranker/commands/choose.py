@@ -41,6 +41,7 @@ log = logging.getLogger("ranker")
 @options.INCLUDE
 @options.MACHINE
 @options.WORKERS
+@options.ISOLATE
 @options.STORE
 @options.OUTPUT
 @options.FORCE
@@ -59,7 +60,7 @@ def choose(**given: Any) -> None:
     from ranker.commands import arguments
     from ranker.datasets import readers, sheets
     from ranker.runs import choose as labelling
-    from ranker.sources import suites
+    from ranker.runs.gather import looked
     from ranker.statistics import choice
 
     stderr.log(given)
@@ -67,26 +68,22 @@ def choose(**given: Any) -> None:
     outputs.check(given)
     if given["output"] is not None and given["output"].suffix.casefold() not in ("", ".csv"):
         raise UsageError(f"`--output` must be a .csv file (got {given['output']})")
-    suite = arguments.suite(given, given["ood_name"])
-    model_options = arguments.model_options(given, suite.models)
-    suite = suites.fetched(suite, allow_pickle=model_options.allow_pickle)
-    arguments.point_out(model_options, suite.models)
+    models = looked(arguments.suite(given, given["ood_name"]))
+    arguments.point_out(given, models)
     columns = arguments.columns(given["columns"])
     pool = readers.pool(given["pool"], columns)
-    task = arguments.task(given, arguments.own_labels(given, suite.models), pool)
+    task = arguments.task(given, arguments.own_labels(given, models), pool)
     rows = readers.unlabelled(pool)
     done = [row for row, label in zip(rows, readers.written(pool), strict=True) if label is not None]
     chosen = labelling.choose(
-        suite,
+        models,
         task,
         rows,
         given["labels"],
         labelled=[*done, *arguments.labelled(given, task)],
         rule=given["rule"],
         seed=given["seed"],
-        options=model_options,
-        store=arguments.store(given),
-        progress=stderr.bars(given),
+        runtime=arguments.runtime(given, stderr.bars(given)),
     )
     if given["rule"] != "random":
         log.warning(

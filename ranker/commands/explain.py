@@ -37,6 +37,7 @@ from ranker.errors import look_up
 @options.DATA_DIR
 @options.INCLUDE
 @options.MACHINE
+@options.ISOLATE
 @options.STORE
 @click.option(
     "--format",
@@ -60,7 +61,6 @@ def explain(**given: Any) -> None:
     from ranker.commands import arguments
     from ranker.report.explain import FORMATS, render
     from ranker.runs.explain import explain as explain_example
-    from ranker.sources.suites import at_hand
 
     stderr.log(given)
     endings = {"html": "html", "json": "json", "txt": "terminal"}
@@ -71,12 +71,9 @@ def explain(**given: Any) -> None:
     attribution = settings_of(given["attribution"])
     arguments.check_example(given)
     models = arguments.models(given, None if given["data"] else given["ood_name"])
-    if given["data"] or given["label_map"]:  # what models call their labels is read before they are asked
-        models = at_hand(models, allow_pickle=given["allow_pickle"])
     task, designed, example = arguments.example(given, models)
     toward = None if given["toward"] is None else arguments.label(given["toward"], task)
-    model_options, store = arguments.model_options(given, models), arguments.store(given)
-    arguments.point_out(model_options, models)
+    arguments.point_out(given, models)
     explanation = explain_example(
         models,
         task,
@@ -85,8 +82,7 @@ def explain(**given: Any) -> None:
         factors=arguments.factors(given),
         toward=toward,
         designed=designed,
-        options=model_options,
-        store=store,
+        runtime=arguments.runtime(given),
     )
     colour = given["output"] is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
     outputs.write(render(explanation, format_name, colour), given["output"])

@@ -57,7 +57,7 @@ class Workers(click.ParamType[int | str]):
     name = "N|auto"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """What was typed, as `ModelOptions.workers` has it."""
+        """What was typed, as `Processes.workers` has it."""
         if str(value) == "auto":
             return "auto"
         return click.IntRange(1).convert(value, param, ctx)
@@ -71,6 +71,23 @@ WORKERS = click.option(
     metavar="N|auto",
     help="Processes that run models side by side, each with its share of the cores; auto: as many as there is work, "
     "cores and memory for, and one on an accelerator.",
+)
+
+ISOLATE = together(
+    click.option(
+        "--isolate/--no-isolate",
+        default=None,
+        help="Run each model in a process of its own: one that crashes, hangs or takes too much memory is left out. "
+        "Limits, and no sandbox.  [default: on Linux]",
+    ),
+    click.option(
+        "--memory",
+        type=click.FloatRange(0, min_open=True),
+        default=4,
+        show_default=True,
+        metavar="GB",
+        help="What a model's process may take, beside three times its weights; not on an accelerator.",
+    ),
 )
 
 DEVICE = click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps ...")

@@ -14,6 +14,7 @@ from ranker.errors import look_up
 
 if TYPE_CHECKING:
     from ranker.results.ranking import Ranking
+    from ranker.runs.gather import Models
     from ranker.runs.plan import Study
 
 
@@ -106,6 +107,7 @@ def words(value: Any, several: bool) -> str | list[str]:
 )
 @options.MACHINE
 @options.WORKERS
+@options.ISOLATE
 @options.STORE
 @options.FORMAT
 @options.OUTPUT
@@ -141,9 +143,9 @@ def run(**given: Any) -> None:
     from ranker.attribution import settings_of
     from ranker.commands import arguments
     from ranker.runs.decide import decide, study_of_decision
+    from ranker.runs.gather import looked
     from ranker.runs.plan import foretold
     from ranker.runs.rank import rank, study_of_set
-    from ranker.sources import suites
 
     stderr.log(given)
     format_name = arguments.format_name(given)
@@ -154,14 +156,11 @@ def run(**given: Any) -> None:
     attribution = settings_of(given["attribution"])
     factors = arguments.factors(given)
     ood = None if given["data"] else arguments.examples(given)
-    suite = arguments.suite(given, None if ood is None else ood.name)
-    model_options = arguments.model_options(given, suite.models)
-    if ood is None or model_options.label_map:  # what models call their labels is read before they are asked
-        suite = suites.fetched(suite, allow_pickle=model_options.allow_pickle)
-    if ood is None:
-        ood = arguments.examples(given, arguments.own_labels(given, suite.models))
-    arguments.point_out(model_options, suite.models)
-    store = arguments.store(given)
+    models: Models = arguments.suite(given, None if ood is None else ood.name)
+    if ood is None or given["label_map"]:  # what models call their labels is read before they are asked
+        models = looked(models)
+        arguments.point_out(given, models)
+        ood = ood or arguments.examples(given, arguments.own_labels(given, models))
     pool = arguments.pool(given)
     study: Callable[..., Study] = study_of_decision if given["data"] else study_of_set
     answer: Callable[..., Ranking] = decide if given["data"] else partial(rank, draws=draws)
@@ -171,18 +170,17 @@ def run(**given: Any) -> None:
         "target": given["target"],
         "norm": given["norm"],
         "in_domain": arguments.in_domain(given, ood.task),
-        "options": model_options,
-        "store": store,
+        "runtime": arguments.runtime(given, stderr.bars(given)),
     }
     if given["data"]:
         asked |= {"pool": pool, "method": given["method"]}
     if given["probe"] is not None:
         asked |= {"probe": given["probe"]}
     if given["dry_run"]:
-        for line in foretold(study(suite, ood, **asked)):
+        for line in foretold(study(models, ood, **asked)):
             click.echo(line)
         return
-    ranking = answer(suite, ood, seed=given["seed"], progress=stderr.bars(given), **asked)
+    ranking = answer(models, ood, seed=given["seed"], **asked)
     command = click.get_current_context().obj
     ranking = replace(ranking, provenance=replace(ranking.provenance, command=command))
     with ExitStack() as rest:  # each is written, whatever becomes of the others

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from json.encoder import encode_basestring_ascii
 
@@ -32,6 +32,12 @@ class Texts(tuple[Example, ...]):
     def names(self) -> list[bytes]:
         """(N,) see `text_names`."""
         return [_digest(example).digest() for example in self]
+
+    def part(self, places: Sequence[int]) -> Texts:
+        """Some of the examples, with their names."""
+        some = Texts([self[at] for at in places])
+        some.__dict__["names"] = [self.names[at] for at in places]
+        return some
 
 
 def text_names(examples: Iterable[Example]) -> list[bytes]:

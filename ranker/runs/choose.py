@@ -5,26 +5,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from factors import Example
 from factors.types import Floats
+from ranker.datasets.identity import Texts
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.errors import ModelError, UsageError
-from ranker.progress import Progress, silent
-from ranker.runtime.base import Request
-from ranker.runtime.executors.serial import survey
-from ranker.runtime.guest import Subject
-from ranker.sources.base import ModelOptions
-from ranker.sources.suites import Suite
+from ranker.runs.gather import Looked, Models, looked
+from ranker.runs.survey import survey
+from ranker.runtime.base import Answer, Request
+from ranker.runtime.runtime import Runtime
+from ranker.sources.suites import Model
 from ranker.statistics import choice
 from ranker.statistics.pool import Pool
 from ranker.tasks.classes import Task
-
-if TYPE_CHECKING:
-    from ranker.runtime.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +39,7 @@ class Choice:
 
 
 def choose(
-    suite: Suite,
+    models: Models,
     task: Task,
     pool: Sequence[Example],
     count: int,
@@ -51,23 +47,19 @@ def choose(
     labelled: Sequence[Example] = (),
     rule: str = choice.DEFAULT,
     seed: int = 0,
-    options: ModelOptions = ModelOptions(),
-    store: Store | None = None,
-    progress: Progress = silent,
+    runtime: Runtime = Runtime(),
 ) -> Choice:
     """Choose the rows of a pool whose labels would tell most about which model is best.
 
     Args:
-        suite: the models.
+        models: a suite, references to models, or those that were looked at before.
         task: what they do.
         pool: rows, of which no label is looked at.
         count: how many to choose.
         labelled: rows that have a label already; those in the pool are not chosen again, and the others count as well.
         rule: a name in `statistics.choice.RULES`.
         seed: of the random rule.
-        options: how models are loaded and run.
-        store: where predictions are kept.
-        progress: opens a stage of the work on one model.
+        runtime: how models are run, and where predictions are kept.
 
     Returns:
         The rows; a text that stands in the pool twice is chosen once. Models that failed have no say, and are listed.
@@ -85,32 +77,26 @@ def choose(
         raise UsageError("no row is left to choose: all of the pool have a label")
     if not 1 <= count <= left:
         raise UsageError(f"`--labels` must be between 1 and {left}, the rows of the pool without a label (got {count})")
-    seen, failures = predictions(suite, task, rows, options, store, progress)
+    seen, failures = predictions(looked(models), task, rows, runtime)
     if (seen.predicted == seen.predicted[0]).all():
         log.warning("all models predict the same on every row of the pool; no label would tell them apart")
     return Choice(tuple(rows[n] for n in choice.choose(seen, count, places.tolist(), rule, seed)), failures)
 
 
 def predictions(
-    suite: Suite,
-    task: Task,
-    rows: Sequence[Example],
-    options: ModelOptions = ModelOptions(),
-    store: Store | None = None,
-    progress: Progress = silent,
+    models: Looked, task: Task, rows: Sequence[Example], runtime: Runtime = Runtime()
 ) -> tuple[Pool, dict[str, str]]:
-    """What the models of a suite make of rows, and why the others of them make nothing of these.
+    """What models make of rows, and why others of them make nothing of these.
 
     Raises:
         ModelError: fewer than two models could be asked.
         StoreError: the store cannot be read or written.
     """
-    question = Request("predictions", rows)
 
-    def ask(subject: Subject) -> Floats:
-        return subject.answer(question, progress).predictions.probs
+    def use(_model: Model, _content: str, answers: Sequence[Answer | None]) -> Floats:
+        return np.concatenate([one.predictions.probs for one in answers if one])
 
-    found, failures = survey([(model, [question]) for model in suite.models], ask, task, options, store, progress)
+    found, failures = survey(models, task, [[Request(Texts(rows))]] * len(models.models), runtime, use)
     if len(found) < 2:
-        raise ModelError(f"nothing to choose by: {len(failures)} of {len(suite.models)} models failed")
+        raise ModelError(f"nothing to choose by: {len(failures)} of {len(models.models)} models failed")
     return Pool(np.array(list(found.values()))), failures

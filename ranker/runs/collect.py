@@ -1,30 +1,22 @@
-"""Models asked one after the other: what each answers, and what that says of it."""
+"""What each model answers, and what that says of it."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
 from factors.types import Floats
 from ranker.attribution import hiding
-from ranker.errors import ModelError
-from ranker.progress import Progress
 from ranker.results.records import Quality
 from ranker.runs.plan import Study
-from ranker.runtime.base import Answer, Request
-from ranker.runtime.executors.serial import survey
-from ranker.runtime.guest import Subject
+from ranker.runs.survey import survey
+from ranker.runtime.base import Answer
 from ranker.scoring.diagnostics import accuracy_of, misled_share, quality_of
 from ranker.scoring.score import ModelScores, score_model
+from ranker.sources.suites import Model
 from ranker.tasks.classes import Classes
-
-log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -59,7 +51,7 @@ class Measured:
 
 
 def collect(study: Study) -> tuple[dict[str, Measured], dict[str, str]]:
-    """Ask every model of a study.
+    """Ask every model of a study, and measure what it answers.
 
     Returns:
         What was found out about each that could be asked, and why the others could not.
@@ -67,20 +59,20 @@ def collect(study: Study) -> tuple[dict[str, Measured], dict[str, str]]:
     Raises:
         StoreError: the store cannot be read or written.
     """
-    jobs = [(model, [*study.questions(model).values(), *study.hidden]) for model in study.suite.models]
-    return survey(jobs, lambda subject: ask(study, subject), study.task, study.options, study.store, study.progress)
+
+    def use(model: Model, content: str, answers: Sequence[Answer | None]) -> Measured:
+        named = dict(zip(study.questions(model), answers, strict=False))
+        behind = answers[len(named) :]
+        return measure(study, model, content, {name: one for name, one in named.items() if one}, effects(behind))
+
+    return survey(study.looked, study.task, study.asked, study.runtime, use)
 
 
-def ask(study: Study, subject: Subject) -> Measured:
-    """Ask a model its `questions`, and measure what it answers."""
-    study.announce(subject)
-    asked = study.questions(subject.model)
-    return measure(study, subject, {name: subject.answer(one, study.progress) for name, one in asked.items()})
-
-
-def measure(study: Study, subject: Subject, answers: Mapping[str, Answer]) -> Measured:
+def measure(
+    study: Study, model: Model, content: str, answers: Mapping[str, Answer], hidden: tuple[float, float] | None
+) -> Measured:
     """What a model's answers to its `questions`, by their names, say of it."""
-    rows, model, own = study.rows, subject.model, answers["population"]
+    rows, own = study.rows, answers["population"]
     of_pool = answers.get("pool", own)
     of_domain = answers["in-domain"].predictions if "in-domain" in answers else None
     accuracy = model.ood_accuracy.get(rows.ood.fingerprint) if rows.truth else None
@@ -88,7 +80,7 @@ def measure(study: Study, subject: Subject, answers: Mapping[str, Answer]) -> Me
         accuracy = accuracy_of(answers["set"].predictions, rows.ood.examples)
     factors, _ = study.measurable
     return Measured(
-        content=subject.content,
+        content=content,
         own=own,
         scores=score_model(
             own.predictions, own.attributions, rows.population, factors, study.task, study.target, study.norm
@@ -100,7 +92,7 @@ def measure(study: Study, subject: Subject, answers: Mapping[str, Answer]) -> Me
         pool=of_pool.predictions,
         in_domain_rows=of_domain,
         pool_factor=pool_factor(study, of_pool),
-        hiding=effects(subject, study.hidden, study.progress),
+        hiding=hidden,
     )
 
 
@@ -117,13 +109,10 @@ def pool_factor(study: Study, of_pool: Answer) -> Floats | None:
     return np.asarray(scored.values[0] if free[0].higher_is_better else -scored.values[0])
 
 
-def effects(subject: Subject, asked: Sequence[Request], progress: Progress) -> tuple[float, float] | None:
+def effects(answers: Sequence[Answer | None]) -> tuple[float, float] | None:
     """The effects of a word hidden behind the token, and behind the other; None where that was not asked.
 
     None, too, where the model's tokenizer has no such token.
     """
-    try:
-        behind = [hiding.effect(subject.answer(question, progress).attributions) for question in asked]
-    except ModelError:
-        return None
-    return (behind[0], behind[1]) if behind else None
+    found = [hiding.effect(one.attributions) for one in answers if one is not None]
+    return (found[0], found[1]) if len(found) == 2 else None

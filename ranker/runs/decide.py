@@ -14,25 +14,21 @@ from ranker.attribution.settings import Settings
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.sets import OODSet, labelled, unlabelled
 from ranker.errors import UsageError
-from ranker.progress import Progress, silent
-from ranker.runs.gather import check_numbers, own_task
+from ranker.runs.gather import Models, check_numbers, looked, own_task
 from ranker.runs.plan import Rows, Study
 from ranker.runs.scored import scored
-from ranker.runtime.store import store_of
+from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Target, check_probe
-from ranker.sources.base import ModelOptions
-from ranker.sources.suites import Suite, fetched, suite_of
 from ranker.statistics.methods import LABEL_FREE, POOL_FACTOR, SURROGATE
 
 if TYPE_CHECKING:
     from ranker.results.ranking import Ranking
-    from ranker.runtime.store import Store
 
 log = logging.getLogger(__name__)
 
 
 def decide(
-    models: Suite | str | Path | Sequence[str | Path],
+    models: Models,
     examples: OODSet | str | Path,
     *,
     pool: Sequence[Example] | str | Path = (),
@@ -44,14 +40,12 @@ def decide(
     target: Target = "declared",
     norm: Norm = "raw",
     in_domain: OODSet | None = None,
-    options: ModelOptions = ModelOptions(),
-    store: Store | str | Path | None = None,
-    progress: Progress = silent,
+    runtime: Runtime = Runtime(),
 ) -> Ranking:
     """Order models by a few labelled examples where nobody knows the truth, and say what of that order they support.
 
     Args:
-        models, attribution, factors, target, norm, in_domain, options, store, progress: as in `rank`.
+        models, attribution, factors, target, norm, in_domain, runtime: as in `rank`.
         examples: the labelled rows (see `ranker.datasets.sets.labelled`); or their file, judged by the models' own
             labels if it has no others.
         pool: rows of the same domain without labels (see `ranker.datasets.sets.unlabelled`), or their file; labelled
@@ -83,9 +77,7 @@ def decide(
         target=target,
         norm=norm,
         in_domain=in_domain,
-        options=options,
-        store=store,
-        progress=progress,
+        runtime=runtime,
     )
     found = scored(study)
     if method is not None:
@@ -106,7 +98,7 @@ def decide(
 
 
 def study_of_decision(
-    models: Suite | str | Path | Sequence[str | Path],
+    models: Models,
     examples: OODSet | str | Path,
     *,
     pool: Sequence[Example] | str | Path = (),
@@ -117,19 +109,16 @@ def study_of_decision(
     target: Target = "declared",
     norm: Norm = "raw",
     in_domain: OODSet | None = None,
-    options: ModelOptions = ModelOptions(),
-    store: Store | str | Path | None = None,
-    progress: Progress = silent,
+    runtime: Runtime = Runtime(),
 ) -> Study:
     """What `decide` asks of models, checked before any is asked; the arguments are its own.
 
     Raises:
         UsageError: as `decide`, and for a method that these rows cannot have, as far as that is known by now.
     """
-    suite = suite_of(models)
     if not isinstance(examples, OODSet):
-        suite = fetched(suite, allow_pickle=options.allow_pickle)
-        examples = labelled(examples, own=own_task(suite.models, options))
+        models = looked(models)
+        examples = labelled(examples, own=own_task(models.stated))
     if isinstance(pool, (str, Path)):
         pool = unlabelled(pool)
     if probe is not None:
@@ -148,10 +137,10 @@ def study_of_decision(
         places=places[:probe] if pool else None,
         explain_pool=method == POOL_FACTOR,
     )
-    settings, kept = settings_of(attribution), store_of(store)
-    suite = fetched(suite, allow_pickle=options.allow_pickle)
-    check_numbers([examples, *([in_domain] if in_domain else [])], suite.models, options)
-    study = Study(suite, rows, settings, tuple(factors), target, norm, in_domain, options, kept, progress)
+    settings = settings_of(attribution)
+    found = looked(models)  # when all else is right: a hub may have to be asked
+    check_numbers([examples, *([in_domain] if in_domain else [])], found.stated)
+    study = Study(found, rows, settings, tuple(factors), target, norm, in_domain, runtime)
     if method is not None:
         check_method(method, study.lacks(method))
     return study

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from factors import BUILTIN, Factor
-from factors.types import Example
+from factors.types import Attributions, Example
 from ranker.attribution import settings_of
 from ranker.attribution.settings import Settings
 from ranker.errors import ModelError, UsageError
-from ranker.progress import silent
 from ranker.results.explanation import Explanation
-from ranker.runtime.base import Request
-from ranker.runtime.executors.serial import survey
+from ranker.runs.gather import Models, looked
+from ranker.runs.survey import survey
+from ranker.runtime.base import Answer, Request
+from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import applicable
 from ranker.scoring.views import View
-from ranker.sources.base import ModelOptions
+from ranker.sources.suites import Model
 from ranker.tasks.classes import Task
-
-if TYPE_CHECKING:
-    from ranker.runtime.store import Store
-    from ranker.sources.suites import Model
 
 
 def explain(
-    models: Sequence[Model],
+    models: Models,
     task: Task,
     example: Example,
     *,
@@ -34,13 +30,12 @@ def explain(
     factors: Sequence[Factor] = tuple(BUILTIN.values()),
     toward: int | None = None,
     designed: str | None = None,
-    options: ModelOptions = ModelOptions(),
-    store: Store | None = None,
+    runtime: Runtime = Runtime(),
 ) -> Explanation:
     """Ask models what they make of one example, and where they see it.
 
     Args:
-        models: one or more.
+        models: one or more: references, or those that were looked at before.
         task: what they do.
         example: the text. Where it is `UNLABELLED`, factors that need its label have no value.
         attribution: a backend, or its settings (`ranker.attribution.settings_of`); "none" for predictions and baselines
@@ -48,8 +43,7 @@ def explain(
         factors: what to measure.
         toward: the label that positive scores speak for; None leaves it to `View`.
         designed: the factor that was designed for the example's set, if any.
-        options: how models are loaded and run.
-        store: where rows are remembered; None computes everything anew.
+        runtime: how models are run, and where their answers are kept.
 
     Raises:
         UsageError: an unknown backend, a target that is no class, or a label that the backend's attributions cannot be
@@ -67,9 +61,13 @@ def explain(
     if settings.name == "none":
         factors = [factor for factor in factors if factor.kind == "baseline"]
     kept, left_out = applicable(factors, [example], task, designed, only_label=only)
-    asked = Request(settings.name, [example], None if settings.name == "none" else settings)
-    jobs = [(model, [asked]) for model in models]
-    rows, failures = survey(jobs, lambda subject: subject.made_of(asked).seen(0), task, options, store, silent)
+    found = looked(models)
+    asked = Request([example], None if settings.name == "none" else settings)
+
+    def use(_model: Model, _content: str, answers: Sequence[Answer | None]) -> Attributions:
+        return next(one.seen(0) for one in answers if one)
+
+    rows, failures = survey(found, task, [[asked]] * len(found.models), runtime, use)
     if not rows:
         raise ModelError("; ".join(f"{name}: {reason}" for name, reason in failures.items()))
     shown = View(task, settings, kept, designed, toward).explanation(example, rows)

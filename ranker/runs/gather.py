@@ -1,121 +1,127 @@
-"""What checkpoints say of their labels, before any is loaded: the task that they do, and how they count its labels."""
+"""Where models and rows meet: what models say of themselves, and whether the rows' labels are theirs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ranker.errors import ModelError, UsageError
-from ranker.sources.base import ModelOptions
-from ranker.sources.hf import checkpoints
-from ranker.sources.hf.labels import meanings, said_by
+from ranker.sources.base import Shelf, Source, Stated
+from ranker.sources.suites import Model, Suite, named
 from ranker.tasks.classes import Task, fold
 
 if TYPE_CHECKING:
     from ranker.datasets.sets import OODSet
-    from ranker.sources.suites import Model
 
 OWN = "own labels"
 """The name of a task that is made of the models' own labels."""
 
-UNNAMED = {"0": "LABEL_0", "1": "LABEL_1"}
-"""The labels of a configuration that says nothing of them."""
+
+@dataclass(frozen=True)
+class Looked:
+    """Models, and what each says of itself.
+
+    Attributes:
+        models: with their sources pinned.
+        stated: (M,) in the same order.
+        name: of the suite.
+    """
+
+    models: tuple[Model, ...]
+    stated: tuple[Stated, ...]
+    name: str = "models"
+
+    @property
+    def suite(self) -> Suite:
+        """The models as a suite.
+
+        Raises:
+            UsageError: they are fewer than two.
+        """
+        return Suite(self.name, self.models)
 
 
-def own_task(models: Iterable[Model], options: ModelOptions = ModelOptions()) -> Task | None:
-    """The task that models do by their own account: its labels are those that their configurations name.
+Models = Looked | Suite | str | Path | Sequence[str | Path | Source | Model]
+"""Models as somebody names them: references, sources, a suite, or what was looked at before."""
+
+
+def looked(models: Models) -> Looked:
+    """What models say of themselves; each is asked once.
+
+    Raises:
+        UsageError: as `ranker.sources.suites.load`, but for fewer than two models.
+    """
+    if isinstance(models, Looked):
+        return models
+    if isinstance(models, Suite):
+        return look(models.name, models.models)
+    return look(*named([models] if isinstance(models, (str, Path)) else models))
+
+
+def look(name: str, models: Sequence[Model]) -> Looked:
+    """What models say of themselves, under the name of their suite: see `ranker.sources.suites.named`."""
+    shelf = Shelf()
+    stated = tuple(model.source.look(shelf) for model in models)
+    pinned = tuple(replace(model, source=one.source) for model, one in zip(models, stated, strict=True))
+    return Looked(pinned, stated, name)
+
+
+def own_task(stated: Iterable[Stated]) -> Task | None:
+    """The task that models do by their own account: its labels are those that they name.
 
     Args:
-        models: the checkpoints; one that names no labels, or cannot be read, has no say.
-        options: how they are loaded; a label map of theirs names labels, too.
+        stated: what the models say; one that names no labels, or cannot be read, has no say.
 
     Returns:
         The task, with the labels in the order of the first; None where none names any, or two name others.
 
     Example:
-        >>> from ranker.sources.suites import load
-        >>> own_task(load(["paws-mini"]).models).labels
+        >>> own_task(looked("paws-mini").stated).labels
         ('non-paraphrase', 'paraphrase')
     """
-    stated = [names for model in models if (names := stated_by(model, options))]
-    if not stated or any({*map(fold, names.values())} != {*map(fold, stated[0].values())} for names in stated):
+    named = [one.labels for one in stated if one.labels]
+    if not named or any({*map(fold, labels)} != {*map(fold, named[0])} for labels in named):
         return None
-    labels = {fold(name): name for name in stated[0].values()}
+    labels = {fold(name): name for name in named[0]}
     return Task(OWN, tuple(labels.values())) if len(labels) > 1 else None
 
 
-def check_readable(models: Iterable[Model], options: ModelOptions) -> None:
+def check_readable(stated: Iterable[Stated]) -> None:
     """Refuse models of which none can be read: what is wrong with them is not to be said of the rows' labels.
 
     Raises:
         ModelError: what is wrong with the first.
     """
-    errors = []
-    for model in models:
-        try:
-            _names(model, options)
-        except ModelError as error:
-            errors.append(error)
-        else:
-            return
-    if errors:
-        raise errors[0]
+    troubles = [one.trouble for one in stated]
+    if troubles and all(troubles):
+        raise ModelError(troubles[0])
 
 
-def stated_by(model: Model, options: ModelOptions) -> dict[int, str]:
-    """What a checkpoint's outputs mean by its configuration and its label map, in order.
+def unused(stated: Sequence[Stated], option: str) -> bool:
+    """Say whether an option says nothing of any model, as a label map does whose labels are misspelt.
 
-    Nothing, where an output has no name, or the configuration cannot be read: loading the model will say why.
+    A model that cannot be read leaves that open.
     """
-    try:
-        return meanings(_names(model, options), model.label_map or options.label_map)
-    except ModelError:
-        return {}
+    return bool(stated) and all(option in one.unused for one in stated)
 
 
-def fits_none(models: Iterable[Model], options: ModelOptions) -> bool:
-    """Say whether a run's label map says nothing of any model, as one does whose labels are misspelt.
-
-    One model that has a map of its own, or that cannot be read, is enough to leave that open.
-    """
-    try:
-        return bool(options.label_map) and not any(
-            model.label_map or said_by(options.label_map or {}, _names(model, options), model.name) for model in models
-        )
-    except ModelError:
-        return False
-
-
-def _names(model: Model, options: ModelOptions) -> dict[int, str]:
-    """The labels in a checkpoint's configuration, or that of an adapter's base.
-
-    Raises:
-        ModelError: it cannot be read.
-    """
-    folder = checkpoints.locate(model.path, allow_pickle=options.allow_pickle)
-    folder = checkpoints.locate_base(folder, allow_pickle=options.allow_pickle) or folder
-    written = checkpoints.read_json(folder / checkpoints.CONFIG).get("id2label", UNNAMED)
-    try:
-        return {int(output): str(name) for output, name in written.items()}
-    except (AttributeError, ValueError) as error:
-        raise ModelError(f"{folder}: `id2label` in config.json must be number -> label") from error
-
-
-def check_numbers(sets: Iterable[OODSet], models: Iterable[Model], options: ModelOptions) -> None:
-    """Refuse labels that are bare numbers where a checkpoint counts its labels otherwise than they were read.
+def check_numbers(sets: Iterable[OODSet], stated: Iterable[Stated]) -> None:
+    """Refuse labels that are bare numbers where a model counts its labels otherwise than they were read.
 
     Raises:
         UsageError: it does; what the rows mean, nobody but their author knows.
     """
     counted = [rows for rows in sets if rows.numbers]
-    for model in models if counted else ():
-        stated = stated_by(model, options)
+    for one in stated if counted else ():
+        names = dict(enumerate(one.labels))
         for rows in counted:
-            task, both = rows.task, {n: (label, stated[n]) for n, label in rows.numbers.items() if n in stated}
+            task, both = rows.task, {n: (label, names[n]) for n, label in rows.numbers.items() if n in names}
             if any(task.index(name) not in (None, label) for label, name in both.values()):
                 here = ", ".join(f"{n} is {task.labels[label]}" for n, (label, _) in both.items())
                 there = ", ".join(f"{n} is {name}" for n, (_, name) in both.items())
                 raise UsageError(
-                    f"the labels of {rows.origin} are numbers: in the task {task.name} {here}, and to {model.name} "
-                    f"{there}; write names instead"
+                    f"the labels of {rows.origin} are numbers: in the task {task.name} {here}, and to "
+                    f"{one.source.name} {there}; write names instead"
                 )

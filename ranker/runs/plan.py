@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from factors import Example, Factor
 from factors.types import Ints, Norm
@@ -14,26 +14,21 @@ from ranker.attribution import hiding
 from ranker.attribution.settings import Settings
 from ranker.datasets.identity import Texts
 from ranker.datasets.sets import OODSet
-from ranker.errors import ModelError, UsageError
-from ranker.progress import Progress, silent
+from ranker.errors import UsageError
+from ranker.numbers import minutes
+from ranker.runs.gather import Looked
+from ranker.runs.survey import carried_out
 from ranker.runtime.base import Request
-from ranker.runtime.estimate import Estimate, estimate, minutes
-from ranker.runtime.guest import Subject
+from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Target, about_one_label, applicable
-from ranker.sources.base import ModelOptions
 from ranker.sources.suites import Model, Suite
 from ranker.statistics.methods import LABEL_FREE
 from ranker.tasks.classes import Task
-
-if TYPE_CHECKING:
-    from ranker.runtime.store import Store
 
 log = logging.getLogger(__name__)
 
 NEEDS_IN_DOMAIN = "needs labelled rows: `--in-domain`"
 """Why methods that look at the domain that models were trained for cannot be had without it."""
-WORTH_SAYING = 2.0
-"""Seconds of work from which on an estimate is shown."""
 
 
 @dataclass(frozen=True)
@@ -62,30 +57,34 @@ class Study:
     """A suite of models, and what is asked of each: see `rank` for the fields that are not told of here.
 
     Attributes:
-        suite: the models.
+        looked: the models.
         rows: what they are asked about.
         settings: of the attribution backend; settled for the rows' task as soon as the study is there.
 
     Raises:
-        UsageError: a target, a norm or a label to attribute that there is not.
+        UsageError: a target, a norm or a label to attribute that there is not; fewer than two models.
     """
 
-    suite: Suite
+    looked: Looked
     rows: Rows
     settings: Settings
     factors: tuple[Factor, ...] = ()
     target: Target = "declared"
     norm: Norm = "raw"
     in_domain: OODSet | None = None
-    options: ModelOptions = ModelOptions()
-    store: Store | None = None
-    progress: Progress = silent
+    runtime: Runtime = Runtime()
 
     def __post_init__(self) -> None:
         for option, value, kind in (("--target", self.target, Target), ("--normalise", self.norm, Norm)):
             if value not in get_args(kind):
                 raise UsageError(f"`{option}` must be one of {', '.join(get_args(kind))} (got {value!r})")
+        _ = self.suite
         object.__setattr__(self, "settings", self.settings.settled(self.task.labels, self.task.shortcut))
+
+    @cached_property
+    def suite(self) -> Suite:
+        """The models."""
+        return self.looked.suite
 
     @property
     def task(self) -> Task:
@@ -131,9 +130,9 @@ class Study:
 
     @cached_property
     def hidden(self) -> list[Request]:
-        """What each model is asked about hidden words."""
-        some = hiding.enough(self.rows.population)
-        return [Request(f"words behind [{one.hide.upper()}]", some, one) for one in hiding.compared(self.settings)]
+        """What each model is asked about hidden words, if it can be asked that."""
+        some = Texts(hiding.enough(self.rows.population))
+        return [Request(some, one, optional=True) for one in hiding.compared(self.settings)]
 
     def questions(self, model: Model) -> dict[str, Request]:
         """What a model is asked.
@@ -157,28 +156,16 @@ class Study:
         rows, own = self.rows, self.settings
         explained = None if own.name == "none" else own
         return {
-            "in-domain": Request("in-domain rows", Texts(self.in_domain_rows)),
-            "set": Request(f"accuracy on {rows.ood.name}", Texts(rows.ood.examples)),
-            "population": Request(own.name, Texts(rows.population), explained),
-            "pool": Request(f"{own.name} of the pool", Texts(rows.pool), explained)
-            if rows.explain_pool
-            else Request("the pool", Texts(rows.pool)),
+            "in-domain": Request(Texts(self.in_domain_rows)),
+            "set": Request(Texts(rows.ood.examples)),
+            "population": Request(Texts(rows.population), explained),
+            "pool": Request(Texts(rows.pool), explained if rows.explain_pool else None),
         }
 
-    def todo(self, subject: Subject) -> Estimate:
-        """What is not known yet of a model, and how long it takes to find out.
-
-        Raises:
-            ModelError: the model cannot be loaded or run; StoreError: the store cannot be read.
-        """
-        return estimate(subject, [*self.questions(subject.model).values(), *self.hidden])
-
-    def announce(self, subject: Subject) -> None:
-        """Log how long a model will take."""
-        if log.isEnabledFor(logging.INFO):
-            todo = self.todo(subject)
-            level = logging.INFO if todo.seconds >= WORTH_SAYING else logging.DEBUG
-            log.log(level, "%s: %s", subject.model.name, todo)
+    @cached_property
+    def asked(self) -> list[tuple[Request, ...]]:
+        """(M,) all that each model is asked."""
+        return [(*self.questions(model).values(), *self.hidden) for model in self.looked.models]
 
 
 def foretold(study: Study) -> Iterator[str]:
@@ -196,12 +183,13 @@ def foretold(study: Study) -> Iterator[str]:
     size = f"{len(suite.models)} models, {len(every)} rows, {len(explained)} to explain with {study.settings.name}"
     yield f"{suite.name} on {rows.ood.name}: {size}"
     seconds = 0.0
-    for model in suite.models:
-        try:
-            todo = study.todo(Subject(model, study.task, study.options, study.store))
-        except ModelError as error:
-            yield f"{model.name}: cannot be run: {error}"
+    with study.runtime.kept() as store:
+        ended = dict(carried_out(study.looked, study.task, study.asked, study.runtime, store, dry=True))
+    for number, model in enumerate(suite.models):
+        done = ended[number]
+        if done.failure:
+            yield f"{model.name}: cannot be run: {done.failure}"
             continue
-        seconds += todo.seconds
-        yield f"{model.name}: {todo}"
+        seconds += done.estimate.seconds if done.estimate else 0.0
+        yield f"{model.name}: {done.estimate or 'all is known'}"
     yield f"in all at least {minutes(seconds)}"

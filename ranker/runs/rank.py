@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from factors import BUILTIN, Factor
@@ -13,24 +12,20 @@ from ranker.attribution import settings_of
 from ranker.attribution.settings import Settings
 from ranker.datasets.sets import OODSet, load, sample
 from ranker.errors import UsageError
-from ranker.progress import Progress, silent
-from ranker.runs.gather import check_numbers
+from ranker.runs.gather import Models, check_numbers, looked
 from ranker.runs.plan import Rows, Study
 from ranker.runs.scored import scored
-from ranker.runtime.store import store_of
+from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Target, check_probe
-from ranker.sources.base import ModelOptions
-from ranker.sources.suites import Suite, fetched, suite_of
 
 if TYPE_CHECKING:
     from ranker.results.ranking import Ranking
-    from ranker.runtime.store import Store
 
 log = logging.getLogger(__name__)
 
 
 def rank(
-    models: Suite | str | Path | Sequence[str | Path],
+    models: Models,
     examples: OODSet | str,
     *,
     probe: int = 10,
@@ -41,14 +36,13 @@ def rank(
     target: Target = "declared",
     norm: Norm = "raw",
     in_domain: OODSet | None = None,
-    options: ModelOptions = ModelOptions(),
-    store: Store | str | Path | None = None,
-    progress: Progress = silent,
+    runtime: Runtime = Runtime(),
 ) -> Ranking:
     """Rank models on an OOD set, and say how often each method would have ranked them rightly from a small probe.
 
     Args:
-        models: a suite, or what `ranker.sources.suites.load` makes one of: directories, hub ids, a suite.json.
+        models: a suite, or what `ranker.sources.suites.load` makes one of: directories, hub ids, a suite.json; or those
+            that were looked at before.
         examples: the OOD set, or the name of an embedded one; the population, a sample of it, is attributed. The
             official data, or a few rows of it for a quick try: `ranker.datasets.sets.load(name, data_dir, limit=40)`.
         probe: K, how many labelled examples a practitioner would have.
@@ -61,9 +55,7 @@ def rank(
         norm: what an example's attributions are divided by before the factors see them.
         in_domain: labelled rows of the domain that the models were trained for; one that does worse than chance there
             is noted, since its labels are probably mapped wrongly.
-        options: how models are loaded and run.
-        store: where attributions are kept: a `Store`, or its folder or URL; None keeps nothing.
-        progress: opens a stage of the work on one model.
+        runtime: how models are run, and where their answers are kept.
 
     Returns:
         The ranking. Models that failed are listed in it with their reasons.
@@ -91,9 +83,7 @@ def rank(
         target=target,
         norm=norm,
         in_domain=in_domain,
-        options=options,
-        store=store,
-        progress=progress,
+        runtime=runtime,
     )
     found = scored(study)
     ranking = evaluate(
@@ -112,7 +102,7 @@ def rank(
 
 
 def study_of_set(
-    models: Suite | str | Path | Sequence[str | Path],
+    models: Models,
     examples: OODSet | str,
     *,
     probe: int = 10,
@@ -121,20 +111,17 @@ def study_of_set(
     target: Target = "declared",
     norm: Norm = "raw",
     in_domain: OODSet | None = None,
-    options: ModelOptions = ModelOptions(),
-    store: Store | str | Path | None = None,
-    progress: Progress = silent,
+    runtime: Runtime = Runtime(),
 ) -> Study:
     """What `rank` asks of models, checked before any is asked; the arguments are its own.
 
     Raises:
         UsageError: as `rank`.
     """
-    suite = suite_of(models)
     ood = examples if isinstance(examples, OODSet) else load(examples)
     rows = Rows(ood, sample(ood, ood.population))
     check_probe(probe, len(rows.population), f"the rows of {ood.name} that are explained")
-    settings, kept = settings_of(attribution), store_of(store)
-    suite = fetched(suite, allow_pickle=options.allow_pickle)
-    check_numbers([in_domain] if in_domain else [], suite.models, options)
-    return Study(suite, rows, settings, tuple(factors), target, norm, in_domain, options, kept, progress)
+    settings = settings_of(attribution)
+    found = looked(models)  # when all else is right: a hub may have to be asked
+    check_numbers([in_domain] if in_domain else [], found.stated)
+    return Study(found, rows, settings, tuple(factors), target, norm, in_domain, runtime)

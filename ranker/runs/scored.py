@@ -201,7 +201,7 @@ def made_from(study: Study, models: Mapping[str, str]) -> Provenance:
         settings=asdict(study.settings) | asked_label(study),
         target=study.target,
         norm=study.norm,
-        dtype=study.options.dtype_of(study.settings.bfloat16),
+        dtype=study.runtime.machine.settled(study.settings.bfloat16).dtype,
         versions={name: metadata.version(name) for name in (*VERSIONED, *study.settings.libraries)},
         models=models,
     )

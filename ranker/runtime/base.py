@@ -1,15 +1,20 @@
-"""What models are asked, and what they answer: the words that whoever asks and whoever has it done share."""
+"""What models are asked, and what becomes of it: the words that whoever asks and whoever has it done share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 from factors.types import Attributions, Example
 from ranker.attribution.settings import Settings
-from ranker.sources.suites import Model
-from ranker.tasks.classes import Classes
+from ranker.numbers import minutes
+from ranker.sources.base import Machine, Source
+from ranker.tasks.classes import Classes, Task
+
+if TYPE_CHECKING:
+    from ranker.progress import Progress
+    from ranker.runtime.store import Store
 
 
 @dataclass(frozen=True)
@@ -17,14 +22,14 @@ class Request:
     """What a model is asked about some examples.
 
     Attributes:
-        label: as progress calls it.
         examples: the examples.
         settings: of an attribution backend; None where answers alone are wanted.
+        optional: a model that cannot be asked this does not fail for it.
     """
 
-    label: str
     examples: Sequence[Example]
     settings: Settings | None = None
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,5 +52,111 @@ class Answer:
         return Attributions(probs, target=len(probs) - 1)
 
 
-Job: TypeAlias = tuple[Model, Sequence[Request]]
-"""A model, and what is asked of it."""
+@dataclass(frozen=True)
+class Job:
+    """One model's work: all that is asked of it. It goes to other processes as it is.
+
+    Attributes:
+        source: pinned, see `ranker.sources.base.Stated`.
+        task: the labels, in the order of the probabilities.
+        requests: what is asked.
+        machine: where and how it is run.
+        dry: only count what is not known yet, and measure how long it would take.
+        size: bytes that the source loads, as it states.
+        preload: modules that it states are worth importing before.
+    """
+
+    source: Source
+    task: Task
+    requests: tuple[Request, ...]
+    machine: Machine = Machine()
+    dry: bool = False
+    size: int = 0
+    preload: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is not known yet of what a job asks under one key.
+
+    Attributes:
+        key: of the store.
+        settings: of an attribution backend; None where answers alone are wanted.
+        examples: those that are not known, each text once.
+        optional: a model that cannot be asked this does not fail for it.
+    """
+
+    key: Mapping[str, Any]
+    settings: Settings | None
+    examples: Sequence[Example]
+    optional: bool
+
+    @property
+    def label(self) -> str:
+        """As progress calls it."""
+        return "answers" if self.settings is None else self.settings.name
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one model has still to do.
+
+    Attributes:
+        predict: examples whose probabilities are not known.
+        explain: examples whose attributions are not known; of several backends the one that lacks most.
+        passes: forward passes for all of that; on the way back one counts as two.
+        rate: passes a second, measured; nan where that cannot be.
+    """
+
+    predict: int
+    explain: int
+    passes: int
+    rate: float
+
+    @property
+    def seconds(self) -> float:
+        """How long the passes alone will take; 0 where that is not known. Small models spend as much between them."""
+        return self.passes / self.rate if self.rate > 0 else 0.0
+
+    def __str__(self) -> str:
+        """The estimate in a line."""
+        work = f"{self.predict:,} rows to predict, {self.explain:,} to explain: {self.passes:,} forward passes"
+        return f"{work} at {self.rate:,.0f} a second, at least {minutes(self.seconds)}" if self.rate > 0 else work
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a job: a few words and numbers, never answers. These are in the store.
+
+    Attributes:
+        keys: one for each request: what the store keeps its answers under.
+        content: what identifies the model, wherever it lies.
+        estimate: of a dry job: what is left to do; None where all is known.
+        failure: why the job could not be done, in a line; "" where it was.
+    """
+
+    keys: tuple[str, ...] = ()
+    content: str = ""
+    estimate: Estimate | None = None
+    failure: str = ""
+
+
+class Executor(Protocol):
+    """Who has jobs done: this process, others, or another machine."""
+
+    def run(self, jobs: Sequence[Job], store: Store, progress: Progress) -> Generator[tuple[int, Done], None, None]:
+        """Have jobs done; what they find is in the store afterwards.
+
+        A model that fails fails its own job alone. What was found before an interruption stays in the store.
+
+        Args:
+            jobs: one for each model.
+            store: where their answers are kept.
+            progress: opens a stage of the work.
+
+        Yields:
+            The number of a job that has ended, and what became of it; in any order.
+
+        Raises:
+            StoreError: the store cannot be read or written.
+        """

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from factors.types import Attributions
+from ranker.runtime import arrays
 from ranker.tasks.classes import Classes
 
 if TYPE_CHECKING:
@@ -32,14 +33,20 @@ FIELDS = tuple(field.name for field in fields(Attributions))
 LISTS = ("probs", "tokens", "segment", "word", "offsets", "scores")
 """The columns of attributions that hold a list in each row."""
 
+KINDS = {
+    **dict.fromkeys(("probs", "scores", "residual"), np.float64),
+    **dict.fromkeys(("target", "segment", "word", "offsets", "effort"), np.int64),
+}
+"""What numbers the columns of attributions hold."""
+
 
 def answers(names: Sequence[bytes], columns: Mapping[str, np.ndarray]) -> pa.Table:
     """Answers as a table: an array whose first axis is N becomes a column; a second axis, lists of one length."""
     import pyarrow as pa
 
-    table = {NAME: pa.array(names, pa.binary(32))}
+    table = {NAME: arrays.of_binary(names, 32)}
     for name, values in columns.items():
-        flat = pa.array(values.reshape(-1))
+        flat = arrays.of_numbers(values.reshape(-1))
         table[name] = flat if values.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
     return pa.table(table)
 
@@ -51,10 +58,9 @@ def columns_of(table: pa.Table) -> dict[str, np.ndarray]:
     found = {}
     for name in table.column_names:
         if name != NAME:
-            column = table.column(name).combine_chunks()
+            column = arrays.whole(table.column(name))
             listed = pa.types.is_fixed_size_list(column.type)
-            values = column.flatten() if listed else column
-            flat = values.to_numpy(zero_copy_only=False).copy()
+            flat = arrays.numbers(column.flatten() if listed else column)
             found[name] = flat.reshape(len(column), column.type.list_size) if listed else flat
     return found
 
@@ -63,32 +69,53 @@ def attributions(names: Sequence[bytes], rows: Sequence[Attributions]) -> pa.Tab
     """Attributions as a table, a row each; arrays become lists."""
     import pyarrow as pa
 
-    plain = [{NAME: name, **_plain(row)} for name, row in zip(names, rows, strict=True)]
-    return pa.Table.from_pylist(plain, schema=_attributions())
+    columns = [arrays.of_binary(names, 32)]
+    for field in list(_attributions())[1:]:
+        values = [getattr(row, field.name) for row in rows]
+        if field.name == "tokens":
+            flat = arrays.of_texts([token for tokens in values for token in tokens])
+            columns.append(arrays.of_lists(flat, list(map(len, values))))
+        elif field.name in LISTS:
+            flat = arrays.of_numbers(np.concatenate([value.ravel() for value in values]).astype(KINDS[field.name]))
+            columns.append(arrays.of_lists(flat, [value.size for value in values]))
+        elif field.name == "backend":
+            columns.append(arrays.of_texts(values))
+        else:
+            columns.append(arrays.of_numbers(np.array(values, KINDS[field.name])))
+    return pa.Table.from_arrays(columns, schema=_attributions())
 
 
 def attributions_of(table: pa.Table) -> list[Attributions]:
     """The inverse of `attributions`, but for the names, to the last bit."""
+    read: dict[str, list[Any]] = {}
+    for name in FIELDS:
+        column = arrays.whole(table.column(name))
+        if name in ("tokens", "backend"):
+            read[name] = column.to_pylist()
+        elif name in LISTS:
+            read[name] = np.split(arrays.numbers(column.flatten()), np.cumsum(arrays.sizes(column))[:-1])
+        else:
+            read[name] = arrays.numbers(column).tolist()
     return [
         Attributions(
-            probs=np.array(row["probs"], np.float64),
-            target=row["target"],
-            tokens=tuple(row["tokens"]),
-            segment=np.array(row["segment"], np.int64),
-            word=np.array(row["word"], np.int64),
-            offsets=np.array(row["offsets"], np.int64).reshape(-1, 2),
-            scores=np.array(row["scores"], np.float64),
-            backend=row["backend"],
-            residual=row["residual"],
-            effort=row["effort"],
+            **{
+                **dict(zip(read, row, strict=True)),
+                "tokens": tuple(row[FIELDS.index("tokens")]),
+                "offsets": row[FIELDS.index("offsets")].reshape(-1, 2),
+            }
         )
-        for row in table.to_pylist()
+        for row in zip(*read.values(), strict=True)
     ]
 
 
 def holds_answers(table: pa.Table) -> bool:
     """Whether it is a table of `answers`, not of `attributions`."""
     return bool(table.column_names != [NAME, *FIELDS])
+
+
+def classes(table: pa.Table) -> set[int]:
+    """How many classes the rows of a table have probabilities of."""
+    return set(arrays.sizes(table.column("probs")).tolist())
 
 
 def written(table: pa.Table, key: str) -> bytes:
@@ -156,8 +183,8 @@ def _check(table: pa.Table) -> None:
     if not holds_answers(table):
         if not table.schema.remove_metadata().equals(_attributions()):
             raise ValueError("it holds no rows of ours")
-        size = {name: compute.list_value_length(table.column(name)).to_numpy() for name in LISTS}
-        target, tokens = table.column("target").to_numpy(), size["tokens"]
+        size = {name: arrays.sizes(table.column(name)) for name in LISTS}
+        target, tokens = arrays.numbers(table.column("target")), size["tokens"]
         alike = [size[name] == tokens for name in ("segment", "word", "scores")] + [size["offsets"] == 2 * tokens]
         if not np.all([*alike, target >= 0, target < size["probs"]]):
             raise ValueError("it holds no rows of ours")
@@ -171,11 +198,6 @@ def _check(table: pa.Table) -> None:
 def named(content: bytes) -> str:
     """A shard's file name: the checksum of what is in it."""
     return f"{hashlib.sha256(content).hexdigest()[:32]}.parquet"
-
-
-def _plain(row: Attributions) -> dict[str, Any]:
-    values = {name: getattr(row, name) for name in FIELDS}
-    return {name: value.ravel().tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 def _attributions() -> pa.Schema:

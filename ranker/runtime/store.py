@@ -14,8 +14,8 @@ import logging
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from factors.types import Attributions, Example
-from ranker.datasets.identity import text_names
+from ranker.datasets.identity import Texts, text_names
 from ranker.errors import StoreError
 from ranker.numbers import counted
 from ranker.records import digest
-from ranker.runtime import shards
+from ranker.runtime import arrays, shards
 from ranker.runtime.storage import Place, Remote, failures, place, put, sync
 from ranker.tasks.classes import Classes
 
@@ -51,8 +51,11 @@ TRIES = 5
 CALLED = "called"
 """The field of ``key.json`` that is no part of the key: the model's name, as the last run called it."""
 
-Predict = Callable[[list[Example]], Iterable[Classes]]
-Attribute = Callable[[list[Example]], Iterable[Attributions]]
+Block = Classes | Sequence[Attributions]
+"""Answers, or attributions, to some examples that follow each other."""
+
+Keep = Callable[[Block], None]
+"""Takes the next block."""
 
 
 def key_digest(key: Mapping[str, Any]) -> str:
@@ -85,14 +88,41 @@ class Store:
             ) from error
         name_earlier(root)
 
+        self._entries: dict[str, Entry] = {}
+
     def entry(self, key: Mapping[str, Any], called: str = "") -> Entry:
-        """What is kept under a key; nothing is read yet.
+        """What is kept under a key, as this run sees it; nothing is read yet.
 
         Args:
             key: named fields, everything that can change a number but the example itself.
             called: what the model is called, for the list of keys to tell; nothing is found by it.
         """
-        return Entry(self.root / FOLDER, key, called)
+        digest = key_digest(key)
+        if digest not in self._entries:
+            self._entries[digest] = Entry(self.root / FOLDER, key, called)
+        return self._entries[digest]
+
+    def kept(self, digest: str) -> Entry:
+        """The same by the key's digest, once somebody has asked for it by the key.
+
+        Raises:
+            KeyError: nobody has, or it was closed.
+        """
+        return self._entries[digest]
+
+    def close(self, digest: str) -> None:
+        """Tidy up what is kept under a key, and forget what was read of it, now that nothing more is asked of it.
+
+        A disk that is too full for one shard beside several leaves these as they are: nothing is lost.
+        """
+        entry = self._entries.pop(digest, None)
+        if entry is not None:
+            with suppress(StoreError):
+                entry.compact()
+
+    def forget(self) -> None:
+        """Forget all that was read, so that whoever asks next sees what others have written since."""
+        self._entries.clear()
 
 
 class Entry:
@@ -101,86 +131,84 @@ class Entry:
     Args:
         keys: the folder in which keys lie.
         key, called: as in `Store.entry`.
+
+    Attributes:
+        digest: of the key.
     """
 
     def __init__(self, keys: Place, key: Mapping[str, Any], called: str) -> None:
         self._key, self._called = key, called
-        self._digest = key_digest(key)
+        self.digest = key_digest(key)
         self._held = set[str]()  # the shards that are known
-        self.folder = keys / self._digest[:32]
+        self._described = False
+        self.folder = keys / self.digest[:32]
 
     @cached_property
     def _known(self) -> list[pa.Table]:
         """What is known: what was on the disk when it was first asked for, and each block that was added since."""
-        found = read(self.folder, self._digest, "answers" in self._key)
+        found = read(self.folder, self.digest, "answers" in self._key)
         self._held.update(found)
         return list(found.values())
 
-    def missing(self, examples: Sequence[Example]) -> list[Example]:
+    def missing(self, examples: Sequence[Example]) -> Texts:
         """The examples whose texts are not known, each text once, in order.
 
         Raises:
             StoreError: the store cannot be read.
         """
-        return [examples[at] for at in self._missing(text_names(examples))]
+        texts = examples if isinstance(examples, Texts) else Texts(examples)
+        return texts.part(self._missing(texts.names))
 
-    def predictions(self, examples: Sequence[Example], predict: Predict) -> Classes:
-        """The answers to examples, in order; those that are missing are asked for, and kept.
-
-        Args:
-            examples: any examples; equal texts are asked about once.
-            predict: called with the examples that are missing, if any; yields blocks of their answers, in order. What
-                it yielded before it was interrupted is kept.
+    def predictions(self, examples: Sequence[Example]) -> Classes:
+        """The answers to examples, all of which are known, in order.
 
         Raises:
-            StoreError: the disk refuses to be read or written.
+            StoreError: the store cannot be read.
         """
-        names = text_names(examples)
-        missing = self._missing(names)
-        if missing:
-            self._describe()
-            new, block, began = [names[at] for at in missing], list[Classes](), time.monotonic()
-            done = 0
-            try:
-                for answers in predict([examples[at] for at in missing]):
-                    block.append(answers)
-                    if sum(map(len, block)) >= ANSWERS or time.monotonic() - began >= SECONDS:
-                        done, block, began = self._keep(new, done, block), [], time.monotonic()
-            finally:
-                done = self._keep(new, done, block)
-            if done != len(new):
-                raise ValueError(f"{len(new)} answers were asked for (got {done})")
-        return Classes.of_columns(shards.columns_of(self._taken(names)))
+        return Classes.of_columns(shards.columns_of(self._taken(text_names(examples))))
 
-    def attributions(self, examples: Sequence[Example], attribute: Attribute) -> list[Attributions]:
-        """The attributions of examples, in order; those that are missing are computed, and kept.
-
-        Args:
-            examples: any examples; equal texts are computed once.
-            attribute: called with the examples that are missing, if any; yields their attributions, in order. What it
-                yielded before it was interrupted is kept, in blocks of `BLOCK`.
+    def attributions(self, examples: Sequence[Example]) -> list[Attributions]:
+        """The attributions of examples, all of which are known, in order.
 
         Raises:
-            StoreError: the disk refuses to be read or written.
+            StoreError: the store cannot be read.
         """
         names = text_names(examples)
-        missing = self._missing(names)
-        if missing:
-            self._describe()
-            block: dict[bytes, Attributions] = {}
-            try:
-                new = [names[at] for at in missing]
-                for name, one in zip(new, attribute([examples[at] for at in missing]), strict=True):
-                    block[name] = one
-                    if len(block) == BLOCK:
-                        self._add(shards.attributions(list(block), list(block.values())))
-                        block = {}
-            finally:
-                if block:
-                    self._add(shards.attributions(list(block), list(block.values())))
         distinct = list(dict.fromkeys(names))
         found = dict(zip(distinct, shards.attributions_of(self._taken(distinct)), strict=True))
         return [found[name] for name in names]
+
+    def add(self, table: pa.Table) -> None:
+        """Keep the rows of a table of `shards.answers` or `shards.attributions`.
+
+        Raises:
+            StoreError: the disk refuses to be written.
+        """
+        self.prepare()
+        content = shards.written(table, self.digest)
+        with failures(self.folder, "written to"):
+            put(self.folder / shards.named(content), content)
+        self._known.append(table)
+        self._held.add(shards.named(content))
+
+    def receive(self, content: bytes, examples: Sequence[Example], classes: int) -> None:
+        """Keep a shard that another process has written; it is looked at as one that comes from anywhere.
+
+        Args:
+            content: of the shard.
+            examples: those that it may be about.
+            classes: C.
+
+        Raises:
+            ValueError: it is damaged, of another key or kind, or about something else.
+            StoreError: the disk refuses to be written.
+        """
+        table = shards.read(content, shards.named(content), self.digest)
+        if shards.holds_answers(table) != ("answers" in self._key) or shards.classes(table) - {classes}:
+            raise ValueError("its rows are of another kind")
+        if not set(table.column(shards.NAME).to_pylist()) <= set(text_names(examples)):
+            raise ValueError("its rows are about something that was not asked")
+        self.add(table)
 
     def compact(self) -> None:
         """Make one shard of several, if this run has seen several; whoever reads meanwhile finds it or them.
@@ -192,12 +220,12 @@ class Entry:
             return
         there = {file.name: file for file in shards_of(self.folder)}
         if not there.keys() <= self._held:  # others have written, too
-            found = read(self.folder, self._digest, "answers" in self._key)
+            found = read(self.folder, self.digest, "answers" in self._key)
             self._known[:], self._held = found.values(), set(found)
             if len(found) < 2:  # they have made one of several, or the folder is gone
                 return
         whole = _united(self._known)
-        content = shards.written(whole[0], self._digest)
+        content = shards.written(whole[0], self.digest)
         one = shards.named(content)
         with failures(self.folder, "written to"):
             put(self.folder / one, content)
@@ -212,8 +240,8 @@ class Entry:
 
         known = pa.chunked_array([chunk for table in self._known for chunk in table.column(shards.NAME).chunks],
                                  pa.binary(32))  # fmt: skip
-        new = compute.invert(compute.is_in(pa.array(names, pa.binary(32)), value_set=known))
-        unknown = np.flatnonzero(new.to_numpy(zero_copy_only=False)).tolist()
+        new = compute.invert(compute.is_in(arrays.of_binary(names, 32), value_set=known))
+        unknown = arrays.numbers(compute.indices_nonzero(new)).tolist()
         return sorted({names[at]: at for at in reversed(unknown)}.values())
 
     def _taken(self, names: Sequence[bytes]) -> pa.Table:
@@ -223,33 +251,75 @@ class Entry:
 
         self._known[:] = _united(self._known)
         if not self._known:
-            return pa.table({shards.NAME: pa.array([], pa.binary(32))})
+            return pa.table({shards.NAME: arrays.of_binary([], 32)})
         (whole,) = self._known
-        places = compute.index_in(pa.array(names, pa.binary(32)), value_set=whole.column(shards.NAME))
+        places = compute.index_in(arrays.of_binary(names, 32), value_set=whole.column(shards.NAME))
         return whole.take(places)
 
-    def _keep(self, names: Sequence[bytes], done: int, block: Sequence[Classes]) -> int:
-        """Write a block of answers, which are those to the names behind the ones that are done; how many are done."""
-        if not block:
-            return done
-        answers = Classes.joined(block)
-        self._add(shards.answers(names[done : done + len(answers)], answers.columns()))
-        return done + len(answers)
+    def prepare(self) -> None:
+        """Make the folder of the key, so that a store that cannot be written is told of before anything is computed.
 
-    def _add(self, table: pa.Table) -> None:
-        content = shards.written(table, self._digest)
-        with failures(self.folder, "written to"):
-            put(self.folder / shards.named(content), content)
-        self._known.append(table)
-        self._held.add(shards.named(content))
-
-    def _describe(self) -> None:
+        Raises:
+            StoreError: the disk refuses to be written.
+        """
+        if self._described:
+            return
         with failures(self.folder, "written to"):
             self.folder.mkdir(exist_ok=True)
             if isinstance(self.folder, Path):
                 sync(self.folder.parent)
             described = json.dumps({**self._key, CALLED: self._called}, indent=1, sort_keys=True)
             put(self.folder / "key.json", described.encode())
+        self._described = True
+
+
+@contextmanager
+def filling(examples: Sequence[Example], add: Callable[[pa.Table], None]) -> Iterator[Keep]:
+    """Keep what comes block by block: a table now and then, and the rest at the end or where the work is interrupted.
+
+    Args:
+        examples: those that the blocks are about, in order; no text twice.
+        add: takes each table.
+
+    Raises:
+        ValueError: something else than one answer to each example came.
+    """
+    names, done = text_names(examples), 0
+    waiting: list[Block] = []
+    began = time.monotonic()
+
+    def write() -> None:
+        nonlocal done, began
+        count = sum(map(len, waiting))
+        if count:
+            new, blocks = names[done : done + count], waiting.copy()
+            done, began = done + count, time.monotonic()
+            waiting.clear()
+            if len(new) != count:
+                raise ValueError(f"{len(names)} answers were asked for (got {done})")
+            add(_table(new, blocks))
+
+    def keep(block: Block) -> None:
+        waiting.append(block)
+        count = sum(map(len, waiting))
+        most = ANSWERS if isinstance(block, Classes) else BLOCK
+        if count >= most or (isinstance(block, Classes) and time.monotonic() - began >= SECONDS):
+            write()
+
+    try:
+        yield keep
+    finally:
+        write()
+    if done != len(names):
+        raise ValueError(f"{len(names)} answers were asked for (got {done})")
+
+
+def _table(names: Sequence[bytes], blocks: Sequence[Block]) -> pa.Table:
+    """Blocks of one kind as one table."""
+    answers = [block for block in blocks if isinstance(block, Classes)]
+    if answers:
+        return shards.answers(names, Classes.joined(answers).columns())
+    return shards.attributions(names, [row for block in blocks if not isinstance(block, Classes) for row in block])
 
 
 def name_earlier(root: Place) -> list[Place]:
@@ -325,7 +395,7 @@ def _united(tables: Sequence[pa.Table]) -> list[pa.Table]:
     if len(compute.unique(names)) == len(whole):
         return [whole]
     last = {name: at for at, name in enumerate(names.to_pylist())}
-    return [whole.take(sorted(last.values()))]
+    return [whole.take(arrays.of_numbers(np.array(sorted(last.values()))))]
 
 
 def shards_of(folder: Place) -> list[Place]:

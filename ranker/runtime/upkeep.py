@@ -50,7 +50,8 @@ class Kept:
         """One line of a list."""
         settings = ",".join(f"{name}={value}" for name, value in (self.key.get("settings") or {}).items())
         what = f"{self.key.get('backend', self.key.get('answers', '?'))}:{settings}".rstrip(":")
-        model, dtype = str(self.key.get("model", "?"))[:12], self.key.get("dtype", "?")
+        source = self.key.get("source") or {}
+        model, dtype = str(source.get("content", "?"))[:12], source.get("dtype", "?")
         model += f" {self.called!r}" if self.called else ""  # which anybody may have written into a shared store
         return f"{self.folder.name[:12]}  {self.rows:>6,} rows  {self.size:>10,} bytes  model {model}  {dtype}  {what}"
 

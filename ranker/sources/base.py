@@ -7,20 +7,20 @@ be asked for, and a new method works on all of them.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import metadata
-from typing import TYPE_CHECKING, Literal, Protocol, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 
-from factors.types import SPECIAL, Bools, Example, Floats, Ints
-from ranker.errors import UsageError
+from factors.types import SPECIAL, Bools, Example, Floats, Frozen, Ints
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from ranker.progress import Advance
+    from ranker.tasks.classes import Classes, Task
 
 Hide = Literal["pad", "mask", "remove"]
 """What becomes of a token that is not to be seen: the padding or mask token stands in for it, or it is removed."""
@@ -30,44 +30,147 @@ Baseline = Literal["mask", "pad", "zero"]
 
 
 @dataclass(frozen=True)
-class ModelOptions:
-    """How models are loaded and run.
+class Machine:
+    """Where and how models are run; of any kind of source, and of none alone.
 
     Attributes:
         device: a torch device ("cpu", "cuda", "cuda:1", "mps").
         dtype: "float32", "bfloat16", or "auto": bfloat16 where the device has units for it, for backends that give
             nearly the same scores in it; IG does not within its tolerance.
         token_budget: tokens a batch; None takes what is fast on the device. It changes no number.
-        trust_remote_code: the names of the models whose checkpoints may run code that they bring.
-        allow_pickle: load weights that are not safetensors.
-        label_map: for checkpoints whose labels have no names, and that bring no map of their own.
-        workers: processes that run models side by side, or "auto": as many as there is work, cores and memory for. It
-            changes the last digits of numbers.
-            A script that asks for several begins its work under ``if __name__ == "__main__":``.
-
-    Raises:
-        UsageError: no worker.
+        threads: how many a process may use; None leaves that to the libraries.
     """
 
     device: str = "cpu"
     dtype: str = "float32"
     token_budget: int | None = None
+    threads: int | None = None
+
+    def settled(self, bfloat16: bool) -> Machine:
+        """The machine with "auto" settled: by the device, and by whether numbers are as good in bfloat16."""
+        if self.dtype != "auto":
+            return self
+        from ranker.sources.devices import resolve
+
+        return replace(self, dtype=resolve("auto", self.device) if bfloat16 else "float32")
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """What is said of all references of a run at once; each kind of source takes what concerns it.
+
+    Attributes:
+        label_map: for checkpoints whose labels have no names, and that bring no map of their own.
+        trust_remote_code: the names of the models whose checkpoints may run code that they bring.
+        allow_pickle: load weights that are not safetensors.
+    """
+
+    label_map: Mapping[str, str] | None = None
     trust_remote_code: frozenset[str] = frozenset()
     allow_pickle: bool = False
-    label_map: dict[str, str] | None = None
-    workers: int | Literal["auto"] = 1
 
     def __post_init__(self) -> None:
-        if self.workers != "auto" and self.workers < 1:
-            raise UsageError(f"`--workers` must be at least 1 (got {self.workers})")
+        object.__setattr__(self, "label_map", None if self.label_map is None else Frozen(self.label_map))
 
-    def dtype_of(self, bfloat16: bool) -> str:
-        """The number format of rows: "auto" is settled by the device, and by whether they are as good in bfloat16."""
-        if self.dtype != "auto":
-            return self.dtype
-        from ranker.sources.hf.devices import resolve
 
-        return resolve("auto", self.device) if bfloat16 else "float32"
+class Shelf(dict[Hashable, Any]):
+    """What the sources of one process share: opened files, the weights that several adapters are added to.
+
+    Args:
+        beat: called at each step of long work (a batch, a piece of a file, a call of a tokenizer), for somebody who
+            watches whether the work hangs.
+    """
+
+    def __init__(self, beat: Callable[[], None] = lambda: None) -> None:
+        super().__init__()
+        self.beat = beat
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What a source says of itself before it is loaded.
+
+    Attributes:
+        source: the same, pinned: wherever it is opened, it is this model (a path that is whole, a commit of a hub).
+        labels: the names of its answers, in their order; none where it names none.
+        size: bytes of what it loads; 0 where it loads nothing, or that is not known.
+        preload: modules that are worth importing before it is opened.
+        unused: the fields of `SourceOptions` that were given and say nothing of it.
+        trouble: why it cannot be read, in a line; "" where it can.
+    """
+
+    source: Source
+    labels: tuple[str, ...] = ()
+    size: int = 0
+    preload: tuple[str, ...] = ()
+    unused: frozenset[str] = frozenset()
+    trouble: str = ""
+
+
+class Source(Protocol):
+    """Where the answers of one model come from: a frozen record that can be pickled and compared.
+    It is renamed by `dataclasses.replace`.
+    """
+
+    @property
+    def name(self) -> str:
+        """As it stands in tables."""
+
+    @property
+    def family(self) -> str:
+        """Models of one family differ by their training only; "" where it is not known."""
+
+    @property
+    def place(self) -> str:
+        """Where it lies, however that was written: what two references to one model have in common."""
+
+    @property
+    def shares(self) -> str:
+        """Sources of one word are opened by one process, one after the other; "" where there is nothing to share."""
+
+    @property
+    def at_hand(self) -> bool:
+        """Its answers lie in a file: they are read each time, and the store keeps no copy."""
+
+    def look(self, shelf: Shelf) -> Stated:
+        """What it says of itself; it is asked once a run, and loads no weights. Trouble is stated, not raised."""
+
+    def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
+        """Everything of the model that can change a number, as plain JSON: its part of the store's key.
+
+        Its item "content" is a text: what the model is known by, whatever its name and wherever it lies. Files that
+        are opened for it stay on the shelf, and are what `open` loads.
+
+        Raises:
+            ModelError: it cannot be read.
+        """
+
+    def open(self, task: Task, machine: Machine, shelf: Shelf) -> Predictor:
+        """The model, ready to be asked.
+
+        Raises:
+            ModelError: it cannot be loaded; LabelError: its answers are not the task's.
+        """
+
+
+class Predictor(Protocol):
+    """A model that is ready to be asked."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Classes]:
+        """The answers to examples, in blocks, in order; what was yielded is kept, whatever happens then.
+
+        Args:
+            examples: any number of them.
+            advance: told how many more examples are done.
+
+        Raises:
+            ModelError: the model cannot be run.
+            ValueError: it gives numbers that are not finite.
+        """
 
 
 def version(package: str) -> str | None:
@@ -133,15 +236,11 @@ E = TypeVar("E", bound=Encoding)
 S = TypeVar("S")
 
 
-class Perturbed(Protocol[E]):
+class Perturbed(Predictor, Protocol[E]):
     """A model that answers to examples with tokens hidden. How it hides them is its own business.
 
     Its encodings are of a kind of its own, E; it is given none but those that it made.
     """
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
 
     @property
     def classes(self) -> int:
@@ -206,6 +305,23 @@ class Embedded(Perturbed[E], Protocol[E]):
         Raises:
             ModelError: the model cannot be run.
         """
+
+
+class Timed(Perturbed[E], Protocol[E]):
+    """A model that can say how fast it is."""
+
+    def speed(self, encoding: E) -> float:
+        """Rows like this one a second, in a full batch."""
+
+
+def is_timed(model: Perturbed[E]) -> TypeGuard[Timed[E]]:
+    """Whether a model can say how fast it is."""
+    return hasattr(type(model), "speed")
+
+
+def is_perturbed(model: Predictor) -> TypeGuard[Perturbed[Encoding]]:
+    """Whether a model answers with tokens hidden."""
+    return all(hasattr(type(model), name) for name in ("encodings", "answers"))
 
 
 def is_embedded(model: Perturbed[E]) -> TypeGuard[Embedded[E]]:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from factors.types import Frozen
 from ranker.datasets.embedded import folder
-from ranker.errors import ModelError, UnknownName, UsageError
+from ranker.errors import UsageError, look_up
 from ranker.records import fields_of, read_json, table
-from ranker.sources.hf.checkpoints import is_checkpoint, is_hub_id, locate
-from ranker.sources.references import parse
+from ranker.sources import kinds
+from ranker.sources.base import Source, SourceOptions
+from ranker.sources.hf.checkpoints import is_hub_id
+from ranker.sources.references import Reference, parse
 
 log = logging.getLogger(__name__)
-
-KINDS = ("hf",)
-"""The kinds of sources that a reference may name."""
 
 SCHEMA_VERSION = 1
 FILE = "suite.json"
@@ -28,13 +27,10 @@ FILE = "suite.json"
 
 @dataclass(frozen=True)
 class Model:
-    """One checkpoint.
+    """One model, and what is known of it beforehand.
 
     Attributes:
-        name: as it stands in tables; unique in its suite.
-        path: a directory, or a hub id ``org/name@revision``.
-        family: models of one family differ by their training only ("" where it is not known).
-        label_map: the checkpoint's label index or name -> the task's label, where the configuration does not say.
+        source: where its answers come from.
         in_domain_accuracy: a fraction, where it is known.
         ood_accuracy: fingerprint of an OOD set's rows -> accuracy on them, a fraction.
 
@@ -43,10 +39,7 @@ class Model:
             that is no fraction.
     """
 
-    name: str
-    path: str
-    family: str = ""
-    label_map: Mapping[str, str] | None = None
+    source: Source
     in_domain_accuracy: float | None = None
     ood_accuracy: Mapping[str, float] = field(default_factory=dict)
 
@@ -55,6 +48,21 @@ class Model:
         for accuracy in (self.in_domain_accuracy, *self.ood_accuracy.values()):
             if accuracy is not None and not 0 <= accuracy <= 1:
                 raise UsageError(f"the accuracy of {self.name} must be a fraction between 0 and 1 (got {accuracy})")
+        object.__setattr__(self, "ood_accuracy", Frozen(self.ood_accuracy))
+
+    @property
+    def name(self) -> str:
+        """As it stands in tables; unique in its suite."""
+        return self.source.name
+
+    @property
+    def family(self) -> str:
+        """Models of one family differ by their training only; "" where it is not known."""
+        return self.source.family
+
+    def called(self, name: str) -> Model:
+        """The model under another name."""
+        return replace(self, source=replace(self.source, name=name))  # type: ignore[type-var]  # sources are records
 
 
 @dataclass(frozen=True)
@@ -77,35 +85,42 @@ class Suite:
             raise UsageError(f"two models are named {twice[0]!r}; list them in a suite.json under names of their own")
 
 
-def load(references: Sequence[str]) -> Suite:
+def load(references: Sequence[str | Path | Source | Model], options: SourceOptions = SourceOptions()) -> Suite:
     """The suite that ``--models`` names.
 
     Args:
-        references: each a model directory, a hub id ``org/name@revision``, a suite.json, a directory that holds one,
-            a directory of checkpoints, or the name of an embedded suite; several are taken together. A name of one's
-            own stands before it, ``mine=org/name``. A member's directory in its suite's folder keeps what the suite
-            says of it.
+        references: each what a kind of source claims (a model directory, a directory of checkpoints, a hub id
+            ``org/name@revision``), a suite.json, a directory that holds one, or the name of an embedded suite; several
+            are taken together. A name of one's own stands before it, ``mine=org/name``. A member's directory in its
+            suite's folder keeps what the suite says of it. A source, or a model, stands for itself.
+        options: what is said of all of them.
 
     Raises:
         UsageError: a path that does not exist, a suite.json that cannot be read, fewer than two models, a name or a
-            model twice.
+            model twice, or an option for a model that is not there.
     """
-    parts = [_resolve(reference) for reference in references]
-    models = _told_apart([model for part in parts for model in part.models])
-    check_places(models)
-    name = "+".join(part.name for part in parts) if all(len(part.models) > 1 for part in parts) else "models"
+    name, models = named(references, options)
     return Suite(name, models)
 
 
-def models(references: Sequence[str]) -> tuple[Model, ...]:
-    """The checkpoints that ``--models`` names, where one is enough: see `load`.
+def named(
+    references: Sequence[str | Path | Source | Model], options: SourceOptions = SourceOptions()
+) -> tuple[str, tuple[Model, ...]]:
+    """What to call the models that ``--models`` names, and these: one or more, see `load`.
 
     Raises:
-        UsageError: a path that does not exist, a suite.json that cannot be read, or a name twice.
+        UsageError: as `load`, but for fewer than two models.
     """
-    found = _told_apart([model for reference in references for model in _resolve(reference).models])
-    check_places(found)
-    return found if len(found) == 1 else Suite("models", found).models
+    parts = [_part(one, options) for one in references]
+    models = _told_apart([model for part in parts for model in part.models])
+    check_places(models)
+    known = {model.name: model for model in models}
+    for name in sorted(options.trust_remote_code):
+        look_up("model", name, known)
+    if len(models) > 1:
+        Suite("models", models)  # which refuses a name that two have
+    suites = parts and all(len(part.models) > 1 for part in parts)
+    return "+".join(part.name for part in parts) if suites else "models", models
 
 
 def check_places(models: Sequence[Model]) -> None:
@@ -116,59 +131,24 @@ def check_places(models: Sequence[Model]) -> None:
     """
     first: dict[str, Model] = {}
     for model in models:
-        place = os.path.realpath(model.path) if os.path.isdir(model.path) else model.path
-        other = first.setdefault(place, model)
+        other = first.setdefault(model.source.place, model)
         if other is not model and other.name == model.name:
-            raise UsageError(f"{other.path} and {model.path} are one model; name it once")
+            raise UsageError(f"{model.source.place} is named twice; name it once")
         if other is not model:
-            log.warning("%s and %s are one model: both are %s", other.name, model.name, other.path)
+            log.warning("%s and %s are one model: both are %s", other.name, model.name, model.source.place)
 
 
 def _told_apart(models: Sequence[Model]) -> tuple[Model, ...]:
     """The models; what would share a name, as `checkpoint-500` of two runs, bears that of the folder around it, too."""
     count = Counter(model.name for model in models)
-    return tuple(replace(model, name=_longer(model)) if count[model.name] > 1 else model for model in models)
+    return tuple(model.called(_longer(model)) if count[model.name] > 1 else model for model in models)
 
 
 def _longer(model: Model) -> str:
-    """The last two parts of a model's folder, or its hub id; its name, where that is another than the path's."""
-    folder = Path(os.path.realpath(model.path)) if os.path.isdir(model.path) else None
-    longer = f"{folder.parent.name}/{folder.name}" if folder else model.path
+    """A model's place, of a path the last two parts; its name, where that is another than the place's."""
+    place = model.source.place
+    longer = "/".join(Path(place).parts[-2:]) if os.path.isabs(place) else place
     return longer if longer.endswith(f"/{model.name}") else model.name
-
-
-def at_hand(models: Iterable[Model], *, allow_pickle: bool) -> tuple[Model, ...]:
-    """The models by the folders that their hub ids lead to, so that all that is asked of one is of one revision.
-
-    One that the hub does not give stays as it is: whoever asks it says why.
-
-    Args:
-        models: by directories and hub ids.
-        allow_pickle: fetch weights that are not safetensors, too.
-    """
-    return tuple(
-        model if os.path.isdir(model.path) else replace(model, path=_folder_of(model.path, allow_pickle))
-        for model in models
-    )
-
-
-def _folder_of(reference: str, allow_pickle: bool) -> str:
-    try:
-        return str(locate(reference, allow_pickle=allow_pickle))
-    except ModelError:
-        return reference
-
-
-def suite_of(models: Suite | str | Path | Sequence[str | Path]) -> Suite:
-    """A suite, or what `load` makes of one reference or several."""
-    if isinstance(models, Suite):
-        return models
-    return load([str(model) for model in ([models] if isinstance(models, (str, Path)) else models)])
-
-
-def fetched(suite: Suite, *, allow_pickle: bool) -> Suite:
-    """The suite with its models by the folders that they are in: see `at_hand`."""
-    return replace(suite, models=at_hand(suite.models, allow_pickle=allow_pickle))
 
 
 def embedded() -> dict[str, Path]:
@@ -185,58 +165,47 @@ class _Part:
     models: tuple[Model, ...]
 
 
-def _resolve(text: str) -> _Part:
+def _part(given: str | Path | Source | Model, options: SourceOptions) -> _Part:
+    if isinstance(given, (str, Path)):
+        return _resolve(str(given), options)
+    return _Part(given.name, (given if isinstance(given, Model) else Model(given),))
+
+
+def _resolve(text: str, options: SourceOptions) -> _Part:
     """What a reference names, under the name that it gives."""
-    reference = parse(text, KINDS)
-    if reference.part:
-        raise UsageError(f"`--models`: {text}: a checkpoint has no parts (got #{reference.part})")
-    place = f"{reference.place}@{reference.revision}" if reference.revision else reference.place
-    found = _found(place)
+    reference = parse(text, kinds.available())
+    found = _found(reference, options)
     if not reference.name:
         return found
     if len(found.models) > 1:
-        raise UsageError(f"`--models`: {text}: a name is for one model (got {len(found.models)} in {place})")
-    return _Part(reference.name, (replace(found.models[0], name=reference.name),))
+        raise UsageError(f"`--models`: {text}: a name is for one model (got {len(found.models)} in {reference.place})")
+    return _Part(reference.name, (found.models[0].called(reference.name),))
 
 
-def _found(place: str) -> _Part:
+def _found(reference: Reference, options: SourceOptions) -> _Part:
+    place, plain = reference.place, replace(reference, name="") == Reference(reference.place)
     path = Path(place)
-    if path.name == FILE and os.path.isfile(path):  # unlike Path's own, no error where a name is too long
-        return _read(path)
-    if os.path.isfile(path / FILE):
-        return _read(path / FILE)
-    if os.path.isdir(path):
-        known = _member(path)
-        below = () if known else checkpoints_in(path)
-        if below:
-            return _Part(path.resolve().name, tuple(Model(folder.name, str(folder)) for folder in below))
-        return _Part(path.name, (known or Model(path.resolve().name, str(path)),))
+    if plain and path.name == FILE and os.path.isfile(path):  # unlike Path's own, no error where a name is too long
+        return _read(path, options)
+    if plain and os.path.isfile(path / FILE):
+        return _read(path / FILE, options)
+    if plain and os.path.isdir(path) and (known := _member(path, options)):
+        return _Part(path.name, (known,))
     suites = embedded()
-    if place in suites:
-        return _read(suites[place] / FILE)
-    if is_hub_id(place):
-        return _Part(place, (Model(place.partition("/")[2], place),))
-    known_names = str(UnknownName("suite", place, suites))
-    raise UsageError(f"`--models`: no directory, suite.json or hub id `org/name` is called {place!r}; {known_names}")
+    if plain and place in suites and not os.path.isdir(path):
+        return _read(suites[place] / FILE, options)
+    found = kinds.sources(reference, options, list(suites))
+    return _Part(found[0].name if len(found) == 1 else path.resolve().name, tuple(map(Model, found)))
 
 
-def checkpoints_in(folder: Path) -> list[Path]:
-    """The checkpoints that a folder holds, in the order of their numbers; none where it is one itself."""
-    if is_checkpoint(folder):
-        return []
-    below = [path for path in folder.iterdir() if path.is_dir() and is_checkpoint(path)]
-    return sorted(below, key=lambda path: [(not part.isdigit(), int(part) if part.isdigit() else 0, part)
-                                           for part in re.split(r"(\d+)", path.name)])  # fmt: skip
-
-
-def _member(path: Path) -> Model | None:
+def _member(path: Path, options: SourceOptions) -> Model | None:
     """The model that the suite in the folder around a model directory says it is; None where none says so."""
     place = os.path.abspath(path)  # as it is written: a link in the folder is a member, too
     file = Path(place).parent / FILE
     content = read_json(file, "a suite") if os.path.isfile(file) else None
     ours = isinstance(content, dict) and "schema_version" in content  # others have files of this name, too
-    listed = _read(file).models if ours else ()
-    return next((model for model in listed if os.path.abspath(model.path) == place), None)
+    listed = zip(_paths(file), _read(file, options).models, strict=True) if ours else ()
+    return next((model for where, model in listed if os.path.abspath(file.parent / where) == place), None)
 
 
 def _check_name(of: str, name: str) -> None:
@@ -254,14 +223,31 @@ class _File:
 
 
 @dataclass(frozen=True)
+class _Entry:
+    """What is read of each of its models, beside accuracies on OOD sets."""
+
+    name: str
+    path: str
+    kind: str = "hf"
+    family: str = ""
+    label_map: Mapping[str, str] | None = None
+    in_domain_accuracy: float | None = None
+
+
+@dataclass(frozen=True)
 class _Known:
-    """What is read of each accuracy of a model; all else is read as `Model` has it."""
+    """What is read of each accuracy of a model."""
 
     accuracy: float
     fingerprint: str
 
 
-def _read(file: Path) -> _Part:
+def _paths(file: Path) -> list[str]:
+    """The paths of a suite's models, as they are written."""
+    return [entry["path"] for entry in read_json(file, "a suite")["models"]]
+
+
+def _read(file: Path, options: SourceOptions) -> _Part:
     """Read a suite.json; model paths in it are relative to its folder, and do not lead out of it."""
     content = read_json(file, "a suite")
     try:
@@ -269,23 +255,25 @@ def _read(file: Path) -> _Part:
         if version != SCHEMA_VERSION:
             raise UsageError(f"{file}: this version reads suites of schema {SCHEMA_VERSION} (got {version!r})")
         suite = fields_of(_File, content, "suite")
-        return _Part(suite.name, tuple(_models(suite.models, file.parent)))
+        return _Part(suite.name, tuple(_models(suite.models, file.parent, options)))
     except ValueError as error:
         raise UsageError(f"{file} is no suite: {error}") from error
 
 
-def _models(entries: Sequence[Any], folder: Path) -> Iterator[Model]:
+def _models(entries: Sequence[Any], folder: Path, options: SourceOptions) -> Iterator[Model]:
     for entry in (table(entry, "models") for entry in entries):
-        model = fields_of(Model, {**entry, "ood_accuracy": {}}, "models")
-        _check_path(folder, model.path)
-        inside = folder / model.path
+        one = fields_of(_Entry, entry, "models")
+        _check_path(folder, one.path)
+        inside = folder / one.path
         listed = table(entry.get("ood_accuracy", {}), "ood_accuracy").values()
         known = [fields_of(_Known, one, "ood_accuracy") for one in listed]
-        yield replace(
-            model,
-            path=str(inside) if os.path.exists(inside) or not is_hub_id(model.path) else model.path,
-            ood_accuracy={one.fingerprint: one.accuracy for one in known},
-        )
+        place = str(inside) if os.path.exists(inside) or not is_hub_id(one.path) else one.path
+        found = kinds.sources(Reference(place, kind=one.kind), options)
+        if len(found) != 1:
+            raise ValueError(f"the path of {one.name} must name one model (got {len(found)} in {place})")
+        said = {"name": one.name, "family": one.family, **({"label_map": one.label_map} if one.label_map else {})}
+        source: Source = replace(found[0], **said)  # type: ignore[type-var]  # sources are records
+        yield Model(source, one.in_domain_accuracy, {one.fingerprint: one.accuracy for one in known})
 
 
 def _check_path(folder: Path, path: str) -> None:

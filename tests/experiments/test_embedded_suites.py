@@ -111,7 +111,7 @@ def test_models_load_and_answer(name):
     """Labels are the task's, every letter is known, answers are probabilities, and [MASK] says nothing."""
     rows = sets.load(recipe.load(name).ood[0])
     for model in suites.load([name]).models:
-        classifier = Classifier.load(model.path, rows.task)
+        classifier = Classifier.load(model.source.path, rows.task)
         probabilities = classifier.probabilities(rows.examples[:4])
         np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-6)
         assert probabilities.shape == (4, len(rows.task.labels))
@@ -125,7 +125,7 @@ def test_stated_accuracies_can_be_measured_again(member):
     """On all embedded rows a model is right as often as its suite.json says: a label map or a sign would show."""
     rows = sets.load("paws")
     [model] = [model for model in suites.load(["paws-mini"]).models if model.name == member]
-    predicted = Classifier.load(model.path, rows.task).probabilities(rows.examples).argmax(axis=1)
+    predicted = Classifier.load(model.source.path, rows.task).probabilities(rows.examples).argmax(axis=1)
     right = np.mean(predicted == [example.label for example in rows.examples])
     assert right == pytest.approx(model.ood_accuracy[rows.fingerprint], abs=1.5 / len(rows.examples))
 

@@ -18,6 +18,7 @@ from ranker.errors import UsageError
 from ranker.results.records import Data, Provenance
 from ranker.results.table import ScoreTable
 from ranker.scoring.evaluation import evaluate
+from ranker.sources.hf.kind import Checkpoint
 from ranker.sources.suites import FILE, Model, Suite
 
 KNOWN = published.load()
@@ -189,7 +190,9 @@ def test_a_published_number_for_no_column_is_refused():
 def test_inoculated_models_are_those_of_the_most_frequent_family():
     """A suite of several architectures serves both kinds of exhibits."""
     families = ("x", "y", "x", "z")
-    suite = Suite("toy", tuple(Model(name, name, family) for name, family in zip("abcd", families, strict=True)))
+    suite = Suite(
+        "toy", tuple(Model(Checkpoint(name, name, family)) for name, family in zip("abcd", families, strict=True))
+    )
     assert [model.name for model in tables.select(suite, "inoculated").models] == ["a", "c"]
     assert tables.select(suite, "all") == tables.select(suite, "across") == suite
     with pytest.raises(UsageError, match="models of several architectures are needed, and toy has one"):

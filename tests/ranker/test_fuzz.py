@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 import pyarrow as pa
 import pytest
+from asking import attributions
 from conftest import TASK
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -38,6 +39,7 @@ from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate
 from ranker.sources import suites
 from ranker.sources.hf import checkpoints, labels
+from ranker.sources.hf.files import opened
 
 ROWS = [
     {"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment", "marks": {"x": [[0, 4, 9]]}},
@@ -236,7 +238,7 @@ def label_map_of(file):
 
 def checkpoint_of(file):
     """What is read of a checkpoint's JSON before it is loaded."""
-    return checkpoints.brings_code(checkpoints.locate(file.parent))
+    return opened(checkpoints.locate(file.parent)).brings_code()
 
 
 def adapter_of(file):
@@ -275,9 +277,9 @@ def store_of(file):
     verify(root)
     contents(root)
     store = Store(root)
-    rows = store.entry(KEY).attributions(EXAMPLES, lambda missing: map(row_of, missing))
+    rows = attributions(store.entry(KEY), EXAMPLES, lambda missing: map(row_of, missing))
     assert len(rows) == len(EXAMPLES)
-    assert store.entry(KEY).missing(EXAMPLES) == []
+    assert store.entry(KEY).missing(EXAMPLES) == ()
     return named
 
 

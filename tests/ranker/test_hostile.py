@@ -9,6 +9,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+from asking import Subject
 from conftest import TASK
 from safetensors.torch import load_file, save_file
 
@@ -17,13 +18,12 @@ from ranker.cli import main
 from ranker.datasets import rows
 from ranker.datasets.cards import read_card
 from ranker.errors import DataError, ModelError, UsageError
-from ranker.runtime.guest import Subject
 from ranker.runtime.store import Store
 from ranker.sources import suites
-from ranker.sources.base import ModelOptions
+from ranker.sources.base import SourceOptions
 from ranker.sources.hf.checkpoints import locate
 from ranker.sources.hf.files import content_hash
-from ranker.sources.suites import Model
+from ranker.sources.hf.kind import Checkpoint
 
 EXAMPLE = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)
 
@@ -44,7 +44,8 @@ def model(checkpoint, tmp_path):
 
 def refusal(model, **options):
     """The one line that a checkpoint is refused with."""
-    subject = Subject(Model("tiny", str(model)), TASK, ModelOptions(**options), Store(model.parent / "store"))
+    source = Checkpoint("tiny", str(model), options=SourceOptions(**options))
+    subject = Subject(source, TASK, store=Store(model.parent / "store"))
     with pytest.raises(ModelError) as caught:
         subject.predictions([EXAMPLE])
     assert "\n" not in str(caught.value)
@@ -91,7 +92,7 @@ def test_a_trainers_state_is_not_read(model, canary):
     """What else lies in the folder is neither weights nor opened."""
     for name in ("training_args.bin", "optimizer.bin", "optimizer.pt"):
         (model / name).write_bytes(pickle.dumps(Bomb(canary), protocol=2))
-    assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).predictions([EXAMPLE])
+    assert Subject(Checkpoint("tiny", str(model)), TASK).predictions([EXAMPLE])
 
 
 def own_code(canary):
@@ -112,7 +113,7 @@ def test_code_beside_a_network_that_is_known_is_not_run(model, canary):
     (model / "own.py").write_text(own_code(canary))
     change(model / "config.json", auto_map={"AutoModelForSequenceClassification": "own.Own"})
     change(model / "tokenizer_config.json", auto_map={"AutoTokenizer": [None, "own.Own"]})
-    assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).predictions([EXAMPLE])
+    assert Subject(Checkpoint("tiny", str(model)), TASK).predictions([EXAMPLE])
 
 
 def test_trust_is_given_to_a_model_by_its_name(model, canary):
@@ -124,15 +125,14 @@ def test_trust_is_given_to_a_model_by_its_name(model, canary):
     content = json.loads((Path(folder) / "suite.json").read_text())
     content["models"] = [{**entry, "trust_remote_code": True} for entry in content["models"]]
     (Path(folder) / "suite.json").write_text(json.dumps({**content, "trust_remote_code": ["a", "b"]}))
-    options = ModelOptions()
-    assert not any(Subject(found, TASK, options).trusted for found in suites.load([folder]).models)
+    assert not any(found.source.trusted for found in suites.load([folder]).models)
 
 
 def test_trust_in_a_model_is_none_in_another_repository(model):
     """Code that lies elsewhere is refused by its place, before anything is loaded; without trust it is passed over."""
     change(model / "config.json", auto_map={"AutoModelForSequenceClassification": "org/name--own.Own"})
     assert "takes its code from 'org/name'" in refusal(model, trust_remote_code=frozenset({"tiny"}))
-    assert Subject(Model("tiny", str(model)), TASK, ModelOptions()).predictions([EXAMPLE])
+    assert Subject(Checkpoint("tiny", str(model)), TASK).predictions([EXAMPLE])
 
 
 def test_trust_in_a_model_that_is_not_there(capsys):
@@ -177,7 +177,7 @@ def test_a_name_that_leads_out_of_a_checkpoint_is_refused(model, file, content):
 
 def test_shards_of_a_checkpoint_are_taken(model):
     """An index of what lies beside it is what large models have, and its numbers are those of the whole."""
-    before = Subject(Model("tiny", str(model)), TASK, ModelOptions()).predictions([EXAMPLE]).probs[0]
+    before = Subject(Checkpoint("tiny", str(model)), TASK).predictions([EXAMPLE]).probs[0]
     tensors = load_file(model / "model.safetensors")
     (model / "model.safetensors").unlink()
     parts = [dict(list(tensors.items())[i::2]) for i in range(2)]
@@ -187,7 +187,7 @@ def test_shards_of_a_checkpoint_are_taken(model):
         save_file(part, model / name, metadata={"format": "pt"})
         index |= dict.fromkeys(part, name)
     (model / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": index}))
-    after = Subject(Model("tiny", str(model)), TASK, ModelOptions()).predictions([EXAMPLE]).probs[0]
+    after = Subject(Checkpoint("tiny", str(model)), TASK).predictions([EXAMPLE]).probs[0]
     assert after.tolist() == before.tolist()
 
 
@@ -241,7 +241,7 @@ def test_paths_in_a_suite_that_are_taken(tmp_path):
     folder = write_suite(tmp_path / "suite", *((path, path) for path in inside), ("absolute", tmp_path / "model"))
     for path in [tmp_path / "suite" / name for name in ("a", "b", "..c", "d")]:
         path.mkdir()
-    found = [os.path.normpath(model.path) for model in suites.load([folder]).models]
+    found = [os.path.normpath(model.source.path) for model in suites.load([folder]).models]
     assert found == [*(str(tmp_path / "suite" / name) for name in ("b", "..c", "d")), str(tmp_path / "model")]
 
 
@@ -293,7 +293,7 @@ def test_a_name_is_only_a_name(tmp_path, capsys, monkeypatch):
     """Names that would be a path, markup or a command elsewhere are shown as they are, and nothing comes of them."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
-    paths = [model.path for model in suites.load(["hans-sub-mini"]).models[-len(NAMES) :]]
+    paths = [model.source.path for model in suites.load(["hans-sub-mini"]).models[-len(NAMES) :]]
     folder = write_suite(tmp_path / "suite", *zip(NAMES, paths, strict=True))
     outputs = {}
     for arguments in (
@@ -331,7 +331,7 @@ def test_a_gzip_bomb_is_bounded(tmp_path, monkeypatch, content):
 def test_a_bomb_among_checkpoints_is_one_model_less(tmp_path, canary, capsys, monkeypatch):
     """A poisoned checkpoint is listed with its reason, the others are ranked, and the exit status is 1."""
     monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
-    good = [model.path for model in suites.load(["hans-sub-mini"]).models[::4]]
+    good = [model.source.path for model in suites.load(["hans-sub-mini"]).models[::4]]
     bad = Path(shutil.copytree(good[0], tmp_path / "bad"))
     (bad / "model.safetensors").unlink()
     (bad / "pytorch_model.bin").write_bytes(pickle.dumps(Bomb(canary), protocol=2))

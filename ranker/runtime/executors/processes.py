@@ -1,7 +1,10 @@
-"""Models run side by side, in processes of their own, which leave what they find in the store.
+"""Models as guests: each group of models works in a process of its own, with limits, and this process supervises them.
 
-The flow stays as it is: afterwards it goes from model to model and finds everything known. What a process left undone,
-because its model fails or because it was killed, is done there, or refused in the same words as ever.
+The supervisor works out the keys of the store, sees what is missing, and starts a process only for that. A guest loads
+a model, answers, and sends what it finds back as shards. The supervisor checks each and keeps it under the job's own
+key. So a model that crashes, hangs or takes too much memory is left out, and the others are ranked.
+
+These are limits, and no sandbox: a guest reads files and reaches the network as the user does.
 """
 
 from __future__ import annotations
@@ -9,126 +12,171 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import re
 import signal
-import sys
-from collections.abc import Iterator, MutableMapping, Sequence
+import tempfile
+import time
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from multiprocessing import forkserver, resource_tracker
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from ranker.errors import ModelError, RankModelsError, UsageError
+from ranker.errors import ModelError, UsageError, first_line
 from ranker.progress import Progress
-from ranker.runtime.base import Job, Request
-from ranker.runtime.guest import Subject
-from ranker.sources.base import ModelOptions
-from ranker.sources.hf import checkpoints
-from ranker.sources.suites import Model
-from ranker.tasks.classes import Task
+from ranker.runtime.base import Done, Executor, Job, Order
+from ranker.runtime.executors import visits
+from ranker.runtime.executors.serial import Serial
+from ranker.runtime.executors.visits import Inbox, Message
+from ranker.runtime.guest import orders
+from ranker.sources.base import Shelf
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
-    from multiprocessing.sharedctypes import Synchronized
+    from multiprocessing.process import BaseProcess
 
+    from ranker.progress import Advance
     from ranker.runtime.store import Store
-    from ranker.sources.hf.loading import Bases
 
 log = logging.getLogger(__name__)
 
-PRELOADED = ("torch", "transformers", "pyarrow.parquet", "ranker.sources.hf.classifiers", "ranker.attribution.perturb")
-"""What takes seconds to import, once for all processes."""
+PRELOADED = ("pyarrow.parquet", "ranker.runtime.executors.visits")
+"""What every guest needs imported, once for all of them; sources state what they need beside it."""
 
 PROCESS, COPIES = 1 << 29, 3
 """Bytes that a process needs beside its model, and how often it holds the weights at most, while it loads them."""
+
+MEMORY = 4_000_000_000
+"""Bytes that a guest may take by default, beside its weights `COPIES` times."""
+
+PATIENCE = 300.0
+"""Seconds without a sign of life after which a guest counts as hung."""
+
+GRACE = 10.0
+"""Seconds that guests have to send what they know, when the run is stopped."""
+
+LOOK_EVERY = 0.2
+"""Seconds between two looks at how guests are."""
+
+TRIES = 5
+"""How often a process is started, where its server is ended meanwhile."""
 
 QUIET = {"PYTHONSAFEPATH": "1", "OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0"}
 """What the server of processes is started with: it looks for no module in the current folder, and threads that have
 nothing to do do not spin."""
 
-LOOK_EVERY = 0.2
-"""Seconds between two looks at how far the processes are."""
+KNOWN = re.compile(
+    r"PATH|HOME|USER|LOGNAME|LANG(UAGE)?|LC_\w+|TZ|TERM|TMPDIR|LD_LIBRARY_PATH|VIRTUAL_ENV|XDG_CACHE_HOME|SSL_CERT_\w+|"
+    r"(PYTHON|CUDA|NVIDIA|OMP|MKL|KMP|OPENBLAS|ATEN|DNNL|ONEDNN|PYTORCH|TORCH|HF|TRANSFORMERS|TOKENIZERS)(_?\w+)?"
+)
+SECRET = re.compile(r"(TOKEN|SECRET|PASSWORD|CREDENTIALS?|KEY)$")
+"""Which variables of the environment guests see: those that say where things are and how to compute, and no secrets."""
 
 
-def ahead(jobs: Sequence[Job], task: Task, options: ModelOptions, store: Store | None, progress: Progress) -> None:
-    """Have jobs done by `ModelOptions.workers` processes, a model each at a time.
+@dataclass(frozen=True)
+class Processes:
+    """Guests in processes of their own. See `ranker.runtime.base.Executor`.
 
-    With one there is nothing to do ahead, and "auto" is one where there is no store. Each process has its share of the
-    processor's cores.
+    A script that asks for it begins its work under ``if __name__ == "__main__":``, as Python wants of all that starts
+    processes.
 
-    Args:
-        jobs: models of which the store lacks something, and what will be asked of each.
-        task: what the models do.
-        options: how they are loaded and run.
-        store: where the processes leave what they find.
-        progress: opens the one stage of all the work.
+    Attributes:
+        workers: how many guests work side by side, or "auto": as many as there is work, cores and memory for. It
+            changes the last digits of numbers.
+        limits: guests have limits; without, several still work side by side, and one works in this process.
+        memory: bytes that a guest may take, beside three times its weights.
+        patience: seconds without a sign of life after which a guest counts as hung.
 
     Raises:
-        UsageError: several workers and no store.
-        StoreError: the store cannot be read.
+        UsageError: no worker.
     """
-    if options.workers == 1 or (options.workers == "auto" and store is None):
-        return
-    if store is None:
-        raise UsageError("several workers need a store: it is where they leave what they find")
-    count = min(fair(jobs, options) if options.workers == "auto" else options.workers, len(jobs))
-    if not count or (count == 1 and options.workers == "auto"):  # one process is as good as this one
-        return
-    context = processes_with(PRELOADED)
-    taken, done = context.Value("q", 0), context.Value("q", 0)
-    threads = max(cores() // count, 1)
-    processes = [
-        context.Process(
-            target=work,
-            args=(jobs, task, options, store, taken, done, threads, log.getEffectiveLevel()),
-            daemon=True,
-        )
-        for _ in range(count)
-    ]
-    total = sum(len(question.examples) for _, questions in jobs for question in questions)
-    with progress(f"{len(jobs)} models, {count} at a time", total) as advance:
-        said = 0
-        try:
-            for process in processes:
-                process.start()
-            while running := [process.sentinel for process in processes if process.is_alive()]:
-                wait(running, LOOK_EVERY)
-                now = done.value
-                advance(now - said)
-                said = now
-        finally:
-            for process in processes:
-                if process.pid is not None:
-                    process.terminate()
-            for process in processes:
-                if process.pid is not None:
-                    process.join()
-    for process in processes:
-        if process.exitcode:
-            log.warning("a worker ended with status %d; what it left undone is done now", process.exitcode)
+
+    workers: int | Literal["auto"] = "auto"
+    limits: bool = True
+    memory: int = MEMORY
+    patience: float = PATIENCE
+
+    def __post_init__(self) -> None:
+        if self.workers != "auto" and self.workers < 1:
+            raise UsageError(f"`--workers` must be at least 1 (got {self.workers})")
+
+    def run(self, jobs: Sequence[Job], store: Store, progress: Progress) -> Generator[tuple[int, Done], None, None]:
+        """What is known is answered here; a guest is started only where something is missing."""
+        visitors, shelf = list[Visitor](), Shelf()
+        for number, job in enumerate(jobs):
+            try:
+                done, missing = orders(job, store, shelf)
+            except ModelError as error:
+                yield number, Done(failure=str(error))
+                continue
+            for order in () if job.dry else missing:
+                store.entry(order.key).prepare()
+            if missing:
+                visitors.append(Visitor(number, job, done, missing))
+            else:
+                yield number, done
+        shelf.clear()  # which closes files
+        groups = grouped(visitors)
+        count = min(fair(groups) if self.workers == "auto" else self.workers, len(groups))
+        if count == 1 and not self.limits:
+            alone = Serial().run([visitor.job for visitor in visitors], store, progress)
+            yield from ((visitors[n].number, done) for n, done in alone)
+        elif groups:
+            total = sum(len(order.examples) for one in visitors for order in one.missing)
+            with progress(f"{len(visitors)} models, {count} at a time", total) as advance:
+                yield from Supervisor(self, store, count, advance).supervise(groups)
 
 
-def fair(jobs: Sequence[Job], options: ModelOptions) -> int:
-    """How many processes "auto" is: as many as there are models, cores, and room in memory for the largest model.
+if TYPE_CHECKING:
+    _can: Executor = Processes()  # checked by mypy
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """One model that is to work as a guest.
+
+    Attributes:
+        number: of its job.
+        job: itself.
+        done: what is known of it beforehand.
+        missing: what it is to be asked.
+    """
+
+    number: int
+    job: Job
+    done: Done
+    missing: Sequence[Order]
+
+
+def grouped(visitors: Sequence[Visitor]) -> list[list[Visitor]]:
+    """Models that share something together, and each of the others alone."""
+    groups: dict[object, list[Visitor]] = {}
+    for one in visitors:
+        groups.setdefault(one.job.source.shares or one.number, []).append(one)
+    return list(groups.values())
+
+
+def fair(groups: Sequence[Sequence[Visitor]]) -> int:
+    """How many processes "auto" is: as many as there are groups, cores, and room in memory for the largest model.
 
     On an accelerator it is one: models beside each other there share its memory, and gain nothing.
     """
-    if options.device != "cpu" or not jobs:
+    if not groups or any(one.job.machine.device != "cpu" for group in groups for one in group):
         return 1
     free = free_memory()
-    room = len(jobs) if free is None else free // max(needs(model, options) for model, _ in jobs)
-    return max(min(len(jobs), cores(), room), 1)
+    most = max(PROCESS + COPIES * one.job.size for group in groups for one in group)
+    room = len(groups) if free is None else free // most
+    return max(min(len(groups), cores(), room), 1)
 
 
-def needs(model: Model, options: ModelOptions) -> int:
-    """Bytes that a process with a model needs, roughly; of one that cannot be read, those of the process alone."""
-    try:
-        folder = checkpoints.locate(model.path, allow_pickle=options.allow_pickle)
-        folders = [folder, checkpoints.locate_base(folder, allow_pickle=options.allow_pickle)]
-        files = [file for one in folders if one for file in checkpoints.weights(one, allow_pickle=options.allow_pickle)]
-        return PROCESS + COPIES * sum(file.stat().st_size for file in files)
-    except (ModelError, OSError):
-        return PROCESS
+def threads(count: int) -> int:
+    """How many threads each of so many processes has: its share of the cores, or fewer if the environment says so."""
+    most = os.environ.get("OMP_NUM_THREADS", "")
+    share = max(cores() // count, 1)
+    return min(share, int(most)) if most.isdecimal() and int(most) else share
 
 
 def free_memory() -> int | None:
@@ -140,95 +188,251 @@ def free_memory() -> int | None:
         return None
 
 
-def processes_with(modules: Sequence[str]) -> ForkServerContext | SpawnContext:
-    """How processes begin: with these modules in memory already, where the system can fork a server that has them.
-
-    The server, and what keeps count of shared memory, are started by Python with a line of code; without the variable
-    they would look for its modules in the current folder first, where anybody's torch.py may lie.
-    """
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(modules))
-    with patched(os.environ, **QUIET):
-        resource_tracker.ensure_running()
-        forkserver.ensure_running()
-    return context
-
-
-@contextmanager
-def patched(environment: MutableMapping[str, str], **values: str) -> Iterator[None]:
-    """Variables of the environment that are others for a while."""
-    before = {name: environment.get(name) for name in values}
-    environment.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del environment[name]
-            else:
-                environment[name] = value
-
-
-def lacks(subject: Subject, questions: Sequence[Request]) -> bool:
-    """Whether the store lacks anything of what is asked. It is not said of a model that cannot even be read."""
-    with suppress(ModelError):
-        return any(subject.missing(one.examples, one.settings) for one in questions)
-    return False
-
-
 def cores() -> int:
     """The processor cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def work(
-    jobs: Sequence[Job],
-    task: Task,
-    options: ModelOptions,
-    store: Store,
-    taken: Synchronized[int],
-    done: Synchronized[int],
-    threads: int,
-    level: int,
-) -> None:
-    """What one process does: take the next model until none is left, or the run is gone that began it.
+@dataclass
+class Guest:
+    """A process, and the models in it that have not ended: the first of them is at work.
+
+    Attributes:
+        visitors: these models.
+        process: where they work.
+        pipe: what it says comes through it.
+        folder: where it works; empty when it begins.
+        inbox: what came and is not yet a whole message.
+        heard: when something last came.
+        over: nothing more will come.
+        fault: why it is to be ended; "" while there is no reason.
+    """
+
+    visitors: deque[Visitor]
+    process: BaseProcess
+    pipe: Connection
+    folder: tempfile.TemporaryDirectory[str]
+    inbox: Inbox = field(default_factory=Inbox)
+    heard: float = field(default_factory=time.monotonic)
+    over: bool = False
+    fault: str = ""
+
+    def read(self) -> None:
+        """Take in what has come."""
+        try:
+            content = os.read(self.pipe.fileno(), 1 << 20)
+        except BlockingIOError:
+            return
+        except OSError:
+            content = b""
+        self.inbox.take(content)
+        self.over = not content
+        self.heard = time.monotonic() if content else self.heard
+
+    def kill(self) -> None:
+        """End it at once. It is asked by its number: of a process whose server is gone, Python knows nothing."""
+        if self.process.pid is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(self.process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Leave nothing of it behind."""
+        if not self.over:
+            self.kill()
+        self.process.join(GRACE)
+        if self.process.is_alive():
+            self.kill()
+        self.pipe.close()
+        with suppress(OSError):
+            self.folder.cleanup()
+
+
+class Supervisor:
+    """It starts guests, hears what they say, and ends them.
 
     Args:
-        jobs: models, and what is asked of each.
-        task, options, store: as in `ahead`.
-        taken: how many of the jobs are taken, by all processes.
-        done: how many rows are done, by all processes.
-        threads: how many the process may use.
-        level: from which on it logs.
+        rules: the executor.
+        store: what guests find is kept in it.
+        count: how many there may be at a time.
+        advance: told how many more examples are done.
     """
-    told: list[bool] = []
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C reaches every process; the first one tells the others
-    signal.signal(signal.SIGTERM, lambda *_: told.append(True))
-    logging.getLogger("ranker").setLevel(level)
-    import torch
 
-    torch.set_num_threads(threads)
-    run = multiprocessing.parent_process()
+    def __init__(self, rules: Processes, store: Store, count: int, advance: Advance) -> None:
+        self.rules, self.store, self.count, self.advance = rules, store, count, advance
+        self.guests: list[Guest] = []
 
-    def over() -> bool:
-        return bool(told) or (run is not None and not run.is_alive())
+    def supervise(self, groups: Sequence[Sequence[Visitor]]) -> Iterator[tuple[int, Done]]:
+        """Have all groups work, and say how each of their models has ended."""
+        context = processes_with(list(dict.fromkeys(name for group in groups for one in group
+                                                    for name in (*PRELOADED, *one.job.preload))))  # fmt: skip
+        waiting = deque(map(deque, groups))
+        try:
+            while waiting or self.guests:
+                while waiting and len(self.guests) < self.count:
+                    self.guests.append(self.start(context, waiting.popleft()))
+                wait([guest.pipe for guest in self.guests], LOOK_EVERY)
+                for guest in list(self.guests):
+                    guest.read()
+                    yield from self.heard(guest)
+                    reason = self.ended(guest)
+                    if reason is not None:
+                        self.guests.remove(guest)
+                        guest.close()
+                        if guest.visitors:
+                            yield guest.visitors.popleft().number, Done(failure=reason)
+                        if guest.visitors:  # the death of one is no reason against those that share something with it
+                            waiting.append(guest.visitors)
+        finally:
+            self.stop()
 
-    def advance(rows: int) -> None:
-        with done.get_lock():
-            done.value += rows
-        if over():
-            sys.exit()  # between two batches, so that rows that were given are written first
+    def start(self, context: ForkServerContext | SpawnContext, visitors: deque[Visitor]) -> Guest:
+        """Start a process for a group of models."""
+        receiving, sending = context.Pipe(duplex=False)
+        os.set_blocking(receiving.fileno(), False)
+        folder = tempfile.TemporaryDirectory(prefix="rank-models-guest-", ignore_cleanup_errors=True)
+        machine = replace(visitors[0].job.machine, threads=threads(self.count))
+        work = [visits.Visit(replace(one.job, requests=(), machine=machine), one.missing) for one in visitors]
+        on_cpu = all(one.job.machine.device == "cpu" for one in visitors)
+        most = self.rules.memory + COPIES * max(one.job.size for one in visitors)
+        rules = visits.Rules(
+            folder.name,
+            most if self.rules.limits and on_cpu else None,
+            log.getEffectiveLevel(),
+        )
+        process = started(context, sending, work, rules)
+        sending.close()
+        return Guest(visitors, process, receiving, folder)
 
-    bases: Bases = {}
-    while True:
-        with taken.get_lock():
-            mine, taken.value = taken.value, taken.value + 1
-        if over() or mine >= len(jobs):
-            return
-        model, questions = jobs[mine]
-        subject = Subject(model, task, options, store, bases)
-        with suppress(RankModelsError):  # it will be met again, and reported, where the flow comes to this model
-            for question in questions:
-                subject.made_of(question, advance)
+    def heard(self, guest: Guest) -> Iterator[tuple[int, Done]]:
+        """Do what a guest's messages ask for; one that is none ends it."""
+        try:
+            for message in guest.inbox.messages():
+                done = self.understood(guest, message)
+                if done is not None:
+                    yield guest.visitors.popleft().number, done
+        except (ValueError, TypeError, KeyError, IndexError) as error:
+            guest.fault = f"its process sent what is no answer ({first_line(error)})"
+
+    def understood(self, guest: Guest, message: Message) -> Done | None:
+        """Keep what a message brings; how the model at work has ended, if it says so.
+
+        Raises:
+            ValueError, TypeError, KeyError, IndexError: the message is none of a guest's.
+        """
+        match message.head["what"]:
+            case "beat":
+                self.advance(max(int(message.head["rows"]), 0))
+            case "log":
+                level = int(message.head["level"])
+                log.log(level, "%s", visits.printable(str(message.head["text"])))
+            case "rows":
+                visitor = guest.visitors[0]
+                order = visitor.missing[int(message.head["order"])]
+                self.store.entry(order.key).receive(message.body, order.examples, len(visitor.job.task.labels))
+            case "ended":
+                failure = visits.printable(str(message.head["failure"]))
+                estimate = visits.estimate_of(message.head["estimate"])
+                done = guest.visitors[0].done
+                return Done(failure=failure) if failure else replace(done, estimate=estimate)
+            case what:
+                raise ValueError(f"{what!r} is no message")
+        return None
+
+    def ended(self, guest: Guest) -> str | None:
+        """Why a guest has ended, for the model at work in it, if any; None while it goes on."""
+        if guest.fault:
+            return guest.fault
+        if guest.over:
+            guest.process.join(GRACE)
+            return died(guest.process.exitcode)
+        if time.monotonic() - guest.heard > self.rules.patience:
+            return f"its process gave no sign of life for {self.rules.patience:.0f} s, and was ended"
+        return None
+
+    def stop(self) -> None:
+        """Ask guests to end, keep what they send meanwhile, and end them."""
+        self.advance = lambda rows: None
+        try:
+            for guest in self.guests:
+                if guest.process.pid is not None:
+                    with suppress(ProcessLookupError):
+                        os.kill(guest.process.pid, signal.SIGTERM)
+            deadline = time.monotonic() + GRACE
+            left = list(self.guests)
+            while left and time.monotonic() < deadline:
+                wait([guest.pipe for guest in left], LOOK_EVERY)
+                for guest in left:
+                    guest.read()
+                    deque(self.heard(guest), maxlen=0)
+                left = [guest for guest in left if not (guest.over or guest.fault)]
+        finally:  # whoever presses a key again does not want to wait
+            while self.guests:
+                self.guests.pop().close()
+
+
+def started(
+    context: ForkServerContext | SpawnContext, pipe: Connection, work: Sequence[visits.Visit], rules: visits.Rules
+) -> BaseProcess:
+    """A process for a guest; a server that somebody has ended is started anew."""
+    for left in reversed(range(TRIES)):
+        process = context.Process(target=visits.serve, args=(pipe, work, rules), daemon=True)
+        try:
+            process.start()
+            break
+        except (OSError, EOFError):
+            if not left:
+                raise
+            processes_with(())
+    return process
+
+
+def died(status: int | None) -> str:
+    """Why a process has ended, by its status, in words."""
+    if status is not None and status < 0:
+        name = signal.Signals(-status).name if -status in set(signal.Signals) else str(-status)
+        memory = ", perhaps for want of memory" if -status == signal.SIGKILL else ""
+        return f"its process was ended by {name}{memory}"
+    return f"its process ended before its work was done (status {'unknown' if status is None else status})"
+
+
+def processes_with(modules: Sequence[str]) -> ForkServerContext | SpawnContext:
+    """How processes begin: with these modules in memory already, where the system can fork a server that has them.
+
+    The server, and what keeps count of shared memory, are started by Python with a line of code; without the variable
+    they would look for its modules in the current folder first, where anybody's torch.py may lie. They see no secrets,
+    and nor does what is forked from them.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    if modules:
+        context.set_forkserver_preload(list(modules))
+    with only(os.environ, {**seen(os.environ), **QUIET}):
+        resource_tracker.ensure_running()
+        forkserver.ensure_running()
+    return context
+
+
+def seen(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables of an environment that guests see.
+
+    Example:
+        >>> seen({"PATH": "/bin", "HF_HOME": "/hf", "HF_TOKEN": "x", "AWS_SECRET_ACCESS_KEY": "y"})
+        {'PATH': '/bin', 'HF_HOME': '/hf'}
+    """
+    return {name: value for name, value in environment.items() if KNOWN.fullmatch(name) and not SECRET.search(name)}
+
+
+@contextmanager
+def only(environment: MutableMapping[str, str], values: Mapping[str, str]) -> Iterator[None]:
+    """An environment that holds other values, and nothing else, for a while."""
+    before = dict(environment)
+    for name in before.keys() - values.keys():
+        del environment[name]
+    environment.update(values)
+    try:
+        yield
+    finally:
+        for name in values.keys() - before.keys():
+            environment.pop(name, None)
+        environment.update(before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from fnmatch import fnmatch
+from fnmatch import fnmatch, fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -197,22 +197,6 @@ def others(folder: Path) -> list[Path]:
     return _matches(folder, OTHERS)
 
 
-def brings_code(folder: Path, *, allow_pickle: bool = False) -> bool:
-    """Say whether a checkpoint, or an adapter's base, asks for code of its own, which is run only if it is trusted.
-
-    Args:
-        folder: a checkpoint's, as `locate` gives it.
-        allow_pickle: fetch weights of an adapter's base that are not safetensors, too.
-
-    Raises:
-        ModelError: its configuration cannot be read, or asks for the code of another repository, whose content is no
-            part of what the checkpoint is known by.
-    """
-    code = ask_for_code((file, read_json(file)) for file in map(folder.joinpath, ASKING) if file.is_file())
-    base = locate_base(folder, allow_pickle=allow_pickle)
-    return code or (base is not None and brings_code(base, allow_pickle=allow_pickle))
-
-
 def ask_for_code(configs: Iterable[tuple[Path, dict[str, Any]]]) -> bool:
     """Say whether files of one checkpoint ask for code beside the library's.
 
@@ -304,4 +288,9 @@ def read_json(file: Path, content: bytes | None = None) -> dict[str, Any]:
 
 
 def _matches(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
-    return sorted({file for pattern in patterns for file in folder.glob(pattern) if file.is_file()})
+    try:
+        names = os.listdir(folder)
+    except OSError:  # what reads its files says why
+        return []
+    fitting = {name for pattern in patterns for name in names if fnmatchcase(name, pattern)}
+    return sorted(folder / name for name in fitting if (folder / name).is_file())

@@ -21,10 +21,10 @@ from factors.types import UNLABELLED, Bools, Example, Floats
 from ranker.errors import ModelError, first_line
 from ranker.sources import packing
 from ranker.sources.base import Baseline, Embedded, Hide
+from ranker.sources.devices import DTYPES, device_named, resolve
 from ranker.sources.hf import align, batching, checkpoints, hidden, labels, loading
 from ranker.sources.hf.align import TokenIds
 from ranker.sources.hf.batching import Batch, Row
-from ranker.sources.hf.devices import DTYPES, device_named, resolve
 from ranker.sources.hf.files import Files, opened
 from ranker.sources.hf.last_layer import read_first_token
 from ranker.tasks.classes import Classes, softmax
@@ -180,7 +180,8 @@ class Classifier:
         """Encode examples one after the other, as they are asked for."""
         stream, count, cut = iter(examples), 0, 0
         while block := list(islice(stream, ENCODED_AT_ONCE)):
-            encodings = align.encode(self.tokenizer, block, self.max_length)
+            with loading.one_line(self.name, "cannot be run"):
+                encodings = list(align.encode(self.tokenizer, block, self.max_length))
             self.beat()
             for encoding in encodings:
                 cut += encoding.truncated

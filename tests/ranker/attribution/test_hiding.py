@@ -13,6 +13,7 @@ from ranker import rank
 from ranker.attribution import SETTINGS, hiding
 from ranker.attribution.settings import IGSettings, LIMESettings, Settings, SHAPSettings
 from ranker.datasets import sets
+from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.sources import suites
 
@@ -73,9 +74,9 @@ def test_a_token_that_speaks_is_told_of(loud, models, data, token, settings, oth
 def test_what_is_known_of_it_needs_no_model(loud, data, tmp_path, monkeypatch):
     """The rows are in the store like all others."""
     store, models = Store(tmp_path / "store"), loud("[MASK]")
-    first = notes(models, data, MASK, store=store)
+    first = notes(models, data, MASK, runtime=Runtime(store=store))
     monkeypatch.setattr("ranker.sources.hf.classifiers.Classifier.load", None)
-    assert notes(models, data, MASK, store=store) == first != []
+    assert notes(models, data, MASK, runtime=Runtime(store=store)) == first != []
 
 
 @pytest.mark.parametrize(("settings", "lacks"), [(MASK, "pad_token"), (QUICK, "mask_token")])

@@ -161,7 +161,7 @@ def test_samples_are_drawn_anew_for_every_seed_model_and_text(trained, hans):
 
 def test_a_model_is_known_by_its_weights(hans):
     """The seed is the same in both dtypes, and another one for other weights."""
-    paths = [model.path for model in suites.load(["hans-sub-mini"]).models[:2]]
+    paths = [model.source.path for model in suites.load(["hans-sub-mini"]).models[:2]]
     prints = [Classifier.load(path, hans.task).seed for path in paths]
     assert prints[0] != prints[1]
     assert Classifier.load(paths[0], hans.task, dtype="bfloat16").seed == prints[0]

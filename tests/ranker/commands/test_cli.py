@@ -41,7 +41,7 @@ def run(tmp_path, monkeypatch, capsys):
 
 def few_models(count: int) -> list[str]:
     """The folders of some embedded models."""
-    return [model.path for model in suites.load(["hans-sub-mini"]).models[:count]]
+    return [model.source.path for model in suites.load(["hans-sub-mini"]).models[:count]]
 
 
 def test_the_main_job_prints_models_and_methods(run):

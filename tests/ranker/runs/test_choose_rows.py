@@ -4,7 +4,6 @@ import decimal
 import io
 import json
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from ranker.datasets.readers import sheet
 from ranker.errors import DataError, UsageError
 from ranker.runs import choose as labelling
 from ranker.runs.decide import decide
-from ranker.runtime.store import Store
+from ranker.runtime.runtime import Runtime
 from ranker.sources import suites
 from ranker.sources.suites import Suite
 
@@ -37,9 +36,9 @@ def rows():
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
+def runtime(tmp_path_factory):
     """One store for the module: each model predicts each row once."""
-    return Store(tmp_path_factory.mktemp("store"))
+    return Runtime(store=tmp_path_factory.mktemp("store"))
 
 
 @pytest.fixture
@@ -61,33 +60,33 @@ def run(capsys, *arguments):
     return stopped.value.code or 0, out, err
 
 
-def test_the_choice_looks_at_no_label_and_goes_on_where_it_stopped(suite, rows, task, store):
+def test_the_choice_looks_at_no_label_and_goes_on_where_it_stopped(suite, rows, task, runtime):
     """The same rows are chosen from labelled rows; and five, then five more, are the ten chosen at once."""
-    ten = labelling.choose(suite, task, unlabelled(rows), 10, store=store).rows
-    assert [row.id for row in labelling.choose(suite, task, rows, 10, store=store).rows] == [row.id for row in ten]
-    more = labelling.choose(suite, task, unlabelled(rows), 5, labelled=ten[:5], store=store).rows
+    ten = labelling.choose(suite, task, unlabelled(rows), 10, runtime=runtime).rows
+    assert [row.id for row in labelling.choose(suite, task, rows, 10, runtime=runtime).rows] == [row.id for row in ten]
+    more = labelling.choose(suite, task, unlabelled(rows), 5, labelled=ten[:5], runtime=runtime).rows
     assert [row.id for row in more] == [row.id for row in ten[5:]]
 
 
-def test_two_models_can_choose(suite, rows, task, store):
+def test_two_models_can_choose(suite, rows, task, runtime):
     """As few as there can be in a suite."""
     two = suites.Suite(suite.name, suite.models[:2])
-    found = labelling.choose(two, task, unlabelled(rows), 3, store=store)
+    found = labelling.choose(two, task, unlabelled(rows), 3, runtime=runtime)
     assert (len(found.rows), found.failures) == (3, {})
 
 
-def test_a_text_is_chosen_once(suite, rows, task, store):
+def test_a_text_is_chosen_once(suite, rows, task, runtime):
     """A pool that holds each text twice gives each text once, under its first id."""
     again = [Example(f"again-{row.id}", row.segments, UNLABELLED) for row in rows]
-    ten = labelling.choose(suite, task, [*unlabelled(rows), *again], 10, store=store).rows
+    ten = labelling.choose(suite, task, [*unlabelled(rows), *again], 10, runtime=runtime).rows
     assert len({row.segments for row in ten}) == 10
     assert not any(row.id.startswith("again") for row in ten)
 
 
-def test_more_rows_than_there_are_is_one_clear_line(suite, rows, task, store):
+def test_more_rows_than_there_are_is_one_clear_line(suite, rows, task, runtime):
     """The size that is left is named."""
     with pytest.raises(UsageError, match=r"`--labels` must be between 1 and 3, .* \(got 4\)"):
-        labelling.choose(suite, task, unlabelled(rows[:5]), 4, labelled=rows[:2], store=store)
+        labelling.choose(suite, task, unlabelled(rows[:5]), 4, labelled=rows[:2], runtime=runtime)
 
 
 def test_the_file_to_fill_in_is_read_back_as_it_was_written(tmp_path):
@@ -150,28 +149,34 @@ def test_rows_without_a_label_are_written_without_one():
     assert [row["label"] for row in csv.DictReader(io.StringIO(written))] == ["", "yes"]
 
 
-def test_models_that_predict_the_same_are_told_before_anybody_labels(suite, rows, task, store, caplog):
+def test_models_that_predict_the_same_are_told_before_anybody_labels(suite, rows, task, runtime, caplog):
     """No label could tell them apart."""
-    twice = Suite("twins", (suite.models[0], replace(suite.models[0], name="twin")))
-    labelling.choose(twice, task, unlabelled(rows), 2, store=store)
+    twice = Suite("twins", (suite.models[0], suite.models[0].called("twin")))
+    labelling.choose(twice, task, unlabelled(rows), 2, runtime=runtime)
     assert "all models predict the same on every row of the pool" in caplog.text
     caplog.clear()
-    labelling.choose(suite, task, unlabelled(rows), 2, store=store)
+    labelling.choose(suite, task, unlabelled(rows), 2, runtime=runtime)
     assert "predict the same" not in caplog.text
 
 
-def test_rows_of_one_text_beside_a_pool_of_two_are_refused(suite, rows, store):
+def test_rows_of_one_text_beside_a_pool_of_two_are_refused(suite, rows, runtime):
     """What models say of both is not comparable."""
     labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:4], 4)
     with pytest.raises(UsageError, match="some rows have one text and some two"):
-        decide(suite, labelled, pool=[Example("one", ("A dog ran.",), UNLABELLED)], attribution="none", store=store)
+        decide(
+            suite,
+            labelled,
+            pool=[Example("one", ("A dog ran.",), UNLABELLED)],
+            attribution="none",
+            runtime=runtime,
+        )
 
 
-def test_rows_of_one_text_and_of_two_are_not_chosen_from_together(suite, rows, task, store):
+def test_rows_of_one_text_and_of_two_are_not_chosen_from_together(suite, rows, task, runtime):
     """One file holds one kind."""
     mixed = [*unlabelled(rows), Example("one", ("A dog ran.",), UNLABELLED)]
     with pytest.raises(UsageError, match="some rows have one text and some two"):
-        labelling.choose(suite, task, mixed, 2, store=store)
+        labelling.choose(suite, task, mixed, 2, runtime=runtime)
 
 
 def test_labelled_rows_that_are_not_in_the_pool_join_it():
@@ -183,10 +188,10 @@ def test_labelled_rows_that_are_not_in_the_pool_join_it():
     assert places.tolist() == [1, 2]
 
 
-def test_a_pool_changes_what_a_decision_goes_by(suite, rows, store):
+def test_a_pool_changes_what_a_decision_goes_by(suite, rows, runtime):
     """SURROGATE orders the models, and all that is said of them is of one kind and size."""
     labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:10], 10)
-    found = decide(suite, labelled, pool=unlabelled(rows), attribution="none", store=store)
+    found = decide(suite, labelled, pool=unlabelled(rows), attribution="none", runtime=runtime)
     decision = found.decision
     assert decision.method == "SURROGATE"
     assert list(decision.scores) == sorted(decision.scores, reverse=True)
@@ -200,30 +205,30 @@ def test_a_pool_changes_what_a_decision_goes_by(suite, rows, store):
     assert any("does not estimate" in note for note in found.notes)
 
 
-def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(suite, rows, store):
+def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(suite, rows, runtime):
     """`method` names them; a label-free one comes with its trap, and what needs in-domain rows is not offered."""
     labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:10], 10)
-    by_accuracy = decide(suite, labelled, pool=unlabelled(rows), method="ACC", attribution="none", store=store)
-    without = decide(suite, labelled, method="ACC", attribution="none", store=store)
+    by_accuracy = decide(suite, labelled, pool=unlabelled(rows), method="ACC", attribution="none", runtime=runtime)
+    without = decide(suite, labelled, method="ACC", attribution="none", runtime=runtime)
     assert by_accuracy.decision == without.decision
-    found = decide(suite, labelled, pool=unlabelled(rows), method="MAJORITY", attribution="none", store=store)
+    found = decide(suite, labelled, pool=unlabelled(rows), method="MAJORITY", attribution="none", runtime=runtime)
     assert any("share a wrong shortcut" in note for note in found.notes)
     with pytest.raises(UsageError, match="ATC"):
-        decide(suite, labelled, pool=unlabelled(rows), method="ATC", attribution="none", store=store)
+        decide(suite, labelled, pool=unlabelled(rows), method="ATC", attribution="none", runtime=runtime)
 
 
-def test_more_labels_than_rows_in_the_pool(suite, rows, store):
+def test_more_labels_than_rows_in_the_pool(suite, rows, runtime):
     """Labelled rows that a small pool does not hold are used all the same, and that is said."""
     labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:10], 10)
-    found = decide(suite, labelled, pool=unlabelled(rows[5:8]), attribution="none", store=store)
+    found = decide(suite, labelled, pool=unlabelled(rows[5:8]), attribution="none", runtime=runtime)
     assert any("0 more rows" in note for note in found.notes)
 
 
-def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, store):
+def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, runtime):
     """choose, fill in, rank: the file that was written is the file that is read."""
     pool, to_label = tmp_path / "rows.jsonl", tmp_path / "to-label.csv"
     pool.write_text("".join(json.dumps({"premise": a, "hypothesis": b}) + "\n" for a, b in (r.segments for r in rows)))
-    common = ("--models", "hans-sub-mini", "--store", store.root)
+    common = ("--models", "hans-sub-mini", "--store", runtime.store)
     code, _, err = run(capsys, "choose", "--pool", pool, "--task", "nli", *common, "--labels", 4, "-o", to_label, "-q")
     assert (code, err) == (0, "")
     read = list(csv.DictReader(io.StringIO(to_label.read_text())))
@@ -315,13 +320,13 @@ def test_a_model_that_fails_has_no_say(capsys, tmp_path):
     pool = tmp_path / "pool.csv"
     pool.write_text("text1,text2\nThe judge ran.,A judge ran.\nThe actor ran.,An actor ran.\n")
     broken = tmp_path / "broken"
-    shutil.copytree(suites.load(["hans-sub-mini"]).models[0].path, broken)
+    shutil.copytree(suites.load(["hans-sub-mini"]).models[0].source.path, broken)
     (broken / "model.safetensors").unlink()
     common = ("choose", "--pool", pool, "--labels", "1", "--models")
     code, out, err = run(capsys, *common, "hans-sub-mini", broken)
     assert (code, len(out.splitlines())) == (1, 2)
     assert f"broken is left out: {broken} has no weights" in err
-    code, out, err = run(capsys, *common, broken, suites.load(["hans-sub-mini"]).models[1].path)
+    code, out, err = run(capsys, *common, broken, suites.load(["hans-sub-mini"]).models[1].source.path)
     assert (code, out) == (1, "")
     assert "nothing to choose by: 1 of 2 models failed" in err
 

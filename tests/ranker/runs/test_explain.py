@@ -4,6 +4,7 @@ import re
 import weakref
 from dataclasses import replace
 from html.parser import HTMLParser
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -30,7 +31,7 @@ ROW, EXAMPLE = cases("control")["a pair"]
 
 
 class Canned:
-    """A model whose row is known, in the place of a `Model` and of the `Subject` that asks it."""
+    """A model whose row is known, in the place of one that is asked for it."""
 
     def __init__(self, name, row=ROW, task=NLI):
         self.name, self.task, self.row = name, task, row
@@ -44,8 +45,16 @@ class Canned:
         rows = [self.row for _ in request.examples]
         return Answer(answers(rows), rows)
 
-    def close(self):
-        """Nothing is kept."""
+
+def surveyed(found, task, asked, runtime, use):
+    """What canned models say, as `survey` has it."""
+    said, failures = {}, {}
+    for model, requests in zip(found.models, asked, strict=True):
+        try:
+            said[model.name] = use(model, "", [model.made_of(request) for request in requests])
+        except ModelError as error:
+            failures[model.name] = str(error)
+    return said, failures
 
 
 def answers(rows):
@@ -56,7 +65,8 @@ def answers(rows):
 def explained(*models, example=EXAMPLE, **given):
     """An explanation of canned models."""
     models = models or (Canned("one"),)
-    with patch("ranker.runtime.executors.serial.Subject", lambda model, *_: model):
+    found = SimpleNamespace(models=models)
+    with patch("ranker.runs.explain.looked", lambda _: found), patch("ranker.runs.explain.survey", surveyed):
         return explain(models, models[0].task, example, **given)
 
 
@@ -276,7 +286,7 @@ def run(tmp_path, monkeypatch, capsys):
     return call
 
 
-ONE = suites.load(["hans-sub-mini"]).models[0].path
+ONE = suites.load(["hans-sub-mini"]).models[0].source.path
 PAIR = ("--text", "The poets near the bridge ran.", "--text", "The bridge ran.")
 
 

@@ -17,13 +17,15 @@ from ranker.attribution.settings import Attributing, LIMESettings, SHAPSettings
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.runs.decide import study_of_decision
+from ranker.runs.gather import looked
 from ranker.runs.plan import Rows, Study, foretold
 from ranker.runs.scored import made_from
-from ranker.runtime.store import Store
+from ranker.runtime.runtime import Runtime
 from ranker.scoring.diagnostics import quality_of
 from ranker.sources import suites
 from ranker.sources.hf.checkpoints import locate
-from ranker.sources.hf.files import content_hash
+from ranker.sources.hf.files import content_hash, opened
+from ranker.sources.hf.kind import Checkpoint
 from ranker.sources.suites import Model, Suite
 from ranker.tasks.classes import Task
 
@@ -59,7 +61,7 @@ def test_a_ranking_says_what_it_was_made_from(ranking):
     assert provenance["data"]["rows"] == 600
     assert provenance["data"]["origin"] == "embedded sample"
     assert set(provenance["versions"]) == {"rank-models", "torch", "transformers", "numpy"}
-    paths = {model.name: model.path for model in suites.load(["hans-sub-mini"]).models}
+    paths = {model.name: model.source.path for model in suites.load(["hans-sub-mini"]).models}
     assert provenance["models"] == {model.name: content_hash(locate(paths[model.name])) for model in ranking.models}
 
 
@@ -67,7 +69,7 @@ def test_stated_accuracies_are_those_that_are_measured():
     """What the embedded suite.json states about its models is what they reach on these rows."""
     data = sets.load("hans-sub")
     suite = suites.load(["hans-sub-mini"])
-    untold = Suite("untold", tuple(Model(model.name, model.path) for model in suite.models))
+    untold = Suite("untold", tuple(Model(Checkpoint(model.name, model.source.path)) for model in suite.models))
     told = rank(suite, data, attribution="none", draws=1)
     measured = rank(untold, data, attribution="none", draws=1)
     assert [(m.name, m.ood_accuracy) for m in measured.models] == [
@@ -180,7 +182,7 @@ def test_what_the_command_line_refuses_is_refused_from_python(given, message):
 )
 def test_a_decision_is_refused_before_any_model_is_looked_at(labelled_rows, tmp_path, given, message):
     """The folders are not even there."""
-    models = Suite("two", tuple(Model(name, str(tmp_path / name)) for name in "ab"))
+    models = Suite("two", tuple(Model(Checkpoint(name, str(tmp_path / name))) for name in "ab"))
     with pytest.raises(UsageError, match=message):
         decide(models, labelled_rows, attribution="none", **given)
 
@@ -213,9 +215,9 @@ def test_a_checkpoint_is_read_for_its_hash_once_a_run(monkeypatch, tmp_path):
     """It is as large as the model."""
     hashed = []
     monkeypatch.setattr(
-        "ranker.sources.hf.files.content_hash", lambda path, **_: hashed.append(path) or content_hash(path)
+        "ranker.sources.hf.kind.opened", lambda path, *rest, **more: hashed.append(path) or opened(path, *rest, **more)
     )
-    rank("hans-sub-mini", "hans-sub", attribution="none", store=Store(tmp_path), draws=1)
+    rank("hans-sub-mini", "hans-sub", attribution="none", runtime=Runtime(store=tmp_path), draws=1)
     assert len(hashed) == len(set(hashed)) == 8
 
 
@@ -274,7 +276,7 @@ def test_a_store_is_taken_by_its_folder(labelled_rows, tmp_path):
     """As a path or as text; what was computed lies in it."""
     suite = Suite("two", suites.load(["hans-sub-mini"]).models[:2])
     for folder in (tmp_path / "store", str(tmp_path / "store")):
-        decide(suite, labelled_rows, attribution="none", store=folder)
+        decide(suite, labelled_rows, attribution="none", runtime=Runtime(store=folder))
         assert list((tmp_path / "store").rglob("*.parquet"))
 
 
@@ -311,7 +313,7 @@ def test_the_label_that_was_asked_for_is_told(shortcut, target, shown):
     """By name, where it is not the one that the task has by itself, the shortcut's or the last."""
     task = Task("three", ("no", "maybe", "yes"), shortcut=shortcut)
     rows = Rows(sets.OODSet("mine", task, (), 0), ())
-    study = Study(suites.load(["hans-sub-mini"]), rows, SHAPSettings(target=target))
+    study = Study(looked("hans-sub-mini"), rows, SHAPSettings(target=target))
     assert spelled("shap", made_from(study, {}).settings) == shown
 
 
@@ -331,8 +333,8 @@ def test_a_logit_is_read_by_factors_of_its_label_only():
 
 def test_too_few_models_that_work(tmp_path):
     """Where all but one model fail there is nothing to rank."""
-    path = suites.load(["hans-sub-mini"]).models[0].path
-    suite = Suite("broken", (Model("good", path), Model("gone", str(tmp_path))))
+    path = suites.load(["hans-sub-mini"]).models[0].source.path
+    suite = Suite("broken", (Model(Checkpoint("good", path)), Model(Checkpoint("gone", str(tmp_path)))))
     with pytest.raises(ModelError, match="nothing to rank: 1 of 2 models failed"):
         rank(suite, "hans-sub", attribution="none")
 

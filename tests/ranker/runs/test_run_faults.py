@@ -175,19 +175,19 @@ def interruptible():
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted, number, status):
     """And so does SIGTERM: one line, an exit status, no temporary file; the same command goes on to the same answer."""
-    from ranker.runtime.guest import Subject
+    from ranker.runtime import guest
 
-    made_of, asked = Subject.made_of, []
+    answered, asked = guest.answered, []
 
-    def interrupted(self, request, advance):
-        asked.append(request)
+    def interrupted(*given):
+        asked.append(given)
         if len(asked) == 4:
             signal.raise_signal(number)
-        return made_of(self, request, advance)
+        return answered(*given)
 
     root, output = tmp_path / "store", tmp_path / "a.json"
     with monkeypatch.context() as patched:
-        patched.setattr(Subject, "made_of", interrupted)
+        patched.setattr(guest, "answered", interrupted)
         with pytest.raises(SystemExit) as stop:
             main(command(root, output))
     assert stop.value.code == status

@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+from asking import attributions, predictions
 from test_store import EXAMPLES, KEY, Counter, row_of, same
 
 from factors.types import Example
@@ -55,10 +56,10 @@ def test_answers_come_back_to_the_last_bit_in_any_order(tmp_path):
     """With their states; equal texts are asked about once, known ones not at all."""
     first, second = Asked(), Asked()
     twice = [*EXAMPLES, Example("twin", EXAMPLES[0].segments, 1)]
-    assert alike(Store(tmp_path).entry(ANSWERS).predictions(twice, first), expected(twice))
+    assert alike(predictions(Store(tmp_path).entry(ANSWERS), twice, first), expected(twice))
     assert first.ids == [example.id for example in EXAMPLES]
     turned = EXAMPLES[::-1]
-    assert alike(Store(tmp_path).entry(ANSWERS).predictions(turned, second), expected(turned))
+    assert alike(predictions(Store(tmp_path).entry(ANSWERS), turned, second), expected(turned))
     assert second.ids == []
 
 
@@ -70,30 +71,30 @@ def test_answers_before_an_interruption_are_kept(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Store(tmp_path).entry(ANSWERS).predictions(EXAMPLES, interrupted)
+        predictions(Store(tmp_path).entry(ANSWERS), EXAMPLES, interrupted)
     rest = Asked()
-    assert alike(Store(tmp_path).entry(ANSWERS).predictions(EXAMPLES, rest), expected(EXAMPLES))
+    assert alike(predictions(Store(tmp_path).entry(ANSWERS), EXAMPLES, rest), expected(EXAMPLES))
     assert rest.ids == ["e3", "e4"]
 
 
 def test_too_few_answers_are_an_error(tmp_path):
     """Answers are told apart by their order alone, so that one too few would make all others wrong."""
     with pytest.raises(ValueError, match=r"5 answers were asked for \(got 4\)"):
-        Store(tmp_path).entry(ANSWERS).predictions(EXAMPLES, lambda examples: [expected(examples[:4])])
+        predictions(Store(tmp_path).entry(ANSWERS), EXAMPLES, lambda examples: [expected(examples[:4])])
 
 
 @pytest.mark.parametrize(("limit", "files"), [(2, 3), (3, 2), (100, 1)])
 def test_blocks_are_written_when_they_are_large_enough(tmp_path, monkeypatch, limit, files):
     """So that many answers are few files."""
     monkeypatch.setattr(store_module, "ANSWERS", limit)
-    Store(tmp_path).entry(ANSWERS).predictions(EXAMPLES, Asked())
+    predictions(Store(tmp_path).entry(ANSWERS), EXAMPLES, Asked())
     assert len(list(tmp_path.rglob("*.parquet"))) == files
 
 
 def test_blocks_are_written_when_they_are_old_enough(tmp_path, monkeypatch):
     """So that a process that is killed loses seconds, however long an answer takes."""
     monkeypatch.setattr(store_module, "SECONDS", 0.0)
-    Store(tmp_path).entry(ANSWERS).predictions(EXAMPLES, Asked())
+    predictions(Store(tmp_path).entry(ANSWERS), EXAMPLES, Asked())
     assert len(list(tmp_path.rglob("*.parquet"))) == 3
 
 
@@ -103,16 +104,16 @@ def test_a_key_is_read_once_a_run(tmp_path, monkeypatch):
     monkeypatch.setattr(store_module, "read", lambda *given: times.append(given) or read(*given))
     entry = Store(tmp_path).entry(KEY)
     assert len(entry.missing(EXAMPLES)) == 5
-    entry.attributions(EXAMPLES[:2], Counter())
+    attributions(entry, EXAMPLES[:2], Counter())
     assert len(entry.missing(EXAMPLES)) == 3
-    entry.attributions(EXAMPLES, Counter())
+    attributions(entry, EXAMPLES, Counter())
     assert len(times) == 1
 
 
 def test_a_shard_in_the_folder_of_another_key_is_set_aside(tmp_path, caplog):
     """As a bad copy of a store may leave it: it is named, never used, and the right ones are computed."""
     for key in (KEY, OTHER):
-        Store(tmp_path).entry(key).attributions(EXAMPLES[:2], Counter())
+        attributions(Store(tmp_path).entry(key), EXAMPLES[:2], Counter())
     here, there = (tmp_path / "v2" / key_digest(key)[:32] for key in (KEY, OTHER))
     (shard,) = there.glob("*.parquet")
     shutil.rmtree(here)
@@ -120,7 +121,7 @@ def test_a_shard_in_the_folder_of_another_key_is_set_aside(tmp_path, caplog):
     (here / "key.json").write_bytes((here / "key.json").read_bytes().replace(b"def", b"abc"))
     assert verify(tmp_path) == (4, [here / shard.name])
     counter = Counter()
-    found = Store(tmp_path).entry(KEY).attributions(EXAMPLES[:2], counter)
+    found = attributions(Store(tmp_path).entry(KEY), EXAMPLES[:2], counter)
     assert counter.asked == ["e0", "e1"]
     assert f"{shard.name} is damaged (it is of another key)" in caplog.text
     assert all(same(row, row_of(example)) for row, example in zip(found, EXAMPLES, strict=False))
@@ -130,13 +131,13 @@ def test_shards_become_one_when_a_run_is_done_with_them(tmp_path):
     """With the same rows, to the last bit; what is one already is left alone."""
     entry = Store(tmp_path).entry(KEY)
     for end in (2, 3, 5):
-        entry.attributions(EXAMPLES[:end], Counter())
+        attributions(entry, EXAMPLES[:end], Counter())
     assert len(list(tmp_path.rglob("*.parquet"))) == 3
     entry.compact()
     (shard,) = tmp_path.rglob("*.parquet")
     assert [kept.rows for kept in contents(tmp_path)] == [5]
     again = Store(tmp_path).entry(KEY)
-    found = again.attributions(EXAMPLES, Counter())
+    found = attributions(again, EXAMPLES, Counter())
     assert all(same(row, row_of(example)) for row, example in zip(found, EXAMPLES, strict=True))
     again.compact()
     assert list(tmp_path.rglob("*.parquet")) == [shard]
@@ -147,7 +148,7 @@ def test_who_reads_while_shards_become_one_finds_all(tmp_path, monkeypatch):
     """The shards that were listed are gone when they are to be read: the folder is listed anew."""
     entry = Store(tmp_path).entry(KEY)
     for end in (2, 5):
-        entry.attributions(EXAMPLES[:end], Counter())
+        attributions(entry, EXAMPLES[:end], Counter())
     there, looks = store_module.shards_of, []
 
     def listed_before(folder):
@@ -158,7 +159,7 @@ def test_who_reads_while_shards_become_one_finds_all(tmp_path, monkeypatch):
         return found
 
     monkeypatch.setattr(store_module, "shards_of", listed_before)
-    assert Store(tmp_path).entry(KEY).missing(EXAMPLES) == []
+    assert Store(tmp_path).entry(KEY).missing(EXAMPLES) == ()
     assert looks
 
 
@@ -166,10 +167,10 @@ def test_what_others_wrote_meanwhile_outlives_compaction(tmp_path):
     """Rows that came after this run had read its key are in the one shard, or in their own."""
     entry = Store(tmp_path).entry(KEY)
     for end in (1, 2):
-        entry.attributions(EXAMPLES[:end], Counter())
-    Store(tmp_path).entry(KEY).attributions(EXAMPLES[2:], Counter())
+        attributions(entry, EXAMPLES[:end], Counter())
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES[2:], Counter())
     entry.compact()
-    assert Store(tmp_path).entry(KEY).missing(EXAMPLES) == []
+    assert Store(tmp_path).entry(KEY).missing(EXAMPLES) == ()
 
 
 @pytest.mark.parametrize("key", [KEY, ANSWERS])
@@ -180,13 +181,15 @@ def test_a_shard_of_another_kind_of_rows_is_set_aside(tmp_path, key):
     three = Classes(np.full((5, 3), 1 / 3))
     forged = [shards.attributions(names, [row_of(one) for one in EXAMPLES])]
     forged += [shards.answers(names, one.columns()) for one in (Classes(three.probs[:, :2].copy()), three)]
-    ask = entry.predictions if key is ANSWERS else entry.attributions
-    ask(EXAMPLES[:1], Asked() if key is ANSWERS else Counter())
+    if key is ANSWERS:
+        predictions(entry, EXAMPLES[:1], Asked())
+    else:
+        attributions(entry, EXAMPLES[:1], Counter())
     for table in forged:
         content = shards.written(table, key_digest(key))
         (entry.folder / shards.named(content)).write_bytes(content)
     again = Store(tmp_path).entry(key)
-    found = again.predictions(EXAMPLES, Asked()) if key is ANSWERS else again.attributions(EXAMPLES, Counter())
+    found = predictions(again, EXAMPLES, Asked()) if key is ANSWERS else attributions(again, EXAMPLES, Counter())
     assert len(found) == 5
     assert list(tmp_path.rglob("*.damaged"))
 
@@ -195,7 +198,7 @@ def test_shards_that_are_gone_are_not_made_one(tmp_path):
     """Somebody has removed the key, and another process has begun it anew with what cannot be read."""
     entry = Store(tmp_path).entry(KEY)
     for end in (1, 2):
-        entry.attributions(EXAMPLES[:end], Counter())
+        attributions(entry, EXAMPLES[:end], Counter())
     for shard in tmp_path.rglob("*.parquet"):
         shard.unlink()
     (entry.folder / "other.parquet").write_text("of nobody")
@@ -210,7 +213,7 @@ def test_a_store_of_an_earlier_format_is_left_alone_and_named(tmp_path, caplog):
     (old / "key.json").write_text("{}")
     (old / "x.parquet").write_text("of another format")
     with caplog.at_level(logging.INFO, "ranker"):
-        Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
+        attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
         assert [kept.rows for kept in contents(tmp_path)] == [5]
     assert caplog.text.count(f"{tmp_path} holds 1 key of an earlier format, which is left alone") == 2
     assert verify(tmp_path) == (2, [])
@@ -219,7 +222,7 @@ def test_a_store_of_an_earlier_format_is_left_alone_and_named(tmp_path, caplog):
 
 def test_keys_of_answers_and_of_attributions_do_not_meet(tmp_path):
     """A key says what is under it."""
-    Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
     assert len(Store(tmp_path).entry(ANSWERS).missing(EXAMPLES)) == 5
 
 

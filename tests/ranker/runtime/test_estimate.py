@@ -1,53 +1,66 @@
+from dataclasses import replace
+
 import pytest
 import torch
+from asking import Subject
 
 from factors import Example
 from ranker.attribution.settings import LIMESettings, OcclusionSettings
 from ranker.datasets import sets
-from ranker.runtime.base import Request
-from ranker.runtime.estimate import Estimate, estimate, minutes
-from ranker.runtime.guest import Subject
+from ranker.numbers import minutes
+from ranker.progress import silent
+from ranker.runtime.base import Estimate, Request
+from ranker.runtime.guest import work
+from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.sources import suites
-from ranker.sources.base import ModelOptions
+from ranker.sources.base import Machine, Shelf
 from ranker.sources.hf.classifiers import Classifier
 
-MODEL = suites.load(["hans-sub-mini"]).models[0]
+SOURCE = suites.load(["hans-sub-mini"]).models[0].source
 NLI = sets.cards()["hans-sub"].task
 LIME = LIMESettings(samples=10)
 EXAMPLES = tuple(Example(who, (f"The {who} ran.", "It ran."), 1) for who in ("cat", "dog", "old dog"))
 
 
-def test_what_is_known_costs_nothing(tmp_path):
+def estimated(subject, *requests):
+    """What a dry job says; None where all is known."""
+    with Runtime(store=subject.store).kept() as store:
+        done = work(replace(subject.job(*requests), dry=True), store, Shelf(), silent)
+        for key in done.keys:
+            store.close(key)
+    assert not done.failure
+    return done.estimate
+
+
+def test_what_is_known_costs_nothing(tmp_path, monkeypatch):
     """Only what the store lacks is counted; where it lacks nothing, no model is loaded."""
-    store = Store(tmp_path)
-    subject = Subject(MODEL, NLI, ModelOptions(), store)
-    asked = [Request("all", EXAMPLES), Request("two", EXAMPLES[:2], LIME), Request("one again", EXAMPLES[1:2], LIME)]
-    first = estimate(subject, asked)
+    subject = Subject(SOURCE, NLI, store=Store(tmp_path))
+    asked = [Request(EXAMPLES), Request(EXAMPLES[:2], LIME), Request(EXAMPLES[1:2], LIME)]
+    first = estimated(subject, *asked)
     assert (first.predict, first.explain, first.passes) == (3, 2, 3 + 2 * 10)
     assert first.rate > 0
     assert first.seconds == pytest.approx(first.passes / first.rate)
     subject.predictions(EXAMPLES)
     subject.attributions(EXAMPLES[:1], LIME)
-    assert estimate(subject, asked).passes == 10
+    assert estimated(subject, *asked).passes == 10
     subject.attributions(EXAMPLES[:2], LIME)
-    fresh = Subject(MODEL, NLI, ModelOptions(), store)
-    assert estimate(fresh, asked).passes == 0
-    assert not fresh._loaded
+    monkeypatch.setattr(Classifier, "load", None)
+    assert estimated(subject, *asked) is None
 
 
 def test_all_that_is_asked_counts():
     """Of each backend its own passes, and each row once; what is explained is that of the backend that lacks most."""
-    subject = Subject(MODEL, NLI, ModelOptions())
+    subject = Subject(SOURCE, NLI)
     words = OcclusionSettings()
-    found = estimate(subject, [Request("words", EXAMPLES[:1], words), Request("all", EXAMPLES, LIME)])
+    found = estimated(subject, Request(EXAMPLES[:1], words), Request(EXAMPLES, LIME))
     assert (found.predict, found.explain) == (0, 3)
     assert found.passes == 3 * 10 + (1 + 7)  # "The cat ran ." and "It ran ."
 
 
 def test_a_batch_that_memory_has_no_room_for_is_halved(monkeypatch):
     """As the work itself halves it: an estimate is no reason to end a run."""
-    subject, whole = Subject(MODEL, NLI, ModelOptions(token_budget=400)), Classifier.network
+    subject, whole = Subject(SOURCE, NLI, Machine(token_budget=400)), Classifier.network
 
     def small(classifier, batch):
         if batch.ids.numel() > 100:
@@ -55,15 +68,15 @@ def test_a_batch_that_memory_has_no_room_for_is_halved(monkeypatch):
         return whole(classifier, batch)
 
     monkeypatch.setattr(Classifier, "network", small)
-    assert estimate(subject, [Request("all", EXAMPLES, LIME)]).rate > 0
+    assert estimated(subject, Request(EXAMPLES, LIME)).rate > 0
 
 
 def test_an_estimate_reads_as_a_line():
-    """Passes, speed and time stand in one line; nothing to do is said."""
+    """Passes, speed and time stand in one line; a speed that is not known does not."""
     assert str(Estimate(600, 600, 93_000, 1550.0)) == (
         "600 rows to predict, 600 to explain: 93,000 forward passes at 1,550 a second, at least 1.0 min"
     )
-    assert str(Estimate(0, 0, 0, float("nan"))) == "all is known"
+    assert str(Estimate(600, 0, 600, float("nan"))) == "600 rows to predict, 0 to explain: 600 forward passes"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "0 s"), (59, "59 s"), (61, "1.0 min"), (3600, "1.0 h")])

@@ -7,60 +7,67 @@ import huggingface_hub
 import numpy as np
 import pytest
 import torch
+from asking import Subject
 from conftest import TASK
 
 from factors.types import Example
 from ranker.attribution import SETTINGS, ig
 from ranker.attribution.settings import IGSettings, LIMESettings, SHAPSettings
 from ranker.errors import ModelError
+from ranker.progress import silent
 from ranker.runtime import store as store_module
 from ranker.runtime.base import Request
-from ranker.runtime.guest import Subject
-from ranker.runtime.store import Store
+from ranker.runtime.guest import answer, work
+from ranker.runtime.runtime import Runtime
+from ranker.runtime.store import Store, key_digest
 from ranker.sources import suites
-from ranker.sources.base import ModelOptions
+from ranker.sources.base import Machine, Shelf, SourceOptions
 from ranker.sources.hf import batching, classifiers
 from ranker.sources.hf.classifiers import Classifier
-from ranker.sources.suites import Model
+from ranker.sources.hf.kind import Checkpoint
 
 EXAMPLES = [
     Example("a", ("The doctor saw the actor.", "An old judge danced."), 1),
     Example("b", ("The actor waited.", ""), 0),
 ]
-SAME_NUMBERS = [{"device": "meta"}, {"token_budget": 7}, {"trust_remote_code": frozenset({"tiny"})}]
-OTHER_NUMBERS = [{"dtype": "bfloat16"}, {"label_map": {"neutral": "entailment"}}]
+SAME_NUMBERS = [Machine("meta"), Machine(token_budget=7), SourceOptions(trust_remote_code=frozenset({"tiny"}))]
+OTHER_NUMBERS = [Machine(dtype="bfloat16"), SourceOptions({"neutral": "entailment"})]
 
 
 @pytest.fixture
 def subject(checkpoint, tmp_path):
     """A tiny BERT with a store of its own."""
-    return Subject(Model("tiny", str(checkpoint("bert"))), TASK, ModelOptions(), Store(tmp_path))
+    return Subject(Checkpoint("tiny", str(checkpoint("bert"))), TASK, store=Store(tmp_path))
 
 
-def key(subject, method="ig", settings=None, **options):
-    """The key of a subject's rows under other options."""
-    changed = Subject(subject.model, subject.task, replace(subject.options, **options))
-    return changed.key(None if method == "none" else settings or SETTINGS[method]())
+def key(subject, method="ig", other=Machine()):
+    """The key of a subject's rows, on another machine or under other options."""
+    if isinstance(other, SourceOptions):
+        changed = replace(subject, source=replace(subject.source, options=other))
+    else:
+        changed = replace(subject, machine=other)
+    return changed.key(None if method == "none" else SETTINGS[method]())
 
 
-@pytest.mark.parametrize("options", SAME_NUMBERS)
-def test_what_changes_no_number_is_not_in_the_key(subject, options):
+@pytest.mark.parametrize("other", SAME_NUMBERS)
+def test_what_changes_no_number_is_not_in_the_key(subject, other):
     """Where and in what portions a model is run leaves its rows what they are."""
-    assert key(subject, **options) == key(subject)
+    assert key(subject, other=other) == key(subject)
 
 
-@pytest.mark.parametrize("options", OTHER_NUMBERS)
-def test_options_that_change_numbers_are_in_the_key(subject, options):
+@pytest.mark.parametrize("other", OTHER_NUMBERS)
+def test_options_that_change_numbers_are_in_the_key(subject, other):
     """Number format and label map make other rows."""
-    assert key(subject, **options) != key(subject)
+    assert key(subject, other=other) != key(subject)
 
 
 def test_a_model_of_the_hub_is_asked_for_once(checkpoint, tmp_path, monkeypatch):
     """What is read after somebody has pushed another revision is still of the one that the key names."""
     folders = [str(checkpoint("bert")), str(tmp_path / "pushed")]
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: folders.pop(0))
-    subject = Subject(Model("tiny", "org/tiny"), TASK, ModelOptions(), Store(tmp_path / "store"))
-    here = Subject(Model("tiny", folders[0]), TASK, ModelOptions())
+    pinned = Checkpoint("tiny", "org/tiny").look(Shelf()).source
+    subject = Subject(pinned, TASK, store=Store(tmp_path / "store"))
+    here = Subject(Checkpoint("tiny", str(checkpoint("bert"))), TASK)
     assert subject.predictions(EXAMPLES).probs.tolist() == here.predictions(EXAMPLES).probs.tolist()
     assert subject.key(None) == here.key(None)
     assert len(folders) == 1
@@ -69,14 +76,15 @@ def test_a_model_of_the_hub_is_asked_for_once(checkpoint, tmp_path, monkeypatch)
 def test_the_key_is_of_content(subject, checkpoint):
     """It holds the weights' hash, the task's labels with their aliases, and versions; no path and no name."""
     found = key(subject, "ig")
-    of_all = {"model", "labels", "label_map", "own_code", "dtype", "revision", "versions"}
-    assert set(found) == of_all | {"backend", "settings", "backend_revision", "alignment", "libraries"}
+    of_all = {"source", "labels", "revision"}
+    assert set(found) == of_all | {"backend", "settings", "backend_revision", "libraries"}
+    assert set(found["source"]) == {"content", "label_map", "own_code", "dtype", "alignment", "versions"}
     assert set(key(subject, "none")) == of_all | {"answers"}
     assert found["labels"] == [["non-entailment", ["contradiction", "neutral"]], ["entailment", []]]
-    assert found["versions"].keys() == {"torch", "transformers", "tokenizers"}
+    assert found["source"]["versions"].keys() == {"torch", "transformers", "tokenizers"}
     assert found["libraries"].keys() == {"captum"}
     assert str(checkpoint("bert")) not in str(found)
-    renamed = Subject(replace(subject.model, name="other"), TASK, ModelOptions())
+    renamed = Subject(replace(subject.source, name="other"), TASK)
     assert renamed.key(IGSettings()) == found
 
 
@@ -85,7 +93,7 @@ def test_auto_is_settled_before_it_is_a_key(subject, monkeypatch, method, bfloat
     """Rows computed under "auto" are those of the format that was used: bfloat16 where its rounding is no gap."""
     for units, dtype in ((True, "bfloat16" if bfloat16 else "float32"), (False, "float32")):
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda units=units: {"amx_bf16": units})
-        assert key(subject, method, dtype="auto") == key(subject, method, dtype=dtype)
+        assert key(subject, method, Machine(dtype="auto")) == key(subject, method, Machine(dtype=dtype))
 
 
 def test_under_auto_each_backend_gets_the_network_in_its_own_format(subject, monkeypatch):
@@ -97,12 +105,12 @@ def test_under_auto_each_backend_gets_the_network_in_its_own_format(subject, mon
         Classifier, "load", lambda *args, **named: loaded.append(named["dtype"]) or load(*args, **named)
     )
     settings = IGSettings(steps=4, max_steps=4)
-    auto, exact = (Subject(subject.model, TASK, ModelOptions(dtype=dtype)) for dtype in ("auto", "float32"))
-    first, answers, again = (
-        auto.attributions(EXAMPLES, settings)[0],
-        auto.predictions(EXAMPLES).probs[0],
-        auto.attributions(EXAMPLES, settings)[0],
-    )
+    auto, exact = (Subject(subject.source, TASK, Machine(dtype=dtype)) for dtype in ("auto", "float32"))
+    job = auto.job(*(Request(EXAMPLES, one) for one in (settings, None, settings)))
+    with Runtime().kept() as store:
+        done = work(job, store, Shelf(), silent)
+        first, answers, again = (answer(store, *both) for both in zip(done.keys, job.requests, strict=True))
+    first, answers, again = first.attributions[0], answers.predictions.probs[0], again.attributions[0]
     assert loaded == ["float32", "bfloat16"]
     expected = exact.attributions(EXAMPLES, settings)[0]
     np.testing.assert_array_equal(first.scores, expected.scores)
@@ -118,18 +126,18 @@ def test_a_model_is_loaded_only_where_rows_are_missing(subject, monkeypatch):
     assert sum(told) == 2
     assert subject.missing([*EXAMPLES, replace(EXAMPLES[0], segments=("new",))]) == 1
     monkeypatch.setattr(Classifier, "load", None)
-    again = Subject(subject.model, TASK, ModelOptions(token_budget=9), subject.store)
+    again = replace(subject, machine=Machine(token_budget=9))
     np.testing.assert_array_equal(first.probs, again.predictions(EXAMPLES).probs)
 
 
 def test_work_is_told_of_when_it_is_done(subject):
-    """IG finishes many examples in a round, long before it gives the first row; what was known is told first."""
+    """IG finishes many examples in a round, long before it gives the first row; what was known is no work."""
     told = []
     subject.attributions(EXAMPLES[:1], IGSettings(steps=4, max_steps=4))
     more = [replace(example, id=str(i), segments=(example.segments[0], f"{i} judges danced."))
             for i in range(5) for example in EXAMPLES[:1]]  # fmt: skip
     subject.attributions([*EXAMPLES[:1], *more], IGSettings(steps=4, max_steps=4), told.append)
-    assert told == [1, 5]
+    assert told == [5]
 
 
 @pytest.mark.parametrize(
@@ -156,10 +164,10 @@ def test_ctrl_c_costs_the_window_that_it_comes_in(tmp_path, monkeypatch, hans, s
         monkeypatch.setattr(module, "MOST", 15)
         monkeypatch.setattr(module, "windows", watched)
     mini = suites.load(["hans-sub-mini"]).models[2]
-    subject = Subject(mini, hans.task, ModelOptions(token_budget=64), Store(tmp_path))
+    subject = Subject(mini.source, hans.task, Machine(token_budget=64), Store(tmp_path))
     rows = list({example.segments: example for example in hans.examples}.values())[:64]
     with pytest.raises(KeyboardInterrupt):
-        subject.made_of(Request("all", rows, settings), advance)
+        subject.made_of(rows, settings, advance)
     assert len(sizes) > 1
     assert len(rows) - subject.missing(rows, settings) == sum(sizes[:-1])
     assert sum(told) - sizes[-1] <= sum(sizes[:-1]) < sum(told)
@@ -178,10 +186,9 @@ def test_numbers_that_are_none_are_refused_and_not_kept(subject, monkeypatch):
 
 def test_a_models_own_label_map_goes_before_the_runs(subject):
     """A suite may know what a checkpoint's labels mean; the run's map is for those that do not."""
-    own = replace(subject.model, label_map={"0": "entailment"})
-    options = ModelOptions(label_map={"1": "entailment"})
-    assert Subject(own, TASK, options).label_map == {"0": "entailment"}
-    assert Subject(subject.model, TASK, options).label_map == {"1": "entailment"}
+    said = replace(subject.source, options=SourceOptions({"1": "entailment"}))
+    assert replace(said, label_map={"0": "entailment"}).mapped == {"0": "entailment"}
+    assert said.mapped == {"1": "entailment"}
 
 
 @pytest.mark.parametrize(
@@ -195,24 +202,24 @@ def test_passes_are_counted_before_the_work(settings, at_first):
 def test_passes_of_shap_are_its_rows(subject):
     """An example's tree says exactly how many rows SHAP will ask for."""
     settings = SHAPSettings()
-    for encoding, row in zip(
-        subject.classifier(settings).encode(EXAMPLES), subject.attributions(EXAMPLES, settings), strict=True
-    ):
+    encoded = subject.source.open(TASK, Machine(), Shelf()).encode(EXAMPLES)
+    for encoding, row in zip(encoded, subject.attributions(EXAMPLES, settings), strict=True):
         assert settings.passes(encoding.segment, encoding.word) == row.effort
 
 
 def test_a_disk_too_full_to_tidy_up_ends_no_run(subject, monkeypatch):
     """Several shards that cannot become one stay several; all that was computed is there."""
-    for example in EXAMPLES:
-        subject.predictions([example])
+    with monkeypatch.context() as patched:
+        patched.setattr(store_module.Entry, "compact", lambda entry: None)
+        for example in EXAMPLES:
+            subject.predictions([example])
+    key, held = key_digest(subject.key(None)), subject.store
     with monkeypatch.context() as patched:
         patched.setattr(store_module, "put", full)
-        subject.close()
-    again = Subject(subject.model, TASK, ModelOptions(), subject.store)
-    assert again.missing(EXAMPLES) == 0
-    assert len(list(subject.store.root.rglob("*.parquet"))) == 2
-    subject.close()
-    assert len(list(subject.store.root.rglob("*.parquet"))) == 1
+        held.entry(subject.key(None)).missing(EXAMPLES)
+        held.close(key)
+    assert subject.missing(EXAMPLES) == 0  # which closes it, with room
+    assert len(list(held.root.rglob("*.parquet"))) == 1
 
 
 def full(target, content):

@@ -1,55 +1,46 @@
-"""Models run side by side: the same numbers, whatever happens to a process."""
+"""Models as guests: the same numbers as in this process, and none that misbehaves does harm to the others."""
 
+import json
 import logging
 import multiprocessing
 import os
+import random
+import re
 import signal
+import subprocess
+import sys
+import textwrap
 import time
+from contextlib import closing, suppress
 from dataclasses import replace
+from multiprocessing import forkserver
+from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import make_checkpoint
+from toys import ROWS, TASK, Toy, truth
 
 from ranker import rank
 from ranker.datasets import sets
 from ranker.errors import UsageError
+from ranker.progress import silent
 from ranker.runs.choose import choose
-from ranker.runtime.executors import processes as workers
+from ranker.runs.gather import looked
+from ranker.runs.survey import survey
+from ranker.runtime.base import Job, Request
+from ranker.runtime.executors import processes
+from ranker.runtime.executors.processes import Processes, Visitor, fair, grouped
+from ranker.runtime.executors.serial import Serial
+from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.runtime.upkeep import contents, verify
 from ranker.sources import suites
-from ranker.sources.base import ModelOptions
+from ranker.sources.base import Machine
 from ranker.sources.hf.classifiers import Classifier
 
-TWO = ModelOptions(workers=2)
-
-
-def killed(jobs, *rest):
-    """A process that the system kills after the first model."""
-    workers.work(jobs[:1], *rest)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def levelled(jobs, task, options, store, *rest):
-    """A process without work, which leaves in the store's folder from which level on it logs."""
-    workers.work([], task, options, store, *rest)
-    (store.root / "level").write_text(logging.getLevelName(logging.getLogger("ranker").level))
-
-
-def noted(jobs, task, options, store, *rest):
-    """A process that has a file in the store's folder, named by its id, while it works."""
-    note = store.root / f"{os.getpid()}.pid"
-    note.touch()
-    try:
-        workers.work(jobs, task, options, store, *rest)
-    finally:
-        note.unlink()
-
-
-def run_for_minutes(suite, rows, root):
-    """A run with two workers."""
-    workers.work = noted
-    rank(suite, rows, attribution="lime", store=Store(root), options=TWO)
+ROOT = Path(__file__).parents[3]
+TWO = Processes(2)
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +71,15 @@ def numbers(ranking):
     return [[score for _, score in sorted(model.scores.items())] for model in ranking.models]
 
 
+def asked(toys, executor, store=None, rows=ROWS, progress=silent):
+    """What toys answer through an executor, by name; and why some did not."""
+    models = looked(toys)
+    runtime = Runtime(store=store, executor=executor, progress=progress)
+    return survey(
+        models, TASK, [[Request(rows)]] * len(toys), runtime, lambda model, _, answers: answers[0].predictions
+    )
+
+
 class Stage:
     """A stage of the work, and what it was told."""
 
@@ -97,58 +97,71 @@ class Stage:
         self.done += count
 
 
+def visitor(number, size=45_000_000, shares="", device="cpu"):
+    """A model that is to be a guest."""
+    job = Job(Toy(str(number), shares=shares), TASK, (), Machine(device), size=size)
+    return Visitor(number, job, None, ())
+
+
 @pytest.mark.parametrize(
     ("models", "cores", "free", "expected"),
-    [(3, 8, None, 3), (3, 2, None, 2), (3, 8, 1_300_000_000, 2), (3, 8, 1_000, 1), (0, 8, None, 1)],
+    [(3, 8, None, 3), (3, 2, None, 2), (3, 8, 1_400_000_000, 2), (3, 8, 1_000, 1), (0, 8, None, 1)],
 )
-def test_auto_is_as_many_as_work_cores_and_memory_allow(suite, monkeypatch, models, cores, free, expected):
-    """The least of the three, and at least one; a process with an embedded model needs some 600 MB."""
-    monkeypatch.setattr(workers, "cores", lambda: cores)
-    monkeypatch.setattr(workers, "free_memory", lambda: free)
-    assert 0.5e9 < workers.needs(suite.models[0], TWO) < 0.65e9
-    assert workers.fair([(model, ()) for model in suite.models[:models]], ModelOptions(workers="auto")) == expected
+def test_auto_is_as_many_as_work_cores_and_memory_allow(monkeypatch, models, cores, free, expected):
+    """The least of the three, and at least one."""
+    monkeypatch.setattr(processes, "cores", lambda: cores)
+    monkeypatch.setattr(processes, "free_memory", lambda: free)
+    assert fair(grouped([visitor(n) for n in range(models)])) == expected
 
 
-def test_auto_is_one_on_an_accelerator(suite, monkeypatch):
+def test_auto_is_one_on_an_accelerator(monkeypatch):
     """Models beside each other share its memory, and gain nothing."""
-    monkeypatch.setattr(workers, "cores", lambda: 8)
-    jobs = [(model, ()) for model in suite.models]
-    assert workers.fair(jobs, ModelOptions(device="cuda", workers="auto")) == 1
+    monkeypatch.setattr(processes, "cores", lambda: 8)
+    assert fair(grouped([visitor(n, device="cuda") for n in range(3)])) == 1
 
 
-def test_a_model_that_cannot_be_read_needs_what_a_process_does(suite):
-    """It is refused when it comes to it, and not here."""
-    gone = replace(suite.models[0], path="no/such/folder")
-    assert workers.needs(gone, TWO) == workers.PROCESS
+def test_models_that_share_something_are_one_group():
+    """They count as one, and the order stays."""
+    found = grouped([visitor(0), visitor(1, shares="base"), visitor(2), visitor(3, shares="base")])
+    assert [[one.number for one in group] for group in found] == [[0], [1, 3], [2]]
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/meminfo"), reason="only Linux says")
 def test_free_memory_is_what_linux_says():
     """More than nothing, and less than there is."""
-    assert 0 < workers.free_memory() < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert 0 < processes.free_memory() < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def test_auto_without_a_store_is_this_process(suite, rows, loads):
-    """There is nowhere that others could leave what they find, and nothing to complain of."""
-    rank(suite, rows, probe=2, attribution="none", options=ModelOptions(workers="auto"))
+def test_no_worker_is_a_wrong_number():
+    """In the words of the option."""
+    with pytest.raises(UsageError, match=r"`--workers` must be at least 1 \(got 0\)"):
+        Processes(0)
+
+
+def test_one_worker_without_limits_is_this_process(suite, rows, loads):
+    """No process is started for nothing."""
+    rank(suite, rows, probe=2, attribution="none", runtime=Runtime(executor=Processes(limits=False)))
     assert len(loads) == len(suite.models)
 
 
 def test_the_numbers_are_those_of_one_process(suite, rows, tmp_path, loads, caplog, capfd):
-    """This process loads what fails, and reports it as ever; all else is in the store when it comes to it."""
+    """This process loads nothing; a model that fails is left out in one line, in the words of one process."""
     make_checkpoint(tmp_path / "odd", labels=("yes", "no"))
-    odd = suites.load([str(tmp_path / "odd"), *(model.path for model in suite.models)])
+    odd = suites.load([str(tmp_path / "odd"), *(model.source.path for model in suite.models)])
     stages = []
     capfd.readouterr()
     beside = rank(
         *(odd, rows),
         probe=2,
-        store=Store(tmp_path / "beside"),
-        options=TWO,
-        progress=lambda *stage: stages.append(Stage(*stage)) or stages[-1],
+        runtime=Runtime(
+            store=tmp_path / "beside",
+            executor=TWO,
+            progress=lambda *stage: stages.append(Stage(*stage)) or stages[-1],
+        ),
     )
-    assert loads == [tmp_path / "odd"]
+    assert loads == []
     assert list(beside.failures) == ["odd"]
+    assert "say what they mean, for example `--label-map" in beside.failures["odd"]
     assert caplog.text.count("odd is left out") == 1
     assert capfd.readouterr().err == ""
     assert (stages[0].label, stages[0].total, stages[0].done) == (
@@ -156,90 +169,395 @@ def test_the_numbers_are_those_of_one_process(suite, rows, tmp_path, loads, capl
         4 * 24,
         3 * 24,
     )  # 12 rows of the set, 4 explained, twice 4 for [PAD] and [MASK]
-    alone = rank(suite, rows, probe=2, store=Store(tmp_path / "alone"))
+    alone = rank(suite, rows, probe=2, runtime=Runtime(store=tmp_path / "alone"))
     assert [model.name for model in beside.models] == [model.name for model in alone.models]
     for one, other in zip(numbers(beside), numbers(alone), strict=True):
         assert one == pytest.approx(other, abs=1e-6, nan_ok=True)
 
 
-def test_what_is_known_starts_no_process(suite, rows, tmp_path, monkeypatch):
-    """A second run reads the store, and is as fast as ever."""
-    store = Store(tmp_path)
-    rank(suite, rows, probe=2, store=store)
-    monkeypatch.setattr(workers.multiprocessing, "get_context", None)
-    rank(suite, rows, probe=2, store=store, options=TWO)
-
-
-def test_a_killed_process_costs_time_and_nothing_else(suite, rows, tmp_path, monkeypatch, loads, caplog):
-    """What it left undone is done by the run itself, which says so."""
-    monkeypatch.setattr(workers, "work", killed)
-    ranking = rank(suite, rows, probe=2, store=Store(tmp_path), options=TWO)
-    assert len(ranking.models) == 3
-    assert "a worker ended with status -9; what it left undone is done now" in caplog.text
-    assert len(loads) == 2
-
-
-def test_ctrl_c_ends_the_processes_and_keeps_what_they_have(suite, rows, tmp_path):
-    """A process that is told to end keeps what it was asked before, and leaves nothing half written."""
-
-    class Interrupted(Stage):
-        def advance(self, count):
-            super().advance(count)
-            if self.done > 2 * len(rows.examples):  # then one of the two has answered its first question
-                raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        rank(suite, rows, probe=2, store=Store(tmp_path), options=TWO, progress=Interrupted)
-    assert multiprocessing.active_children() == []
-    assert sum(one.rows for one in contents(tmp_path)) > 0
-    assert verify(tmp_path)[1] == []
-    assert not list(tmp_path.rglob("*.tmp"))
-
-
-def test_workers_end_where_the_run_is_gone(suite, hans, tmp_path):
-    """A run that is killed cannot tell its workers; they notice, and write what they have."""
-    run = workers.processes_with(workers.PRELOADED).Process(target=run_for_minutes, args=(suite, hans, tmp_path))
-    run.start()
-
-    def working(count):
-        deadline = time.monotonic() + 60
-        while len(notes := list(tmp_path.glob("*.pid"))) != count and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return notes
-
-    assert len(working(2)) == 2
-    run.kill()
-    run.join()
-    left = working(0)
-    for note in left:
-        os.kill(int(note.stem), signal.SIGKILL)
-    assert left == []
-    assert verify(tmp_path)[1] == []
-
-
-def test_workers_say_no_more_than_the_run(suite, rows, tmp_path, monkeypatch):
-    """What `-q` silences is silent in other processes, too."""
-    monkeypatch.setattr(workers, "work", levelled)
-    logging.getLogger("ranker").setLevel(logging.ERROR)
-    rank(suite, rows, probe=2, store=Store(tmp_path), options=TWO)
-    assert (tmp_path / "level").read_text() == "ERROR"
-
-
-def test_a_choice_of_rows_takes_workers_too(suite, rows, tmp_path, loads):
+def test_a_choice_of_rows_has_guests_too(suite, rows, tmp_path, loads):
     """Predictions of a big pool are what it spends its time on."""
-    alone = choose(suite, rows.task, rows.examples, 3, store=Store(tmp_path / "alone"))
-    beside = choose(suite, rows.task, rows.examples, 3, store=Store(tmp_path / "beside"), options=TWO)
+    alone = choose(suite, rows.task, rows.examples, 3, runtime=Runtime(store=tmp_path / "alone"))
+    beside = choose(suite, rows.task, rows.examples, 3, runtime=Runtime(store=tmp_path / "beside", executor=TWO))
     assert beside == alone
     assert len(loads) == 3
 
 
-def test_without_a_store_there_is_nowhere_to_leave_anything(suite, rows):
-    """Said at once."""
-    with pytest.raises(UsageError, match="several workers need a store"):
-        rank(suite, rows, probe=2, options=TWO)
+def test_what_is_known_starts_no_process(suite, rows, tmp_path, monkeypatch):
+    """A second run reads the store, and is as fast as ever."""
+    rank(suite, rows, probe=2, runtime=Runtime(store=tmp_path))
+    monkeypatch.setattr(processes.multiprocessing, "get_context", None)
+    rank(suite, rows, probe=2, runtime=Runtime(store=tmp_path, executor=TWO))
 
 
-def test_no_worker_is_a_wrong_number():
-    """In the words of the option."""
-    with pytest.raises(UsageError, match=r"`--workers` must be at least 1 \(got 0\)"):
-        ModelOptions(workers=0)
+def test_what_is_known_needs_no_torch(suite, rows, tmp_path):
+    """Nor does what is not known, in the process that supervises."""
+    script = textwrap.dedent(
+        f"""
+        import sys
+        from dataclasses import replace
+        from multiprocessing import forkserver
+        from pathlib import Path
+        from ranker import rank
+        from ranker.datasets import sets
+        from ranker.runtime.executors.processes import Processes
+        from ranker.runtime.runtime import Runtime
+
+        if __name__ == "__main__":
+            loaded = sets.load("hans-sub")
+            rows = replace(loaded, examples=loaded.examples[:12], population=4)
+            for server in (True, False):
+                forkserver._forkserver._stop()
+                rank({[model.source.path for model in suite.models]!r}, rows, probe=2, attribution="none",
+                     runtime=Runtime(store={str(tmp_path)!r}, executor=Processes(2)))
+                assert (forkserver._forkserver._forkserver_pid is not None) == server, server
+            assert "torch" not in sys.modules
+        """
+    )
+    file = tmp_path / "script.py"
+    file.write_text(script)
+    done = subprocess.run([sys.executable, file], capture_output=True, text=True, env=with_root())
+    assert done.returncode == 0, done.stderr
+
+
+def with_root():
+    """The environment of this process, in which others find the packages under test."""
+    here = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(here)}
+
+
+DEATHS = {
+    "is killed": "its process was ended by SIGKILL, perhaps for want of memory",
+    "aborts": "its process was ended by SIGABRT",
+    "crashes": "its process was ended by SIGSEGV",
+    "panics": r"PanicException: called `Option::unwrap\(\)` on a `None` value",
+    "leaves": r"its process ended before its work was done \(status 0\)",
+    "raises": "ZeroDivisionError: division by zero",
+    "hangs": "its process gave no sign of life for 3 s, and was ended",
+    "hoards": r"its process may take 1.1 GB of memory",
+    "forges": "its process sent what is no answer",
+    "claims": "its process sent what is no answer",
+    "counts up": r"its process sent what is no answer \(a message is too long\)",
+    "fails": "bad cannot be run",
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's")
+@pytest.mark.parametrize("does", DEATHS)
+def test_a_model_that_misbehaves_is_left_out_and_the_others_are_ranked(does, tmp_path, caplog, capfd):
+    """In one line that says how it ended; what it had answered before is kept, and nothing is printed."""
+    executor = Processes(2, memory=1 << 30, patience=3)
+    toys = [Toy("a"), Toy("bad", does), Toy("b")]
+    found, failures = asked(toys, executor, tmp_path)
+    assert list(found) == ["a", "b"]
+    for name, answers in found.items():
+        np.testing.assert_array_equal(answers.probs, truth(name, ROWS))
+    assert list(failures) == ["bad"]
+    assert re.search(DEATHS[does], failures["bad"])
+    assert "\n" not in failures["bad"]
+    assert [record.getMessage() for record in caplog.records] == [f"bad is left out: {failures['bad']}"]
+    assert capfd.readouterr().err == ""
+    assert verify(tmp_path)[1] == []
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_one_of_a_group_that_dies_leaves_the_rest_to_another_process(tmp_path):
+    """What shares something works in one process, in order; the death of one is no reason against the others."""
+    file = str(tmp_path / "marks")
+    toys = [Toy("a", "marks", file, shares="x"), Toy("b", "aborts", shares="x"), Toy("c", "marks", file, shares="x"),
+            Toy("d", "marks", file, shares="x"), Toy("e", "marks", file)]  # fmt: skip
+    found, failures = asked(toys, Processes(1))
+    assert (list(found), list(failures)) == (["a", "c", "d", "e"], ["b"])
+    marks = {name: (process, first) for name, process, first in map(str.split, Path(file).read_text().splitlines())}
+    assert marks["c"][0] == marks["d"][0] != marks["a"][0]
+    assert marks["d"][1] == "c"  # one shelf
+    assert marks["e"] == (marks["e"][0], "e")
+    assert marks["e"][0] not in (marks["a"][0], marks["c"][0])  # never reused for another group
+
+
+def test_a_slow_model_is_not_a_hung_one(tmp_path):
+    """A batch a second is a sign of life, however long all of them take."""
+    found, failures = asked([Toy("a", "is slow"), Toy("b")], Processes(2, patience=3), rows=ROWS[:16],
+                            progress=lambda *_: Impatient())  # fmt: skip
+    assert failures == {}
+    assert list(found) == ["a", "b"]
+
+
+class Impatient(Stage):
+    """A stage that is left alone."""
+
+    def __init__(self):
+        super().__init__("", 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="guests see other things elsewhere")
+def test_a_guest_sees_no_secret_and_works_in_an_empty_folder(tmp_path, monkeypatch):
+    """Nor do the server and what is forked from it; the folder is gone afterwards."""
+    forkserver._forkserver._stop()
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
+    monkeypatch.setenv("HF_TOKEN", "hush")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "seen.json"
+    found, failures = asked([Toy("a", "tells", str(file)), Toy("b")], TWO)
+    assert failures == {}
+    text = file.read_text()
+    assert "hush" not in text
+    assert '"HF_HUB_OFFLINE": "1"' in text
+    assert '"PYTHONSAFEPATH": "1"' in text
+    assert '"folder": []' in text
+    cwd = re.search(r'"cwd": "([^"]*)"', text)[1]
+    assert "rank-models-guest-" in cwd
+    assert not os.path.exists(cwd)
+    assert os.environ["AWS_SECRET_ACCESS_KEY"] == "hush"
+    assert len(found) == 2
+
+
+def test_a_guest_prints_nothing(tmp_path, capfd):
+    """Where the answer goes nothing else may go."""
+    found, _ = asked([Toy("a", "prints"), Toy("b")], TWO)
+    assert len(found) == 2
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_model_that_changes_meanwhile_is_left_out(tmp_path):
+    """The key under which its answers would be kept is not that of what was loaded."""
+    file = tmp_path / "content"
+    file.write_text("one")
+    models = looked([Toy("a", "reads", str(file)), Toy("b")])
+
+    class Changing(Stage):
+        def __enter__(self):
+            file.write_text("two")
+            return super().__enter__()
+
+    runtime = Runtime(store=tmp_path / "store", executor=TWO, progress=Changing)
+    found, failures = survey(models, TASK, [[Request(ROWS)]] * 2, runtime, lambda model, *_: model.name)
+    assert failures == {"a": "its files were changed while the run was on; run it again"}
+    assert list(found) == ["b"]
+    assert [one.called for one in contents(tmp_path / "store") if one.rows] == ["b"]
+
+
+def test_guests_say_no_more_than_the_run(caplog):
+    """What `-q` silences is silent in other processes, too; what is said is said by this one."""
+    long = make_long_rows()
+    logging.getLogger("ranker").setLevel(logging.ERROR)
+    folder = suites.embedded()["hans-sub-mini"]
+    models = suites.load([str(folder / name) for name in ("untouched", "inoc-50")])
+    for level, lines in ((logging.ERROR, 0), (logging.WARNING, 2)):
+        logging.getLogger("ranker").setLevel(level)
+        caplog.clear()
+        survey(looked(models), sets.load("hans-sub").task, [[Request(long)]] * 2, Runtime(executor=TWO), lambda *_: 0)
+        assert sum("are longer than its" in record.getMessage() for record in caplog.records) == lines
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's")
+def test_a_tokenizer_that_never_ends_is_ended(tmp_path, suite):
+    """A pattern like (a+)+$ takes twice as long with each letter; the library panics at a limit, or is ended."""
+    make_checkpoint(tmp_path / "tiny")
+    file = tmp_path / "tiny" / "tokenizer.json"
+    tokenizer = json.loads(file.read_text())
+    tokenizer["pre_tokenizer"] = {
+        "type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False
+    }  # fmt: skip
+    file.write_text(json.dumps(tokenizer))
+    rows = [replace(ROWS[0], segments=("a" * 60 + "!", "b"))]
+    models = looked([tmp_path / "tiny", *suite.models])
+    task, runtime = sets.load("hans-sub").task, Runtime(executor=Processes(2, patience=15))
+    found, failures = survey(models, task, [[Request(rows)]] * 4, runtime, lambda model, *_: model.name)
+    assert list(failures) == ["tiny"]
+    assert re.fullmatch(".*(retry-limit-in-match over|no sign of life for 15 s, and was ended)", failures["tiny"])
+    assert len(found) == 3
+
+
+def make_long_rows():
+    """A row that no model reads whole, and one that all do."""
+    return [
+        replace(ROWS[0], segments=("the doctor saw the actor " * 200, "he did")),
+        replace(ROWS[1], segments=("a", "b")),
+    ]
+
+
+def test_ctrl_c_ends_the_processes_and_keeps_what_they_have(tmp_path):
+    """A process that is told to end sends what it was asked before, and leaves nothing half written."""
+
+    class Interrupted(Stage):
+        def advance(self, count):
+            super().advance(count)
+            if self.done >= 8:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        asked([Toy("a", "is slow"), Toy("b", "is slow")], TWO, tmp_path, progress=Interrupted)
+    assert multiprocessing.active_children() == []
+    assert sum(one.rows for one in contents(tmp_path)) >= 8
+    assert verify(tmp_path)[1] == []
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_guests_end_where_the_run_is_gone(tmp_path):
+    """A run that is killed cannot tell its guests; they notice, and the store is sound."""
+    file = tmp_path / "script.py"
+    file.write_text(
+        textwrap.dedent(
+            f"""
+            from toys import Toy
+            from test_processes import TWO, asked
+
+            if __name__ == "__main__":
+                asked([Toy("a", "is slow"), Toy("b", "is slow")], TWO, {str(tmp_path / "store")!r})
+            """
+        )
+    )
+    run = subprocess.Popen([sys.executable, file], env=with_root(), cwd=tmp_path)
+    wait_until(lambda: len(guests_of(run.pid)) == 2)
+    guests = guests_of(run.pid)
+    run.kill()
+    run.wait()
+    wait_until(lambda: not any(alive(guest) for guest in guests))
+    assert verify(tmp_path / "store")[1] == []
+
+
+def wait_until(true, seconds=60):
+    """Wait for something to become true."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.05)
+
+
+def parents():
+    """Process -> its parent, of all that are alive."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            after = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if after[0] != "Z":
+            found[int(entry.name)] = int(after[1])
+    return found
+
+
+def alive(process):
+    """Whether a process is there, and no zombie."""
+    return process in parents()
+
+
+def guests_of(run):
+    """The processes that were forked from the server that a run has started."""
+    known = parents()
+    return [one for one, parent in known.items() if known.get(parent) == run]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_death_of_the_server_costs_nothing(tmp_path):
+    """Guests that are at work go on; those that come after it have another server."""
+    forkserver._forkserver._stop()
+
+    class Ending(Stage):
+        def advance(self, count):
+            super().advance(count)
+            pid = forkserver._forkserver._forkserver_pid
+            if self.done >= 8 and pid is not None and not killed:
+                killed.append(pid)
+                os.kill(pid, signal.SIGKILL)
+
+    killed = []
+    found, failures = asked([Toy(name) for name in "abcdef"], TWO, tmp_path, progress=Ending)
+    assert killed
+    assert failures == {}
+    assert list(found) == list("abcdef")
+
+
+EXECUTORS = {"serial": Serial(), "one guest": Processes(1), "two guests": TWO, "no limits": Processes(2, limits=False)}
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_every_executor_works_from_another_folder_in_a_fresh_interpreter(name, tmp_path):
+    """A job carries all that it needs: no path and no global that one process alone knows."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "temporary").mkdir()
+    make_checkpoint(tmp_path / "tiny")
+    file = tmp_path / "elsewhere" / "script.py"
+    file.write_text(
+        textwrap.dedent(
+            f"""
+            import numpy as np
+            from conftest import TASK
+            from test_processes import EXECUTORS, make_long_rows
+            from toys import Toy, truth
+            from ranker.runs.gather import looked
+            from ranker.runs.survey import survey
+            from ranker.runtime.base import Request
+            from ranker.runtime.runtime import Runtime
+
+            if __name__ == "__main__":
+                rows = make_long_rows()
+                models = looked(["../tiny", Toy("a"), Toy("b")])
+                asked = [[Request(rows), Request(rows[1:])]] * 3
+                runtime = Runtime(executor=EXECUTORS[{name!r}])
+                found, failures = survey(models, TASK, asked, runtime, lambda model, content, answers: answers)
+                assert failures == {{}}, failures
+                for toy in "ab":
+                    np.testing.assert_array_equal(found[toy][0].predictions.probs, truth(toy, rows))
+                    np.testing.assert_array_equal(found[toy][1].predictions.probs, truth(toy, rows[1:]))
+                assert found["tiny"][0].predictions.probs.shape == (2, 2)
+            """
+        )
+    )
+    environment = with_root() | {"TMPDIR": str(tmp_path / "temporary")}
+    done = subprocess.run([sys.executable, file], cwd=file.parent, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert list((tmp_path / "temporary").glob("rank-models*")) == []
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_an_executor_that_is_closed_early_leaves_nothing_behind(name, tmp_path):
+    """Whoever needs no more than the first answer says so by closing it."""
+    store = Store(tmp_path)
+    jobs = [Job(Toy(toy), TASK, (Request(ROWS),)) for toy in "abcd"]
+    with closing(EXECUTORS[name].run(jobs, store, silent)) as ended:
+        number, done = next(ended)
+    assert not done.failure
+    assert len(store.kept(done.keys[0]).missing(ROWS)) == 0
+    assert multiprocessing.active_children() == []
+    assert number in range(4)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("seed", range(10))
+def test_a_hundred_kills_at_random_moments(seed, tmp_path):
+    """Guests, server and supervisor, ten times for each seed; what is kept is right, and the last run has it all."""
+    rng = random.Random(seed)
+    toys = [Toy(name) for name in "abcdef"]
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(
+            f"""
+            from toys import Toy
+            from test_processes import TWO, asked
+
+            if __name__ == "__main__":
+                asked([Toy(name) for name in "abcdef"], TWO, {str(tmp_path / "store")!r})
+            """
+        )
+    )
+    for _ in range(10):
+        run = subprocess.Popen([sys.executable, script], env=with_root(), cwd=tmp_path, stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.2, 3.0))
+        known = parents()
+        server = [one for one, parent in known.items() if parent == run.pid]
+        victims = {"guest": guests_of(run.pid), "server": server, "supervisor": [run.pid]}
+        chosen = victims[rng.choice(list(victims))] or [run.pid]
+        with suppress(ProcessLookupError):
+            os.kill(rng.choice(chosen), signal.SIGKILL)
+        run.wait(timeout=120)
+        if (tmp_path / "store").exists():
+            assert verify(tmp_path / "store")[1] == []
+    found, failures = asked(toys, TWO, tmp_path / "store")
+    assert failures == {}
+    for name, answers in found.items():
+        np.testing.assert_array_equal(answers.probs, truth(name, ROWS))

@@ -3,6 +3,7 @@
 import logging
 
 import pytest
+from asking import attributions
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 from test_store import EXAMPLES, KEY, Counter, row_of, same
@@ -11,7 +12,7 @@ from ranker.cli import main
 from ranker.errors import StoreError, UsageError
 from ranker.runtime import store as store_module
 from ranker.runtime.storage import Remote, place
-from ranker.runtime.store import Store
+from ranker.runtime.store import Store, key_digest
 from ranker.runtime.upkeep import contents, prune, verify
 
 
@@ -27,9 +28,9 @@ def root(request, tmp_path):
 
 def test_rows_are_kept_and_found(root):
     """What was computed comes back to the last bit, and is not computed again; a larger set builds on it."""
-    Store(root).entry(KEY).attributions(EXAMPLES[:3], Counter())
+    attributions(Store(root).entry(KEY), EXAMPLES[:3], Counter())
     counter = Counter()
-    rows = Store(root).entry(KEY).attributions(EXAMPLES, counter)
+    rows = attributions(Store(root).entry(KEY), EXAMPLES, counter)
     assert counter.asked == ["e3", "e4"]
     assert all(same(row, row_of(example)) for row, example in zip(rows, EXAMPLES, strict=True))
     assert len(Store(root).entry(KEY).missing(EXAMPLES)) == 0
@@ -44,20 +45,20 @@ def test_what_was_done_before_an_interruption_is_kept(root, monkeypatch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Store(root).entry(KEY).attributions(EXAMPLES, interrupted)
+        attributions(Store(root).entry(KEY), EXAMPLES, interrupted)
     assert len(Store(root).entry(KEY).missing(EXAMPLES)) == 2
 
 
 def test_a_damaged_shard_is_set_aside_and_pruned(root, caplog):
     """It is named, its rows are computed anew, `verify` counts what is whole, and `prune` removes it."""
-    Store(root).entry(KEY).attributions(EXAMPLES, Counter())
+    attributions(Store(root).entry(KEY), EXAMPLES, Counter())
     [kept] = contents(root)
     [shard] = kept.folder.glob("*.parquet")
     assert (kept.rows, kept.size) == (5, len(shard.read_bytes()))
     shard.write_bytes(shard.read_bytes()[:-1])
     assert verify(root) == (2, [shard])
     counter = Counter()
-    Store(root).entry(KEY).attributions(EXAMPLES, counter)
+    attributions(Store(root).entry(KEY), EXAMPLES, counter)
     assert len(counter.asked) == 5
     assert f"{shard} is damaged" in caplog.text
     assert [why for _, why in prune(root)] == ["damaged"]
@@ -66,12 +67,14 @@ def test_a_damaged_shard_is_set_aside_and_pruned(root, caplog):
 
 
 def test_two_writers_lose_nothing(root):
-    """Each asks anew what is there: a store that is open sees what another one has written since."""
+    """Each asks anew what is there, once it has closed a key: it sees what another one has written since."""
     one, other = Store(root), Store(root)
     assert len(one.entry(KEY).missing(EXAMPLES)) == 5
-    other.entry(KEY).attributions(EXAMPLES[:2], Counter())
+    attributions(other.entry(KEY), EXAMPLES[:2], Counter())
+    one.close(key_digest(KEY))
     assert len(one.entry(KEY).missing(EXAMPLES)) == 3
-    one.entry(KEY).attributions(EXAMPLES[1:], Counter())
+    attributions(one.entry(KEY), EXAMPLES[1:], Counter())
+    other.close(key_digest(KEY))
     assert len(other.entry(KEY).missing(EXAMPLES)) == 0
 
 
@@ -104,7 +107,7 @@ def test_what_a_killed_process_tried_is_pruned(root):
     left = root / f".{'0' * 32}.tmp"
     left.write_bytes(b"")
     assert list(contents(root)) == []
-    Store(root).entry(KEY).attributions(EXAMPLES, Counter())
+    attributions(Store(root).entry(KEY), EXAMPLES, Counter())
     assert list(prune(root)) == [(left, "temporary")]
     assert not left.is_file()
     assert len(Store(root).entry(KEY).missing(EXAMPLES)) == 0

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from asking import attributions
 
 from factors.types import Attributions, Example
 from ranker.cli import main
@@ -57,33 +58,33 @@ def same(a, b):
 
 def test_what_is_read_back_equals_what_was_kept(tmp_path):
     """Every field of a row survives the way to disk and back, bit by bit."""
-    Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
-    again = Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
+    again = attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
     assert all(same(row, row_of(example)) for row, example in zip(again, EXAMPLES, strict=True))
 
 
 def test_the_second_run_computes_nothing(tmp_path):
     """Whatever the order, the ids and the labels of the rows are the second time."""
-    Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
     second = Counter()
     renamed = [Example("other", example.segments, 1 - example.label) for example in reversed(EXAMPLES)]
-    rows = Store(tmp_path).entry(KEY).attributions(renamed, second)
+    rows = attributions(Store(tmp_path).entry(KEY), renamed, second)
     assert second.asked == []
     assert same(rows[0], row_of(EXAMPLES[-1]))
 
 
 def test_only_what_is_missing_is_computed_and_the_whole_comes_back(tmp_path):
     """A larger population builds on a smaller one."""
-    Store(tmp_path).entry(KEY).attributions(EXAMPLES[:2], Counter())
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES[:2], Counter())
     counter = Counter()
-    assert len(Store(tmp_path).entry(KEY).attributions(EXAMPLES, counter)) == 5
+    assert len(attributions(Store(tmp_path).entry(KEY), EXAMPLES, counter)) == 5
     assert counter.asked == ["e2", "e3", "e4"]
 
 
 def test_equal_texts_are_computed_once(tmp_path):
     """Two rows of one text have one answer."""
     counter = Counter()
-    rows = Store(tmp_path).entry(KEY).attributions([EXAMPLES[0], Example("twin", EXAMPLES[0].segments, 1)], counter)
+    rows = attributions(Store(tmp_path).entry(KEY), [EXAMPLES[0], Example("twin", EXAMPLES[0].segments, 1)], counter)
     assert len(counter.asked) == 1
     assert rows[0] is rows[1]
 
@@ -93,7 +94,7 @@ def test_a_block_is_on_the_disk_before_it_counts(tmp_path, monkeypatch):
     done, fsync, replace = [], os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda number: (done.append(os.fstat(number).st_ino), fsync(number)))
     monkeypatch.setattr(os, "replace", lambda *names: (done.append("renamed"), replace(*names)))
-    Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
     [shard] = tmp_path.rglob("*.parquet")
     at = len(done) - 1 - done[::-1].index("renamed")
     assert done[at - 1 :] == [shard.stat().st_ino, "renamed", shard.parent.stat().st_ino]
@@ -106,7 +107,7 @@ def test_files_are_readable_by_whom_the_umask_says(tmp_path, mask, mode):
     """So that people who share a folder can share the store in it."""
     before = os.umask(mask)
     try:
-        Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
+        attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
     finally:
         os.umask(before)
     assert {file.stat().st_mode & 0o777 for file in tmp_path.rglob("*.*")} == {mode}
@@ -114,9 +115,9 @@ def test_files_are_readable_by_whom_the_umask_says(tmp_path, mask, mode):
 
 def test_another_key_is_computed_anew(tmp_path):
     """A changed setting never meets the rows of another one."""
-    Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
     counter = Counter()
-    Store(tmp_path).entry({**KEY, "backend": "lime"}).attributions(EXAMPLES, counter)
+    attributions(Store(tmp_path).entry({**KEY, "backend": "lime"}), EXAMPLES, counter)
     assert len(counter.asked) == 5
 
 
@@ -129,9 +130,9 @@ def test_what_was_done_before_an_interruption_is_kept(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Store(tmp_path).entry(KEY).attributions(EXAMPLES, interrupted)
+        attributions(Store(tmp_path).entry(KEY), EXAMPLES, interrupted)
     counter = Counter()
-    Store(tmp_path).entry(KEY).attributions(EXAMPLES, counter)
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES, counter)
     assert counter.asked == ["e3", "e4"]
     assert not list(tmp_path.rglob("*.tmp"))
 
@@ -139,13 +140,13 @@ def test_what_was_done_before_an_interruption_is_kept(tmp_path, monkeypatch):
 @pytest.mark.parametrize("where", [0.0, 0.25, 0.5, 0.75, 0.999])
 def test_a_damaged_shard_is_set_aside_and_computed_anew(tmp_path, caplog, where):
     """A flipped byte anywhere in the file, footer included, is noticed, named, and costs the rows of one shard."""
-    Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
     [shard] = tmp_path.rglob("*.parquet")
     content = bytearray(shard.read_bytes())
     content[int(len(content) * where)] ^= 0xFF
     shard.write_bytes(content)
     counter = Counter()
-    rows = Store(tmp_path).entry(KEY).attributions(EXAMPLES, counter)
+    rows = attributions(Store(tmp_path).entry(KEY), EXAMPLES, counter)
     assert all(same(row, row_of(example)) for row, example in zip(rows, EXAMPLES, strict=True))
     assert len(counter.asked) == 5
     assert f"{shard.name} is damaged" in caplog.text
@@ -154,11 +155,11 @@ def test_a_damaged_shard_is_set_aside_and_computed_anew(tmp_path, caplog, where)
 
 def test_a_truncated_shard_is_set_aside(tmp_path):
     """Half a file is no file."""
-    Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
     [shard] = tmp_path.rglob("*.parquet")
     shard.write_bytes(shard.read_bytes()[:-100])
     counter = Counter()
-    Store(tmp_path).entry(KEY).attributions(EXAMPLES, counter)
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES, counter)
     assert len(counter.asked) == 5
 
 
@@ -175,7 +176,11 @@ def test_a_field_that_has_no_name_is_an_error():
         key_digest({"model": object()})
 
 
-FIELDS = {"model": "abc" * 20, "backend": "ig", "settings": {"steps": 5, "baseline": "mask"}, "dtype": "float32"}
+FIELDS = {
+    "source": {"content": "abc" * 20, "dtype": "float32"},
+    "backend": "ig",
+    "settings": {"steps": 5, "baseline": "mask"},
+}
 
 
 @pytest.fixture
@@ -195,8 +200,8 @@ def command(tmp_path, capsys):
 def filled(tmp_path):
     """A store with two shards of one key."""
     store = Store(tmp_path / "store")
-    store.entry(FIELDS).attributions(EXAMPLES[:2], Counter())
-    store.entry(FIELDS).attributions(EXAMPLES, Counter())
+    attributions(store.entry(FIELDS), EXAMPLES[:2], Counter())
+    attributions(store.entry(FIELDS), EXAMPLES, Counter())
     return store
 
 
@@ -218,10 +223,10 @@ def test_info_lists_keys_with_their_rows_and_bytes(filled, command):
 def test_info_calls_a_model_by_its_last_name(filled, command):
     """The name is no part of the key, and none that anybody wrote reaches the terminal as a command to it."""
     more = [*EXAMPLES, Example("new", ("text 9",), 0)]
-    filled.entry(FIELDS, "bert\x1b[2J").attributions(more, Counter())
+    attributions(Store(filled.root).entry(FIELDS, "bert\x1b[2J"), more, Counter())
     assert command("info")[1][0].endswith("model abcabcabcabc 'bert\\x1b[2J'  float32  ig:baseline=mask,steps=5")
     assert command("verify")[0] == 0
-    assert len(filled.entry(FIELDS).missing(more)) == 0
+    assert len(Store(filled.root).entry(FIELDS).missing(more)) == 0
 
 
 def test_info_of_a_key_whose_description_is_damaged(filled, command):
@@ -305,7 +310,7 @@ def test_a_parquet_file_of_something_else_is_set_aside(tmp_path, caplog):
 
     sink = BufferOutputStream()
     parquet.write_table(table({"price": [1.0]}), sink)
-    Store(tmp_path).entry(KEY).attributions(EXAMPLES[:1], Counter())
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES[:1], Counter())
     [folder] = (tmp_path / "v2").iterdir()
     for content in (sink.getvalue().to_pybytes(), b"PAR1 not at all"):
         (folder / shards.named(content)).write_bytes(content)
@@ -315,7 +320,7 @@ def test_a_parquet_file_of_something_else_is_set_aside(tmp_path, caplog):
 
 def test_a_shard_that_goes_away_while_it_is_read_is_not_an_error(tmp_path, monkeypatch):
     """Another process may prune, or set aside, what this one has just listed."""
-    Store(tmp_path).entry(KEY).attributions(EXAMPLES[:1], Counter())
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES[:1], Counter())
     there = store_module.shards_of
     monkeypatch.setattr(store_module, "shards_of", lambda folder: [*there(folder), folder / "gone.parquet"])
     assert len(Store(tmp_path).entry(KEY).missing(EXAMPLES)) == 4
@@ -334,7 +339,7 @@ def test_help_on_the_store_loads_no_parquet():
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are listed there on Linux only")
 def test_reading_a_store_starts_no_thread(tmp_path):
     """Arrow's pool of threads, ending with the process, ended some runs with SIGABRT behind their last line."""
-    Store(tmp_path).entry(KEY).attributions(EXAMPLES, Counter())
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
     code = (
         "import os, sys, pathlib, pyarrow.parquet\n"
         "from ranker.runtime import upkeep as store\n"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asking import attributions
 from test_store import KEY, row_of, same
 
 from factors.types import Example
@@ -36,7 +37,7 @@ def work(root: Path, log: Path, first: int) -> None:
                 notes.flush()
                 yield row_of(example)
 
-    Store(root).entry(KEY).attributions(EXAMPLES[first:] + EXAMPLES[:first], compute)
+    attributions(Store(root).entry(KEY), EXAMPLES[first:] + EXAMPLES[:first], compute)
 
 
 @contextmanager
@@ -79,7 +80,7 @@ def resume(root):
         asked.extend(example.id for example in missing)
         return map(row_of, missing)
 
-    rows = Store(root).entry(KEY).attributions(EXAMPLES, compute)
+    rows = attributions(Store(root).entry(KEY), EXAMPLES, compute)
     assert all(same(row, row_of(example)) for row, example in zip(rows, EXAMPLES, strict=True))
     return set(asked)
 
@@ -133,7 +134,7 @@ def test_two_processes_race(tmp_path, rounds):
 @pytest.fixture
 def shard(tmp_path):
     """The one shard of a store."""
-    Store(tmp_path).entry(KEY).attributions(EXAMPLES[:3], lambda missing: map(row_of, missing))
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES[:3], lambda missing: map(row_of, missing))
     [file] = tmp_path.rglob("*.parquet")
     return file
 
@@ -166,7 +167,7 @@ def test_a_file_in_the_place_of_a_keys_folder(tmp_path):
         raise AssertionError("computed in vain")
 
     with pytest.raises(StoreError, match=r"^\S+ cannot be written to: [\w ]+$"):
-        Store(tmp_path).entry(KEY).attributions(EXAMPLES, refuse)
+        attributions(Store(tmp_path).entry(KEY), EXAMPLES, refuse)
 
 
 @pytest.fixture
@@ -202,7 +203,7 @@ def test_a_full_disk_costs_what_did_not_fit(disk, monkeypatch):
             yield type(small)(**{**vars(small), "tokens": (example.segments[0], "", "")})
 
     with pytest.raises(StoreError) as caught:
-        Store(folder).entry(KEY).attributions(large, compute)
+        attributions(Store(folder).entry(KEY), large, compute)
     assert str(caught.value).endswith("cannot be written to: No space left on device")
     assert "\n" not in str(caught.value)
     left = len(Store(folder).entry(KEY).missing(large))
@@ -211,13 +212,13 @@ def test_a_full_disk_costs_what_did_not_fit(disk, monkeypatch):
     assert verify(folder)[1] == []
     assert not list(folder.rglob(".*"))
     assert mount("remount,size=8m")
-    assert len(Store(folder).entry(KEY).attributions(large, compute)) == len(large)
+    assert len(attributions(Store(folder).entry(KEY), large, compute)) == len(large)
 
 
 def test_a_read_only_disk_is_told_at_once(disk):
     """Before a model is loaded, in one line; what is on it can be listed and checked all the same."""
     folder, mount = disk
-    Store(folder).entry(KEY).attributions(EXAMPLES[:3], lambda missing: map(row_of, missing))
+    attributions(Store(folder).entry(KEY), EXAMPLES[:3], lambda missing: map(row_of, missing))
     assert mount("remount,ro")
     with pytest.raises(StoreError) as caught:
         Store(folder)

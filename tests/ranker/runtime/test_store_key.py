@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from asking import Subject, attributions
 from conftest import TASK
 
 from factors.types import Example, Span
@@ -19,11 +20,10 @@ from ranker.attribution import SETTINGS
 from ranker.attribution.settings import Settings
 from ranker.datasets.identity import text_key
 from ranker.runtime import guest, shards
-from ranker.runtime.guest import Subject
 from ranker.runtime.store import Store, key_digest
-from ranker.sources.base import ModelOptions
+from ranker.sources.base import Machine, SourceOptions
 from ranker.sources.hf import align
-from ranker.sources.suites import Model
+from ranker.sources.hf.kind import Checkpoint
 from ranker.tasks.classes import Task
 
 EXAMPLE = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)
@@ -43,26 +43,30 @@ OTHER_VALUES = {
 JUDGED = {("shap", "tolerance"), ("lime", "tolerance")}
 """The settings by which rows are only judged, once they are there; IG's tolerance says where it puts more points."""
 
-OPTIONS = {
+MACHINE = {
     "device": ("meta", False),
     "dtype": ("bfloat16", True),
     "token_budget": (7, False),
-    "workers": (3, False),
+    "threads": (3, False),
+}
+"""How a model is run: field -> (another value, whether it changes a number)."""
+
+OPTIONS = {
     "trust_remote_code": (frozenset({"tiny"}), False),
     "allow_pickle": (True, False),
     "label_map": ({"neutral": "entailment"}, True),
 }
-"""How a model is run: option -> (another value, whether it changes a number)."""
+"""What is said of all models: option -> (another value, whether it changes a number)."""
 
-MODEL = {
+CHECKPOINT = {
     "name": ("other", False),
     "path": (None, False),  # a copy of the folder
     "family": ("other", False),
     "label_map": ({"neutral": "entailment"}, True),
-    "in_domain_accuracy": (0.5, False),
-    "ood_accuracy": ({"f" * 8: 0.5}, False),
+    "options": (SourceOptions(), False),  # each of them: see above
+    "base": ("", False),
 }
-"""What a suite says of a model: field -> (another value, whether it changes a number)."""
+"""What a checkpoint is: field -> (another value, whether it changes a number)."""
 
 TASKS = {
     "name": ("other", False),
@@ -98,21 +102,21 @@ FILES = {
 @pytest.fixture
 def subject(checkpoint: Callable[[str], Path], tmp_path: Path) -> Subject:
     """A tiny BERT, in a folder of its own."""
-    return Subject(Model("tiny", str(shutil.copytree(checkpoint("bert"), tmp_path / "tiny"))), TASK, ModelOptions())
+    return Subject(Checkpoint("tiny", str(shutil.copytree(checkpoint("bert"), tmp_path / "tiny"))), TASK)
 
 
 def key(subject: Subject, method: str = "ig", settings: Settings | None = None) -> str:
     """The name of the folder that a subject's rows are kept in, in a run that begins now."""
-    now = Subject(subject.model, subject.task, subject.options)
-    return key_digest(now.key(None if method == "none" else settings or SETTINGS[method]()))
+    return key_digest(subject.key(None if method == "none" else settings or SETTINGS[method]()))
 
 
 @pytest.mark.parametrize(
     ("record", "table"),
     [
         *((kind, OTHER_VALUES[name]) for name, kind in SETTINGS.items()),
-        (ModelOptions, OPTIONS),
-        (Model, MODEL),
+        (Machine, MACHINE),
+        (SourceOptions, OPTIONS),
+        (Checkpoint, CHECKPOINT),
         (Task, TASKS),
         (Example, EXAMPLES),
     ],
@@ -161,11 +165,11 @@ def test_the_revision_of_answers_changes_every_key(subject, monkeypatch):
     assert all(key(subject, method) != before[method] for method in SETTINGS)
 
 
-def test_how_words_and_tokens_are_cut_changes_the_keys_of_what_has_them(subject, monkeypatch):
-    """Answers have neither."""
+def test_how_words_and_tokens_are_cut_changes_every_key(subject, monkeypatch):
+    """Answers, too: they are to what a text is made into."""
     before = {method: key(subject, method) for method in SETTINGS}
     monkeypatch.setattr(align, "REVISION", 1000)
-    assert [method for method in SETTINGS if key(subject, method) == before[method]] == ["none"]
+    assert all(key(subject, method) != before[method] for method in SETTINGS)
 
 
 def test_the_method_changes_the_key(subject):
@@ -174,18 +178,23 @@ def test_the_method_changes_the_key(subject):
     assert key(subject, "SHAP", SETTINGS["shap"]()) == key(subject, "shap")
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("name", [*MACHINE, *OPTIONS])
 def test_options_change_the_key_where_they_change_a_number(subject, name):
     """Number format and label map do; where, in what portions and with how much trust a model is run does not."""
-    value, changes = OPTIONS[name]
-    turned = Subject(subject.model, subject.task, replace(subject.options, **{name: value}))
+    value, changes = (MACHINE | OPTIONS)[name]
+    if name in MACHINE:
+        turned = replace(subject, machine=replace(subject.machine, **{name: value}))
+    else:
+        options = replace(subject.source.options, **{name: value})
+        turned = replace(subject, source=replace(subject.source, options=options))
     assert (key(turned) != key(subject)) == changes
 
 
 def test_code_that_is_run_changes_the_key(subject):
     """A checkpoint with a network of its own is one thing under the flag that lets it run, and another without."""
-    config = Path(subject.model.path) / "config.json"
-    trusting = Subject(subject.model, subject.task, ModelOptions(trust_remote_code=frozenset({"tiny"})))
+    config = Path(subject.source.path) / "config.json"
+    trust = SourceOptions(trust_remote_code=frozenset({"tiny"}))
+    trusting = replace(subject, source=replace(subject.source, options=trust))
     assert key(trusting) == key(subject)
     config.write_text(json.dumps({**json.loads(config.read_text()), "auto_map": {"AutoModel": "own.Own"}}))
     assert key(trusting) != key(subject)
@@ -193,16 +202,16 @@ def test_code_that_is_run_changes_the_key(subject):
 
 def test_the_same_device_in_other_words_is_the_same_key(subject):
     """A device that is said is no other than the one that is taken where nothing is."""
-    assert key(Subject(subject.model, subject.task, ModelOptions(device="cpu"))) == key(subject)
+    assert key(replace(subject, machine=Machine(device="cpu"))) == key(subject)
 
 
-@pytest.mark.parametrize("name", MODEL)
+@pytest.mark.parametrize("name", CHECKPOINT)
 def test_what_a_suite_says_changes_the_key_where_it_changes_a_number(subject, name, tmp_path):
     """A model is its content: under another name, in another folder, it is the same; its label map is its own."""
-    value, changes = MODEL[name]
+    value, changes = CHECKPOINT[name]
     if name == "path":
-        value = str(shutil.copytree(subject.model.path, tmp_path / "moved"))
-    turned = Subject(replace(subject.model, **{name: value}), subject.task, subject.options)
+        value = str(shutil.copytree(subject.source.path, tmp_path / "moved"))
+    turned = replace(subject, source=replace(subject.source, **{name: value}))
     assert (key(turned) != key(subject)) == changes
 
 
@@ -210,7 +219,7 @@ def test_what_a_suite_says_changes_the_key_where_it_changes_a_number(subject, na
 def test_the_task_changes_the_key_where_it_changes_a_number(subject, name):
     """The order of the labels is that of the probabilities, and aliases say which outputs make up a label."""
     value, changes = TASKS[name]
-    turned = Subject(subject.model, replace(subject.task, **{name: value}), subject.options)
+    turned = replace(subject, task=replace(subject.task, **{name: value}))
     assert (key(turned) != key(subject)) == changes
 
 
@@ -218,7 +227,7 @@ def test_the_task_changes_the_key_where_it_changes_a_number(subject, name):
 def test_files_of_a_checkpoint_change_the_key_where_they_change_a_number(subject, name):
     """Weights, configuration, tokenizer and code do, by one byte; notes and a trainer's state do not."""
     before = key(subject)
-    with (Path(subject.model.path) / name).open("ab") as file:
+    with (Path(subject.source.path) / name).open("ab") as file:
         file.write(b" ")
     assert (key(subject) != before) == FILES[name]
 
@@ -228,11 +237,11 @@ def test_an_adapters_base_changes_the_key(subject, tmp_path):
     adapter = tmp_path / "adapter"
     adapter.mkdir()
     (adapter / "adapter_model.safetensors").write_bytes(b"")
-    (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": subject.model.path}))
-    adapted = Subject(Model("adapted", str(adapter)), TASK, ModelOptions())
+    (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": subject.source.path}))
+    adapted = Subject(Checkpoint("adapted", str(adapter)), TASK)
     before = key(adapted)
-    assert "peft" in adapted.key(Settings())["versions"]
-    with (Path(subject.model.path) / "model.safetensors").open("ab") as file:
+    assert "peft" in adapted.key(Settings())["source"]["versions"]
+    with (Path(subject.source.path) / "model.safetensors").open("ab") as file:
         file.write(b" ")
     assert key(adapted) != before
 
@@ -298,7 +307,7 @@ def test_the_order_of_examples_and_fields_is_not_in_the_key(tmp_path):
 
         return (row_of(replace(EXAMPLE, segments=(str(len(example.segments[0])),))) for example in missing)
 
-    kept.entry(fields_of_key).attributions(examples, compute)
+    attributions(kept.entry(fields_of_key), examples, compute)
     assert len(kept.entry(dict(reversed(fields_of_key.items()))).missing(examples[::-1])) == 0
 
 

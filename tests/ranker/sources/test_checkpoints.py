@@ -4,7 +4,7 @@ import pytest
 
 from ranker.errors import ModelError
 from ranker.sources.hf import checkpoints
-from ranker.sources.hf.files import content_hash
+from ranker.sources.hf.files import content_hash, opened
 
 
 @pytest.fixture
@@ -52,10 +52,11 @@ def test_the_hash_of_an_adapter_is_its_bases_too(folder, tmp_path_factory):
 def test_code_of_an_adapters_base_is_its_own(folder, tmp_path_factory):
     """An adapter of a base that asks for code of its own asks for that code."""
     adapter = tmp_path_factory.mktemp("adapter")
+    (adapter / "adapter_model.safetensors").write_text("")
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(folder)}))
-    assert not checkpoints.brings_code(adapter)
+    assert not opened(adapter).brings_code()
     (folder / "config.json").write_text(json.dumps({"auto_map": {"AutoModel": "own.Own"}}))
-    assert checkpoints.brings_code(adapter)
+    assert opened(adapter).brings_code()
 
 
 @pytest.mark.parametrize(
@@ -69,11 +70,12 @@ def test_code_of_an_adapters_base_is_its_own(folder, tmp_path_factory):
 def test_code_of_another_repository_is_refused(folder, tmp_path_factory, file, auto_map):
     """Which revision of it is run, the checkpoint's hash would not tell; so it is of the base of an adapter."""
     adapter = tmp_path_factory.mktemp("adapter")
+    (adapter / "adapter_model.safetensors").write_text("")
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(folder)}))
     (folder / file).write_text(json.dumps({"auto_map": auto_map}))
     for trusted in (folder, adapter):
         with pytest.raises(ModelError) as caught:
-            checkpoints.brings_code(trusted)
+            opened(trusted).brings_code()
         said = f"{folder / file} takes its code from 'org/name'; put the module beside it, and name it 'own.Own'"
         assert str(caught.value) == said
 
@@ -86,7 +88,7 @@ def test_a_folder_of_checkpoints_names_one_of_them(tmp_path):
         checkpoints.read_json(tmp_path / "config.json")
 
 
-@pytest.mark.parametrize("read", [content_hash, checkpoints.brings_code, checkpoints.locate_base])
+@pytest.mark.parametrize("read", [content_hash, checkpoints.locate_base])
 def test_a_link_out_of_an_adapters_base_is_refused(folder, tmp_path_factory, read):
     """Whoever reads the adapter comes to its base, and looks where that leads."""
     adapter = tmp_path_factory.mktemp("adapter")

@@ -17,9 +17,9 @@ from ranker.attribution import SETTINGS, attribute
 from ranker.attribution.output import explained
 from ranker.attribution.settings import LIMESettings
 from ranker.errors import LabelError, ModelError, UsageError
+from ranker.sources.devices import DTYPES, resolve
 from ranker.sources.hf import classifiers
 from ranker.sources.hf.classifiers import Classifier
-from ranker.sources.hf.devices import DTYPES, resolve
 
 PAIRS = [
     Example("a", ("The doctor saw the actor.", "An old judge danced."), 1),

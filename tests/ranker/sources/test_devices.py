@@ -44,7 +44,7 @@ def test_what_runs_on_another_device_stays_there(method, monkeypatch):
         read = getattr(torch.Tensor, name)
         monkeypatch.setattr(torch.Tensor, name, lambda tensor, read=read: read(tensor.cpu()))
     data = sets.load("hans-sub")
-    path = suites.load(["hans-sub-mini"]).models[0].path
+    path = suites.load(["hans-sub-mini"]).models[0].source.path
     with OneDevice() as seen:
         classifier = Classifier.load(path, data.task, device="meta")
         examples = data.examples[:3]

@@ -4,6 +4,7 @@ import pytest
 
 from ranker.errors import UsageError
 from ranker.sources import suites
+from ranker.sources.hf.kind import Checkpoint
 from ranker.sources.suites import Model
 
 
@@ -32,7 +33,7 @@ def test_a_suite_is_read_from_its_file_or_folder(tmp_path, as_file):
     suite = suites.load([str(file if as_file else tmp_path)])
     assert suite.name == "toy"
     assert [model.name for model in suite.models] == ["a", "b"]
-    assert suite.models[0].path == str(tmp_path / "a")
+    assert suite.models[0].source.path == str(tmp_path / "a")
     assert suite.models[0].ood_accuracy == {"f" * 8: 0.5}
 
 
@@ -42,10 +43,10 @@ def test_a_member_named_by_its_directory_is_what_its_suite_says_it_is(tmp_path, 
     (tmp_path / "other").mkdir()
     found = suites.load([str(tmp_path / "a"), f"{tmp_path}/b/", str(tmp_path / "other")])
     assert found.models[:2] == suites.load([str(tmp_path)]).models[:2]
-    assert found.models[2] == Model("other", str(tmp_path / "other"))
+    assert found.models[2] == Model(Checkpoint("other", str(tmp_path / "other")))
     assert found.name == "models"
     monkeypatch.chdir(tmp_path / "a")
-    assert suites.models(["."])[0].ood_accuracy == suites.models(["../b"])[0].ood_accuracy == {"f" * 8: 0.5}
+    assert suites.named(["."])[1][0].ood_accuracy == suites.named(["../b"])[1][0].ood_accuracy == {"f" * 8: 0.5}
 
 
 @pytest.mark.parametrize("content", ['{"tests": []}', "[]"])
@@ -53,7 +54,7 @@ def test_a_file_of_others_beside_a_model_is_not_its_suite(tmp_path, content):
     """Others have a suite.json, too; nobody named it."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "suite.json").write_text(content)
-    assert suites.models([str(tmp_path / "mine")]) == (Model("mine", str(tmp_path / "mine")),)
+    assert suites.named([str(tmp_path / "mine")])[1] == (Model(Checkpoint("mine", str(tmp_path / "mine"))),)
 
 
 @pytest.mark.parametrize("path", ["a\x00b", "\ud800", "a" * 5000])
@@ -66,14 +67,14 @@ def test_a_path_that_cannot_be_is_not_where_a_model_lies(tmp_path, path):
     (tmp_path / "b").rmdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "b").symlink_to(tmp_path / "elsewhere")
-    assert suites.models([str(tmp_path / "b")])[0].family == "mini"
+    assert suites.named([str(tmp_path / "b")])[1][0].family == "mini"
 
 
 def test_directories_and_hub_ids_stand_side_by_side(tmp_path):
     """A name is the last part of what was given."""
     (tmp_path / "mine").mkdir()
     suite = suites.load([str(tmp_path / "mine"), "org/theirs@v2"])
-    assert [(model.name, model.path) for model in suite.models] == [
+    assert [(model.name, model.source.path) for model in suite.models] == [
         ("mine", str(tmp_path / "mine")),
         ("theirs@v2", "org/theirs@v2"),
     ]
@@ -91,7 +92,7 @@ def test_directories_of_one_name_bear_that_of_the_folder_around_them(tmp_path):
     found = [*(str(tmp_path / name) for name in names), "org/bert@v1", "mine/bert@v1", "mine/bert"]
     names += ["org/bert@v1", "mine/bert@v1", "bert"]
     assert [model.name for model in suites.load(found).models] == names
-    assert [model.name for model in suites.models(found)] == names
+    assert [model.name for model in suites.named(found)[1]] == names
 
 
 @pytest.mark.parametrize(
@@ -99,10 +100,10 @@ def test_directories_of_one_name_bear_that_of_the_folder_around_them(tmp_path):
     [
         ([], "a ranking needs at least two models (got 0); name more with `--models`"),
         (["org/one"], "a ranking needs at least two models (got 1); name more with `--models`"),
-        (["org/one", "org/one"], "org/one and org/one are one model; name it once"),
+        (["org/one", "org/one"], "org/one is named twice; name it once"),
         (["a=org/one", "a=org/two"], "two models are named 'a'; list them in a suite.json under names of their own"),
         (["a=hans-sub-mini", "org/a"], "`--models`: a=hans-sub-mini: a name is for one model (got 8 in hans-sub-mini)"),
-        (["org/one#2", "org/a"], "`--models`: org/one#2: a checkpoint has no parts (got #2)"),
+        (["org/one#2", "org/a"], "`--models`: org/one: a checkpoint has no parts (got #2)"),
         (["./nowhere", "org/a"], "`--models`: no directory, suite.json or hub id `org/name` is called './nowhere'"),
         (["a" * 5000, "org/a"], "`--models`: no directory, suite.json or hub id `org/name` is called 'aaaaa"),
     ],
@@ -140,7 +141,7 @@ def test_a_name_of_ones_own_stands_before_a_reference(tmp_path):
     """It is what tables call the model; where it lies stays what it is."""
     (tmp_path / "mine").mkdir()
     suite = suites.load([f"old={tmp_path / 'mine'}", "new=hf:org/theirs@v2"])
-    assert [(model.name, model.path) for model in suite.models] == [
+    assert [(model.name, model.source.path) for model in suite.models] == [
         ("old", str(tmp_path / "mine")),
         ("new", "org/theirs@v2"),
     ]
@@ -159,7 +160,7 @@ def test_a_folder_that_holds_checkpoints_is_its_checkpoints(tmp_path):
         ["adapter-9", "checkpoint-500", "checkpoint-1000"],
     )
     (tmp_path / "run" / "config.json").write_text("{}")
-    assert [model.path for model in suites.models([str(tmp_path / "run")])] == [str(tmp_path / "run")]
+    assert [model.source.path for model in suites.named([str(tmp_path / "run")])[1]] == [str(tmp_path / "run")]
 
 
 def test_one_model_under_two_names_is_pointed_out(tmp_path, caplog):
@@ -168,5 +169,5 @@ def test_one_model_under_two_names_is_pointed_out(tmp_path, caplog):
     (tmp_path / "link").symlink_to(tmp_path / "mine")
     suites.load([str(tmp_path / "mine"), f"again={tmp_path / 'link'}", "org/other"])
     assert caplog.messages == [f"mine and again are one model: both are {tmp_path / 'mine'}"]
-    with pytest.raises(UsageError, match="are one model; name it once"):
+    with pytest.raises(UsageError, match="mine is named twice; name it once"):
         suites.load([str(tmp_path / "mine"), str(tmp_path / "link")])

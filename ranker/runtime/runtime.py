@@ -1,0 +1,49 @@
+"""How a run works: on what machine, through which executor, and where it keeps what it finds."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ranker.progress import Progress, silent
+from ranker.runtime.base import Executor
+from ranker.runtime.executors.serial import Serial
+from ranker.runtime.store import Store, store_of
+from ranker.sources.base import Machine
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """How a run works.
+
+    Attributes:
+        machine: where and how models are run.
+        store: where answers are kept: a `Store`, or its folder or URL; None keeps nothing beyond the run.
+        executor: who does the work; by default this process, a model after the other.
+        progress: opens a stage of the work.
+
+    Example:
+        >>> Runtime(Machine(device="cpu")).store is None
+        True
+    """
+
+    machine: Machine = Machine()
+    store: Store | str | Path | None = None
+    executor: Executor = field(default_factory=Serial)
+    progress: Progress = silent
+
+    @contextmanager
+    def kept(self) -> Iterator[Store]:
+        """The store, which the next run reads anew; without one, a folder that lasts as long as the run."""
+        found = store_of(self.store)
+        if found is not None:
+            try:
+                yield found
+            finally:
+                found.forget()
+            return
+        with tempfile.TemporaryDirectory(prefix="rank-models-") as folder:
+            yield Store(Path(folder))

@@ -1,0 +1,92 @@
+"""What the flow does with an entry of a store, in one call: what is missing is asked for and kept, then all is read."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from ranker.errors import ModelError
+from ranker.runtime.base import Job, Request
+from ranker.runtime.guest import answer, key_of, work
+from ranker.runtime.guest import orders as orders_of
+from ranker.runtime.runtime import Runtime
+from ranker.runtime.store import Store, filling
+from ranker.sources.base import Machine, Shelf, Source
+from ranker.tasks.classes import Task
+
+
+def attributions(entry, examples, attribute):
+    """The attributions of examples; `attribute` is called with those that are missing, and yields them one by one."""
+    missing = entry.missing(examples)
+    if missing:
+        entry.prepare()
+        with filling(missing, entry.add) as keep:
+            for row in attribute(list(missing)):
+                keep([row])
+    return entry.attributions(examples)
+
+
+def predictions(entry, examples, predict):
+    """The answers to examples; `predict` is called with those that are missing, and yields blocks of answers."""
+    missing = entry.missing(examples)
+    if missing:
+        entry.prepare()
+        with filling(missing, entry.add) as keep:
+            for block in predict(list(missing)):
+                keep(block)
+    return entry.predictions(examples)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One model, asked in this process.
+
+    Attributes:
+        source: the model.
+        task: what it does.
+        machine: how it is run.
+        store: where its answers are kept.
+    """
+
+    source: Source
+    task: Task
+    machine: Machine = Machine()
+    store: Store | None = None
+
+    def job(self, *requests):
+        """What is asked, as its work."""
+        return Job(self.source, self.task, requests, self.machine)
+
+    def key(self, settings):
+        """Under which its answers, or attributions, are kept."""
+        settled = settings and settings.settled(self.task.labels, self.task.shortcut)
+        return key_of(self.job(), settled, Shelf())
+
+    def made_of(self, examples, settings=None, advance=lambda done: None):
+        """What it makes of examples, through the store if it has one.
+
+        Raises:
+            ModelError: it cannot be asked.
+        """
+        request = Request(examples, settings)
+        with Runtime(store=self.store).kept() as store:
+            done = work(self.job(request), store, Shelf(), lambda label, total: nullcontext(advance))
+            if done.failure:
+                raise ModelError(done.failure)
+            found = answer(store, done.keys[0], request)
+            store.close(done.keys[0])
+        return found
+
+    def predictions(self, examples, advance=lambda done: None):
+        """Its answers."""
+        return self.made_of(examples, None, advance).predictions
+
+    def attributions(self, examples, settings, advance=lambda done: None):
+        """What it looks at."""
+        return self.made_of(examples, settings, advance).attributions
+
+    def missing(self, examples, settings=None):
+        """How many of the examples its store does not know."""
+        with Runtime(store=self.store).kept() as store:
+            done, orders = orders_of(self.job(Request(examples, settings)), store, Shelf())
+            for key in done.keys:
+                store.close(key)
+        return sum(len(order.examples) for order in orders)

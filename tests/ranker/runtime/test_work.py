@@ -1,0 +1,187 @@
+"""What becomes of a job, whoever does it: what is asked of a model, how often, and what of it is kept."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from toys import ROWS, TASK, Toy, truth
+
+from ranker import rank
+from ranker.attribution.settings import LIMESettings
+from ranker.datasets import sets
+from ranker.errors import ModelError, StoreError
+from ranker.progress import silent
+from ranker.runs.gather import look, looked
+from ranker.runs.survey import survey
+from ranker.runtime.base import Job, Request
+from ranker.runtime.guest import answer, key_of, orders, work
+from ranker.runtime.runtime import Runtime
+from ranker.runtime.store import Store, key_digest
+from ranker.runtime.upkeep import contents
+from ranker.sources import suites
+from ranker.sources.base import Shelf, Stated
+from ranker.sources.suites import Model
+
+EXAMPLES = ROWS[:3]
+LIME = LIMESettings(samples=5)
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store of one's own."""
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def marking(tmp_path):
+    """A model that leaves a line in a file whenever it is opened."""
+    return Toy("a", "marks", str(tmp_path / "marks"))
+
+
+def opened(toy, tmp_path):
+    """How often a marking model was opened."""
+    file = tmp_path / "marks"
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+def test_orders_name_what_is_not_known(store):
+    """One for each kind of answer, with each text once; the keys are those of the requests."""
+    twice = [*EXAMPLES, replace(EXAMPLES[0], id="twin")]
+    requests = (Request(twice), Request(EXAMPLES, LIME), Request(EXAMPLES[:1]))
+    done, found = orders(Job(Toy("toy"), TASK, requests), store, Shelf())
+    assert [(order.label, [one.id for one in order.examples]) for order in found] == [
+        ("answers", ["0", "1", "2"]),
+        ("lime", ["0", "1", "2"]),
+    ]
+    assert done.keys[0] == done.keys[2] != done.keys[1]
+    assert [key_digest(order.key) for order in found] == list(done.keys[:2])
+    assert done.content == "toy"
+
+
+def test_what_several_requests_share_is_asked_once(store):
+    """Equal texts, in one request or in several; each request has its answers in its own order."""
+    twin, told = replace(EXAMPLES[0], id="twin"), []
+    requests = (Request(EXAMPLES), Request([*EXAMPLES[::-1], twin]), Request([twin]))
+
+    class Told:
+        def __init__(self, label, total):
+            told.append((label, total))
+
+        def __enter__(self):
+            return told.append
+
+        def __exit__(self, *_):
+            """Nothing is closed."""
+
+    done = work(Job(Toy("toy"), TASK, requests), store, Shelf(), Told)
+    assert told == [("toy: answers", 3), 3]
+    first, second, third = (answer(store, *both) for both in zip(done.keys, requests, strict=True))
+    np.testing.assert_array_equal(first.predictions.probs, truth("toy", EXAMPLES))
+    np.testing.assert_array_equal(second.predictions.probs, truth("toy", [*EXAMPLES[::-1], twin]))
+    np.testing.assert_array_equal(third.predictions.probs, truth("toy", [twin]))
+
+
+def test_what_cannot_be_had_and_need_not_is_no_failure(store):
+    """Nor in the way of what can be had; a request that must be answered is."""
+    some = (Request(EXAMPLES), Request(EXAMPLES, LIME, optional=True))
+    done = work(Job(Toy("toy"), TASK, some), store, Shelf(), silent)
+    assert not done.failure
+    first, second = (answer(store, *both) for both in zip(done.keys, some, strict=True))
+    assert (len(first.predictions), second) == (3, None)
+    failed = work(Job(Toy("toy"), TASK, (*some, Request(EXAMPLES[:1], LIME))), store, Shelf(), silent)
+    assert failed.failure == "toy answers to whole texts only; set `--attribution` to `none`"
+
+
+def test_a_dry_job_asks_nothing_and_leaves_nothing_behind(store, marking, tmp_path):
+    """It says what is left, as far as it can be known; where all is known no model is opened."""
+    job = Job(marking, TASK, (Request(EXAMPLES),))
+    found = work(replace(job, dry=True), store, Shelf(), silent).estimate
+    assert (found.predict, found.explain, found.passes, found.seconds) == (3, 0, 3, 0.0)
+    assert str(found) == "3 rows to predict, 0 to explain: 3 forward passes"
+    assert list((store.root / "v2").iterdir()) == []
+    work(job, store, Shelf(), silent)
+    assert opened(marking, tmp_path) == 2
+    assert work(replace(job, dry=True), store, Shelf(), silent).estimate is None
+    assert opened(marking, tmp_path) == 2
+
+
+def test_what_cannot_be_written_is_told_before_a_model_is_opened(store, marking, tmp_path):
+    """A file stands where the folder of the key should be: it would be told after hours of work."""
+    job = Job(marking, TASK, (Request(EXAMPLES),))
+    (store.root / "v2" / key_digest(key_of(job, None, Shelf()))[:32]).write_text("")
+    with pytest.raises(StoreError, match=r"^\S+ cannot be written to: [\w ]+$"):
+        work(job, store, Shelf(), silent)
+    assert opened(marking, tmp_path) == 0
+
+
+def test_a_run_without_a_store_leaves_nothing_behind(tmp_path, monkeypatch):
+    """Its answers are kept for as long as it lasts."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    found, failures = survey(looked([Toy("a")]), TASK, [[Request(EXAMPLES)]], Runtime(), lambda *given: given[2])
+    assert (failures, len(found["a"][0].predictions)) == ({}, 3)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_answers_at_hand_are_read_and_not_kept(store):
+    """Nor is an attribution made of them; what they are known by is told all the same."""
+    models = looked([Toy("a", at_hand=True), Toy("b")])
+    asked = [[Request(EXAMPLES), Request(EXAMPLES, LIME, optional=True)]] * 2
+    found, failures = survey(models, TASK, asked, Runtime(store=store), lambda _, content, answers: (content, answers))
+    assert failures == {}
+    for name in "ab":
+        content, (predicted, attributed) = found[name]
+        assert (content, attributed) == (name, None)
+        np.testing.assert_array_equal(predicted.predictions.probs, truth(name, EXAMPLES))
+    assert [one.called for one in contents(store.root) if one.rows] == ["b"]
+    needed = [[Request(EXAMPLES, LIME)]] * 2
+    assert list(survey(models, TASK, needed, Runtime(store=store), lambda *_: 0)[1]) == ["a", "b"]
+
+
+class Troubled(Toy):
+    """A model that cannot be read, and says so."""
+
+    def look(self, shelf):
+        """Its trouble."""
+        return Stated(self, trouble=f"{self.name} is not there")
+
+
+def test_a_model_with_trouble_is_left_out_and_not_asked(store, caplog):
+    """In one line; what it would be asked is asked of the others."""
+    models = looked([Troubled("a"), Toy("b")])
+    found, failures = survey(
+        models, TASK, [[Request(EXAMPLES)]] * 2, Runtime(store=store), lambda model, *_: model.name
+    )
+    assert (found, failures) == ({"b": "b"}, {"a": "a is not there"})
+    assert caplog.messages == ["a is left out: a is not there"]
+
+
+def test_sources_of_ones_own_are_ranked_beside_checkpoints(tmp_path):
+    """They are named like any model, wherever one is named."""
+    rows = sets.load("hans-sub", limit=12)
+    folder = suites.embedded()["hans-sub-mini"] / "untouched"
+    ranking = rank([Toy("mine"), str(folder), Toy("yours")], rows, probe=2, attribution="none",
+                   runtime=Runtime(store=tmp_path))  # fmt: skip
+    assert {model.name for model in ranking.models} == {"mine", "untouched", "yours"}
+    assert ranking.provenance.models["mine"] == "mine"
+    good = truth("mine", rows.examples).argmax(axis=1) == [example.label for example in rows.examples]
+    assert next(model for model in ranking.models if model.name == "mine").ood_accuracy == pytest.approx(good.mean())
+
+
+def test_models_are_looked_at_once():
+    """What was looked at before is taken as it is."""
+    asked = []
+
+    class Counting(Toy):
+        def look(self, shelf):
+            asked.append(self.name)
+            return super().look(shelf)
+
+    first = look("two", [Model(Counting("a")), Model(Counting("b"))])
+    assert looked(first) is first
+    assert (asked, first.suite.name) == (["a", "b"], "two")
+
+
+def test_a_failure_is_a_models_own(store):
+    """It has no keys; the store is asked for nothing of it."""
+    with pytest.raises(ModelError, match="bad cannot be run"):
+        raise ModelError(work(Job(Toy("bad", "fails"), TASK, (Request(EXAMPLES),)), store, Shelf(), silent).failure)

@@ -1,0 +1,170 @@
+"""Models that are nothing but a rule, and behave in one way or another when they are asked."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from factors.types import Example
+from ranker.errors import ModelError
+from ranker.sources.base import Stated
+from ranker.tasks.classes import Classes, Task
+
+TASK = Task("mood", ("bad", "good"))
+ROWS = [Example(str(n), (f"row number {n}",), n % 2) for n in range(40)]
+BLOCK = 8
+
+
+class PanicException(BaseException):
+    """What pyo3 raises where Rust panics is called so, and no Exception either."""
+
+
+def truth(name, examples):
+    """(N, 2) what a toy of a name answers."""
+    good = [(zlib.crc32(f"{name}{example.segments}".encode()) % 1000 + 1) / 1002 for example in examples]
+    return np.stack([1 - np.array(good), good], axis=1)
+
+
+@dataclass(frozen=True)
+class Toy:
+    """A source whose answers are `truth`.
+
+    Attributes:
+        does: what it does before its second block of answers; see `Asked`.
+        file: what it writes to, or reads.
+        content: what it is known by; "" for its name.
+    """
+
+    name: str
+    does: str = ""
+    file: str = ""
+    content: str = ""
+    shares: str = ""
+    family: str = ""
+    at_hand: bool = False
+
+    @property
+    def place(self):
+        """It is nowhere."""
+        return f"toy {self.name}"
+
+    def look(self, shelf):
+        """It says nothing of itself."""
+        return Stated(self)
+
+    def identity(self, task, machine, shelf):
+        """What is in its file, for one that is told to read it."""
+        read = Path(self.file).read_text() if self.does == "reads" else ""
+        return {"content": self.content or self.name, "read": read}
+
+    def open(self, task, machine, shelf):
+        """It leaves a mark in its file, where it is told to."""
+        if self.does == "marks":
+            with open(self.file, "a", encoding="utf-8") as file:
+                file.write(f"{self.name} {os.getpid()} {shelf.setdefault('first', self.name)}\n")
+        return Asked(self.name, self.does, self.file, shelf.beat)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A toy that answers in blocks, and does something odd before the second."""
+
+    name: str
+    does: str
+    file: str
+    beat: object
+
+    def predict(self, examples, advance):
+        """Blocks of eight."""
+        for at in range(0, len(examples), BLOCK):
+            if at == BLOCK or (at == 0 and len(examples) <= BLOCK):
+                getattr(self, self.does.replace(" ", "_") or "nothing")()
+            some = examples[at : at + BLOCK]
+            self.beat()
+            advance(len(some))
+            yield Classes(truth(self.name, some))
+
+    def nothing(self):
+        """As it should."""
+
+    marks = reads = nothing
+
+    def is_killed(self):
+        """As the system does where memory runs out."""
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def aborts(self):
+        """As a native library does."""
+        os.abort()
+
+    def crashes(self):
+        """It reads where nothing is."""
+        ctypes.string_at(0)
+
+    def panics(self):
+        """As a library in Rust does."""
+        raise PanicException("called `Option::unwrap()` on a `None` value")
+
+    def leaves(self):
+        """It ends the process as if all were well."""
+        os._exit(0)
+
+    def raises(self):
+        """Something that is no error of a model."""
+        raise ZeroDivisionError("division by zero\nand more")
+
+    def hangs(self):
+        """Without a sign of life, and deaf."""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(600)
+
+    def is_slow(self):
+        """With signs of life."""
+        for _ in range(600):
+            time.sleep(0.1)
+            self.beat()
+
+    def hoards(self):
+        """Far more memory than there is."""
+        self.__dict__["hoard"] = [np.ones(1 << 27) for _ in range(64)]
+
+    def tells(self):
+        """What it sees, as its failure."""
+        seen = {"environment": dict(os.environ), "folder": os.listdir(), "cwd": os.getcwd(), "path": sys.path}
+        Path(self.file).write_text(json.dumps(seen))
+
+    def prints(self):
+        """To where the answer goes, and to where log lines go."""
+        os.write(1, b"an answer of mine\n")
+        os.write(2, b"a line of mine\n")
+
+    def send(self, content):
+        """Send bytes to the supervisor, as no guest of ours does."""
+        os.write(self.beat.__self__._pipe.fileno(), content)
+        time.sleep(1)
+
+    def forges(self):
+        """Bytes that are no message."""
+        self.send(b"\x00\x00\x00\x04what" * 3)
+
+    def claims(self):
+        """A message that says rows of another key are its own."""
+        head = json.dumps({"what": "rows", "order": 0}).encode() + b"\n" + b"PAR1 no shard"
+        self.send(len(head).to_bytes(4, "big") + head)
+
+    def counts_up(self):
+        """A message that claims to be a gigabyte and more."""
+        self.send(b"\xff\xff\xff\xff")
+
+    def fails(self):
+        """As a model does that cannot be run."""
+        raise ModelError(f"{self.name} cannot be run")

@@ -1,0 +1,406 @@
+"""A black box whose log-odds are a sum of weights, one for each word: what attributions say of it is known."""
+
+import zlib
+from dataclasses import dataclass, field, replace
+from multiprocessing.reduction import ForkingPickler
+
+import numpy as np
+import pytest
+from hypothesis import example as tried
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factors.types import Example, Span, split_words
+from ranker import decide, rank
+from ranker.attribution import attribute
+from ranker.datasets import sets
+from ranker.errors import LabelError, ModelError
+from ranker.runtime.runtime import Runtime
+from ranker.sources.base import Machine, Shelf, is_embedded, is_perturbed
+from ranker.sources.suites import load
+from ranker.sources.texts import LEAST, REVISION, TextSource, left
+from ranker.tasks.classes import Task
+
+TASK = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+THREE = Task("sentiment", ("negative", "neutral", "positive"))
+EXAMPLES = [
+    Example("a", ("The doctor's co-worker  waited.", "An old judge danced."), 1, {"cue": (Span(0, 0, 3),)}),
+    Example("b", ("the the, THE the", "the"), 0),
+    Example("c", ("The actor", ""), 0),
+    Example("d", ("one (old) actor",), 1),
+    Example("e", ("",), 0),
+    Example("f", (" \n ", ""), 0),
+]
+LINES = ["shap:baseline=remove", "shap:baseline=remove,tree=flat,max_evaluations=2000", "occlusion:hide=remove"]
+
+
+def weight(word, segment):
+    """The weight of a word in a segment, between -1 and 1."""
+    return zlib.crc32(f"{word} {segment}".encode()) / 2**31 - 1
+
+
+def total(texts):
+    """The sum of the weights of all words of one or two texts."""
+    return sum(weight(text[a:b], segment) for segment, text in enumerate(texts) for a, b in split_words(text))
+
+
+@dataclass(frozen=True)
+class Bag(TextSource):
+    """A black box whose log-odds of its last label against each other one are the sum of its words' weights.
+
+    Attributes:
+        said: its labels, the last of which the weights speak for.
+        turned: it gives its labels the other way round.
+        asked: every text that it was shown.
+    """
+
+    said: tuple[str, ...] = ("non-entailment", "entailment")
+    turned: bool = False
+    asked: list = field(default_factory=list, compare=False)
+    libraries = ("numpy", "no-such-package")
+
+    def labels(self):
+        """In the order of the probabilities."""
+        return self.said[::-1] if self.turned else self.said
+
+    def content(self):
+        """All bags are one model."""
+        return "weights"
+
+    def probabilities(self, texts):
+        """(R, L)."""
+        self.asked.extend(texts)
+        odds = np.exp([[0.0] * (len(self.said) - 1) + [total(segments)] for segments in texts])
+        return (odds / odds.sum(axis=1, keepdims=True))[:, :: -1 if self.turned else 1]
+
+
+def opened(bag, task=TASK):
+    """The bag, ready to be asked."""
+    return bag.open(task, Machine(), Shelf())
+
+
+def predicted(bag, examples, task=TASK):
+    """(N, C) what it answers."""
+    return np.concatenate([block.probs for block in opened(bag, task).predict(examples, lambda done: None)])
+
+
+def weights_of(example):
+    """(W,) the weights of an example's words."""
+    return [weight(example.text(word), word.segment) for word in example.words]
+
+
+def test_a_black_box_answers_with_words_hidden():
+    """So it has every method that hides words, and none that wants embeddings."""
+    model = opened(Bag("bag"))
+    assert is_perturbed(model)
+    assert not is_embedded(model)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_word_scores_its_weight(line):
+    """Exactly, wherever it stands and however often: SHAP and occlusion are sums and differences of log-odds."""
+    for example, row in zip(EXAMPLES, attribute(opened(Bag("bag")), EXAMPLES, line), strict=True):
+        np.testing.assert_allclose(row.scores, weights_of(example), atol=1e-12)
+        np.testing.assert_allclose(row.word_scores, weights_of(example), atol=1e-12)
+
+
+def test_lime_comes_near_a_words_weight():
+    """Its regression is on the true function; what is left is the ridge."""
+    exact = list(attribute(opened(Bag("bag")), EXAMPLES, "lime:hide=remove,samples=200,ridge=1e-6"))
+    usual = list(attribute(opened(Bag("bag")), EXAMPLES, "lime:hide=remove"))
+    for example, row, other in zip(EXAMPLES, exact, usual, strict=True):
+        np.testing.assert_allclose(row.scores, weights_of(example), atol=1e-5)
+        np.testing.assert_allclose(other.scores, weights_of(example), atol=0.2)
+
+
+def test_tokens_are_words():
+    """They lie where the example's words do; no token is special."""
+    for example, row in zip(EXAMPLES, attribute(opened(Bag("bag")), EXAMPLES, LINES[0]), strict=True):
+        assert row.tokens == tuple(map(example.text, example.words))
+        assert row.word.tolist() == list(range(len(example.words)))
+        found = zip(row.segment.tolist(), row.offsets.tolist(), strict=True)
+        assert [Span(segment, *offsets) for segment, offsets in found] == list(example.words)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_the_probabilities_of_a_row_are_the_answers(line):
+    """A factor and a baseline see the same numbers, whichever way they were asked for."""
+    rows = list(attribute(opened(Bag("bag")), EXAMPLES, line))
+    odds = np.exp([total(example.segments) for example in EXAMPLES])
+    np.testing.assert_allclose(predicted(Bag("bag"), EXAMPLES)[:, 1], odds / (1 + odds), rtol=1e-12)
+    np.testing.assert_array_equal([row.probs for row in rows], predicted(Bag("bag"), EXAMPLES))
+
+
+def test_labels_are_put_in_the_tasks_order():
+    """By their names, whatever their order is in the model; nothing else changes."""
+    as_it_is, turned = Bag("bag"), Bag("bag", turned=True)
+    np.testing.assert_array_equal(predicted(turned, EXAMPLES), predicted(as_it_is, EXAMPLES))
+    for row, other in zip(*(attribute(opened(bag), EXAMPLES, LINES[0]) for bag in (as_it_is, turned)), strict=True):
+        np.testing.assert_array_equal(row.scores, other.scores)
+
+
+def test_labels_that_mean_one_add_up():
+    """Neutral and contradiction are both non-entailment: log-odds are those of the sum, less a constant."""
+    bag = Bag("bag", ("neutral", "contradiction", "entailment"))
+    odds = np.exp([total(example.segments) for example in EXAMPLES])
+    np.testing.assert_allclose(predicted(bag, EXAMPLES)[:, 1], odds / (2 + odds), rtol=1e-12)
+    for example, row in zip(EXAMPLES, attribute(opened(bag), EXAMPLES, LINES[0]), strict=True):
+        np.testing.assert_allclose(row.scores, weights_of(example), atol=1e-12)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_there_may_be_three_classes(turned):
+    """The margin of the class that the weights speak for is still their sum, and that of another is another."""
+    bag = opened(Bag("bag", THREE.labels, turned), THREE)
+    for example, row in zip(EXAMPLES, attribute(bag, EXAMPLES, f"{LINES[0]},target=2"), strict=True):
+        np.testing.assert_allclose(row.scores, weights_of(example), atol=1e-12)
+        assert row.probs.shape == (3,)
+        assert row.probs[0] == pytest.approx(row.probs[1])
+    (row,) = attribute(bag, EXAMPLES[:1], f"{LINES[0]},target=0")
+    assert np.abs(row.scores + weights_of(EXAMPLES[0])).max() > 0.1
+
+
+@tried(text=" Well, 'tis  the\u0301 rock-'n'-roll (3.5)\n", hidden=range(0, 12, 2))
+@given(st.text(alphabet="ab_-'’. ,\n\t\u0301\u200d漢(é"), st.sets(st.integers(0, 20)))
+def test_what_is_left_are_the_other_words(text, hidden):
+    """They are the same words still, in the same order; a text that loses none is as it was."""
+    words = split_words(text)
+    seen = [number not in hidden for number in range(len(words))]
+    found = left(text, words, seen)
+    kept = [text[a:b] for (a, b), shown in zip(words, seen, strict=True) if shown]
+    assert [found[a:b] for a, b in split_words(found)] == kept
+    assert found == (text if all(seen) else found.strip())
+
+
+@pytest.mark.parametrize(
+    ("hidden", "expected"),
+    [
+        ([], "  Well,  the  old actor ran. "),
+        ([0], ",  the  old actor ran."),
+        ([1], "Well the  old actor ran."),
+        ([3], "Well,  the actor ran."),
+        ([2, 3], "Well, actor ran."),
+        ([5], "Well,  the  old actor ."),
+        ([6], "Well,  the  old actor ran"),
+        (range(7), ""),
+    ],
+)
+def test_white_space_goes_by_one_rule(hidden, expected):
+    """Between neighbours it stays, one blank is where words are gone, and there is none at the ends."""
+    text = "  Well,  the  old actor ran. "
+    words = split_words(text)
+    assert left(text, words, [number not in hidden for number in range(len(words))]) == expected
+
+
+def test_equal_texts_are_asked_once():
+    """Of the 32 sets of five words that are one word, six texts are different."""
+    bag = Bag("bag")
+    (row,) = attribute(opened(bag), [Example("a", ("the the the the the",), 0)], LINES[1])
+    assert row.effort == 32
+    assert sorted(bag.asked) == sorted((" ".join(["the"] * count),) for count in range(6))
+
+
+def test_nothing_but_texts_is_shown():
+    """A black box cannot look at an example's label, its marks or its id."""
+    bag = Bag("bag")
+    predicted(bag, EXAMPLES)
+    assert bag.asked == list(dict.fromkeys(example.segments for example in EXAMPLES))
+
+
+def test_answers_come_in_blocks():
+    """What is done is told as it is done; of no examples there is no block."""
+    told = []
+    many = [replace(EXAMPLES[0], segments=(f"the {number}",)) for number in range(600)]
+    blocks = list(opened(Bag("bag")).predict(many, told.append))
+    assert [len(block) for block in blocks] == told == [256, 256, 88]
+    np.testing.assert_array_equal(np.concatenate([block.probs for block in blocks])[::100],
+                                  predicted(Bag("bag"), many[::100]))  # fmt: skip
+    assert list(opened(Bag("bag")).predict([], told.append)) == []
+
+
+def test_every_example_is_told_of_once():
+    """Progress of an attribution adds up to the number of examples."""
+    told = []
+    list(attribute(opened(Bag("bag")), EXAMPLES, LINES[0], told.append))
+    assert sum(told) == len(EXAMPLES)
+
+
+@dataclass(frozen=True)
+class Given(Bag):
+    """A black box that gives what it is told to."""
+
+    answer: object = None
+
+    def probabilities(self, texts):
+        """The answer for every text, or for all of them."""
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return [self.answer] * len(texts)
+
+
+def test_a_probability_of_0_has_a_logarithm():
+    """It counts as the least there is: log-odds are finite, and bounded."""
+    model = opened(Given("sure", answer=(0.0, 1.0)))
+    (row,) = attribute(model, [replace(EXAMPLES[0], segments=("the",))], LINES[0])
+    assert row.scores.tolist() == [0.0]
+    encodings = list(model.encodings(EXAMPLES[:1]))
+    ((_, logs),) = model.answers([(None, encodings[0], np.ones((1, len(encodings[0])), bool))], "remove", print)
+    assert logs.tolist() == [[np.log(LEAST), 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ((0.5, 0.25, 0.25), "g must give probabilities of the shape (R, L), here (1, 2) (got (1, 3))"),
+        (0.5, "g must give probabilities of the shape (R, L), here (1, 2) (got (1,))"),
+        ((-2.0, 3.0), "g must give probabilities that add up to 1 (got [-2.0, 3.0])"),
+        ((0.5, 0.6), "g must give probabilities that add up to 1 (got [0.5, 0.6])"),
+        ((float("nan"), 1.0), "g must give probabilities that add up to 1 (got [nan, 1.0])"),
+        (KeyError("the\nword"), "g cannot be run: KeyError: 'the\\nword'"),
+        (("a", "b"), "g cannot be run: ValueError: could not convert string to float: 'a'"),
+    ],
+)
+def test_what_are_no_probabilities_fails_the_model(answer, message):
+    """In one line, as any model that cannot be run: the others go on."""
+    with pytest.raises(ModelError) as caught:
+        predicted(Given("g", answer=answer), EXAMPLES[:1])
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (("no", "entailment"), "bag has the label 'no', which is none of the task's (non-entailment, entailment)"),
+        ((0, 1), "bag has the label '0', which is none of the task's (non-entailment, entailment)"),
+        (("neutral", "contradiction"), "bag has no label that means 'entailment' (it has neutral, contradiction)"),
+    ],
+)
+def test_labels_are_the_tasks(said, message):
+    """A label is known by its name; none is guessed by its place."""
+    with pytest.raises(LabelError) as caught:
+        opened(Bag("bag", said))
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("shap", "has no pad token to hide words behind; set `--attribution` to `shap:baseline=remove`"),
+        ("lime:hide=mask", "has no mask token to hide words behind; set `--attribution` to `lime:hide=remove`"),
+        ("occlusion", "has no pad token to hide words behind; set `--attribution` to `occlusion:hide=remove`"),
+        (
+            "ig",
+            "does not answer to points between word embeddings, which `ig` needs; set `--attribution` to "
+            "`shap:baseline=remove`, `lime:hide=remove` or `occlusion:hide=remove`",
+        ),
+    ],
+)
+def test_what_it_can_be_asked_is_said(line, offered):
+    """Where the settings are another model's, the message names those that a black box can be run with."""
+    with pytest.raises(ModelError) as caught:
+        attribute(opened(Bag("bag")), EXAMPLES, line)
+    assert str(caught.value) == f"bag {offered}"
+
+
+def test_a_source_says_what_it_is():
+    """A name and three answers are enough; what it is known by holds no name."""
+    bag = Bag("bag")
+    stated = bag.look(Shelf())
+    assert (stated.source, stated.labels, stated.trouble) == (bag, TASK.labels, "")
+    assert (bag.family, bag.place, bag.shares, bag.at_hand) == ("", "bag", "", False)
+    known = bag.identity(TASK, Machine(), Shelf())
+    assert known == {
+        "content": "weights",
+        "labels": ["non-entailment", "entailment"],
+        "texts": REVISION,
+        "versions": {"numpy": np.__version__, "no-such-package": None},
+    }
+    assert replace(bag, name="other").identity(TASK, Machine("cuda"), Shelf()) == known
+    assert replace(bag, turned=True).identity(TASK, Machine(), Shelf()) != known
+    assert replace(bag, said=(0, 1)).identity(TASK, Machine(), Shelf())["labels"] == ["0", "1"]
+
+
+def test_a_source_that_cannot_be_read_says_so():
+    """Trouble is stated, and not raised: the other models go on."""
+
+    class Lost(Bag):
+        def labels(self):
+            raise ModelError("lost")
+
+    assert Lost("lost").look(Shelf()).trouble == "lost"
+
+
+def test_a_source_goes_to_another_process():
+    """It is a record: what arrives is equal, and answers alike."""
+    bag = Bag("bag", turned=True)
+    arrived = ForkingPickler.loads(ForkingPickler.dumps(bag))
+    assert arrived == bag
+    np.testing.assert_array_equal(predicted(arrived, EXAMPLES), predicted(bag, EXAMPLES))
+
+
+def test_two_sources_of_one_name_are_refused():
+    """They lie nowhere, so their names are what tells them apart."""
+    with pytest.raises(ModelError.__base__, match="^bag is named twice; name it once$"):
+        load([Bag("bag"), Bag("bag", turned=True)])
+
+
+@dataclass(frozen=True)
+class Against(Bag):
+    """A bag whose weights speak for the other label."""
+
+    def content(self):
+        """It is another model."""
+        return "weights, turned round"
+
+    def probabilities(self, texts):
+        """(R, L)."""
+        return super().probabilities(texts)[:, ::-1]
+
+
+def test_the_store_gives_back_what_was_computed(tmp_path):
+    """A second run asks nothing; its numbers are those of the first, of a run without a store, and of no run."""
+    few = sets.load("hans-sub", limit=8)
+
+    def ranked(runtime):
+        bags = Bag("bag"), Against("against")
+        found = rank(bags, few, probe=3, attribution=LINES[0], runtime=runtime)
+        return found, sum(len(bag.asked) for bag in bags)
+
+    runs = [ranked(Runtime(store=place)) for place in (None, tmp_path, tmp_path)]
+    assert [asked > 0 for _, asked in runs] == [True, True, False]
+    assert not runs[0][0].failures
+    tables = [found.table for found, _ in runs]
+    for table in tables[1:]:
+        np.testing.assert_array_equal(table.values, tables[0].values)
+    names = [method.name for method in tables[0].methods]
+    for number, example in enumerate(few.examples):
+        scores = np.array(weights_of(example))
+        second = np.array([word.segment == 1 for word in example.words])
+        expected = scores[~second].sum() - scores[second].sum()
+        found = tables[0].values[:, names.index("SUM-DIFF"), number]
+        np.testing.assert_allclose(found, [expected, -expected], atol=1e-9)
+
+
+@pytest.mark.parametrize("line", ["shap:baseline=remove,max_evaluations=20", "lime:hide=remove,samples=20"])
+def test_it_is_ranked_beside_checkpoints(line):
+    """Both kinds can leave words out; what one of them cannot do leaves only that one out."""
+    few = sets.load("hans-sub", limit=6)
+    models = [*load(["hans-sub-mini"]).models[-2:], Bag("bag")]
+    found = rank(models, few, probe=3, attribution=line)
+    assert not found.failures
+    assert {model.name for model in found.models} == {"inoc-1600", "inoc-4000", "bag"}
+    found = rank([load(["hans-sub-mini"]).models[0], *models], few, probe=3, attribution=line.replace("remove", "pad"))
+    assert dict(found.failures) == {
+        "bag": f"bag has no pad token to hide words behind; set `--attribution` to `{line.partition(',')[0]}`"
+    }
+    assert len(found.models) == 3
+
+
+def test_it_is_chosen_between_by_its_own_labels():
+    """Rows of no task that is known are those of the labels that black boxes name."""
+    rows = [
+        {"text": text, "label": label} for text, label in zip(("ran", "the old", "actor", "judge"), "xyxy", strict=True)
+    ]
+    found = decide([Bag("bag", ("x", "y")), Against("against", ("x", "y"))], rows, attribution="occlusion:hide=remove")
+    assert not found.failures
+    assert sum(found.decision.p_best) == pytest.approx(1)
