@@ -28,6 +28,7 @@ from pathlib import Path
 
 import pytest
 
+from factors import BUILTIN
 from ranker.runtime.upkeep import contents
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,19 +47,23 @@ MODEL = str(ROOT / "data" / "suites" / "hans-sub-mini" / "inoc-400")
 IDS = ("sn_past_participle-0", "se_understood_object-60", "sn_NP/Z-120")
 DATA = ("--data", "ten.jsonl", "--models", "hans-sub-mini")
 
+EVERY = ("--factors", ",".join(BUILTIN))
+"""A decision measures no attribution factor that is not named."""
+
 COMMANDS = {
     "explained": [
         ["explain", "--ood", "hans-sub", "--id", row, "--models", MODEL, "--attribution", backend]
         for backend in ("shap", "lime", "ig", "occlusion")
         for row in IDS
     ],
-    "decisions": [[*DATA], [*DATA, "--pool", "pool.jsonl"]],
+    "decisions": [[*DATA, *EVERY], [*DATA, *EVERY, "--pool", "pool.jsonl"]],
+    "decisions-by-default": [[*DATA], [*DATA, "--pool", "pool.jsonl"]],
     "lime": [["--ood", "hans-sub", "--limit", "20", "--probe", "10", "--attribution", "lime"]],
     "demo": [["--ood", "hans-sub", "--probe", "10"]],
 }
 """Frozen file -> the commands whose answers are in it, without `rank-models`."""
 
-QUICK = ("explained", "decisions", "lime")
+QUICK = ("explained", "decisions", "decisions-by-default", "lime")
 SLOW = ("demo", "table-2")
 
 

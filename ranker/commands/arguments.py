@@ -284,7 +284,7 @@ def point_out(given: Given, models: Looked) -> None:
 
 
 def factors(given: Given) -> list[Factor]:
-    """The factors of ``--factors``: names and files, separated by commas."""
+    """The factors of ``--factors``: names and files, separated by commas; all where it was left out."""
     return custom.choose([name.strip() for name in (given["factor_names"] or "").split(",") if name.strip()])
 
 

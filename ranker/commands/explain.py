@@ -68,7 +68,7 @@ def explain(**given: Any) -> None:
     look_up("format of explanations", format_name, FORMATS)
     outputs.check(given)
     arguments.check_mode(given)
-    attribution = settings_of(given["attribution"])
+    attribution = settings_of(given["attribution"] or "shap")
     arguments.check_example(given)
     models = arguments.models(given, None if given["data"] else given["ood_name"])
     task, designed, example = arguments.example(given, models)

@@ -110,17 +110,16 @@ MACHINE = together(
 ATTRIBUTION = together(
     click.option(
         "--attribution",
-        default="shap",
-        show_default=True,
         metavar="NAME[:KEY=VALUE,...]",
         help="The attribution backend, with settings that are to differ: ig:steps=50,baseline=pad; see "
-        "`rank-models ls backends`.",
+        "`rank-models ls backends`.  [default: shap, where something reads attributions]",
     ),
     click.option(
         "--factors",
         "factor_names",
         metavar="NAMES|FILE.py",
-        help="Names, comma-separated, and files with factors of your own.  [default: all]",
+        help="Names, comma-separated, and files with factors of your own.  [default: all; with --data those that need "
+        "no attributions, and the one designed for the set]",
     ),
 )
 

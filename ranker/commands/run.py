@@ -142,7 +142,7 @@ def run(**given: Any) -> None:
     from ranker import report
     from ranker.attribution import settings_of
     from ranker.commands import arguments
-    from ranker.runs.decide import decide, study_of_decision
+    from ranker.runs.decide import decide, needed, study_of_decision
     from ranker.runs.gather import looked
     from ranker.runs.plan import foretold
     from ranker.runs.rank import rank, study_of_set
@@ -153,7 +153,7 @@ def run(**given: Any) -> None:
     outputs.check(given)
     arguments.check_mode(given)
     draws = arguments.draws(given["draws"] or "exact")
-    attribution = settings_of(given["attribution"])
+    attribution = None if given["attribution"] is None else settings_of(given["attribution"])
     factors = arguments.factors(given)
     ood = None if given["data"] else arguments.examples(given)
     models: Models = arguments.suite(given, None if ood is None else ood.name)
@@ -174,6 +174,8 @@ def run(**given: Any) -> None:
     }
     if given["data"]:
         asked |= {"pool": pool, "method": given["method"]}
+        if given["factor_names"] is None:
+            asked["factors"] = needed(factors, ood.designed, given["method"] and given["method"].upper())
     if given["probe"] is not None:
         asked |= {"probe": given["probe"]}
     if given["dry_run"]:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from factors import BUILTIN, Example, Factor
 from factors.types import Norm
-from ranker.attribution import settings_of
 from ranker.attribution.settings import Settings
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.sets import OODSet, labelled, unlabelled
 from ranker.errors import UsageError
 from ranker.runs.gather import Models, check_numbers, looked, own_task
-from ranker.runs.plan import Rows, Study
+from ranker.runs.plan import Rows, Study, backend
 from ranker.runs.scored import scored
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Target, check_probe
@@ -35,8 +34,8 @@ def decide(
     probe: int | None = None,
     method: str | None = None,
     seed: int = 0,
-    attribution: str | Settings = "shap",
-    factors: Sequence[Factor] = tuple(BUILTIN.values()),
+    attribution: str | Settings | None = None,
+    factors: Sequence[Factor] | None = None,
     target: Target = "declared",
     norm: Norm = "raw",
     in_domain: OODSet | None = None,
@@ -45,7 +44,8 @@ def decide(
     """Order models by a few labelled examples where nobody knows the truth, and say what of that order they support.
 
     Args:
-        models, attribution, factors, target, norm, in_domain, runtime: as in `rank`.
+        models, attribution, target, norm, in_domain, runtime: as in `rank`.
+        factors: what to measure; None for what a decision needs (see `needed`).
         examples: the labelled rows (see `ranker.datasets.sets.labelled`); or their file, judged by the models' own
             labels if it has no others.
         pool: rows of the same domain without labels (see `ranker.datasets.sets.unlabelled`), or their file; labelled
@@ -81,7 +81,7 @@ def decide(
     )
     found = scored(study)
     if method is not None:
-        method = method_named(method, study.rows.ood, study.rows.pool, factors)
+        method = method_named(method, study.rows.ood, study.rows.pool, study.factors)
         check_method(method, found.left_out.get(method))
     ranking = decision.decide(
         found.table,
@@ -104,8 +104,8 @@ def study_of_decision(
     pool: Sequence[Example] | str | Path = (),
     probe: int | None = None,
     method: str | None = None,
-    attribution: str | Settings = "shap",
-    factors: Sequence[Factor] = tuple(BUILTIN.values()),
+    attribution: str | Settings | None = None,
+    factors: Sequence[Factor] | None = None,
     target: Target = "declared",
     norm: Norm = "raw",
     in_domain: OODSet | None = None,
@@ -123,8 +123,10 @@ def study_of_decision(
         pool = unlabelled(pool)
     if probe is not None:
         check_probe(probe, len(examples.examples), "the labelled rows")
+    known = tuple(BUILTIN.values() if factors is None else factors)
     if method is not None:
-        method = method_named(method, examples, pool, factors)
+        method = method_named(method, examples, pool, known)
+    chosen = known if factors is not None else needed(known, examples.designed, method)
     everything, places = with_labelled(pool, examples.examples)
     check_alike(everything)
     if pool and len(everything) > len(pool):
@@ -137,13 +139,25 @@ def study_of_decision(
         places=places[:probe] if pool else None,
         explain_pool=method == POOL_FACTOR,
     )
-    settings = settings_of(attribution)
+    settings = backend(attribution, chosen, rows, target)
     found = looked(models)  # when all else is right: a hub may have to be asked
     check_numbers([examples, *([in_domain] if in_domain else [])], found.stated)
-    study = Study(found, rows, settings, tuple(factors), target, norm, in_domain, runtime)
+    study = Study(found, rows, settings, chosen, target, norm, in_domain, runtime)
     if method is not None:
         check_method(method, study.lacks(method))
     return study
+
+
+def needed(factors: Iterable[Factor], designed: str | None, method: str | None) -> tuple[Factor, ...]:
+    """The factors that a decision needs: baselines, the one designed for the set, and the one that it goes by.
+
+    Baselines need no attributions; of the others nobody knows on rows of one's own what they are worth.
+
+    Example:
+        >>> [one.name for one in needed(BUILTIN.values(), None, None)]
+        ['ACC', 'CONF', 'CONF-GT', 'NLL', 'CONF-H']
+    """
+    return tuple(one for one in factors if one.kind == "baseline" or one.name in (designed, method))
 
 
 def method_named(method: str, examples: OODSet, pool: Sequence[Example], factors: Sequence[Factor]) -> str:

@@ -10,7 +10,7 @@ from typing import get_args
 
 from factors import Example, Factor
 from factors.types import Ints, Norm
-from ranker.attribution import hiding
+from ranker.attribution import hiding, settings_of
 from ranker.attribution.settings import Settings
 from ranker.datasets.identity import Texts
 from ranker.datasets.sets import OODSet
@@ -26,6 +26,11 @@ from ranker.statistics.methods import LABEL_FREE
 from ranker.tasks.classes import Task
 
 log = logging.getLogger(__name__)
+
+DEFAULT = "shap"
+"""The backend that is taken where a factor reads attributions and none is named."""
+
+UNREAD = "reads attributions, and there are none"
 
 NEEDS_IN_DOMAIN = "needs labelled rows: `--in-domain`"
 """Why methods that look at the domain that models were trained for cannot be had without it."""
@@ -50,6 +55,28 @@ class Rows:
     pool: Sequence[Example] = ()
     places: Ints | None = None
     explain_pool: bool = False
+
+
+def fitting(
+    factors: Sequence[Factor], rows: Rows, target: Target, settings: Settings
+) -> tuple[list[Factor], dict[str, str]]:
+    """The factors that rows have what they need for, and why the others are left out."""
+    only = settings.only_label(len(rows.ood.task.labels))
+    return applicable(factors, rows.population, rows.ood.task, rows.ood.designed, target, only)
+
+
+def backend(attribution: str | Settings | None, factors: Sequence[Factor], rows: Rows, target: Target) -> Settings:
+    """The attribution backend of a run: the one that is asked for, else `DEFAULT` where a factor reads attributions.
+
+    Raises:
+        UsageError: there is no such backend, or it cannot be set so.
+    """
+    if attribution is not None:
+        return settings_of(attribution)
+    task, settings = rows.ood.task, settings_of(DEFAULT)
+    reading = [factor for factor in factors if factor.kind == "factor"]
+    kept, _ = fitting(reading, rows, target, settings.settled(task.labels, task.shortcut))
+    return settings if kept else settings_of("none")
 
 
 @dataclass(frozen=True)
@@ -99,17 +126,11 @@ class Study:
     @cached_property
     def measurable(self) -> tuple[Sequence[Factor], Mapping[str, str]]:
         """The factors that the rows have what they need for, and why the others are left out."""
-        reading = [factor for factor in self.factors if factor.kind == "factor" and self.settings.name == "none"]
-        unread = {factor.name: "reads attributions, and there are none" for factor in reading}
-        kept, left_out = applicable(
-            [factor for factor in self.factors if factor not in reading],
-            self.rows.population,
-            self.task,
-            self.rows.ood.designed,
-            self.target,
-            self.settings.only_label(len(self.task.labels)),
-        )
-        left_out = unread | left_out
+        kept, left_out = fitting(self.factors, self.rows, self.target, self.settings)
+        reading = [factor for factor in kept if factor.kind == "factor"]
+        if reading and self.settings.name == "none":  # which somebody has asked for
+            unread = {factor.name: UNREAD for factor in self.factors if factor.kind == "factor"}
+            kept, left_out = [factor for factor in kept if factor not in reading], left_out | unread
         if self.rows.truth and self.in_domain is None:
             left_out |= {one.name: NEEDS_IN_DOMAIN for one in LABEL_FREE if one.needs == "in_domain"}
         return kept, left_out
@@ -180,7 +201,8 @@ def foretold(study: Study) -> Iterator[str]:
     explained = {one.segments for one in (*rows.population, *(rows.pool if rows.explain_pool else ()))}
     predicted = rows.ood.examples if rows.truth else rows.population
     every = {one.segments for one in (*predicted, *rows.pool, *study.in_domain_rows)}
-    size = f"{len(suite.models)} models, {len(every)} rows, {len(explained)} to explain with {study.settings.name}"
+    attributed = f", {len(explained)} to explain with {study.settings.name}" if study.settings.function else ""
+    size = f"{len(suite.models)} models, {len(every)} rows{attributed}"
     yield f"{suite.name} on {rows.ood.name}: {size}"
     seconds = 0.0
     with study.runtime.kept() as store:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 from factors import BUILTIN, Factor
 from factors.types import Norm
-from ranker.attribution import settings_of
 from ranker.attribution.settings import Settings
 from ranker.datasets.sets import OODSet, load, sample
 from ranker.errors import UsageError
 from ranker.runs.gather import Models, check_numbers, looked
-from ranker.runs.plan import Rows, Study
+from ranker.runs.plan import Rows, Study, backend
 from ranker.runs.scored import scored
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Target, check_probe
@@ -31,8 +30,8 @@ def rank(
     probe: int = 10,
     draws: int | Literal["exact"] = "exact",
     seed: int = 0,
-    attribution: str | Settings = "shap",
-    factors: Sequence[Factor] = tuple(BUILTIN.values()),
+    attribution: str | Settings | None = None,
+    factors: Sequence[Factor] | None = None,
     target: Target = "declared",
     norm: Norm = "raw",
     in_domain: OODSet | None = None,
@@ -49,8 +48,9 @@ def rank(
         draws: B, how many probes are drawn, or "exact".
         seed: of the draws; the population does not depend on it.
         attribution: a backend, with its settings or as it comes ("shap", "ig:steps=50", `IGSettings(steps=50)`, see
-            `ranker.attribution.settings_of`); "none" for the baselines alone.
-        factors: what to measure.
+            `ranker.attribution.settings_of`); "none" for the baselines alone. None is SHAP where a factor reads
+            attributions of these rows, and no attribution where none does.
+        factors: what to measure; None for all that are built in.
         target: "declared", or one label rule for all attribution factors.
         norm: what an example's attributions are divided by before the factors see them.
         in_domain: labelled rows of the domain that the models were trained for; one that does worse than chance there
@@ -106,8 +106,8 @@ def study_of_set(
     examples: OODSet | str,
     *,
     probe: int = 10,
-    attribution: str | Settings = "shap",
-    factors: Sequence[Factor] = tuple(BUILTIN.values()),
+    attribution: str | Settings | None = None,
+    factors: Sequence[Factor] | None = None,
     target: Target = "declared",
     norm: Norm = "raw",
     in_domain: OODSet | None = None,
@@ -121,7 +121,8 @@ def study_of_set(
     ood = examples if isinstance(examples, OODSet) else load(examples)
     rows = Rows(ood, sample(ood, ood.population))
     check_probe(probe, len(rows.population), f"the rows of {ood.name} that are explained")
-    settings = settings_of(attribution)
+    chosen = tuple(BUILTIN.values() if factors is None else factors)
+    settings = backend(attribution, chosen, rows, target)
     found = looked(models)  # when all else is right: a hub may have to be asked
     check_numbers([in_domain] if in_domain else [], found.stated)
-    return Study(found, rows, settings, tuple(factors), target, norm, in_domain, runtime)
+    return Study(found, rows, settings, chosen, target, norm, in_domain, runtime)

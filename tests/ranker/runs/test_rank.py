@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ranker
-from factors import Example
+from factors import BUILTIN, Example
 from ranker import Ranking, decide, rank
 from ranker.attribution import SETTINGS, attribute, settings_of, spelled
 from ranker.attribution.settings import Attributing, LIMESettings, SHAPSettings
@@ -20,6 +20,7 @@ from ranker.runs.decide import study_of_decision
 from ranker.runs.gather import looked
 from ranker.runs.plan import Rows, Study, foretold
 from ranker.runs.scored import made_from
+from ranker.runtime import guest
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.diagnostics import quality_of
 from ranker.sources import suites
@@ -200,9 +201,55 @@ def test_the_first_rows_are_used_when_fewer_are_asked_for(labelled_rows):
         assert [note for note in asked.notes if note not in rows.notes] == [
             note for note in alone.notes if note not in rows.notes
         ]
-    assert next(iter(foretold(study_of_decision("hans-sub-mini", rows, probe=2)))) == (
-        "hans-sub-mini on ten: 8 models, 2 rows, 2 to explain with shap"
-    )
+    said = [
+        next(iter(foretold(study_of_decision("hans-sub-mini", rows, probe=2, attribution=attribution))))
+        for attribution in (None, "shap")
+    ]
+    assert said == [f"hans-sub-mini on ten: 8 models, 2 rows{more}" for more in ("", ", 2 to explain with shap")]
+
+
+@pytest.fixture
+def attributed(monkeypatch):
+    """The backends that a run has asked for, in this process."""
+    asked, attribute = [], guest.attribute
+
+    def noted(model, rows, settings, *rest):
+        asked.append(settings.name)
+        return attribute(model, rows, settings, *rest)
+
+    monkeypatch.setattr(guest, "attribute", noted)
+    return asked
+
+
+def test_a_decision_attributes_nothing_that_no_factor_reads(labelled_rows, attributed):
+    """Neither for a factor that nobody knows the worth of, nor to colour words; one that is named is measured."""
+    found = decide("hans-sub-mini", labelled_rows, pool=POOL)
+    assert attributed == []
+    assert [one.name for one in found.table.methods if one.kind == "factor"] == []
+    assert found.attribution == "none"
+    factor = BUILTIN["INDEX-DIFF"]
+    named = decide("hans-sub-mini", labelled_rows, factors=[BUILTIN["ACC"], factor])
+    assert "shap" in attributed
+    assert factor in named.table.methods
+
+
+def test_the_designed_factor_of_a_set_is_measured_in_a_decision(labelled_rows, attributed):
+    """It breaks the ties of accuracy; and a factor that is to order the models is measured, too."""
+    rows = sets.labelled(labelled_rows, like="hans-sub")
+    assert decide("hans-sub-mini", rows).decision.method == "ACC+TIES"
+    assert "shap" in attributed
+    attributed.clear()
+    assert decide("hans-sub-mini", labelled_rows, method="MAX-DIFF").decision.method == "MAX-DIFF"
+    assert "shap" in attributed
+
+
+def test_baselines_alone_run_no_backend(attributed):
+    """On a set, too: accuracy of eight models takes a second, and SHAP half a minute."""
+    data = dataclasses.replace(sets.load("hans-sub"), population=12)
+    found = rank("hans-sub-mini", data, probe=2, factors=[BUILTIN["ACC"]], draws=1)
+    assert (attributed, found.attribution) == ([], "none")
+    rank("hans-sub-mini", data, probe=2, factors=[BUILTIN["ACC"]], draws=1, attribution="occlusion")
+    assert set(attributed) == {"occlusion"}
 
 
 def test_a_method_is_found_whatever_its_case(labelled_rows):
