@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -57,7 +58,9 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
     alone, wall = cost()
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(f"alone: {alone:.0f} s of processor time, {wall:.0f} s on the clock, {os.cpu_count()} cores")
+    print(f"memory of its largest process: {largest:.0f} MiB")
     one, guest = (min(cost(*options, threads=1)[0] for _ in range(2)) for options in (ONE_PROCESS, ONE_GUEST))
     print(f"one process: {one:.0f} s, a guest after the other: {guest:.0f} s, {guest / one:.3f} times")
     others = [multiprocessing.get_context("spawn").Process(target=spin, daemon=True) for _ in range(count)]

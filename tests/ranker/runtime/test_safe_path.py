@@ -19,8 +19,8 @@ ROWS = [{"premise": f"The judge {n} ran.", "hypothesis": "The judge ran.", "labe
 
 
 @pytest.mark.skipif(not PROGRAM.exists(), reason="the program is not installed beside this Python")
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_no_module_of_the_current_folder_is_run(tmp_path, workers):
+@pytest.mark.parametrize("how", [("--no-isolate", "--workers", "1"), ("--workers", "1"), ("--workers", "2")])
+def test_no_module_of_the_current_folder_is_run(tmp_path, how):
     """A folder of data that somebody has handed on may hold a torch.py; each here would leave a file and fail."""
     for name in NAMES:
         (tmp_path / f"{name}.py").write_text(
@@ -28,11 +28,11 @@ def test_no_module_of_the_current_folder_is_run(tmp_path, workers):
         )
     (tmp_path / "two.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     models = [str(SUITE / name) for name in ("untouched", "inoc-4000")]
-    given = ["--data", "two.jsonl", "--attribution", "none", "--store", "store", "--workers", workers]
+    given = ["--data", "two.jsonl", "--attribution", "none", "--store", "store", *how]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     done = subprocess.run(
         [PROGRAM, *given, "--models", *models], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert list(tmp_path.glob("ran-*")) == []
     assert done.returncode == 0, done.stderr
-    assert "worker ended" not in done.stderr
+    assert "left out" not in done.stderr
