@@ -89,6 +89,7 @@ class Store:
         name_earlier(root)
 
         self._entries: dict[str, Entry] = {}
+        self._keys: dict[str, tuple[Mapping[str, Any], str]] = {}  # what was asked for; models may share one
 
     def entry(self, key: Mapping[str, Any], called: str = "") -> Entry:
         """What is kept under a key, as this run sees it; nothing is read yet.
@@ -100,15 +101,16 @@ class Store:
         digest = key_digest(key)
         if digest not in self._entries:
             self._entries[digest] = Entry(self.root / FOLDER, key, called)
+            self._keys[digest] = key, called
         return self._entries[digest]
 
     def kept(self, digest: str) -> Entry:
         """The same by the key's digest, once somebody has asked for it by the key.
 
         Raises:
-            KeyError: nobody has, or it was closed.
+            KeyError: nobody has.
         """
-        return self._entries[digest]
+        return self.entry(*self._keys[digest])
 
     def close(self, digest: str) -> None:
         """Tidy up what is kept under a key, and forget what was read of it, now that nothing more is asked of it.
@@ -123,6 +125,7 @@ class Store:
     def forget(self) -> None:
         """Forget all that was read, so that whoever asks next sees what others have written since."""
         self._entries.clear()
+        self._keys.clear()
 
 
 class Entry:

@@ -12,7 +12,7 @@ from typing import Any
 
 from factors.types import Frozen
 from ranker.datasets.embedded import folder
-from ranker.errors import UsageError, look_up
+from ranker.errors import UnknownName, UsageError, look_up
 from ranker.records import fields_of, read_json, table
 from ranker.sources import kinds
 from ranker.sources.base import Source, SourceOptions
@@ -256,7 +256,7 @@ def _read(file: Path, options: SourceOptions) -> _Part:
             raise UsageError(f"{file}: this version reads suites of schema {SCHEMA_VERSION} (got {version!r})")
         suite = fields_of(_File, content, "suite")
         return _Part(suite.name, tuple(_models(suite.models, file.parent, options)))
-    except ValueError as error:
+    except (ValueError, UnknownName) as error:
         raise UsageError(f"{file} is no suite: {error}") from error
 
 
@@ -271,6 +271,8 @@ def _models(entries: Sequence[Any], folder: Path, options: SourceOptions) -> Ite
         found = kinds.sources(Reference(place, kind=one.kind), options)
         if len(found) != 1:
             raise ValueError(f"the path of {one.name} must name one model (got {len(found)} in {place})")
+        if one.label_map and not hasattr(found[0], "label_map"):
+            raise ValueError(f"{one.name} is of the kind {one.kind!r}, which has no `label_map`")
         said = {"name": one.name, "family": one.family, **({"label_map": one.label_map} if one.label_map else {})}
         source: Source = replace(found[0], **said)  # type: ignore[type-var]  # sources are records
         yield Model(source, one.in_domain_accuracy, {one.fingerprint: one.accuracy for one in known})

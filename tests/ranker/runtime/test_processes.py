@@ -275,6 +275,15 @@ def test_one_of_a_group_that_dies_leaves_the_rest_to_another_process(tmp_path):
     assert marks["e"][0] not in (marks["a"][0], marks["c"][0])  # never reused for another group
 
 
+def test_two_names_of_one_model_are_both_answered(tmp_path):
+    """They are kept under one key, which is closed after the first, and asked for again."""
+    toys = [Toy("a", content="same"), Toy("b", content="same"), Toy("c")]
+    found, failures = asked(toys, TWO, tmp_path)
+    assert failures == {}
+    assert list(found) == ["a", "b", "c"]
+    np.testing.assert_array_equal(found["a"].probs, found["b"].probs)
+
+
 def test_a_slow_model_is_not_a_hung_one(tmp_path):
     """A batch a second is a sign of life, however long all of them take."""
     found, failures = asked([Toy("a", "is slow"), Toy("b")], Processes(2, patience=3), rows=ROWS[:16],

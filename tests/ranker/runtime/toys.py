@@ -36,7 +36,7 @@ def truth(name, examples):
 
 @dataclass(frozen=True)
 class Toy:
-    """A source whose answers are `truth`.
+    """A source whose answers are the `truth` of its content.
 
     Attributes:
         does: what it does before its second block of answers; see `Asked`.
@@ -71,7 +71,7 @@ class Toy:
         if self.does == "marks":
             with open(self.file, "a", encoding="utf-8") as file:
                 file.write(f"{self.name} {os.getpid()} {shelf.setdefault('first', self.name)}\n")
-        return Asked(self.name, self.does, self.file, shelf.beat)
+        return Asked(self.content or self.name, self.does, self.file, shelf.beat)
 
 
 @dataclass(frozen=True)

@@ -167,3 +167,22 @@ def test_a_kind_that_is_not_there_is_told_of():
     """With those that there are."""
     with pytest.raises(UnknownName, match="there is no kind of source 'hg'; known: hf"):
         kinds.sources(Reference("a", kind="hg"), SourceOptions())
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"kind": "hg"}, "suite.json is no suite: there is no kind of source 'hg'"),
+        ({"kind": "mine", "label_map": {"0": "a"}}, "a is of the kind 'mine', which has no `label_map`"),
+    ],
+)
+def test_a_suite_whose_kinds_do_not_fit_is_one_line(monkeypatch, tmp_path, entry, said):
+    """It names the file, and a map of labels is not dropped without a word."""
+    kind = SimpleNamespace(claims=bool, sources=lambda reference, options: [SimpleNamespace(name="x")])
+    installed(monkeypatch, "mine", lambda: kind)
+    models = [{"name": name, "path": name, **entry} for name in "ab"]
+    content = {"schema_version": 1, "name": "mine", "models": models}
+    (tmp_path / "suite.json").write_text(json.dumps(content))
+    with pytest.raises(UsageError, match=said) as caught:
+        suites.load([str(tmp_path)])
+    assert "\n" not in str(caught.value)
