@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -280,9 +280,52 @@ def _from_dict(whole: Mapping[str, Any]) -> Ranking:
     ranking = records.record(Ranking, fields | made, whole="the ranking")
     if not ranking.models or (ranking.decision is not None and not ranking.decision.models):
         raise ValueError("`models` are none")
-    if any(model.name not in row.predicted for row in ranking.rows for model in ranking.models):
-        raise ValueError("`rows` must say what every model predicts")
+    _check_references(ranking)
     return ranking
+
+
+def _check_references(ranking: Ranking) -> None:
+    """Refuse a ranking in which one part names what another does not have: a report would look for it in vain.
+
+    Raises:
+        ValueError: so it does.
+    """
+    models = {model.name for model in ranking.models}
+    measured = {method.name for method in ranking.table.methods}
+    results = {method.name for method in ranking.methods}
+    _same("table.models", ranking.table.models, models, "the models")
+    for model in ranking.models:
+        _within(f"{model.name} has scores by methods that", model.scores, measured, "the table")
+    for row in ranking.rows:
+        _same(f"what is predicted of {row.id}", row.predicted, models, "the models")
+    if ranking.decision is not None:
+        _same("decision.models", ranking.decision.models, models, "the models")
+        _within("`decision` reads methods that", {"ACC"}, measured, "the table")
+    pairs = {method: {(pair.a, pair.b) for pair in ranking.pair_results if pair.method == method} for method in results}
+    _within("`pairs` name methods that", {pair.method for pair in ranking.pair_results}, results, "`methods`")
+    _within("`pairs` name models that", {name for pair in ranking.pair_results for name in (pair.a, pair.b)}, models,
+            "`models`")  # fmt: skip
+    for method, found in pairs.items():
+        _same(f"the pairs of {method}", found, next(iter(pairs.values())), "those of the other methods")
+    _within("`quality` is of models that", ranking.quality, models, "`models`")
+    for example in ranking.examples:
+        factors = {factor.name for factor in example.factors}
+        _within(f"the example {example.example.id} is read by models that", {one.model for one in example.readings},
+                models, "`models`")  # fmt: skip
+        for one in example.readings:
+            _same(f"what {one.model} reads in {example.example.id}", one.values, factors, "the factors of the example")
+
+
+def _same(what: str, found: Iterable[Any], expected: Iterable[Any], whose: str) -> None:
+    """Refuse names that are not the same, in whatever order."""
+    if odd := set(found) ^ set(expected):
+        raise ValueError(f"{what} must be those of {whose} (one side alone has {min(map(str, odd))!r})")
+
+
+def _within(what: str, found: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Refuse names that are not known."""
+    if odd := set(found) - set(known):
+        raise ValueError(f"{what} are not in {where}: {min(odd)!r}")
 
 
 def _decision_from_dict(content: Any) -> Decision:

@@ -244,9 +244,9 @@ def test_nothing_is_written_over_without_force(run, tmp_path):
 
 def test_half_a_surrogate_pair_is_written(run, tmp_path):
     """A name that is no whole Unicode, as a folder's may be, is escaped, in a file and on a terminal."""
-    whole = json.loads((tmp_path / "run.json").read_text())
-    whole["models"][0]["name"] = whole["table"]["models"][0] = "\udcff"
-    (tmp_path / "odd.json").write_text(json.dumps(whole))
+    text = (tmp_path / "run.json").read_text()
+    name = json.loads(text)["models"][0]["name"]
+    (tmp_path / "odd.json").write_text(text.replace(json.dumps(name), json.dumps("\udcff")))
     status, out, _ = run("report", "odd.json", "--format", "json")
     assert status == 0
     assert json.loads(out)["models"][0]["name"] == "\udcff"

@@ -159,7 +159,7 @@ def test_rows_that_lack_a_model_are_none(tmp_path):
     ranking = toy_decision()
     rows = (dataclasses.replace(ranking.rows[0], predicted={}),)
     dataclasses.replace(ranking, rows=rows).save(tmp_path / "r.json")
-    with pytest.raises(DataError, match="`rows` must say what every model predicts"):
+    with pytest.raises(DataError, match="what is predicted of e0 must be those of the models"):
         Ranking.load(tmp_path / "r.json")
 
 
