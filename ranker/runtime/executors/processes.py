@@ -310,14 +310,14 @@ class Supervisor:
                 done = self.understood(guest, message)
                 if done is not None:
                     yield guest.visitors.popleft().number, done
-        except (ValueError, TypeError, KeyError, IndexError) as error:
+        except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
             guest.fault = f"its process sent what is no answer ({first_line(error)})"
 
     def understood(self, guest: Guest, message: Message) -> Done | None:
         """Keep what a message brings; how the model at work has ended, if it says so.
 
         Raises:
-            ValueError, TypeError, KeyError, IndexError: the message is none of a guest's.
+            ValueError, TypeError, LookupError, OverflowError, RecursionError: the message is none of a guest's.
         """
         match message.head["what"]:
             case "beat":

@@ -237,6 +237,8 @@ DEATHS = {
     "hoards": r"its process may take 1.1 GB of memory",
     "forges": "its process sent what is no answer",
     "claims": "its process sent what is no answer",
+    "nests": "its process sent what is no answer",
+    "overflows": "its process sent what is no answer",
     "counts up": r"its process sent what is no answer \(a message is too long\)",
     "fails": "bad cannot be run",
 }

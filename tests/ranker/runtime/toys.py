@@ -161,6 +161,15 @@ class Asked:
         head = json.dumps({"what": "rows", "order": 0}).encode() + b"\n" + b"PAR1 no shard"
         self.send(len(head).to_bytes(4, "big") + head)
 
+    def nests(self):
+        """A message that no reader of JSON can follow."""
+        self.send(b"\x00\x00\xc3\x50" + b"[" * 50_000)
+
+    def overflows(self):
+        """A message with more rows than there are numbers."""
+        head = b'{"what": "beat", "rows": 1e999}\n'
+        self.send(len(head).to_bytes(4, "big") + head)
+
     def counts_up(self):
         """A message that claims to be a gigabyte and more."""
         self.send(b"\xff\xff\xff\xff")
