@@ -293,7 +293,7 @@ def _check_references(ranking: Ranking) -> None:
     models = {model.name for model in ranking.models}
     measured = {method.name for method in ranking.table.methods}
     results = {method.name for method in ranking.methods}
-    _same("table.models", ranking.table.models, models, "the models")
+    _within("`models` are some that", models, ranking.table.models, "the table")
     for model in ranking.models:
         _within(f"{model.name} has scores by methods that", model.scores, measured, "the table")
     for row in ranking.rows:

@@ -81,9 +81,9 @@ def read(file):
 
 NAMES = {
     "evaluation": [
-        (("table", "models", 0), "table.models must be those of the models"),
+        (("table", "models", 0), "`models` are some that are not in the table"),
         (("table", "methods", 1, "name"), "has scores by methods that are not in the table: 'CONF'"),
-        (("models", 0, "name"), "table.models must be those of the models"),
+        (("models", 0, "name"), "`models` are some that are not in the table"),
         (("methods", 0, "name"), "`pairs` name methods that are not in `methods`"),
         (("pairs", 0, "a"), "`pairs` name models that are not in `models`: 'changed'"),
         (("pairs", 0, "method"), "`pairs` name methods that are not in `methods`: 'changed'"),

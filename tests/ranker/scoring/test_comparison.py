@@ -37,6 +37,9 @@ def later():
         methods=(
             method("ACC", "baseline", 0.95), method("CONF-GT", "baseline", 0.8, 0.05), method("NLL", "baseline", 0.7),
         ),
+        table=dataclasses.replace(was.table, models=tuple(name.replace("lstm", "new") for name in was.table.models)),
+        pair_results=(),
+        examples=(),
         failures={"lstm": "no weights"},
         provenance=dataclasses.replace(
             was.provenance, versions={"rank-models": "0.1.0"}, settings={**was.provenance.settings, "steps": 4}
