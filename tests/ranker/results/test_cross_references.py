@@ -52,7 +52,7 @@ def changed(whole, path):
     return result
 
 
-@pytest.mark.parametrize("mode", ["evaluation", "decision"])
+@pytest.mark.parametrize("mode", ["evaluation", pytest.param("decision", marks=pytest.mark.slow)])
 def test_one_string_changed_anywhere_is_one_line_or_a_report(saved, mode, tmp_path):
     """Every format is made of what is read; a name that is changed in one place is missed in another."""
     file, refused, kinds = tmp_path / "run.json", 0, set()

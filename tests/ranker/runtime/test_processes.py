@@ -485,7 +485,10 @@ def test_the_death_of_the_server_costs_nothing(tmp_path):
 EXECUTORS = {"serial": Serial(), "one guest": Processes(1), "two guests": TWO, "no limits": Processes(2, limits=False)}
 
 
-@pytest.mark.parametrize("name", EXECUTORS)
+@pytest.mark.parametrize(
+    "name",
+    ["serial", "two guests", *(pytest.param(name, marks=pytest.mark.slow) for name in ("one guest", "no limits"))],
+)
 def test_every_executor_works_from_another_folder_in_a_fresh_interpreter(name, tmp_path):
     """A job carries all that it needs: no path and no global that one process alone knows."""
     (tmp_path / "elsewhere").mkdir()

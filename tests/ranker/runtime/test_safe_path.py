@@ -19,7 +19,14 @@ ROWS = [{"premise": f"The judge {n} ran.", "hypothesis": "The judge ran.", "labe
 
 
 @pytest.mark.skipif(not PROGRAM.exists(), reason="the program is not installed beside this Python")
-@pytest.mark.parametrize("how", [("--no-isolate", "--workers", "1"), ("--workers", "1"), ("--workers", "2")])
+@pytest.mark.parametrize(
+    "how",
+    [
+        ("--no-isolate", "--workers", "1"),
+        ("--workers", "2"),
+        pytest.param(("--workers", "1"), marks=pytest.mark.slow),
+    ],
+)
 def test_no_module_of_the_current_folder_is_run(tmp_path, how):
     """A folder of data that somebody has handed on may hold a torch.py; each here would leave a file and fail."""
     for name in NAMES:
