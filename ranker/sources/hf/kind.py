@@ -154,7 +154,7 @@ class Checkpoint:
         if not self.base:
             return folder, checkpoints.locate_base(folder, allow_pickle=allow_pickle)
         if (_FOLDERS, self.base) not in shelf:
-            shelf[_FOLDERS, self.base] = checkpoints.locate(self.base, allow_pickle=allow_pickle)
+            shelf[_FOLDERS, self.base] = checkpoints.base_at(self.base, folder, allow_pickle=allow_pickle)
         return folder, shelf[_FOLDERS, self.base]
 
     def _files(self, shelf: Shelf) -> Files:

@@ -186,3 +186,19 @@ def test_a_suite_whose_kinds_do_not_fit_is_one_line(monkeypatch, tmp_path, entry
     with pytest.raises(UsageError, match=said) as caught:
         suites.load([str(tmp_path)])
     assert "\n" not in str(caught.value)
+
+
+def test_a_base_without_an_organisation_is_found_again(monkeypatch, checkpoint, tmp_path):
+    """An adapter names its base as the oldest models are called; another process finds it by its commit."""
+    commit = "c" * 40
+    folder = tmp_path / "cache" / "snapshots" / commit
+    shutil.copytree(checkpoint("bert"), folder)
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    (adapter / "adapter_model.safetensors").write_bytes(b"")
+    (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "bert-tiny"}))
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: str(folder))
+    (source,) = kinds.available()["hf"].sources(Reference(str(adapter)), SourceOptions())
+    stated = source.look(Shelf())
+    assert stated.source.base == f"bert-tiny@{commit}"
+    assert stated.source.identity(TASK, Machine(), Shelf())["content"]
