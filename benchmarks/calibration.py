@@ -27,44 +27,61 @@ from ranker.statistics import combined, engine, posterior
 
 MODELS = 8
 
+World = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
+"""(generator, K) -> (M,) true accuracies and (M, K) outcomes."""
+
 TENTHS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
 """The ends of the classes of probabilities; the exact halves belong to neither model, and are counted apart."""
 
 
-def graded(low: float, high: float, shared: float) -> Callable[[np.random.Generator, int], tuple[Floats, Bools]]:
+def graded(low: float, high: float, shared: float, tries: int = 1) -> World:
     """A world of rows that are more or less hard for all models.
 
     Args:
         low, high: the accuracies are drawn evenly from between.
         shared: how much of a row's hardness is the same for all models; 1 makes them nested.
-
-    Returns:
-        What makes (M,) accuracies and (M, K) outcomes, for a generator and K.
+        tries: an outcome is the share of so many tries that are right; what is not shared differs between them.
     """
     from scipy.special import ndtri
 
-    def make(rng: np.random.Generator, size: int) -> tuple[Floats, Bools]:
+    def make(rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
         accuracy = rng.uniform(low, high, MODELS)
-        own, common = rng.normal(size=(MODELS, size)), rng.normal(size=size)
-        return accuracy, np.sqrt(shared) * common + np.sqrt(1 - shared) * own < ndtri(accuracy)[:, None]
+        own, common = rng.normal(size=(tries, MODELS, size)), rng.normal(size=size)
+        right = np.sqrt(shared) * common + np.sqrt(1 - shared) * own < ndtri(accuracy)[:, None]
+        return accuracy, right.mean(axis=0)
 
     return make
 
 
-def assumed(rng: np.random.Generator, size: int) -> tuple[Floats, Bools]:
+def marked(low: float, high: float, shared: float) -> World:
+    """The same with marks between 0 and 1: a model's are Beta(2 a, 2 - 2 a), with a its accuracy, here a mean."""
+    from scipy.special import betaincinv, ndtr
+
+    def make(rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
+        mean = rng.uniform(low, high, MODELS)
+        hardness = np.sqrt(shared) * rng.normal(size=size) + np.sqrt(1 - shared) * rng.normal(size=(MODELS, size))
+        return mean, np.asarray(betaincinv(2 * mean[:, None], 2 - 2 * mean[:, None], ndtr(hardness)))
+
+    return make
+
+
+def assumed(rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
     """The world that `statistics.posterior` assumes: c evenly from its priors, a mix of row types from the process."""
     mass = 4 * rng.choice(posterior.PRIORS)
     broken = rng.beta(1.0, mass, 500)
     share = broken * np.cumprod(np.append(1.0, 1 - broken[:-1]))
     types = rng.random((MODELS, 500)) < 0.5
-    return types @ share, types[:, rng.choice(500, size=size, p=share / share.sum())]
+    return types @ share, types[:, rng.choice(500, size=size, p=share / share.sum())].astype(np.float64)
 
 
-WORLDS: dict[str, Callable[[np.random.Generator, int], tuple[Floats, Bools]]] = {
+WORLDS: dict[str, World] = {
     "as the model assumes": assumed,
     "50 to 99 %": graded(0.5, 0.99, 0.5),
     "50 to 99 %, nearly nested": graded(0.5, 0.99, 0.95),
     "70 to 90 %": graded(0.7, 0.9, 0.5),
+    "50 to 99 %, the mean of 3 tries": graded(0.5, 0.99, 0.5, tries=3),
+    "50 to 99 %, marks": marked(0.5, 0.99, 0.5),
+    "70 to 90 %, marks": marked(0.7, 0.9, 0.5),
 }
 """Accuracies of the models -> what makes such a world."""
 
@@ -107,7 +124,7 @@ class Judgement:
         return np.asarray((self.given >= low) & (self.given < high) & (self.given > 0.5))
 
 
-def judged(worlds: Sequence[tuple[Floats, Bools]], rng: np.random.Generator) -> Judgement:
+def judged(worlds: Sequence[tuple[Floats, Floats]], rng: np.random.Generator) -> Judgement:
     """Decide on each world's rows, and look up the truth.
 
     Args:
@@ -133,16 +150,15 @@ def draw_examples(ranking: Ranking, probe: int, repeats: int, rng: np.random.Gen
     return [rng.choice(len(ranking.table.examples), size=probe, replace=False) for _ in range(repeats)]
 
 
-def accuracies_and_outcomes(ranking: Ranking) -> tuple[Floats, Bools]:
+def accuracies_and_outcomes(ranking: Ranking) -> tuple[Floats, Floats]:
     """(M,) the true accuracies of an evaluation's models and (M, N) their outcomes.
 
     Raises:
-        ValueError: the ranking is a decision, or has no ACC.
+        ValueError: the ranking is a decision.
     """
-    names = [method.name for method in ranking.table.methods]
-    if ranking.table.ood_accuracy is None or "ACC" not in names:
-        raise ValueError("calibration needs an evaluation with ACC")
-    return ranking.table.ood_accuracy, ranking.table.values[:, names.index("ACC")] > 0.5
+    if ranking.table.truth is None:
+        raise ValueError("calibration needs an evaluation")
+    return ranking.table.truth, ranking.table.outcomes
 
 
 def pairwise_accuracies(ranking: Ranking, draws: Sequence[Ints]) -> dict[str, float]:
@@ -150,11 +166,11 @@ def pairwise_accuracies(ranking: Ranking, draws: Sequence[Ints]) -> dict[str, fl
     truth, _ = accuracies_and_outcomes(ranking)
     first, second = np.nonzero(truth[:, None] > truth)
     names = [method.name for method in ranking.table.methods]
-    designed = next((method.name for method in ranking.methods if method.designed), None)
+    designed = next((method.name for method in ranking.evaluation.methods if method.designed), None)
     means = engine.means(turned(ranking.table), np.stack(draws))
-    scores = {"ACC": means[:, names.index("ACC")]}
+    scores = {names[0]: means[:, 0]}
     for name, other in combined.names(names, designed).items():
-        scores[name] = combined.scores(name, scores["ACC"], means[:, names.index(other)])
+        scores[name] = combined.scores(name, means[:, 0], means[:, names.index(other)])
     apart = {name: score[first] - score[second] for name, score in scores.items()}
     return {name: float(((np.sign(lead) * (abs(lead) > engine.TIE) + 1) / 2).mean()) for name, lead in apart.items()}
 
@@ -194,17 +210,18 @@ def of_suite(ranking: Ranking, probe: int, repeats: int, rng: np.random.Generato
     draws = draw_examples(ranking, probe, repeats, rng)
     judgement = judged([(truth, outcomes[:, draw]) for draw in draws], rng)
     first, second = np.nonzero(truth[:, None] > truth)
-    lost = (outcomes[second] & ~outcomes[first]).sum() / (outcomes[first] != outcomes[second]).sum()
+    gained = posterior.gains(outcomes)
+    lost = gained[second, first].sum() / (gained[first, second] + gained[second, first]).sum()
     tied = []
     for draw in draws:
         order = np.argsort(-outcomes[:, draw].mean(axis=1), kind="stable")
         tied.append(len(groups(posterior.more_accurate(outcomes[order][:, draw]).tolist(), posterior.LEVEL)))
-    yield f"## {ranking.suite} on {ranking.ood}"
+    yield f"## {ranking.header.suite} on {ranking.header.ood}"
     yield ""
     accuracies = ", ".join(f"{100 * accuracy:.1f}" for accuracy in sorted(truth))
     yield (
-        f"{len(truth)} models, factors by {ranking.attribution}, true accuracies {accuracies} %. Where two of them "
-        f"disagree, the worse one is right in {lost:.0%} of cases."
+        f"{len(truth)} models, factors by {ranking.header.attribution}, true accuracies {accuracies} %. Where two of "
+        f"them disagree, the worse one is right in {lost:.0%} of cases."
     )
     yield ""
     yield from calibration({"given: right": judgement})
@@ -231,7 +248,7 @@ def report(rankings: Sequence[Ranking], probe: int, repeats: int, seed: int) -> 
     yield ""
     yield "## Simulated worlds"
     yield ""
-    yield f"{MODELS} models, their true accuracies drawn anew each time."
+    yield f"{MODELS} models, their true accuracies drawn anew each time. Marks are outcomes between 0 and 1."
     yield ""
     judgements = {}
     for name, make in WORLDS.items():

@@ -32,8 +32,8 @@ from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.statistics import choice, engine, surrogate
 from ranker.statistics.label_free import dawid_skene
-from ranker.statistics.methods import possible
-from ranker.statistics.pool import Pool
+from ranker.statistics.methods import BUILTIN
+from ranker.statistics.pool import Pool, Targets, possible
 
 Estimator: TypeAlias = Callable[[Pool, Ints, Ints], Floats]
 """(pool, its labels, the places in it of the K rows whose labels are shown) -> (M,) scores, higher is better."""
@@ -165,8 +165,9 @@ def replicate(case: Case, rng: np.random.Generator, size: int, models: int | Non
             for name, estimator in ESTIMATORS.items():
                 if name in ("ACC", "SURROGATE") or rule == "random":
                     found[rule, name, k] = pairwise_accuracy(estimator(pool, labels, picked[:k]), truth)
-    for one in possible(pool):
-        found["none", one.name, 0] = pairwise_accuracy(one.score(pool), truth)
+    none, known = np.zeros((1, 0), dtype=np.int64), Targets((pool.predicted == labels).astype(float), labels)
+    for one in possible([one for one in BUILTIN if one.kind == "label-free"], pool, labels):
+        found["none", one.name, 0] = pairwise_accuracy(one.estimate(pool, known, none)[:, 0], truth)
     return found
 
 

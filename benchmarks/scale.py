@@ -77,6 +77,8 @@ def ranked(models: int, folder: Path) -> Callable[[], object]:
     """Rank so many models by eight methods on 600 examples, and write the answer."""
     from factors import BUILTIN
     from ranker.report import render
+    from ranker.results.ranking import Ranking
+    from ranker.results.records import Header
     from ranker.results.table import ScoreTable
     from ranker.scoring.evaluation import evaluate
 
@@ -84,9 +86,9 @@ def ranked(models: int, folder: Path) -> Callable[[], object]:
     accuracy = np.linspace(0.5, 0.95, models)
     values = (rng.random((models, 8, 600)) < accuracy[:, None, None]).astype(float)
     names = tuple(f"m{i}" for i in range(models))
-    ids, labels = tuple(map(str, range(600))), (0,) * 600
-    table = ScoreTable(names, tuple(BUILTIN.values())[:8], ids, values, labels, accuracy)
-    return lambda: render(evaluate(table, probe=10), "json")
+    table = ScoreTable(names, tuple(BUILTIN.values())[:8], tuple(map(str, range(600))), values, truth=accuracy)
+    header = Header("rows", "models", probe=10, seed=0)
+    return lambda: render(Ranking(header, evaluate(table, probe=10), table), "json")
 
 
 CASES = {

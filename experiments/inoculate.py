@@ -28,7 +28,7 @@ from ranker.errors import ModelError, RankModelsError, UsageError
 from ranker.sources import suites
 from ranker.sources.devices import device_named
 from ranker.sources.hf.classifiers import Classifier
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import ClassTask, of_classes
 
 TRAINING = "training.json"
 """In a model's folder: the key of its training, and what the suite tells about it."""
@@ -125,7 +125,7 @@ def make_member(plan: Plan, member: Member, training: Training, output: Path, ma
     }
 
 
-def trained(training: Training, task: Task, output: Path, machine: Machine) -> Path:
+def trained(training: Training, task: ClassTask, output: Path, machine: Machine) -> Path:
     """The folder of the finished model, trained now unless it is there, and so what it goes on from."""
     folder = output / training.folder
     if told(folder, training.key, machine) is not None:
@@ -203,7 +203,7 @@ def measure(folder: Path, measured: tuple[OODSet, ...], machine: Machine) -> lis
     known: dict[str, dict[str, Any]] = read_json(memo)
     missing = [one for one in measured if one.fingerprint not in known]
     if missing:
-        classifier = Classifier.load(folder, measured[0].task, device=machine.device)
+        classifier = Classifier.load(folder, of_classes(measured[0].task, folder.name), device=machine.device)
         for one in missing:
             with progress.bar(machine.console, f"measuring {folder.name} on {one.name}", len(one.examples)) as advance:
                 predicted = classifier.probabilities(one.examples, advance).argmax(axis=1)

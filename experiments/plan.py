@@ -23,7 +23,7 @@ from ranker.datasets.sets import OODSet
 from ranker.errors import UsageError, look_up
 from ranker.sources.hf.checkpoints import locate
 from ranker.sources.hf.files import content_hash
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import ClassTask
 
 SHARED = ".shared"
 """The folder of the models after the shared stage; it may be deleted once the suite is complete."""
@@ -81,7 +81,7 @@ class Plan:
     """
 
     recipe: Recipe
-    task: Task
+    task: ClassTask
     in_domain: OODSet
     ood: tuple[OODSet, ...]
     trainings: tuple[Training, ...]

@@ -31,15 +31,16 @@ def markdown(name: str, exhibit: Exhibit, found: Rankings, cells: Sequence[Cell]
         cells: the numbers.
     """
     first = next(iter(found.values()))
-    drawn = "all draws (exact)" if first.draws == "exact" else f"{first.draws} draws, seed {first.seed}"
-    about = "" if exhibit.kind == "accuracies" else f"; K = {first.probe}, {drawn}"
+    draws = first.evaluation.draws
+    drawn = "all draws (exact)" if draws == "exact" else f"{draws} draws, seed {first.header.seed}"
+    about = "" if exhibit.kind == "accuracies" else f"; K = {first.header.probe}, {drawn}"
     about += ", 95 % intervals over samples of rows" if exhibit.kind == "methods" else ""
     made_of = [
-        f"{one.suite} on {one.ood}: {len(one.models)} models, "
+        f"{one.header.suite} on {one.header.ood}: {len(one.found.models)} models, "
         + (
-            f"measured on all {one.provenance.data.rows} rows"
-            if exhibit.kind == "accuracies" and one.provenance.data
-            else f"{one.provenance.population} rows, {attributed(one)}"
+            f"measured on all {one.header.provenance.data.rows} rows"
+            if exhibit.kind == "accuracies" and one.header.provenance.data
+            else f"{one.header.provenance.population} rows, {attributed(one)}"
         )
         for one in found.values()
     ]

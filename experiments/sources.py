@@ -16,13 +16,13 @@ from ranker.datasets import readers
 from ranker.datasets.cards import Layout
 from ranker.datasets.rows import read_rows
 from ranker.errors import DataError, UsageError, look_up
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import ClassTask
 
 NO_GOLD_LABEL = "-"
 """What SNLI and MNLI write where the annotators did not agree; such a row is passed over."""
 
 
-def read(source: Source, name: str, task: Task, data_dir: Path | None, seed: int) -> tuple[Example, ...]:
+def read(source: Source, name: str, task: ClassTask, data_dir: Path | None, seed: int) -> tuple[Example, ...]:
     """The examples of a source, in the order of its files or its generator, as ``NAME-0``, ``NAME-1``, ...
 
     Args:
@@ -76,7 +76,7 @@ def of_each_label(examples: Sequence[Example], count: int, rng: np.random.Genera
     return [examples[i] for i in sorted(np.concatenate(kept))]
 
 
-def _from_file(source: Source, task: Task, path: Path) -> list[Example]:
+def _from_file(source: Source, task: ClassTask, path: Path) -> list[Example]:
     columns = {"label": (source.label,)} if source.label else {}
 
     def choose(found: Sequence[str]) -> Layout:

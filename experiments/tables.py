@@ -22,6 +22,7 @@ from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.results.records import MethodResult
 from ranker.runtime.runtime import Runtime
+from ranker.scoring.score import Evidence
 from ranker.sources import suites
 from ranker.sources.suites import Suite
 
@@ -117,7 +118,7 @@ def one_ranking(suite: Suite, name: str, attribution: str, run: Run) -> Ranking:
         probe=run.probe,
         draws=run.draws,
         seed=run.seed,
-        attribution=run.attributions.get(attribution, attribution),
+        evidence=Evidence(run.attributions.get(attribution, attribution)),
         runtime=run.runtime,
     )
 
@@ -177,7 +178,7 @@ def by_method(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:
                 yield cell
             else:
                 yield replace(
-                    cell, here=100 * result.few_shot_accuracy, low=100 * result.ci_low, high=100 * result.ci_high
+                    cell, here=100 * result.pairwise_accuracy, low=100 * result.ci_low, high=100 * result.ci_high
                 )
 
 
@@ -214,8 +215,8 @@ def across_families(rankings: Sequence[Ranking]) -> dict[str, float]:
     pooled: dict[str, list[float]] = {}
     sets: dict[str, set[int]] = {}
     for i, ranking in enumerate(rankings):
-        designed = {method.name for method in ranking.methods if method.designed}
-        for pair in ranking.pair_results:
+        designed = {method.name for method in ranking.evaluation.methods if method.designed}
+        for pair in ranking.evaluation.pairs:
             if pair.same_family is False:
                 for name in (pair.method, *(["SET-DEPENDENT"] if pair.method in designed else [])):
                     pooled.setdefault(name, []).append(pair.accuracy)
@@ -230,7 +231,7 @@ def by_pair(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:
     """
     ours: list[Cell] = []
     for (name, _), ranking in found.items():
-        for pair in ranking.pair_results:
+        for pair in ranking.evaluation.pairs:
             if exhibit.models != "across" or pair.same_family is False:
                 for row in exhibit.rows:
                     result = method(ranking, row.name)
@@ -253,10 +254,9 @@ def by_pair(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:
 def by_model(exhibit: Exhibit, found: Rankings) -> Iterator[Cell]:
     """Rows are models, the published ones first, columns OOD sets: accuracy on all rows of the set."""
     here = {
-        (model.name, name): 100 * model.ood_accuracy
+        (model.name, name): 100 * model.outcome
         for (name, _), ranking in found.items()
-        for model in ranking.models
-        if model.ood_accuracy is not None
+        for model in ranking.evaluation.models
     }
     published = {row.name: row.published for row in exhibit.rows}
     for model in dict.fromkeys((*published, *(model for model, _ in here))):
@@ -275,7 +275,7 @@ KINDS: Mapping[str, Callable[[Exhibit, Rankings], Iterator[Cell]]] = {
 
 def method(ranking: Ranking | None, name: str) -> MethodResult | None:
     """A ranking's result of a method, or of the factor designed for its set; None where it has none."""
-    results = () if ranking is None else ranking.methods
+    results = () if ranking is None else ranking.evaluation.methods
     return next((one for one in results if (one.designed if name == "designed" else one.name == name)), None)
 
 

@@ -1,6 +1,6 @@
 """Obtain, store, resample, report: from checkpoints and examples to a ranking.
 
->>> from ranker import decide, rank  # and Ranking, what both give
+>>> from ranker import Evidence, decide, rank  # and Ranking, what both give
 """
 
 from __future__ import annotations
@@ -12,10 +12,16 @@ if TYPE_CHECKING:
     from ranker.results.ranking import Ranking
     from ranker.runs.decide import decide
     from ranker.runs.rank import rank
+    from ranker.scoring.score import Evidence
 
-__all__ = ["Ranking", "decide", "rank"]
+__all__ = ["Evidence", "Ranking", "decide", "rank"]
 
-_HOME = {"rank": "ranker.runs.rank", "decide": "ranker.runs.decide", "Ranking": "ranker.results.ranking"}
+_HOME = {
+    "rank": "ranker.runs.rank",
+    "decide": "ranker.runs.decide",
+    "Ranking": "ranker.results.ranking",
+    "Evidence": "ranker.scoring.score",
+}
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import ClassTask
 
 collect_ignore = ["ranker/atheris_readers.py"]  # no test: a program, and atheris is installed by hand
 
@@ -61,7 +61,7 @@ OTHERS = {
     ),
 }
 
-TASK = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+TASK = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
 LABELS = ("contradiction", "entailment", "neutral")
 
 WORDS = ("the", "The", "doctor", "actor", "saw", "near", "an", "old", "judge", "danc", "believ", "because", "wait")

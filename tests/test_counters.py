@@ -24,7 +24,7 @@ CALLS = {
 """What no file tells of -> the module and the name of the function that does it; a move changes these lines alone."""
 
 BOUNDS = {
-    "look-ups": 16,  # a reference to a model is turned into its folder: when it is looked at, and for its key
+    "look-ups": 8,  # a reference to a model is turned into its folder: once, when it is looked at
     "listings": 56,  # of models' folders
     "JSON files": 33,  # opened: 8 for labels, 24 to be hashed, and suite.json
     "weights": 8,  # files opened, to be hashed: no model is loaded

@@ -41,6 +41,7 @@ TOLERANCE = 1e-9
 """Absolute, of fractions, scores and percent."""
 
 SENTENCES = ("notes", "left_out", "failures", "provenance", "schema_version")
+PARTS = ("header", "evaluation", "decision")
 LIBRARIES = ("torch", "transformers", "tokenizers", "captum", "numpy", "scipy")
 
 MODEL = str(ROOT / "data" / "suites" / "hans-sub-mini" / "inoc-400")
@@ -58,8 +59,8 @@ COMMANDS = {
     ],
     "decisions": [[*DATA, *EVERY], [*DATA, *EVERY, "--pool", "pool.jsonl"]],
     "decisions-by-default": [[*DATA], [*DATA, "--pool", "pool.jsonl"]],
-    "lime": [["--ood", "hans-sub", "--limit", "20", "--probe", "10", "--attribution", "lime"]],
-    "demo": [["--ood", "hans-sub", "--probe", "10"]],
+    "lime": [["--ood", "hans-sub", "--limit", "20", "--probe", "10", "--attribution", "lime", "--methods", "all"]],
+    "demo": [["--ood", "hans-sub", "--probe", "10", "--methods", "all"]],
 }
 """Frozen file -> the commands whose answers are in it, without `rank-models`."""
 
@@ -162,7 +163,7 @@ def compare(name, here):
 
 def numbers(answer):
     """What is frozen of an answer: all but sentences, and what depends on the machine or the place."""
-    kept = {key: value for key, value in answer.items() if key not in SENTENCES}
+    kept = {key: numbers(value) if key in PARTS else value for key, value in answer.items() if key not in SENTENCES}
     return kept | {key: sorted(answer[key]) for key in ("left_out", "failures") if key in answer}
 
 
@@ -186,7 +187,7 @@ def differences(frozen, here, place):
         yield f"{place}: {frozen!r} frozen, {here!r} here"
 
 
-def written(value, depth=3):
+def written(value, depth=4):
     """JSON with a line for each model, method, pair or cell, so that a diff can be read."""
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     if not depth or not any(isinstance(one, (dict, list)) for one in inside):

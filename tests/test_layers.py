@@ -231,6 +231,28 @@ def test_the_statistics_see_no_files_and_no_models(file):
     assert not {name.partition(".")[0] for name in imports_of(file)} - allowed
 
 
+def named_flags(source):
+    """The flags between backticks in the strings of a source, whole command lines excepted."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from re.findall(r"(?<!`)`(--?[a-z][a-z-]*)", node.value)
+
+
+def test_messages_below_the_command_line_name_parameters():
+    """Whoever calls from Python has no flags; `ranker.commands.program` makes flags of parameters for all others."""
+    files = [file for package in ("factors", "ranker") for file in modules(package)]
+    below = [file for file in files if room_of(name_of(file)) not in ("ranker.commands", "ranker.cli")]
+    found = {file.name: list(named_flags(file.read_text(encoding="utf-8"))) for file in below}
+    assert {name: flags for name, flags in found.items() if flags} == {}
+
+
+def test_a_flag_in_a_string_is_seen():
+    """Also in a docstring and in a part of an f-string; a command to type may have flags."""
+    assert list(named_flags('x = f"`--probe {k}` is too large"')) == ["--probe"]
+    assert list(named_flags('def f():\n    "As `-o FILE`, see `--output`."')) == ["-o", "--output"]
+    assert list(named_flags('x = "type `rank-models fetch x --data-dir DIR`; `probe` is K"')) == []
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["ls", "ood"], ["ls", "factors"]])
 def test_answers_about_itself_load_nothing_heavy(arguments):
     """Help and lists answer at once: none of the heavy libraries is imported."""

@@ -53,7 +53,7 @@ def settings_of(attribution: str | Settings) -> Settings:
     try:
         return record(kind, given, whole=f"`{kind.name}`")
     except ValueError as error:
-        raise UsageError(f"`--attribution {line}`: {error}") from error
+        raise UsageError(f"`attribution {line}`: {error}") from error
 
 
 def spelled(method: str, settings: Mapping[str, object]) -> str:

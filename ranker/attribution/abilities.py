@@ -35,7 +35,7 @@ def check(model: Perturbed[E], settings: Settings, kinds: Iterable[type[Settings
     else:
         lacks = f"has no {wanted} token to hide words behind"
     instead = " or ".join(part for part in (", ".join(offered[:-1]), offered[-1]) if part)
-    raise ModelError(f"{model.name} {lacks}; set `--attribution` to {instead}")
+    raise ModelError(f"{model.name} {lacks}; set `attribution` to {instead}")
 
 
 def can(model: Perturbed[E], settings: Settings) -> bool:

@@ -75,5 +75,5 @@ def speaks(effects: Mapping[str, tuple[float, float]], settings: Settings) -> It
         yield (
             f"[{token.upper()}] speaks for itself: to hide a word behind it moves these models {times:.1f} times as "
             f"far as behind [{other.upper()}] (median). Factors may be worth more with "
-            f"`--attribution {settings.name}:{settings.hides}={other}`."
+            f"`attribution={settings.name}:{settings.hides}={other}`."
         )

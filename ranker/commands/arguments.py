@@ -10,11 +10,11 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from factors import Example, Factor
+from factors import Example
 from factors.types import UNLABELLED
 from ranker.commands import custom
 from ranker.commands.outputs import meant
@@ -27,17 +27,23 @@ from ranker.errors import DataError, UnknownName, UsageError, look_up
 from ranker.progress import Progress, silent
 from ranker.records import parse_json, read_json
 from ranker.report import FORMATS
-from ranker.runs.gather import Looked, check_readable, look, looked, own_task, unused
+from ranker.results.ranking import Ranking
+from ranker.runs.decide import decided
+from ranker.runs.gather import Looked, Named, Own, agreed, look, looked, unused, with_truth, without_truth
+from ranker.runs.plan import Plan, plan
+from ranker.runs.rank import evaluated
 from ranker.runtime.base import Executor
 from ranker.runtime.executors.processes import Processes
 from ranker.runtime.executors.serial import Serial
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.storage import Remote, place
 from ranker.runtime.store import Store
+from ranker.scoring.score import Evidence
 from ranker.sources import suites
 from ranker.sources.base import Machine, SourceOptions
 from ranker.sources.suites import Suite
-from ranker.tasks.classes import Task
+from ranker.statistics.pool import PoolMethod
+from ranker.tasks.classes import ClassTask, of_classes
 
 log = logging.getLogger("ranker")
 
@@ -48,6 +54,9 @@ FOR_OWN_ROWS = ("pool", "method", "task")
 
 FOR_A_SET = ("data_dir", "limit", "population", "draws")
 """Options of theirs that mean something without it only."""
+
+PROBE = 10
+"""K on a set whose truth is known, where nobody says otherwise."""
 
 ISOLATED = sys.platform == "linux"
 """Whether models have limits where nothing is said of it: where the system can set them."""
@@ -66,54 +75,126 @@ def store_folder(given: Given) -> Path | Remote:
     return place(given["store_folder"] or os.environ.get("RANK_MODELS_STORE") or str(cache))
 
 
-def examples(given: Given, own: Task | None = None) -> OODSet:
-    """The rows of ``--data``, or the set of ``--ood``.
+def set_of(given: Given) -> Named:
+    """The set of ``--ood``.
 
-    Args:
-        given: the command line.
-        own: the task of the models' own labels.
+    Raises:
+        UsageError: none is named.
     """
-    if given["data"]:
-        roles = columns(given["columns"])
-        return sets.labelled(given["data"], given["task"], roles, given["ood_name"], given["include"], own)
     if not given["ood_name"]:
         raise UsageError(NOTHING_NAMED)
-    loaded = sets.load(given["ood_name"], given["data_dir"], given["include"], given["limit"])
-    if given["population"]:
-        loaded = replace(loaded, population=given["population"])
-    card = look_up("OOD set", loaded.name, sets.cards(given["include"]))
-    if loaded.origin == sets.EMBEDDED and card.files:
-        fetch = f"`rank-models fetch {card.name} --data-dir DIR`, then " if card.url else ""
-        log.warning(
-            "%s: the embedded sample of %d rows; for the official data: %s`--data-dir DIR`",
-            *(loaded.name, len(loaded.examples), fetch),
-        )
-    return loaded
+    return Named(
+        given["ood_name"],
+        data_dir=given.get("data_dir"),
+        include=tuple(given["include"]),
+        limit=given.get("limit"),
+        population=given.get("population"),
+    )
 
 
-def in_domain(given: Given, task: Task) -> OODSet | None:
-    """The rows of ``--in-domain``."""
-    return None if given["in_domain"] is None else _labelled(given, "in_domain", task)
+def own_rows(given: Given, option: str) -> Own | None:
+    """The file of an option with rows of one's own; None where it was left out."""
+    if given.get(option) is None:
+        return None
+    known = columns(given["columns"])
+    return Own(given[option], given.get("task"), known, given["ood_name"], tuple(given["include"]))
 
 
-def pool(given: Given) -> tuple[Example, ...]:
-    """The rows of ``--pool``; none where it was left out."""
-    if given["pool"] is None:
-        return ()
-    roles = {role: names for role, names in columns(given["columns"]).items() if role != "label"}
-    return sets.unlabelled(given["pool"], roles, given["ood_name"], given["include"])
+def evidence(given: Given) -> Evidence:
+    """What models are to be ranked by: ``--attribution``, ``--factors``, ``--methods`` and the rules of these."""
+    named = given["factor_names"]
+    return Evidence(
+        attribution=given["attribution"],
+        factors=None if named is None else tuple(custom.factors(_names(named))),
+        methods=_methods(given),
+        target=given.get("target", "declared"),
+        norm=given.get("norm", "raw"),
+    )
 
 
-def labelled(given: Given, task: Task) -> tuple[Example, ...]:
+def _methods(given: Given) -> tuple[PoolMethod, ...]:
+    """The methods of ``--methods``; else the short list, and for a decision all that it may go by."""
+    if given.get("method_names") is None and given.get("data"):
+        return tuple(custom.available_methods().values())
+    return tuple(custom.methods(_names(given.get("method_names") or "")))
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What `rank-models run` was asked.
+
+    Attributes:
+        models: the suite, or references to models.
+        rows: a set whose truth is known, or labelled rows of one's own.
+        pool: rows without labels; None where there are none.
+        in_domain: labelled in-domain rows; None where there are none.
+        evidence: what the models are to be ranked by.
+        method: what a decision is to go by.
+        probe: K; None for the default.
+        draws: B, or "exact".
+        seed: of the draws.
+        runtime: how models are run.
+    """
+
+    models: Suite
+    rows: Named | Own
+    pool: Own | None
+    in_domain: Own | None
+    evidence: Evidence
+    method: str | None
+    probe: int | None
+    draws: int | Literal["exact"]
+    seed: int
+    runtime: Runtime
+
+    def plan(self) -> Plan:
+        """What models are to be asked."""
+        if isinstance(self.rows, Named):
+            return plan(with_truth(self.models, self.rows, self.size, self.in_domain), self.evidence)
+        gathered = without_truth(self.models, self.rows, self.pool or (), self.probe, self.in_domain)
+        return plan(gathered, self.evidence, self.method)
+
+    def answer(self, made: Plan) -> Ranking:
+        """What comes of it."""
+        if isinstance(self.rows, Named):
+            return evaluated(made, self.size, self.draws, self.seed, self.runtime)
+        return decided(made, self.seed, self.runtime)
+
+    @property
+    def size(self) -> int:
+        """K on a set whose truth is known."""
+        return PROBE if self.probe is None else self.probe
+
+
+def wanted(given: Given, progress: Progress) -> Wanted:
+    """What `rank-models run` was asked; what cannot be right is refused before any model is looked at."""
+    check_mode(given)
+    rows = own_rows(given, "data") or set_of(given)
+    return Wanted(
+        models=suite(given, None if given["data"] else given["ood_name"]),
+        rows=rows,
+        pool=own_rows(given, "pool"),
+        in_domain=own_rows(given, "in_domain"),
+        evidence=evidence(given),
+        method=given["method"],
+        probe=given["probe"],
+        draws=draws(given["draws"] or "exact"),
+        seed=given["seed"],
+        runtime=runtime(given, progress),
+    )
+
+
+def labelled(given: Given, task: ClassTask) -> tuple[Example, ...]:
     """The rows of ``--labelled``; none where it was left out."""
-    return () if given["labelled"] is None else _labelled(given, "labelled", task).examples
+    own = own_rows(given, "labelled")
+    return () if own is None else own.judged_by(task).examples
 
 
-def _labelled(given: Given, option: str, task: Task) -> OODSet:
-    return sets.labelled(given[option], task, columns(given["columns"]), include=given["include"])
-
-
-def task(given: Given, own: Task | None, pool: Sheet) -> Task:
+def task(given: Given, own: ClassTask | None, pool: Sheet) -> ClassTask:
     """The task of ``--task``, or of the set of ``--ood``, or that of the models' own labels and those that rows have.
 
     Args:
@@ -129,12 +210,9 @@ def task(given: Given, own: Task | None, pool: Sheet) -> Task:
     return sets.task_of(known, own, given["include"])
 
 
-def own_labels(given: Given, models: Looked) -> Task | None:
+def own_labels(given: Given, models: Looked) -> ClassTask | None:
     """The task of the models' own labels; None where a task is named, or they name no labels that all share."""
-    if given["task"] or given["ood_name"]:
-        return None
-    check_readable(models.stated)
-    return own_task(models.stated)
+    return None if given["task"] or given["ood_name"] else agreed(models)
 
 
 def check_example(given: Given) -> None:
@@ -149,7 +227,7 @@ def check_example(given: Given) -> None:
         raise UsageError(NOTHING_NAMED)
 
 
-def example(given: Given, models: Looked) -> tuple[Task, str | None, Example]:
+def example(given: Given, models: Looked) -> tuple[ClassTask, str | None, Example]:
     """The example that ``--id`` or ``--text`` names, with the task and the designed factor of its set or file."""
     if given["texts"]:
         card = look_up("OOD set", given["ood_name"], sets.cards(given["include"]))
@@ -159,17 +237,17 @@ def example(given: Given, models: Looked) -> tuple[Task, str | None, Example]:
     if found is None:
         some = ", ".join(row.id for row in loaded.examples[:3])
         raise UsageError(f"`--id`: {loaded.name} has no example {given['example_id']!r}; its ids are like {some}")
-    return loaded.task, loaded.designed, found
+    return of_classes(loaded.task, loaded.name), loaded.designed, found
 
 
 def _rows(given: Given, models: Looked) -> OODSet:
     """All rows of ``--data``, with their labels where these can be read, or the whole set of ``--ood``."""
-    if not given["data"]:
-        return sets.load(given["ood_name"], given["data_dir"], given["include"])
-    rows = pool({**given, "pool": given["data"]})
-    own = own_labels(given, models)
+    file = own_rows(given, "data")
+    if file is None:
+        return set_of(given).load()
+    rows, own = file.unlabelled(), own_labels(given, models)
     try:
-        known = examples(given, own)
+        known = file.labelled(own)
     except DataError as error:
         if not (given["task"] or given["ood_name"] or own):
             raise
@@ -198,7 +276,7 @@ def _own_example(card: Card, texts: tuple[str, ...], label_name: str | None) -> 
         raise UsageError(f"`--text`: {error}") from error
 
 
-def label(name: str, task: Task) -> int:
+def label(name: str, task: ClassTask) -> int:
     """A label's index, by its name or an alias."""
     found = task.index(name)
     if found is None:
@@ -283,9 +361,15 @@ def point_out(given: Given, models: Looked) -> None:
         log.warning("`--label-map`: none of its labels is one of these models', and it says nothing of them")
 
 
-def factors(given: Given) -> list[Factor]:
-    """The factors of ``--factors``: names and files, separated by commas; all where it was left out."""
-    return custom.choose([name.strip() for name in (given["factor_names"] or "").split(",") if name.strip()])
+def point_out_sample(given: Given, loaded: OODSet) -> None:
+    """Say of a set's embedded sample how to have the official rows."""
+    card = sets.cards(given["include"]).get(loaded.name)
+    if loaded.origin == sets.EMBEDDED and card is not None and card.files:
+        fetch = f"`rank-models fetch {card.name} --data-dir DIR`, then " if card.url else ""
+        log.warning(
+            "%s: the embedded sample of %d rows; for the official data: %s`--data-dir DIR`",
+            *(loaded.name, len(loaded.examples), fetch),
+        )
 
 
 def check_mode(given: Given) -> None:

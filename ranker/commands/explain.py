@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from ranker.commands import options, outputs, stderr
+from ranker.commands.program import spoken
 from ranker.errors import look_up
 
 
@@ -57,7 +59,6 @@ def explain(**given: Any) -> None:
     rank-models explain --ood hans-sub --id sn_past_participle-0 --format html -o example.html
     rank-models explain --data ten.jsonl --id 3 --models bert-a bert-b
     """
-    from ranker.attribution import settings_of
     from ranker.commands import arguments
     from ranker.report.explain import FORMATS, render
     from ranker.runs.explain import explain as explain_example
@@ -68,7 +69,7 @@ def explain(**given: Any) -> None:
     look_up("format of explanations", format_name, FORMATS)
     outputs.check(given)
     arguments.check_mode(given)
-    attribution = settings_of(given["attribution"] or "shap")
+    evidence = arguments.evidence(given)
     arguments.check_example(given)
     models = arguments.models(given, None if given["data"] else given["ood_name"])
     task, designed, example = arguments.example(given, models)
@@ -78,11 +79,15 @@ def explain(**given: Any) -> None:
         models,
         task,
         example,
-        attribution=attribution,
-        factors=arguments.factors(given),
+        evidence=evidence,
         toward=toward,
         designed=designed,
         runtime=arguments.runtime(given),
+    )
+    explanation = replace(
+        explanation,
+        left_out={factor: spoken(why) for factor, why in explanation.left_out.items()},
+        failures={model: spoken(why) for model, why in explanation.failures.items()},
     )
     colour = given["output"] is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
     outputs.write(render(explanation, format_name, colour), given["output"])

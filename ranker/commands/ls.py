@@ -42,6 +42,15 @@ def factors() -> Iterator[str]:
         yield f"{factor.name:<13}  {factor.kind:<8}  {better:<6}  {factor.explains:<9}  {first}"
 
 
+def methods() -> Iterator[str]:
+    """The methods that see rows without labels: name, kind, whether they are shown by default, and when they fail."""
+    from ranker.commands import custom
+
+    for method in custom.available_methods().values():
+        shown = "default" if method.default else ""
+        yield f"{method.name:<17}  {method.kind:<10}  {shown:<7}  {method.warning}".rstrip()
+
+
 def backends() -> Iterator[str]:
     """The attribution backends: name, what they are, and their settings with the defaults."""
     from ranker.attribution import SETTINGS
@@ -64,6 +73,7 @@ LISTS: dict[str, Callable[[], Iterator[str]]] = {
     "ood": ood_sets,
     "suites": embedded_suites,
     "factors": factors,
+    "methods": methods,
     "backends": backends,
     "formats": formats,
 }
@@ -71,8 +81,8 @@ LISTS: dict[str, Callable[[], Iterator[str]]] = {
 
 
 @click.command()
-@click.argument("what", metavar="[ood|suites|factors|backends|formats]", default="ood")
+@click.argument("what", metavar="[ood|suites|factors|methods|backends|formats]", default="ood")
 def ls(what: str) -> None:
-    """List what there is: OOD sets, embedded suites, factors, attribution backends, report formats."""
+    """List what there is: OOD sets, embedded suites, factors, methods, attribution backends, report formats."""
     for line in look_up("list", what, LISTS)():
         click.echo(line)

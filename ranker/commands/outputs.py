@@ -7,11 +7,13 @@ import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ranker.commands.program import spoken
 from ranker.errors import RankModelsError, UsageError
 
 if TYPE_CHECKING:
@@ -90,6 +92,18 @@ def meant(path: Path | None, formats: Mapping[str, str]) -> str | None:
         known = ", ".join(sorted(f".{ending}" for ending in formats))
         raise UsageError(f"`--output`: {path} ends like no format ({known}); name one of these, or `--format`")
     return formats.get(found)
+
+
+def in_words_of_the_command(ranking: Ranking) -> Ranking:
+    """The ranking with notes and reasons that name options of the command that is running."""
+    header, found = ranking.header, ranking.found
+    said = replace(
+        header,
+        failures={model: spoken(why) for model, why in header.failures.items()},
+        left_out={method: spoken(why) for method, why in header.left_out.items()},
+        notes=tuple(map(spoken, header.notes)),
+    )
+    return replace(ranking, header=said, found=replace(found, notes=tuple(map(spoken, found.notes))))
 
 
 def rendered(ranking: Ranking, format_name: str, path: Path | None) -> str:

@@ -1,19 +1,40 @@
-"""A program on the command line: its commands are run, and no error that a user can meet ends in a traceback."""
+"""A program on the command line: its commands are run, and no error that a user can meet ends in a traceback.
+
+Messages of the library name parameters, as Python has them: `probe`. On the command line they name options instead:
+this is the one place where they are translated.
+"""
 
 from __future__ import annotations
 
+import re
+import shlex
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import TracebackType
 from typing import NoReturn
 
 import click
 
 from ranker.errors import RankModelsError
 
+NAMED = re.compile(r"(?<!the setting )(?<!`)`([a-z_]+)(?:([= ])([^`]*))?`(?!`)")
+"""A parameter, with a value or without one. What is called a setting, as those of a backend, is no option."""
+
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM, by which schedulers and systems end a program: it ends as by Ctrl-C."""
+
+
+class Speaking(click.Context):
+    """The context of a command; an error of the library that leaves it names the command's options."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        if isinstance(error, RankModelsError):
+            error.args = (_translated(error, flags(self.command)),)
+        return super().__exit__(kind, error, trace)
 
 
 def run_program(command: click.Command, name: str, arguments: Sequence[str] | None, stopped: str) -> NoReturn:
@@ -36,6 +57,7 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str] | No
         raise Terminated
 
     before = signal.signal(signal.SIGTERM, terminated)
+    _make_speaking(command)
     try:
         sys.exit(command.main(arguments, prog_name=name, standalone_mode=False))
     except click.exceptions.NoArgsIsHelpError as error:
@@ -58,3 +80,63 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str] | No
         sys.exit(1)
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _make_speaking(command: click.Command) -> None:
+    command.context_class = Speaking
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            _make_speaking(inner)
+
+
+def flags(command: click.Command) -> dict[str, str]:
+    """Parameter -> the option of a command that says it: by the name of the option, or by that of its variable.
+
+    Example:
+        >>> @click.command()
+        ... @click.option("--normalise", "norm")
+        ... def shown(norm): ...
+        >>> flags(shown)
+        {'norm': '--normalise', 'normalise': '--normalise'}
+    """
+    found: dict[str, str] = {}
+    for option in (one for one in command.params if isinstance(one, click.Option)):
+        long = next((flag for flag in option.opts if flag.startswith("--")), option.opts[0])
+        found |= {option.name or "": long, long.removeprefix("--").replace("-", "_"): long}
+    return found
+
+
+def in_flags(text: str, known: Mapping[str, str]) -> str:
+    """A text of the library with options instead of parameters; what else stands between backticks stays.
+
+    Args:
+        text: names parameters as `name`, or with a value as `name=value` or `name value`.
+        known: see `flags`.
+
+    Example:
+        >>> known = {"norm": "--normalise", "label_map": "--label-map"}
+        >>> print(in_flags("`norm` must be one of `raw`, `l1`; for example `label_map={0: 1}`; `norm l2`", known))
+        `--normalise` must be one of `raw`, `l1`; for example `--label-map '{0: 1}'`; `--normalise l2`
+    """
+
+    def option(match: re.Match[str]) -> str:
+        name, sign, value = match.groups()
+        if name not in known:
+            return match[0]
+        return f"`{known[name]}`" if not sign else f"`{known[name]} {shlex.quote(value) if sign == '=' else value}`"
+
+    return NAMED.sub(option, text)
+
+
+def spoken(text: str) -> str:
+    """A text of the library as the command that is running says it; as it is where none is."""
+    context = click.get_current_context(silent=True)
+    return text if context is None else in_flags(text, flags(context.command))
+
+
+def _translated(error: RankModelsError, known: Mapping[str, str]) -> str:
+    """An error's message; what it quotes of another error, as on the keys of a file or of a backend, stays."""
+    text, cause = str(error.args[0]) if error.args else "", error.__cause__
+    quoted = "" if cause is None or isinstance(cause, RankModelsError) else str(cause)
+    before, quote, after = text.partition(quoted) if quoted else (text, "", "")
+    return f"{in_flags(before, known)}{quote}{in_flags(after, known)}"

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.errors import look_up
-
-if TYPE_CHECKING:
-    from ranker.results.ranking import Ranking
-    from ranker.runs.gather import Models
-    from ranker.runs.plan import Study
 
 
 def configure(ctx: click.Context, parameter: click.Parameter, file: Path | None) -> None:
@@ -70,6 +64,13 @@ def words(value: Any, several: bool) -> str | list[str]:
 @options.SEED
 @options.ATTRIBUTION
 @click.option(
+    "--methods",
+    "method_names",
+    metavar="NAMES|FILE.py|all",
+    help="Methods that see rows without labels: names, comma-separated, files with methods of your own, or all; see "
+    "`rank-models ls methods`.  [default: SURROGATE, SURROGATE+CHOICE, DAWID-SKENE]",
+)
+@click.option(
     "--target",
     type=click.Choice(["declared", "shortcut", "evidence", "true", "predicted"]),
     default="declared",
@@ -88,8 +89,8 @@ def words(value: Any, several: bool) -> str | list[str]:
     "--in-domain",
     type=options.PATH,
     metavar="FILE",
-    help="Labelled rows of the domain that the models were trained for: one below chance there is pointed out, and the "
-    "label-free methods ATC, DOC and COT are added.",
+    help="Labelled rows of the domain that the models were trained for: one below chance there is pointed out. The "
+    "methods ATC, DOC and COT need them.",
 )
 @options.DATA_DIR
 @options.INCLUDE
@@ -136,59 +137,28 @@ def run(**given: Any) -> None:
     Exit status: 0 done; 1 something failed, the rest was done and is reported; 2 an argument cannot be right.
     """
     from contextlib import ExitStack
-    from dataclasses import replace
-    from functools import partial
 
     from ranker import report
-    from ranker.attribution import settings_of
     from ranker.commands import arguments
-    from ranker.runs.decide import decide, needed, study_of_decision
-    from ranker.runs.gather import looked
-    from ranker.runs.plan import foretold
-    from ranker.runs.rank import rank, study_of_set
+    from ranker.runs.collect import foretold
 
     stderr.log(given)
     format_name = arguments.format_name(given)
     look_up("format", format_name, report.FORMATS)
     outputs.check(given)
-    arguments.check_mode(given)
-    draws = arguments.draws(given["draws"] or "exact")
-    attribution = None if given["attribution"] is None else settings_of(given["attribution"])
-    factors = arguments.factors(given)
-    ood = None if given["data"] else arguments.examples(given)
-    models: Models = arguments.suite(given, None if ood is None else ood.name)
-    if ood is None or given["label_map"]:  # what models call their labels is read before they are asked
-        models = looked(models)
-        arguments.point_out(given, models)
-        ood = ood or arguments.examples(given, arguments.own_labels(given, models))
-    pool = arguments.pool(given)
-    study: Callable[..., Study] = study_of_decision if given["data"] else study_of_set
-    answer: Callable[..., Ranking] = decide if given["data"] else partial(rank, draws=draws)
-    asked = {
-        "attribution": attribution,
-        "factors": factors,
-        "target": given["target"],
-        "norm": given["norm"],
-        "in_domain": arguments.in_domain(given, ood.task),
-        "runtime": arguments.runtime(given, stderr.bars(given)),
-    }
-    if given["data"]:
-        asked |= {"pool": pool, "method": given["method"]}
-        if given["factor_names"] is None:
-            asked["factors"] = needed(factors, ood.designed, given["method"] and given["method"].upper())
-    if given["probe"] is not None:
-        asked |= {"probe": given["probe"]}
+    wanted = arguments.wanted(given, stderr.bars(given))
+    made = wanted.plan()
+    arguments.point_out(given, made.gathered.looked)
+    arguments.point_out_sample(given, made.rows.ood)
     if given["dry_run"]:
-        for line in foretold(study(models, ood, **asked)):
+        for line in foretold(made, wanted.runtime):
             click.echo(line)
         return
-    ranking = answer(models, ood, seed=given["seed"], **asked)
-    command = click.get_current_context().obj
-    ranking = replace(ranking, provenance=replace(ranking.provenance, command=command))
+    ranking = outputs.in_words_of_the_command(wanted.answer(made)).made_by(click.get_current_context().obj)
     with ExitStack() as rest:  # each is written, whatever becomes of the others
         rest.callback(outputs.plot, ranking, given["plots"])
         if given["save"]:
             rest.callback(ranking.save, given["save"])
         outputs.write(outputs.rendered(ranking, format_name, given["output"]), given["output"])
-    if ranking.failures or ranking.failed_factors:
+    if ranking.header.failures or ranking.header.failed_factors:
         raise SystemExit(1)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ranker.commands.program import spoken
+
 if TYPE_CHECKING:
     from ranker.progress import Progress
 
@@ -17,12 +19,20 @@ def log(given: Mapping[str, Any]) -> None:
     """Send what the product says to stderr, as much as the options want, and keep the libraries' own talk off it."""
     quieten_libraries()
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(message)s"))
+    handler.setFormatter(Spoken("%(message)s"))
     handler.addFilter(once())
     logger = logging.getLogger("ranker")
     logger.handlers = [handler]
     logger.propagate = False
     logger.setLevel(logging.ERROR if given["quiet"] else logging.DEBUG if given["verbose"] else logging.INFO)
+
+
+class Spoken(logging.Formatter):
+    """Lines that name the options of the command that is running."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        return spoken(super().format(record))
 
 
 def once() -> Callable[[logging.LogRecord], bool]:

@@ -23,7 +23,7 @@ CHUNK = 1 << 16
 TIMEOUT = 30.0
 """Seconds of silence after which a server is given up."""
 
-_ELSEWHERE = "; `--url` names another address of the file"
+_ELSEWHERE = "; `url` names another address of the file"
 
 
 def fetch(name: str, data_dir: Path, url: str | None = None, include: Iterable[Path] = ()) -> Path:
@@ -51,7 +51,7 @@ def fetch(name: str, data_dir: Path, url: str | None = None, include: Iterable[P
         raise UsageError(f"{card.name} has no official file to fetch; its rows come from {card.source}")
     address = url or card.url
     if urllib.parse.urlsplit(address).scheme not in ("http", "https"):
-        raise UsageError(f"`--url` must begin with https:// or http:// (got {address})")
+        raise UsageError(f"`url` must begin with https:// or http:// (got {address})")
     target = data_dir / card.files[0]
     if target.exists():
         if not target.is_file() or sha256(target) != card.sha256:

@@ -9,7 +9,7 @@ from functools import cached_property
 from json.encoder import encode_basestring_ascii
 
 from factors.types import Example
-from ranker.tasks.classes import Task
+from ranker.tasks.base import Task
 
 TEXT = 1
 """Of the way in which texts are named. LIME's seeds are made of these names: another number is other samples."""
@@ -61,12 +61,14 @@ def fingerprint(examples: Iterable[Example], task: Task) -> str:
     """A SHA-256 over the rows' ids, texts and labels by name; marks, which no accuracy depends on, are left out.
 
     Example:
-        >>> task = Task("nli", ("non-entailment", "entailment"))
+        >>> from ranker.tasks.classes import ClassTask
+        >>> task = ClassTask("nli", ("non-entailment", "entailment"))
         >>> fingerprint([Example("a", ("A dog ran.", "A dog ran."), 1)], task)[:8]
         '...'
     """
     digest = hashlib.sha256()
     for example in examples:
-        row = [example.id, *example.segments, task.labels[example.label]]
+        label = task.labels[example.label] if 0 <= example.label < len(task.labels) else None
+        row = [example.id, *example.segments, label]
         digest.update(json.dumps(row).encode() + b"\n")
     return digest.hexdigest()

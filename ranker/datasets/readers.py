@@ -17,7 +17,7 @@ from ranker.datasets.cards import Layout
 from ranker.datasets.rows import PARQUET, Row, label_names, read_rows
 from ranker.errors import DataError, UsageError, look_up
 from ranker.records import parse_json
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import ClassTask
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ def sheet(
         raise DataError(f"{origin} holds no row")
     try:
         layout = layout_of(tuple(dict.fromkeys(column for row in rows for column in row.cells)), roles, required)
-    except ValueError as error:
+    except (ValueError, DataError) as error:
         raise DataError(f"{place}: {error}") from error
     return Sheet(origin, rows, named(layout, source))
 
@@ -196,7 +196,7 @@ def named(layout: Layout, rows: object) -> Layout:
 
 
 def examples(
-    rows: Iterable[Row], task: Task | None, choose: Callable[[Sequence[str]], Layout], marker: Marker = no_marks
+    rows: Iterable[Row], task: ClassTask | None, choose: Callable[[Sequence[str]], Layout], marker: Marker = no_marks
 ) -> Iterator[Example]:
     """The rows that belong to the layout's part of the data, as examples.
 
@@ -225,7 +225,7 @@ def examples(
             yield Example(identity, segments, label, {**marker(segments, cells), **own})
         except KeyError as error:
             raise DataError(f"{place}: the column {error} is missing (columns: {', '.join(cells)})") from error
-        except ValueError as error:
+        except (ValueError, DataError) as error:
             raise DataError(f"{place}: {error}") from error
         except RecursionError as error:
             raise DataError(f"{place}: a value is nested too deeply") from error
@@ -243,7 +243,8 @@ def layout_of(
         required: the parts that there must be columns for.
 
     Raises:
-        ValueError: a column is not there, or none has a usual name.
+        ValueError: a column is not there.
+        DataError: none has a usual name, and a parameter would say which is meant.
     """
     named = [name for names in columns.values() for name in names]
     if columns.get("text") and _usual("text", found) and not set(named) & set(found):
@@ -257,9 +258,7 @@ def layout_of(
         elif missing:
             raise ValueError(f"the column {missing[0]!r} is missing (columns: {', '.join(found)})")
         elif part in required and not parts[part]:
-            raise ValueError(
-                f"no column has a usual name for the {part}; {_fault(found)} (columns: {', '.join(found)})"
-            )
+            raise DataError(f"no column has a usual name for the {part}; {_fault(found)} (columns: {', '.join(found)})")
     return Layout(tuple(parts["text"]), next(iter(parts["label"]), None), next(iter(parts["id"]), None))
 
 
@@ -277,10 +276,10 @@ def _fault(found: Sequence[str]) -> str:
         return f"are its cells separated by {between!r}? in a .csv they are by commas, in a .tsv by tabs"
     if any(name.strip().endswith((".", "?", "!")) for name in found):
         return "is that a row, and the line that names the columns missing?"
-    return "say which with `--columns`"
+    return "say which with `columns`"
 
 
-def label_of(value: Any, task: Task, numbers: Sequence[str] = ()) -> int:
+def label_of(value: Any, task: ClassTask, numbers: Sequence[str] = ()) -> int:
     """The class that a cell gives: by name, by alias or by number.
 
     Args:

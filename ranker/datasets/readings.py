@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from factors import Example
 from ranker.datasets.readers import Sheet, number_of
 from ranker.numbers import counted
-from ranker.tasks.classes import Task, fold
+from ranker.tasks.classes import ClassTask, fold
 
 
 def notes(
-    meant: Mapping[str, int], task: Task, kept: Sequence[Example], blank: int = 0, repeated: int = 0
+    meant: Mapping[str, int], task: ClassTask, kept: Sequence[Example], blank: int = 0, repeated: int = 0
 ) -> Iterator[str]:
     """What a reader of a ranking has to know of its rows.
 
@@ -24,7 +24,7 @@ def notes(
         repeated: how many repeat another, label and all.
 
     Example:
-        >>> nli = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+        >>> nli = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
         >>> print(*notes({"neutral": 0, "entailment": 1, "contradiction": 0}, nli, (), repeated=1), sep="\\n")
         The rows say contradiction and neutral, which count as one label here: non-entailment.
         1 row that repeats another, label and all, was left out.
@@ -37,7 +37,7 @@ def notes(
         yield f"{', '.join(read_as).replace(' as', ' was read as', 1)}."
     if blank:
         what = counted(blank, "row has no label yet, and counts", "rows have no label yet, and count")
-        yield f"{what} only in a pool (`--pool`)."
+        yield f"{what} only in a pool (`pool`)."
     if repeated:
         yield counted(
             repeated,
@@ -61,7 +61,7 @@ def of_file(sheet: Sheet, kept: Sequence[Example], chosen: bool) -> Iterator[str
         >>> from ranker.datasets.readers import sheet
         >>> qa = sheet([{"question": "Who ran?", "answer": "A dog did.", "label": "yes"}])
         >>> print(*of_file(qa, (), chosen=False))  # doctest: +ELLIPSIS
-        Read as text: question. Not read, though it holds text: answer; say which to read with `--columns`.
+        Read as text: question. Not read, though it holds text: answer; say which to read with `columns`.
     """
     layout, cells = sheet.layout, sheet.rows[0].cells
     known = {*layout.text, layout.label, layout.id}
@@ -70,7 +70,7 @@ def of_file(sheet: Sheet, kept: Sequence[Example], chosen: bool) -> Iterator[str
     ]
     if unread and not chosen:
         read, left = ", ".join(layout.text), ", ".join(unread)
-        yield f"Read as text: {read}. Not read, though it holds text: {left}; say which to read with `--columns`."
+        yield f"Read as text: {read}. Not read, though it holds text: {left}; say which to read with `columns`."
     if sheet.origin.removesuffix(".gz").endswith((".tsv", ".txt")):
         quoted = sum(any(len(t) > 1 and t[0] == t[-1] == '"' for t in row.segments) for row in kept)
         if quoted:

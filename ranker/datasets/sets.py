@@ -23,7 +23,8 @@ from ranker.datasets.identity import fingerprint
 from ranker.datasets.marks import marker
 from ranker.datasets.rows import Row, read_rows
 from ranker.errors import DataError, UsageError, look_up
-from ranker.tasks.classes import Task
+from ranker.tasks.base import Task
+from ranker.tasks.classes import ClassTask
 
 SAMPLE = ("examples.jsonl.gz", "examples.jsonl")
 """The files of a set's own folder that may hold its rows."""
@@ -31,7 +32,7 @@ SAMPLE = ("examples.jsonl.gz", "examples.jsonl")
 EMBEDDED = "embedded sample"
 """The origin of rows that come with the product."""
 
-CARD = "a card and `--include DIR`, see docs/data.md"
+CARD = "a card and `include=DIR`, see docs/data.md"
 """How a task is made known that no set has."""
 
 OWN = Layout(text=("segments",), label="label", id="id")
@@ -86,7 +87,7 @@ def load(
         DataError: the card or the file cannot be read, with the line.
     """
     if limit is not None and limit < 1:
-        raise UsageError(f"`--limit` must be at least 1 (got {limit})")
+        raise UsageError(f"`limit` must be at least 1 (got {limit})")
     card = look_up("OOD set", name, cards(include))
     file = _find(card, None if data_dir is None else Path(data_dir))
     origin = EMBEDDED if file in [card.folder / name for name in SAMPLE] else str(file)
@@ -128,11 +129,11 @@ def _built(card: Card, rows: Iterable[Row], origin: str, adapt: Callable[[Layout
 
 def labelled(
     data: str | Path | Collection[Mapping[str, Any]],
-    task: str | Task | None = None,
+    task: str | ClassTask | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     like: str | None = None,
     include: Iterable[str | Path] = (),
-    own: Task | None = None,
+    own: ClassTask | None = None,
 ) -> OODSet:
     """Read a user's own labelled rows; all of them are the population.
 
@@ -152,7 +153,7 @@ def labelled(
 
     Example:
         >>> rows = [{"text": "Lovely.", "label": "good"}, {"text": "Dull.", "label": "bad"}]
-        >>> [row.label for row in labelled(rows, Task("sentiment", ("bad", "good"))).examples]
+        >>> [row.label for row in labelled(rows, ClassTask("sentiment", ("bad", "good"))).examples]
         [1, 0]
     """
     source = Path(data) if isinstance(data, str) else data
@@ -160,7 +161,7 @@ def labelled(
     own_of_set = {} if card is None else {card.task.name: card.task}
     wanted = look_up("task", task, tasks(include) | own_of_set) if isinstance(task, str) else task
     if card is not None and wanted not in (None, card.task):
-        raise UsageError(f"`--task` {task} is not that of {card.name}, which is {card.task.name}")
+        raise UsageError(f"`task` {task} is not that of {card.name}, which is {card.task.name}")
     sheet = readers.sheet(source, columns)
     written = readers.written(sheet)
     rows = [row for row, label in zip(sheet.rows, written, strict=True) if label is not None]
@@ -189,7 +190,7 @@ def labelled(
     )
 
 
-def task_of(sheet: readers.Sheet, own: Task | None = None, include: Iterable[str | Path] = ()) -> Task:
+def task_of(sheet: readers.Sheet, own: ClassTask | None = None, include: Iterable[str | Path] = ()) -> ClassTask:
     """The task that the labels of rows are of.
 
     The models' own labels, if the rows have no others: so three-way rows are judged three ways by three-way models. A
@@ -217,26 +218,24 @@ def task_of(sheet: readers.Sheet, own: Task | None = None, include: Iterable[str
     if len(fitting) > 1:
         several = ", ".join(task.name for task in fitting)
         names = "; or write names instead of numbers" if counted else ""
-        raise UsageError(f"`--task NAME` is needed: the labels of {sheet.origin} fit several tasks ({several}){names}")
+        raise UsageError(f"`task=NAME` is needed: the labels of {sheet.origin} fit several tasks ({several}){names}")
     if not labels:
-        raise UsageError(
-            f"`--task NAME` is needed ({', '.join(known)}): the models name no labels, or not all the same"
-        )
+        raise UsageError(f"`task=NAME` is needed ({', '.join(known)}): the models name no labels, or not all the same")
     raise DataError(_unfit(sheet, list(labels), [*([own] if own else []), *known.values()]))
 
 
-def _same_labels(task: Task, own: Task) -> bool:
+def _same_labels(task: ClassTask, own: ClassTask) -> bool:
     """Whether a known task has the models' labels, each by one name."""
     return len(own.labels) == len(task.labels) == len({task.index(name) for name in own.labels} - {None})
 
 
-def _fits(task: Task, labels: Iterable[str]) -> bool:
+def _fits(task: ClassTask, labels: Iterable[str]) -> bool:
     """Whether each of these, as rows write them, is a label of the task: a name, an alias or a number."""
     counted = range(len(task.labels))
     return all(task.index(label) is not None or readers.number_of(label) in counted for label in labels)
 
 
-def _unfit(sheet: readers.Sheet, labels: Sequence[str], candidates: Sequence[Task]) -> str:
+def _unfit(sheet: readers.Sheet, labels: Sequence[str], candidates: Sequence[ClassTask]) -> str:
     """What is wrong with labels that fit no task, and what to do; the task of most of them is taken to be meant."""
     near = max(candidates, key=lambda task: sum(_fits(task, [label]) for label in labels))
     wrong = next(label for label in labels if not _fits(near, [label]))
@@ -244,13 +243,13 @@ def _unfit(sheet: readers.Sheet, labels: Sequence[str], candidates: Sequence[Tas
     if 2 * sum(_fits(near, [label]) for label in labels) > len(labels):
         what = f"must be one of {readers.counted(near.labels)} or an alias (got {wrong[:50]!r})"
         return (
-            f"{place}: a label {what}; for another task say `--task NAME`, or describe it: {CARD}, or say with "
-            "`--label-map` what the models' outputs mean"
+            f"{place}: a label {what}; for another task say `task=NAME`, or describe it: {CARD}, or say with "
+            "`label_map` what the models' outputs mean"
         )
     each = "; ".join(dict.fromkeys(f"{task.name}: {', '.join(task.labels)}" for task in candidates))
     return (
         f"{place}: the label {wrong[:50]!r} is of no known task ({each}); describe yours: {CARD}, or say with "
-        "`--label-map` which outputs of the models are meant"
+        "`label_map` which outputs of the models are meant"
     )
 
 
@@ -290,9 +289,7 @@ def cards(include: Iterable[str | Path] = ()) -> dict[str, Card]:
         below = sorted(folder.glob(f"*/{cards_of.FILE}")) if os.path.isdir(folder) else ()
         own = [path for path in (folder / cards_of.FILE, *below) if os.path.isfile(path)]
         if not own:
-            raise UsageError(
-                f"`--include` must name a folder with a {cards_of.FILE}, or a folder of such (got {folder})"
-            )
+            raise UsageError(f"`include` must name a folder with a {cards_of.FILE}, or a folder of such (got {folder})")
         found += own
     return {card.name: card for card in map(cards_of.read_card, found)}
 
@@ -302,7 +299,7 @@ def names(include: Iterable[str | Path] = ()) -> tuple[str, ...]:
     return tuple(cards(include))
 
 
-def tasks(include: Iterable[str | Path] = ()) -> dict[str, Task]:
+def tasks(include: Iterable[str | Path] = ()) -> dict[str, ClassTask]:
     """The tasks of the known sets, by name."""
     return {card.task.name: card.task for card in cards(include).values()}
 
@@ -328,15 +325,15 @@ def _find(card: Card, data_dir: Path | None) -> Path:
     get = f"`rank-models fetch {card.name} --data-dir DIR` gets them" if card.url else f"they come from {card.source}"
     if data_dir is None or not card.files:
         places = [card.folder / file for file in (*SAMPLE, *card.files)]
-        missing = f"{card.name} has no embedded sample: name the folder of the official rows with `--data-dir`; {get}"
+        missing = f"{card.name} has no embedded sample: name the folder of the official rows with `data_dir`; {get}"
     elif os.path.isfile(data_dir):
         return data_dir
     elif not os.path.isdir(data_dir):
-        raise UsageError(f"`--data-dir` must be a folder that exists (got {data_dir})")
+        raise UsageError(f"`data_dir` must be a folder that exists (got {data_dir})")
     else:
         places = [data_dir / folder / file for folder in ("", *card.folders) for file in card.files]
         below = ", ".join(f"{folder}/" for folder in card.folders)
-        missing = f"`--data-dir`: there is no {card.files[0]} in {data_dir}, nor in its {below}; {get}"
+        missing = f"`data_dir`: there is no {card.files[0]} in {data_dir}, nor in its {below}; {get}"
     found = next((path for path in places if os.path.isfile(path)), None)
     if found is None:
         raise UsageError(missing)

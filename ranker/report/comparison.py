@@ -18,7 +18,7 @@ from ranker.results.comparison import MODELS, Comparison, ModelChange
 SHORT = 12
 """Characters of a fingerprint that tell two apart."""
 
-NUMBERS = ("rank", "accuracy", "p_best")
+NUMBERS = ("rank", "outcome", "p_best")
 """What is compared of a model: `ModelChange` has each of them before and after."""
 
 CHANGE = ("difference", "low", "high", "beyond", "paired")
@@ -63,12 +63,12 @@ def changed(comparison: Comparison) -> bool:
 def models(comparison: Comparison) -> Table:
     """Each model's rank and numbers, before and after."""
     decided = comparison.mode == "decision"
-    accuracy = "right" if decided else "OOD accuracy"
-    numbers = ["rank", "then", accuracy, "then", *(["P(best)", "then"] if decided else [])]
+    outcome = "outcome here" if decided else "OOD outcome"
+    numbers = ["rank", "then", outcome, "then", *(["P(best)", "then"] if decided else [])]
     shown = []
     for model in comparison.models:
         cells = [str(model.rank_before or ""), str(model.rank_after or "")]
-        cells += [percent(model.accuracy_before), percent(model.accuracy_after)]
+        cells += [percent(model.outcome_before), percent(model.outcome_after)]
         if decided:
             cells += [probability(model.p_best_before), probability(model.p_best_after)]
         shown.append((model.name, *cells, fate(model)))
@@ -169,7 +169,7 @@ def _rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
             yield _row("model", model.name, what, before, after)
     for method in comparison.methods:
         change = {field: getattr(method, field) for field in CHANGE}
-        yield _row("method", method.name, "few_shot_accuracy", method.before, method.after) | change
+        yield _row("method", method.name, "pairwise_accuracy", method.before, method.after) | change
     for setting in comparison.settings:
         yield _row("setting", setting.name, "value", _written(setting.before), _written(setting.after))
 

@@ -8,20 +8,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision
+from ranker.results.records import Decision, Evaluation
 
 METHOD_FIELDS = (
-    *("name", "kind", "designed", "few_shot_accuracy", "ci_low", "ci_high", "models_low", "models_high"),
-    *("vs_acc", "vs_acc_low", "vs_acc_high"),
+    *("name", "kind", "designed", "pairwise_accuracy", "ci_low", "ci_high", "models_low", "models_high"),
+    *("difference", "difference_low", "difference_high"),
 )
 """Fields of `MethodResult` that are columns."""
 
 
 def render(ranking: Ranking) -> str:
     """The ranking as CSV; each row says which run it is from, so that the tables of several runs can be joined."""
-    run = {"suite": ranking.suite, "ood": ranking.ood, "attribution": ranking.attribution, "probe": ranking.probe}
-    found = ranking.decision
-    return written([run | row for row in (_methods(ranking) if found is None else _models(ranking, found))])
+    run = {key: getattr(ranking.header, key) for key in ("suite", "ood", "metric", "attribution", "probe")}
+    found = ranking.found
+    return written([run | row for row in (_methods(found) if isinstance(found, Evaluation) else _models(found))])
 
 
 def written(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -44,23 +44,14 @@ def cell(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else value
 
 
-def _methods(ranking: Ranking) -> Iterator[dict[str, Any]]:
-    for method in ranking.methods:
+def _methods(found: Evaluation) -> Iterator[dict[str, Any]]:
+    for method in found.methods:
         yield {field: getattr(method, field) for field in METHOD_FIELDS}
 
 
-def _models(ranking: Ranking, found: Decision) -> Iterator[dict[str, Any]]:
+def _models(found: Decision) -> Iterator[dict[str, Any]]:
     """Each model; `groups` are the numbers of its groups: two models that share one cannot be told apart."""
-    groups = found.groups
-    for i, (name, model) in enumerate(zip(found.models, ranking.models, strict=True)):
-        yield {
-            "rank": model.rank,
-            "name": name,
-            "groups": " ".join(str(g) for g, group in enumerate(groups, 1) if name in group),
-            "method": found.method,
-            "score": found.scores[i],
-            "accuracy": found.accuracy[i],
-            "low": found.low[i],
-            "high": found.high[i],
-            "p_best": found.p_best[i],
-        }
+    for model in found.models:
+        groups = [str(g) for g, group in enumerate(found.groups, 1) if model.name in group]
+        numbers = {key: getattr(model, key) for key in ("score", "outcome", "low", "high", "p_best")}
+        yield {"rank": model.rank, "name": model.name, "groups": " ".join(groups), "method": found.method, **numbers}

@@ -27,8 +27,9 @@ from matplotlib.figure import Figure
 
 from ranker.errors import RankModelsError
 from ranker.numbers import interval, percent, probability
+from ranker.report.words import words
 from ranker.results.ranking import Ranking
-from ranker.results.records import MethodResult
+from ranker.results.records import Decision, Evaluation, MethodResult
 
 INK, SOFT = "#010203", "#70777f"
 """Of texts and axes, and of what stands behind. No one else's black is `INK`: in a page, it becomes the page's own."""
@@ -164,7 +165,7 @@ def save(ranking: Ranking, folder: Path) -> list[Path]:
                 files.append(folder / f"{drawing.name}.{extension}")
                 files[-1].write_bytes(encode(drawing.figure, extension))
     except OSError as error:
-        raise RankModelsError(f"`--plots`: {folder} cannot be written: {error.strerror}") from error
+        raise RankModelsError(f"`plots`: {folder} cannot be written: {error.strerror}") from error
     return files
 
 
@@ -219,7 +220,7 @@ def _at_home(name: str, value: str, prefix: str) -> str:
 
 def learning_curve(ranking: Ranking) -> Drawing | None:
     """Pairwise accuracy against K, of the methods that see labels; None where it was not measured at two sizes."""
-    methods = [method for method in ranking.methods if method.curve and method.kind != "label-free"]
+    methods = [method for method in methods_of(ranking) if method.curve and method.kind != "label-free"]
     sizes = sorted({size for method in methods for size in method.curve})
     if len(sizes) < 2:
         return None
@@ -251,30 +252,30 @@ def learning_curve(ranking: Ranking) -> Drawing | None:
 
 
 def against_acc(ranking: Ranking) -> Drawing | None:
-    """Each pair's accuracy by the best and the designed methods, against its accuracy by ACC; None without ACC."""
-    by_method = _by_method(ranking)
-    others = [name for name in told_apart(ranking) if name not in ("ACC", "RANDOM") and name in by_method]
-    if "ACC" not in by_method or not others:
+    """Each pair's accuracy by the best and the designed methods, against its accuracy by the metric."""
+    by_method, metric = _by_method(ranking), ranking.header.metric
+    others = [name for name in told_apart(ranking) if name not in (metric, "RANDOM") and name in by_method]
+    if not others or metric not in by_method:
         return None
     figure, axes = _axes(300, left=42, right=16, bottom=36, top=14 * len(others) + 6)
-    base = np.array([by_method["ACC"][pair] for pair in by_method["ACC"]])
+    base = np.array([by_method[metric][pair] for pair in by_method[metric]])
     axes.plot([0, 1], [0, 1], color=SOFT, linewidth=0.8, zorder=1)
     said = []
     for look, name in zip(LINES[2:], others, strict=False):
-        values = np.array([by_method[name][pair] for pair in by_method["ACC"]])
+        values = np.array([by_method[name][pair] for pair in by_method[metric]])
         looks = {"c": look["color"], "marker": look["marker"], "alpha": 0.75, "linewidths": 0}
         axes.scatter(base, values, 22, **looks, label=_short(name))
-        said.append(f"{name} is above ACC on {np.sum(values > base)} pairs, below on {np.sum(values < base)}")
-    low = min(0.5, min(min(found.values()) for name, found in by_method.items() if name in ("ACC", *others)))
+        said.append(f"{name} is above {metric} on {np.sum(values > base)} pairs, below on {np.sum(values < base)}")
+    low = min(0.5, min(min(found.values()) for name, found in by_method.items() if name in (metric, *others)))
     low = np.floor(10 * low) / 10 - 0.02
-    axes.set(xlabel="ACC on the pair", ylabel="method on the pair", xlim=(low, 1.02), ylim=(low, 1.02))
+    axes.set(xlabel=f"{metric} on the pair", ylabel="method on the pair", xlim=(low, 1.02), ylim=(low, 1.02))
     for which in ("x", "y"):
         _percent_axis(axes, which)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, handletextpad=0.2, labelspacing=0.3)
     return Drawing(
         "against-acc",
-        "Each pair of models: a method against ACC",
-        "A point a pair, in percent of draws. Above the line the method orders the pair better than ACC does.",
+        f"Each pair of models: a method against {metric}",
+        f"A point a pair, in percent of draws. Above the line the method orders the pair better than {metric} does.",
         f"{len(base)} pairs. {'; '.join(said)}.",
         figure,
     )
@@ -284,8 +285,8 @@ def distribution(ranking: Ranking) -> Drawing | None:
     """How each method's accuracy is spread over the pairs of models; those that see no label are at the bottom."""
     by_method = _by_method(ranking)
     rows = sorted(
-        (method for method in ranking.methods if method.name in by_method),
-        key=lambda method: (method.kind != "label-free", method.few_shot_accuracy),
+        (method for method in methods_of(ranking) if method.name in by_method),
+        key=lambda method: (method.kind != "label-free", method.pairwise_accuracy),
     )
     if not rows:
         return None
@@ -300,7 +301,7 @@ def distribution(ranking: Ranking) -> Drawing | None:
         axes.scatter(
             values, i + _spread(values), 9, facecolors=face, edgecolors=edge, linewidths=line, alpha=0.7, clip_on=False
         )
-        axes.plot([method.few_shot_accuracy] * 2, [i - 0.36, i + 0.36], color=INK, linewidth=1.6)
+        axes.plot([method.pairwise_accuracy] * 2, [i - 0.36, i + 0.36], color=INK, linewidth=1.6)
     unlabelled = sum(method.kind == "label-free" for method in rows)
     if 0 < unlabelled < len(rows):
         axes.axhline(unlabelled - 0.5, color=SOFT, linewidth=0.8)
@@ -318,7 +319,7 @@ def distribution(ranking: Ranking) -> Drawing | None:
         "unlabelled rows, too, hollow and at the bottom: those that see no label at all.",
         f"{len(rows)} methods over {len(by_method[best.name])} pairs, the best mean on top"
         f"{', but those that see no label at the bottom' if 0 < unlabelled < len(rows) else ''}: "
-        + ", ".join(f"{method.name} {percent(method.few_shot_accuracy)} %" for method in reversed(rows))
+        + ", ".join(f"{method.name} {percent(method.pairwise_accuracy)} %" for method in reversed(rows))
         + ".",
         figure,
     )
@@ -326,9 +327,9 @@ def distribution(ranking: Ranking) -> Drawing | None:
 
 def heatmap(ranking: Ranking) -> Drawing | None:
     """Every pair with every method; in a decision, the probability that the row's model is better than the column's."""
-    found = ranking.decision
-    if found is not None:
-        rows, columns = found.models, found.models
+    found = ranking.found
+    if isinstance(found, Decision):
+        rows, columns = found.names, found.names
         values = np.array(found.p_beats, dtype=np.float64)
         np.fill_diagonal(values, np.nan)
         title, said = "How sure is the order of two models?", "the probability that the row is better than the column"
@@ -349,7 +350,7 @@ def heatmap(ranking: Ranking) -> Drawing | None:
     axes.pcolormesh(np.ma.masked_invalid(values), cmap=DIVERGING, vmin=0, vmax=1, edgecolors="white", linewidth=0.5)
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
-            shown = f"{100 * value:.0f}" if found is None else probability(value, decimals=0)
+            shown = f"{100 * value:.0f}" if isinstance(found, Evaluation) else probability(value, decimals=0)
             axes.text(j + 0.5, i + 0.5, shown, ha="center", va="center", fontsize=7, color=INK)
     axes.set(ylim=(len(rows), 0), xlim=(0, len(columns)))
     axes.set_yticks(np.arange(len(rows)) + 0.5, [_short(name, 32) for name in rows], fontsize=7)
@@ -370,22 +371,25 @@ def heatmap(ranking: Ranking) -> Drawing | None:
 
 def intervals(ranking: Ranking) -> Drawing | None:
     """In a decision, what the rows say about each model's accuracy in the domain."""
-    found = ranking.decision
-    if found is None:
+    found, metric = ranking.found, ranking.header.metric
+    if not isinstance(found, Decision):
         return None
     figure, axes = _axes(20 * len(found.models) + 60, left=112, right=52, bottom=34, top=22)
-    for i, (low, high, right) in enumerate(zip(found.low, found.high, found.accuracy, strict=True)):
-        axes.plot([low, high], [i, i], color=BLUE, linewidth=2.2, solid_capstyle="round")
-        axes.scatter([right], [i], 26, INK, zorder=3, clip_on=False)
-        axes.text(1.03, i, f"{probability(found.p_best[i])} %", va="center", transform=axes.get_yaxis_transform())
+    for i, model in enumerate(found.models):
+        axes.plot([model.low, model.high], [i, i], color=BLUE, linewidth=2.2, solid_capstyle="round")
+        axes.scatter([model.outcome], [i], 26, INK, zorder=3, clip_on=False)
+        axes.text(1.03, i, f"{probability(model.p_best)} %", va="center", transform=axes.get_yaxis_transform())
     axes.text(1.03, -0.75, "P(best)", va="bottom", color=SOFT, transform=axes.get_yaxis_transform())
-    axes.set(xlabel="accuracy in the domain, %", ylim=(len(found.models) - 0.5, -0.6), xlim=(0, 1.01))
-    axes.set_yticks(range(len(found.models)), [_short(name) for name in found.models])
+    axes.set(
+        xlabel=f"{words(metric).what} in the domain, %",
+        ylim=(len(found.models) - 0.5, -0.6),
+        xlim=(0, 1.01),
+    )
+    axes.set_yticks(range(len(found.models)), [_short(name) for name in found.names])
     axes.grid(visible=False, axis="y")
     _percent_axis(axes, "x")
     said = (
-        f"{name} {interval(low, high)} %, best with {probability(best)} %"
-        for name, low, high, best in zip(found.models, found.low, found.high, found.p_best, strict=True)
+        f"{one.name} {interval(one.low, one.high)} %, best with {probability(one.p_best)} %" for one in found.models
     )
     return Drawing(
         "accuracies",
@@ -404,20 +408,27 @@ ALL: tuple[Draw, ...] = (learning_curve, against_acc, distribution, heatmap, int
 
 
 def told_apart(ranking: Ranking) -> list[str]:
-    """The methods that have a name in a figure: ACC, RANDOM, the best, the best factor, and the designed one."""
-    ranked = sorted(ranking.methods, key=lambda method: -method.few_shot_accuracy)
+    """The methods that have a name in a figure: the metric, RANDOM, the best, the best factor, and the designed one."""
+    ranked = sorted(methods_of(ranking), key=lambda method: -method.pairwise_accuracy)
     known = {method.name for method in ranked}
     designed = [method.name for method in ranked if method.designed][:1]
     factors = [method.name for method in ranked if method.kind == "factor"][:1]
     best = [method.name for method in ranked if method.kind != "label-free"][:1]  # as in the answer
-    wanted = dict.fromkeys(["ACC", "RANDOM", *best, *factors, *designed])
+    wanted = dict.fromkeys([ranking.header.metric, "RANDOM", *best, *factors, *designed])
     return [name for name in wanted if name in known]
+
+
+def methods_of(ranking: Ranking) -> Sequence[MethodResult]:
+    """The methods of an evaluation; a decision has none."""
+    return ranking.found.methods if isinstance(ranking.found, Evaluation) else ()
 
 
 def _by_method(ranking: Ranking) -> dict[str, dict[tuple[str, str], float]]:
     """Method -> pair of models -> how often it puts the better one first."""
-    found: dict[str, dict[tuple[str, str], float]] = {method.name: {} for method in ranking.methods}
-    for pair in ranking.pair_results:
+    if not isinstance(ranking.found, Evaluation):
+        return {}
+    found: dict[str, dict[tuple[str, str], float]] = {method.name: {} for method in ranking.found.methods}
+    for pair in ranking.found.pairs:
         found.setdefault(pair.method, {})[pair.a, pair.b] = pair.accuracy
     return {name: pairs for name, pairs in found.items() if pairs}
 

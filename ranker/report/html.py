@@ -13,14 +13,14 @@ from itertools import zip_longest
 
 from ranker.numbers import counted
 from ranker.report import figures, pairs, rows, tables
-from ranker.report.answer import answer, title
+from ranker.report.answer import answer
 from ranker.report.explain import sheet
 from ranker.report.figures import Drawing
 from ranker.report.pages import page
 from ranker.report.remarks import remarks
 from ranker.report.tables import Table, table
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision
+from ranker.results.records import Decision, Evaluation
 
 FIGURES = (figures.learning_curve, figures.distribution, figures.against_acc, figures.intervals)
 """What the page shows as drawings; pairs by method and model by model are tables of it."""
@@ -64,16 +64,18 @@ class Shown:
 
 def render(ranking: Ranking) -> str:
     """The ranking as one HTML page."""
-    found = ranking.decision
+    found = ranking.found
     lead, said = answer(ranking)
     drawn = [Shown(drawing=drawing, help=drawing.help) for drawing in figures.drawings(ranking, FIGURES)]
-    tabled = list(_evaluation_tables(ranking) if found is None else _decision_tables(ranking, found))
+    tabled = list(
+        _evaluation_tables(ranking, found) if isinstance(found, Evaluation) else _decision_tables(ranking, found)
+    )
     parts = [part for pair in zip_longest(tabled, drawn) for part in pair if part is not None]
     examples = list(map(sheet, ranking.examples))
     reads = next((example.reads for example in examples if example.reads), "")
     return page(
         "template.html",
-        title=title(ranking),
+        title=ranking.title,
         lead=lead,
         answer=said,
         parts=[part for part in parts if not part.folded],
@@ -84,7 +86,7 @@ def render(ranking: Ranking) -> str:
         key=replace(examples[0], reads=reads, marked=any(one.marked for one in examples)) if examples else None,
         at_end=list(_losses(ranking)),
         remarks=remarks(ranking),
-        command=ranking.provenance.command,
+        command=ranking.header.provenance.command,
         provenance=_provenance(ranking),
         citation=citation(ranking),
     )
@@ -93,35 +95,36 @@ def render(ranking: Ranking) -> str:
 # ---- tables
 
 
-def _evaluation_tables(ranking: Ranking) -> Iterator[Shown]:
+def _evaluation_tables(ranking: Ranking, found: Evaluation) -> Iterator[Shown]:
+    metric = ranking.header.metric
     yield Shown(
-        tables.methods(ranking, over_models=True),
+        tables.methods(found, metric, over_models=True),
         help="Percent of draws in which two models are put in their true order; minus ACC: percentage points. The "
         "intervals are over other samples of examples; over models: over other models of this kind.",
     )
     yield Shown(
-        tables.models(ranking),
+        tables.models(found, metric),
         help="Percent right, where the models were trained (in-domain) and on the whole of the new domain (OOD). "
         "misled: percent of the examples on which the shortcut is wrong where a model gives its label.",
     )
     yield Shown(
-        pairs.accuracies(ranking),
+        pairs.accuracies(found),
         heat=3,
         help="Percent of draws in which the truly better model is put first; 50 is guessing. gap: between their OOD "
         "accuracies, in points.",
     )
-    if any(method.splits for method in ranking.methods):
+    if any(method.splits for method in found.methods):
         yield Shown(
-            pairs.splits(ranking),
-            help=f"{pairs.kinds(ranking)}.",
+            pairs.splits(found),
+            help=f"{pairs.kinds(found, metric)}.",
         )
-    if any(method.curve for method in ranking.methods):
-        yield Shown(pairs.curves(ranking), help="A column a K.", folded=True)
+    if any(method.curve for method in found.methods):
+        yield Shown(pairs.curves(found), help="A column a K.", folded=True)
 
 
 def _decision_tables(ranking: Ranking, found: Decision) -> Iterator[Shown]:
     yield Shown(
-        tables.order(ranking, found),
+        tables.order(found, ranking.header.metric),
         help="Models that share a letter cannot be told apart. right: percent of the rows; the interval, and P(best), "
         "are about accuracy in the domain.",
     )
@@ -131,7 +134,7 @@ def _decision_tables(ranking: Ranking, found: Decision) -> Iterator[Shown]:
         help="Percent probability that the model of the row is more accurate in the domain than that of the column; "
         "50 is no idea.",
     )
-    for shown in rows.tables(ranking):
+    for shown in rows.tables(found):
         yield Shown(shown, help=rows.HELP[shown.caption], folded=len(shown.rows) > FEW)
     yield Shown(
         pairs.decided(found),
@@ -145,17 +148,19 @@ def _decision_tables(ranking: Ranking, found: Decision) -> Iterator[Shown]:
 
 def _losses(ranking: Ranking) -> Iterator[Shown]:
     """How good the attributions are, and what is not in the numbers."""
-    measured = any(found.error_median is not None for found in ranking.quality.values())
+    measured = any(found.error_median is not None for found in ranking.header.quality.values())
     if measured:
-        tolerance = ranking.provenance.settings.get("tolerance")
+        tolerance = ranking.header.provenance.settings.get("tolerance")
         yield Shown(
             quality(ranking),
-            help=f"Error: {ranking.provenance.error or 'not said'}. Tolerance: {tolerance}.",
+            help=f"Error: {ranking.header.provenance.error or 'not said'}. Tolerance: {tolerance}.",
         )
     dropped = [
-        (method.name, f"{count}", reason) for method in ranking.methods for reason, count in method.dropped.items()
+        (method.name, f"{count}", reason)
+        for method in ranking.table.methods
+        for reason, count in ranking.table.dropped.get(method.name, {}).items()
     ]
-    left_out = [(name, "all", reason) for name, reason in ranking.left_out.items()]
+    left_out = [(name, "all", reason) for name, reason in ranking.header.left_out.items()]
     if dropped or left_out:
         yield Shown(
             table("What was left out", ["method", "examples", "reason"], [], [*dropped, *left_out]),
@@ -167,7 +172,7 @@ def _losses(ranking: Ranking) -> Iterator[Shown]:
 def quality(ranking: Ranking) -> Table:
     """The backend's own measure of error for each model, and how many of its rows are not as they should be."""
     shown = []
-    for model, found in ranking.quality.items():
+    for model, found in ranking.header.quality.items():
         errors = ("" if error is None else f"{error:.2g}" for error in (found.error_median, found.error_high))
         shown.append((model, *errors, f"{found.over_tolerance}", f"{found.truncated}"))
     numbers = ["median error", "95 % are below", "over tolerance", "cut at its limit"]
@@ -176,11 +181,12 @@ def quality(ranking: Ranking) -> Table:
 
 def citation(ranking: Ranking) -> str:
     """The program, in the version that made the run, and the paper that its method is from."""
-    version = ranking.provenance.versions.get("rank-models")
+    version = ranking.header.provenance.versions.get("rank-models")
     return f"{' '.join(filter(None, ('rank-models', version)))}; the method: {PAPER}."
 
 
 def _provenance(ranking: Ranking) -> str:
-    settings = {key: getattr(ranking, key) for key in ("mode", "suite", "ood", "attribution", "probe", "draws", "seed")}
-    found = replace(ranking.provenance, command=None)
-    return json.dumps(settings | found.to_dict(), indent=2, ensure_ascii=False)
+    of = {key: getattr(ranking.header, key) for key in ("suite", "ood", "metric", "attribution", "probe", "seed")}
+    draws = {"draws": ranking.found.draws} if isinstance(ranking.found, Evaluation) else {}
+    found = replace(ranking.header.provenance, command=None)
+    return json.dumps({"mode": ranking.mode} | of | draws | found.to_dict(), indent=2, ensure_ascii=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ranker.report.answer import title
 from ranker.report.remarks import remarks
 from ranker.report.tables import Table, tables
 from ranker.results.ranking import Ranking
@@ -27,7 +26,7 @@ SPECIAL = {
 
 def render(ranking: Ranking) -> str:
     r"""The ranking as one `tabular` a table, for a document that has `\usepackage{booktabs}`."""
-    return document(title(ranking), tables(ranking), remarks(ranking))
+    return document(ranking.title, tables(ranking), remarks(ranking))
 
 
 def document(heading: str, shown: Iterable[Table], said: Iterable[str]) -> str:

@@ -6,17 +6,18 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ranker.report import rows
-from ranker.report.answer import answer, title
+from ranker.report.answer import answer
 from ranker.report.remarks import remarks
 from ranker.report.tables import Table, tables
 from ranker.results.ranking import Ranking
+from ranker.results.records import Decision
 
 
 def render(ranking: Ranking) -> str:
     """The ranking as GitHub-flavoured Markdown."""
     lead, sentences = answer(ranking)
-    shown = [*tables(ranking), *rows.tables(ranking)]
-    return page(title(ranking), shown, remarks(ranking), [lead, " ".join(sentences)])
+    shown = [*tables(ranking), *(rows.tables(ranking.found) if isinstance(ranking.found, Decision) else ())]
+    return page(ranking.title, shown, remarks(ranking), [lead, " ".join(sentences)])
 
 
 def page(heading: str, shown: Iterable[Table], said: Iterable[str], first: Iterable[str] = ()) -> str:

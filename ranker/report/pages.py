@@ -33,8 +33,8 @@ def code(text: str) -> Markup:
     """Escaped text, in which a command or an option between backticks is set as code.
 
     Example:
-        >>> print(code("see `--in-domain` of a<b"))
-        see <code>--in-domain</code> of a&lt;b
+        >>> print(code("see `rank-models ls` of a<b"))
+        see <code>rank-models ls</code> of a&lt;b
     """
     return Markup(re.sub(r"`((?:rank-models|--)[^`]*)`", r"<code>\1</code>", str(escape(text))))
 

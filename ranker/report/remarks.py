@@ -7,76 +7,83 @@ from itertools import pairwise
 
 from ranker.numbers import counted
 from ranker.report.answer import untold
+from ranker.report.words import words
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision
+from ranker.results.records import Decision, Evaluation
 
 
 def remarks(ranking: Ranking) -> list[str]:
     """What a reader of the numbers has to know, and what is not in them, a sentence each."""
-    first = notes(ranking) if ranking.decision is None else decision_notes(ranking, ranking.decision)
+    found = ranking.found
+    first = notes(ranking, found) if isinstance(found, Evaluation) else decision_notes(ranking, found)
     return [*first, *ranking.notes, *losses(ranking)]
 
 
 def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
     """What a reader of a decision has to know."""
+    metric = ranking.header.metric
     yield (
-        "right: share of the rows; interval, P(best) and P(row > column): accuracy in the domain, as far as these rows "
-        f"tell. Models that share a letter are told apart with less than {decision.level:.0%} probability."
+        f"{words(metric).over}; interval, P(best) and P(row > column): {words(metric).what} in the domain, as "
+        f"far as these rows tell. Models that share a letter are told apart with less than {decision.level:.0%} "
+        "probability."
     )
     reasons = []
-    for i, (a, b) in enumerate(pairwise(decision.models)):
+    for i, (a, b) in enumerate(pairwise(decision.names)):
         more = decision.more_labels[i][i + 1]
         if more:
             yield f"{a} or {b}: about {counted(more, 'more label')} would tell, if they go on to disagree as here."
         if more is None:
-            reasons.append((f"{a} or {b}", untold(ranking, a, b)))
+            reasons.append((f"{a} or {b}", untold(ranking.table, decision, i, i + 1)))
     for why, pairs in by_reason(reasons, "; ").items():
         yield f"{pairs}: how many more labels would tell cannot be said: {why}."
 
 
-def notes(ranking: Ranking) -> Iterator[str]:
+def notes(ranking: Ranking, found: Evaluation) -> Iterator[str]:
     """What a reader of the numbers has to know."""
-    decided = len({(pair.a, pair.b) for pair in ranking.pair_results})
-    exact = ranking.draws == "exact"
-    drawn = "all draws there are (exact)" if exact else f"{counted(int(ranking.draws), 'draw')}, seed {ranking.seed}"
-    apart = any(method.kind == "label-free" or method.sees_chosen_rows for method in ranking.methods)
+    decided = len({(pair.a, pair.b) for pair in found.pairs})
+    exact, seed, metric = found.draws == "exact", ranking.header.seed, ranking.header.metric
+    drawn = "all draws there are (exact)" if exact else f"{counted(int(found.draws), 'draw')}, seed {seed}"
+    apart = any(method.kind == "label-free" or method.sees_chosen_rows for method in found.methods)
     but = ", but for methods that see no label or chosen rows" if apart else ""
     yield (
         "Pairwise accuracy (few-shot accuracy in the paper): how often a method orders two models rightly from "
-        f"{counted(ranking.probe, 'example')}; "
+        f"{counted(ranking.header.probe, 'example')}; "
         f"mean over {counted(decided, 'pair')}, {drawn}, from a population of {len(ranking.table.examples)}. A tie "
         "counts one half."
     )
-    if ranking.tied_pairs:
-        tied = counted(ranking.tied_pairs, "pair of equal OOD accuracy is", "pairs of equal OOD accuracy are")
+    if found.tied_pairs:
+        truth = words(metric).what
+        tied = counted(found.tied_pairs, f"pair of equal OOD {truth} is", f"pairs of equal OOD {truth} are")
         yield f"{tied} left out."
-    if any(model.misled is not None for model in ranking.models):
+    if any(model.misled is not None for model in found.models):
         yield "misled: of the examples on which the shortcut is wrong, those on which a model gives its label."
-    if any(method.designed for method in ranking.methods):
-        yield f"* the factor designed for {ranking.ood}."
-    yield f"Attributions: {attributed(ranking)}. Intervals: over other samples of examples; minus ACC: paired{but}."
+    if any(method.designed for method in found.methods):
+        yield f"* the factor designed for {ranking.header.ood}."
+    over = f"over other samples of examples; minus {metric}: paired{but}"
+    yield f"Attributions: {attributed(ranking)}. Intervals: {over}."
 
 
 def attributed(ranking: Ranking) -> str:
     """What words were scored by: the backend, with settings and number format where they are not the defaults."""
-    made = ranking.provenance
-    backend, dtype = made.attribution or ranking.attribution, made.dtype
+    made = ranking.header.provenance
+    backend, dtype = made.attribution or ranking.header.attribution, made.dtype
     return backend if dtype in (None, "float32") else f"{backend} in {dtype}"
 
 
 def losses(ranking: Ranking) -> Iterator[str]:
     """What is not in the numbers: examples, factors, models."""
-    for method in ranking.methods:
-        for reason, count in method.dropped.items():
-            yield f"{method.name}: {counted(count, 'example')} dropped for all models ({reason})."
-    for reason, names in by_reason(ranking.left_out.items()).items():
+    measured = {method.name for method in ranking.table.methods}
+    for name, reasons in ranking.table.dropped.items():
+        for reason, count in reasons.items() if name in measured else ():
+            yield f"{name}: {counted(count, 'example')} dropped for all models ({reason})."
+    for reason, names in by_reason(ranking.header.left_out.items()).items():
         yield f"Not in the table: {names} ({reason})."
-    for model, found in ranking.quality.items():
+    for model, found in ranking.header.quality.items():
         if found.over_tolerance:
             yield f"{model}: {counted(found.over_tolerance, 'attribution')} over the error tolerance."
         if found.truncated:
             yield f"{model}: {counted(found.truncated, 'example')} cut, being longer than its limit."
-    for model, reason in ranking.failures.items():
+    for model, reason in ranking.header.failures.items():
         yield f"{model} FAILED: {reason}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ranker.numbers import counted
 from ranker.report.tables import Table, table
-from ranker.results.ranking import Ranking
+from ranker.results.records import Decision
 
 LISTED = 200
 """The most rows that are listed; the JSON has all."""
@@ -20,30 +20,30 @@ HELP = {
 """Caption -> what is shown."""
 
 
-def tables(ranking: Ranking) -> Iterator[Table]:
+def tables(found: Decision) -> Iterator[Table]:
     """The rows counted by label and, where they are not too many, one by one; nothing where they are not known."""
-    if ranking.rows:
-        yield by_label(ranking)
-    if 0 < len(ranking.rows) <= LISTED:
-        yield one_by_one(ranking)
+    if found.rows:
+        yield by_label(found)
+    if 0 < len(found.rows) <= LISTED:
+        yield one_by_one(found)
 
 
-def one_by_one(ranking: Ranking) -> Table:
+def one_by_one(found: Decision) -> Table:
     """Each row's true label, and the models that predict another, the first of the order first."""
-    names, found = [model.name for model in ranking.models], []
-    for row in ranking.rows:
+    names, listed = found.names, []
+    for row in found.rows:
         wrong = [f"{name} ({row.predicted[name]})" for name in names if row.predicted[name] != row.label]
-        found.append((row.id, row.label, ", ".join(wrong)))
-    return table(LISTS, ["row", "true label", "wrong"], [], found)
+        listed.append((row.id, row.label, ", ".join(wrong)))
+    return table(LISTS, ["row", "true label", "wrong"], [], listed)
 
 
-def by_label(ranking: Ranking) -> Table:
+def by_label(found: Decision) -> Table:
     """On how many rows of each true label a model is right."""
-    labels = [row.label for row in ranking.rows]
+    labels = [row.label for row in found.rows]
     known = list(dict.fromkeys(labels))
-    found = []
-    for model in ranking.models:
-        right = [row.label for row in ranking.rows if row.predicted[model.name] == row.label]
-        found.append((model.name, *(str(right.count(label)) for label in known)))
+    counts = []
+    for model in found.models:
+        right = [row.label for row in found.rows if row.predicted[model.name] == row.label]
+        counts.append((model.name, *(str(right.count(label)) for label in known)))
     numbers = [f"{label}, {counted(labels.count(label), 'row')}" for label in known]
-    return table(COUNTED, ["model"], numbers, found)
+    return table(COUNTED, ["model"], numbers, counts)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from string import ascii_letters
 
 from ranker.numbers import interval, percent, points, probability
+from ranker.report.words import words
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision
+from ranker.results.records import Decision, Evaluation
 
 
 @dataclass(frozen=True)
@@ -60,63 +61,66 @@ def table(
 
 def tables(ranking: Ranking) -> list[Table]:
     """Models and methods; in a decision, the order of the models and how sure it is."""
-    if ranking.decision is None:
-        return [models(ranking), methods(ranking, over_models=True)]
-    return [order(ranking, ranking.decision), matrix(ranking.decision)]
+    found, metric = ranking.found, ranking.header.metric
+    if isinstance(found, Evaluation):
+        return [models(found, metric), methods(found, metric, over_models=True)]
+    return [order(found, metric), matrix(found)]
 
 
-def models(ranking: Ranking) -> Table:
+def models(found: Evaluation, metric: str) -> Table:
     """The models by their true rank."""
-    known = ["misled"] if any(model.misled is not None for model in ranking.models) else []
+    known = ["misled"] if any(model.misled is not None for model in found.models) else []
     rows = [
         [
             *(str(model.rank), model.name, model.family),
-            *(percent(model.in_domain_accuracy), percent(model.ood_accuracy)),
+            *(percent(model.in_domain), percent(model.outcome)),
             *(percent(model.misled) for _ in known),
         ]
-        for model in ranking.models
+        for model in found.models
     ]
-    return table("Models", ["rank", "model", "family"], ["in-domain accuracy", "OOD accuracy", *known], rows)
+    outcome = words(metric).what
+    return table("Models", ["rank", "model", "family"], [f"in-domain {outcome}", f"OOD {outcome}", *known], rows)
 
 
-def methods(ranking: Ranking, over_models: bool = False) -> Table:
+def methods(found: Evaluation, metric: str, over_models: bool = False) -> Table:
     """Each method's pairwise accuracy, the best first within its kind.
 
     Args:
-        ranking: the evaluation.
+        found: the evaluation.
+        metric: what an outcome is.
         over_models: the interval over models, too, if there is any.
     """
-    known = over_models and any(method.models_low is not None for method in ranking.methods)
+    known = over_models and any(method.models_low is not None for method in found.methods)
     more = ["95 % interval over models"] if known else []
-    kinds = Counter(method.kind for method in ranking.methods)
+    kinds = Counter(method.kind for method in found.methods)
     place = list(kinds).index
     rows = [
         [
             *(method.name + (" *" if method.designed else ""), method.kind),
-            *(percent(method.few_shot_accuracy), interval(method.ci_low, method.ci_high)),
-            *(points(method.vs_acc), interval(method.vs_acc_low, method.vs_acc_high, points)),
+            *(percent(method.pairwise_accuracy), interval(method.ci_low, method.ci_high)),
+            *(points(method.difference), interval(method.difference_low, method.difference_high, points)),
             *(interval(method.models_low, method.models_high) for _ in more),
         ]
-        for method in sorted(ranking.methods, key=lambda method: (place(method.kind), -method.few_shot_accuracy))
+        for method in sorted(found.methods, key=lambda method: (place(method.kind), -method.pairwise_accuracy))
     ]
-    numbers = ["pairwise accuracy", "95 % interval", "minus ACC", "95 % interval", *more]
+    numbers = ["pairwise accuracy", "95 % interval", f"minus {metric}", "95 % interval", *more]
     return table("Methods", ["method", "kind"], numbers, rows, sections=kinds.values())
 
 
-def order(ranking: Ranking, decision: Decision) -> Table:
+def order(decision: Decision, metric: str) -> Table:
     """The models in the predicted order; models that share a letter cannot be told apart."""
     rows = []
-    for i, (name, model) in enumerate(zip(decision.models, ranking.models, strict=True)):
-        letters = [letter for letter, group in zip(ascii_letters, decision.groups, strict=False) if name in group]
-        score = decision.scores[i]
+    for model in decision.models:
+        letters = [letter for letter, group in zip(ascii_letters, decision.groups, strict=False) if model.name in group]
+        score = model.score
         rows.append(
             [
-                *(str(model.rank), name, "".join(letters), "" if score is None else f"{score:.3g}"),
-                *(percent(decision.accuracy[i]), interval(decision.low[i], decision.high[i])),
-                probability(decision.p_best[i]),
+                *(str(model.rank), model.name, "".join(letters), "" if score is None else f"{score:.3g}"),
+                *(percent(model.outcome), interval(model.low, model.high)),
+                probability(model.p_best),
             ]
         )
-    numbers = [decision.method, "right", "95 % interval", "P(best)"]
+    numbers = [decision.method, words(metric).column, "95 % interval", "P(best)"]
     return table("Order", ["rank", "model", "tied"], numbers, rows)
 
 
@@ -124,7 +128,7 @@ def matrix(decision: Decision) -> Table:
     """P(the model of the row is more accurate than that of the column)."""
     rows = [
         [f"{i + 1} {name}", *("" if i == j else probability(p) for j, p in enumerate(decision.p_beats[i]))]
-        for i, name in enumerate(decision.models)
+        for i, name in enumerate(decision.names)
     ]
     numbers = [str(i + 1) for i in range(len(decision.models))]
     return table("How sure is the order of two models?", ["P(row > column)"], numbers, rows)

@@ -11,10 +11,11 @@ from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ranker.report.answer import answer, title
+from ranker.report.answer import answer
 from ranker.report.remarks import remarks
 from ranker.report.tables import Table, matrix, methods, models, order
 from ranker.results.ranking import Ranking
+from ranker.results.records import Evaluation
 
 WIDTH = 80
 
@@ -78,19 +79,20 @@ def plain(line: str) -> str:
 
 def parts(ranking: Ranking) -> Iterator[Table | Text]:
     """The report's pieces, from top to bottom."""
-    yield Text(title(ranking) + "\n", style="bold")
+    found, metric = ranking.found, ranking.header.metric
+    yield Text(ranking.title + "\n", style="bold")
     lead, sentences = answer(ranking)
-    *found, to_do = sentences or [""]
-    yield Text("\n".join([lead, " ".join(found), to_do]) + "\n")
-    if ranking.decision is None:
-        yield models(ranking)
+    *said, to_do = sentences or [""]
+    yield Text("\n".join([lead, " ".join(said), to_do]) + "\n")
+    if isinstance(found, Evaluation):
+        yield models(found, metric)
         yield Text()
-        yield methods(ranking)
+        yield methods(found, metric)
     else:
-        yield order(ranking, ranking.decision)
-        if len(ranking.models) <= MATRIX:
+        yield order(found, metric)
+        if len(found.models) <= MATRIX:
             yield Text()
-            yield matrix(ranking.decision)
+            yield matrix(found)
     yield Text()
     for remark in remarks(ranking):
         yield Text(f"- {remark}")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ranker.results.records import Mode
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Status = Literal["ranked", "failed", "absent"]
 
@@ -23,7 +23,7 @@ class ModelChange:
         name: of the model.
         before, after: "ranked", "failed" or "absent".
         rank_before, rank_after: 1 for the best.
-        accuracy_before, accuracy_after: OOD accuracy, in a decision the share of the rows; fractions.
+        outcome_before, outcome_after: mean outcome on the set, in a decision on the rows; fractions.
         p_best_before, p_best_after: in a decision, the probability that no other model is more accurate.
         reason: why it failed, after or else before; empty where it did not.
     """
@@ -33,8 +33,8 @@ class ModelChange:
     after: Status
     rank_before: int | None
     rank_after: int | None
-    accuracy_before: float | None
-    accuracy_after: float | None
+    outcome_before: float | None
+    outcome_after: float | None
     p_best_before: float | None
     p_best_after: float | None
     reason: str = ""

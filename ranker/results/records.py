@@ -1,14 +1,15 @@
-"""The records that a `Ranking` is made of: of methods, models, pairs, a decision, and what numbers were made from."""
+"""The records that a `Ranking` is made of: its header, an evaluation of methods, a decision between models."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import combinations
 from typing import Any, Literal
 
+from ranker.errors import look_up
 from ranker.statistics.engine import TIE
-from ranker.statistics.methods import RULES, SURROGATE, Kind
+from ranker.statistics.pool import RANDOM, Kind
 
 FOLLOWS = 0.8
 """A model follows the shortcut that gives its label on this share of the rows on which that is wrong, or on more."""
@@ -25,13 +26,13 @@ class MethodResult:
         kind: "baseline" reads probabilities (RANDOM and GUESS: nothing), "factor" reads attributions, "combined" both.
             "pool" reads labelled rows and unlabelled ones, "label-free" unlabelled ones alone.
         designed: it is the factor designed for this OOD set.
-        few_shot_accuracy: its pairwise accuracy, the mean over the pairs that are decided; few-shot accuracy in the
-            paper.
+        pairwise_accuracy: the mean over the pairs that are decided; few-shot accuracy in the paper.
         ci_low, ci_high: 95 %, over populations of examples: what other examples of the domain would have given.
         models_low, models_high: 95 %, over models: what other models of this kind would have given; None if M < 3.
-        vs_acc: pairwise accuracy minus that of ACC; None where ACC was not measured.
-        vs_acc_low, vs_acc_high: 95 % of that difference over populations of examples: on the same draws, and paired,
-            but for methods that see no label or chosen rows, which are taken as independent of ACC.
+        difference: pairwise accuracy minus that of the metric's column, ACC for classes.
+        difference_low, difference_high: 95 % of it over populations of examples: on the same draws, and paired, but
+            for methods that see no label or chosen rows, which are taken as independent of that column.
+        rule: how the rows are picked whose labels it sees: "random", or a rule of `statistics.choice`; "" for none.
         dropped: reason -> how many examples the method could not be computed on.
         curve: K -> pairwise accuracy with a probe of K examples.
         splits: a part of the pairs -> pairwise accuracy on it. Parts: "near" and "far"; "within-family" and
@@ -40,14 +41,15 @@ class MethodResult:
 
     name: str
     kind: Kind
-    few_shot_accuracy: float
+    pairwise_accuracy: float
     ci_low: float
     ci_high: float
     models_low: float | None
     models_high: float | None
-    vs_acc: float | None
-    vs_acc_low: float | None
-    vs_acc_high: float | None
+    difference: float
+    difference_low: float
+    difference_high: float
+    rule: str = RANDOM
     designed: bool = False
     dropped: Mapping[str, int] = field(default_factory=dict)
     curve: Mapping[int, float] = field(default_factory=dict)
@@ -55,8 +57,8 @@ class MethodResult:
 
     @property
     def sees_chosen_rows(self) -> bool:
-        """Whether the rows whose labels it sees were chosen; they are random otherwise."""
-        return self.name in RULES
+        """Whether the rows whose labels it sees were chosen."""
+        return self.rule not in (RANDOM, "")
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class Provenance:
         command: the command that made the run, as a shell takes it; a run from Python has none.
         data: the rows.
         population: N, rows that probes are drawn from; in a decision, all there are.
-        attribution: the backend with its settings, as `--attribution` takes it.
+        attribution: the backend with its settings, as `settings_of` takes it.
         error: what the backend measures its error by, in words.
         settings: of the attribution backend.
         target: the rule that says which label attributions speak for.
@@ -122,33 +124,93 @@ class Provenance:
 
     def to_dict(self) -> dict[str, Any]:
         """What is known, as JSON knows it."""
-        known = plain(self) | {"data": self.data and asdict(self.data)}
+        known = plain(self)
         return {name: value for name, value in known.items() if value not in (None, {})}
 
 
 @dataclass(frozen=True)
-class ModelResult:
-    """One model, and where the truth and each method put it.
+class Header:
+    """What a run was about, whatever it found.
+
+    Attributes:
+        ood: the name of the set, or of the file of rows.
+        suite: the name of the suite of models.
+        probe: K, labelled examples a draw; in a decision, all there are.
+        seed: of the draws.
+        metric: what an outcome is, the name of its column: "ACC" for classes.
+        attribution: the backend that the factors read ("none": baselines alone).
+        failures: model -> why it is not ranked.
+        left_out: method -> why it has no numbers: it cannot apply to this set, or is defined on none of its examples.
+        failed_factors: those of the user's own that raised, or returned no number, on every example.
+        quality: model -> how good its attributions are.
+        notes: what a reader has to know of rows and models, a sentence each.
+        provenance: what the numbers were made from.
+    """
+
+    ood: str
+    suite: str
+    probe: int
+    seed: int
+    metric: str = "ACC"
+    attribution: str = "none"
+    failures: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    failed_factors: tuple[str, ...] = ()
+    quality: Mapping[str, Quality] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    provenance: Provenance = field(default_factory=Provenance)
+
+
+@dataclass(frozen=True)
+class EvaluatedModel:
+    """A model whose truth is known, and where each method puts it.
 
     Attributes:
         name: unique in the suite.
         family: its architecture, "" where unknown.
-        ood_accuracy: on the whole OOD set, a fraction; None in a decision.
-        rank: 1 for the best; by OOD accuracy, in a decision by the chosen method. Equal models share the better rank.
+        rank: 1 for the best. Equal models share the better rank.
+        outcome: the mean of the metric on the whole OOD set, a fraction: of classes the OOD accuracy.
         scores: method -> mean score over the population, in the method's own unit.
         expected_rank: method -> the rank it gives the model, averaged over draws.
-        in_domain_accuracy: on rows of the domain that it was trained for, a fraction; None where it is not known.
+        in_domain: the same metric on rows of the domain that it was trained for; None where it is not known.
         misled: share of the rows on which the shortcut is wrong where the model gives the shortcut's label; None where
             the set has no shortcut, or no such row.
     """
 
     name: str
     family: str
-    ood_accuracy: float | None
     rank: int
+    outcome: float
     scores: Mapping[str, float | None] = field(default_factory=dict)
     expected_rank: Mapping[str, float] = field(default_factory=dict)
-    in_domain_accuracy: float | None = None
+    in_domain: float | None = None
+    misled: float | None = None
+
+
+@dataclass(frozen=True)
+class DecidedModel:
+    """A model whose truth is not known, and what the labelled rows say of it.
+
+    Attributes:
+        name, family, in_domain, misled: as in `EvaluatedModel`.
+        rank: 1 for the best, by the chosen method. Equal models share the better rank.
+        score: the method's score on the rows, in its own unit; the metric's for ACC+TIES. None where it has none.
+        outcome: the mean of the metric over the rows: of classes the share that the model was right on.
+        low, high: 95 % interval of the model's mean outcome in the domain.
+        p_best: probability that no other model is better in the domain; models that cannot differ share it.
+        scores: method -> mean score over the rows, in the method's own unit.
+    """
+
+    name: str
+    family: str
+    rank: int
+    score: float | None
+    outcome: float
+    low: float
+    high: float
+    p_best: float
+    scores: Mapping[str, float | None] = field(default_factory=dict)
+    in_domain: float | None = None
     misled: float | None = None
 
 
@@ -160,9 +222,9 @@ class PairResult:
         a, b: the models, the truly better one first.
         method: the ranking method.
         accuracy: share of draws in which it scores a better than b, a tie counting one half.
-        accuracy_a, accuracy_b: OOD accuracies, fractions.
-        gap: accuracy_a - accuracy_b.
-        near: the gap is below the threshold that `Ranking.near` states.
+        outcome_a, outcome_b: the models' mean outcomes on the OOD set, fractions.
+        gap: outcome_a - outcome_b.
+        near: the gap is below the threshold that `Evaluation.near` states.
         same_family: None where families are unknown.
     """
 
@@ -170,72 +232,123 @@ class PairResult:
     b: str
     method: str
     accuracy: float
-    accuracy_a: float
-    accuracy_b: float
+    outcome_a: float
+    outcome_b: float
     gap: float
     near: bool
     same_family: bool | None
 
 
 @dataclass(frozen=True)
+class RowResult:
+    """A labelled row of a decision, and what the models took it for.
+
+    Attributes:
+        id: of the example.
+        label: the true one, by name.
+        predicted: model -> label, by name.
+    """
+
+    id: str
+    label: str
+    predicted: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How well each method ranks models whose truth is known.
+
+    Attributes:
+        draws: B, or "exact": over all draws there are; methods that are no means are drawn even then.
+        models: by rank, best first.
+        methods: in the order of the table, then RANDOM and the combined ones, then those that read a pool.
+        pairs: every decided pair with every method, best models first.
+        tied_pairs: pairs left out because their outcomes are equal.
+        near: outcomes less than this apart make a near pair.
+        notes: what a reader of these numbers has to know, a sentence each.
+    """
+
+    draws: int | Literal["exact"]
+    models: tuple[EvaluatedModel, ...]
+    methods: tuple[MethodResult, ...]
+    pairs: tuple[PairResult, ...]
+    tied_pairs: int
+    near: float
+    notes: tuple[str, ...] = ()
+
+    def method(self, name: str) -> MethodResult:
+        """The result of one method.
+
+        Raises:
+            UnknownName: no such method was measured.
+        """
+        return look_up("method", name, {result.name: result for result in self.methods})
+
+
+@dataclass(frozen=True)
 class Decision:
     """What K labelled rows say about models whose truth is not known. Models are in the predicted order, best first.
 
-    The order is the method's; every probability and interval is about accuracy in the domain, from who was right on
-    which row: see `ranker.decision`.
+    The order is the method's; every probability and interval is about the mean outcome in the domain, from how good
+    each model was on each row: see `ranker.scoring.decision`.
 
     Attributes:
         method: what the order was made by.
-        models: (M,) names.
-        scores: (M,) the method's score of each model on the rows, in its own unit; ACC's for ACC+TIES.
-        accuracy: (M,) share of the rows that the model was right on.
-        low, high: (M,) 95 % interval of the model's accuracy in the domain.
-        p_best: (M,) probability that no other model is more accurate in the domain; models that cannot differ share
-            it.
-        p_beats: (M, M) probability that the model of the row is more accurate than that of the column; 1/2 on the
-            diagonal.
+        kind: of that method; where it is "pool", probabilities come from labels and unlabelled rows together.
+        models: (M,) in the predicted order.
+        p_beats: (M, M) probability that the model of the row is better than that of the column; 1/2 on the diagonal.
         groups: sets of models within which no two are told apart; two that are in none together are. A model that is
             told from all others is a set of its own. They follow from `p_beats` and `level`.
         more_labels: (M, M) how many more labels would tell the two apart, with 90 % probability, if they go on to
             disagree as they did; 0 where they are told apart already. None where that cannot be said: the two were
-            right on the same rows, or each as often where the other was not; with a pool: labels and pool put them
+            as good on the same rows, or each as often where the other was not; with a pool: labels and pool put them
             level, or nearly so, or the pool has too few rows.
         level: the probability at which two models count as told apart.
+        rows: (K,) the labelled rows, as every model predicts them; none where answers have no labels.
+        notes: what a reader of these numbers has to know, a sentence each.
 
     Raises:
-        ValueError: the lengths do not agree.
+        ValueError: there is no model, or the lengths do not agree.
     """
 
     method: str
-    models: tuple[str, ...]
-    scores: tuple[float | None, ...]
-    accuracy: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    p_best: tuple[float, ...]
+    kind: Kind
+    models: tuple[DecidedModel, ...]
     p_beats: tuple[tuple[float, ...], ...]
     groups: tuple[tuple[str, ...], ...] = field(init=False)
     more_labels: tuple[tuple[int | None, ...], ...]
     level: float = 0.9
+    rows: tuple[RowResult, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         size = len(self.models)
-        for name in ("scores", "accuracy", "low", "high", "p_best", "p_beats", "more_labels"):
-            column = getattr(self, name)
-            rows = column if name in ("p_beats", "more_labels") else ()
-            if {len(column), *map(len, rows)} != {size}:
+        if not size:
+            raise ValueError("`models` are none")
+        for name in ("p_beats", "more_labels"):
+            rows = getattr(self, name)
+            if {len(rows), *map(len, rows)} != {size}:
                 raise ValueError(f"`{name}` must have the length {size}, a value for each model")
         together = groups(self.p_beats, self.level)
-        object.__setattr__(self, "groups", tuple(tuple(self.models[m] for m in members) for members in together))
+        object.__setattr__(self, "groups", tuple(tuple(self.names[m] for m in members) for members in together))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(M,) the names of the models."""
+        return tuple(model.name for model in self.models)
 
     @property
     def reads_pool(self) -> bool:
         """Whether its probabilities come from labels and unlabelled rows together, not from labels alone."""
-        return self.method == SURROGATE
+        return self.kind == "pool"
 
     def apart(self, i: int, j: int) -> bool:
         """Whether the models at two places of the order are told apart, whichever is the better one."""
         return apart(self.p_beats, i, j, self.level)
+
+    def tied(self, i: int) -> list[str]:
+        """The models that the one at a place of the order cannot be told apart from."""
+        return [name for j, name in enumerate(self.names) if j != i and not self.apart(i, j)]
 
 
 def level(one: float, other: float) -> bool:
@@ -290,21 +403,10 @@ def groups(p_beats: Sequence[Sequence[float]], level: float) -> list[list[int]]:
     return sorted([*sets, *([m] for m in range(size) if m not in inside)])
 
 
-@dataclass(frozen=True)
-class RowResult:
-    """A labelled row of a decision, and what the models took it for.
-
-    Attributes:
-        id: of the example.
-        label: the true one, by name.
-        predicted: model -> label, by name.
-    """
-
-    id: str
-    label: str
-    predicted: Mapping[str, str]
-
-
-def plain(result: ModelResult | MethodResult | RowResult | Provenance) -> dict[str, Any]:
-    """A record's fields, by name; frozen mappings, which JSON does not know, as dicts."""
-    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(result).items()}
+def plain(value: Any) -> Any:
+    """A record as JSON knows it: by the names of its fields; mappings as objects, tuples as lists."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(inside) for key, inside in value.items()}
+    return [plain(inside) for inside in value] if isinstance(value, (tuple, list)) else value

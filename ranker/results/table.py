@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from factors.registry import Factor
 from factors.types import Floats
+from ranker.statistics.engine import TIE
 
 
 @dataclass(frozen=True)
@@ -16,36 +17,46 @@ class ScoreTable:
 
     Attributes:
         models: (M,) names.
-        methods: (F,) the ranking methods, baselines first.
+        methods: (F,) the ranking methods; the first is the metric's own column.
         examples: (N,) ids.
         values: (M, F, N) each method's own scalar, in its own unit; read-only.
-        labels: (N,) the examples' true labels; read-only.
-        ood_accuracy: (M,) each model's accuracy on the whole OOD set, a fraction; None where it is not known.
+        metric: what an outcome is: "ACC" for classes, the name of the first method.
+        truth: (M,) each model's mean outcome on the whole OOD set, a fraction; None where it is not known.
         dropped: method -> reason -> number of examples that the method could not be computed on; the methods that could
             be computed on none, too.
 
     Raises:
-        ValueError: the shapes do not agree, or a name occurs twice.
+        ValueError: the shapes do not agree, a name occurs twice, or the first method is not the metric's.
     """
 
     models: tuple[str, ...]
     methods: tuple[Factor, ...]
     examples: tuple[str, ...]
     values: Floats
-    labels: tuple[int, ...]
-    ood_accuracy: Floats | None = None
+    metric: str = "ACC"
+    truth: Floats | None = None
     dropped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         shape = (len(self.models), len(self.methods), len(self.examples))
         if self.values.shape != shape:
             raise ValueError(f"values must have the shape {shape} (got {self.values.shape})")
-        if len(self.labels) != len(self.examples):
-            raise ValueError(f"labels must have the length {len(self.examples)} (got {len(self.labels)})")
-        if self.ood_accuracy is not None and self.ood_accuracy.shape != shape[:1]:
-            raise ValueError(f"ood_accuracy must have the shape {shape[:1]} (got {self.ood_accuracy.shape})")
+        if self.truth is not None and self.truth.shape != shape[:1]:
+            raise ValueError(f"truth must have the shape {shape[:1]} (got {self.truth.shape})")
         for kind, names in (("model", self.models), ("method", [method.name for method in self.methods])):
             twice = [name for name, count in Counter(names).items() if count > 1]
             if twice:
                 raise ValueError(f"two {kind}s are named {twice[0]}")
+        if not self.methods or self.methods[0].name != self.metric:
+            raise ValueError(f"the first method must be the metric, {self.metric}")
         self.values.flags.writeable = False
+
+    @property
+    def outcomes(self) -> Floats:
+        """(M, N) how good each model's answer to each example is, in [0, 1]; nan where there is nothing to judge."""
+        return self.values[:, 0]
+
+    def better(self, one: str, other: str) -> int:
+        """On how many examples one model's outcome is better than the other's."""
+        first, second = (self.outcomes[self.models.index(name)] for name in (one, other))
+        return int((first > second + TIE).sum())

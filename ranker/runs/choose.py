@@ -6,21 +6,19 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from factors import Example
-from factors.types import Floats
-from ranker.datasets.identity import Texts
 from ranker.datasets.pools import check_alike, with_labelled
+from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, UsageError
-from ranker.runs.gather import Looked, Models, looked
-from ranker.runs.survey import survey
-from ranker.runtime.base import Answer, Request
+from ranker.runs.collect import collect
+from ranker.runs.gather import Gathered, Models, Rows, looked
+from ranker.runs.plan import plan
+from ranker.runs.scored import pool_of
 from ranker.runtime.runtime import Runtime
-from ranker.sources.suites import Model
+from ranker.scoring.score import Evidence
 from ranker.statistics import choice
 from ranker.statistics.pool import Pool
-from ranker.tasks.classes import Task
+from ranker.tasks.base import Task
 
 log = logging.getLogger(__name__)
 
@@ -76,27 +74,29 @@ def choose(
     if not left:
         raise UsageError("no row is left to choose: all of the pool have a label")
     if not 1 <= count <= left:
-        raise UsageError(f"`--labels` must be between 1 and {left}, the rows of the pool without a label (got {count})")
-    seen, failures = predictions(looked(models), task, rows, runtime)
+        raise UsageError(f"`labels` must be between 1 and {left}, the rows of the pool without a label (got {count})")
+    seen, failures = predictions(models, task, rows, runtime)
     if (seen.predicted == seen.predicted[0]).all():
         log.warning("all models predict the same on every row of the pool; no label would tell them apart")
     return Choice(tuple(rows[n] for n in choice.choose(seen, count, places.tolist(), rule, seed)), failures)
 
 
 def predictions(
-    models: Looked, task: Task, rows: Sequence[Example], runtime: Runtime = Runtime()
-) -> tuple[Pool, dict[str, str]]:
+    models: Models, task: Task, rows: Sequence[Example], runtime: Runtime = Runtime()
+) -> tuple[Pool, Mapping[str, str]]:
     """What models make of rows, and why others of them make nothing of these.
 
     Raises:
-        ModelError: fewer than two models could be asked.
+        ModelError: fewer than two models could be asked, or some say nothing of labels.
         StoreError: the store cannot be read or written.
     """
-
-    def use(_model: Model, _content: str, answers: Sequence[Answer | None]) -> Floats:
-        return np.concatenate([one.predictions.probs for one in answers if one])
-
-    found, failures = survey(models, task, [[Request(Texts(rows))]] * len(models.models), runtime, use)
-    if len(found) < 2:
-        raise ModelError(f"nothing to choose by: {len(failures)} of {len(models.models)} models failed")
-    return Pool(np.array(list(found.values()))), failures
+    asked = Rows(OODSet("pool", task, tuple(rows), len(rows)), rows)
+    made = plan(Gathered(looked(models), asked), Evidence("none", factors=()))
+    collected = collect(made, runtime)
+    if len(collected.answered) < 2:
+        count = len(made.gathered.looked.models)
+        raise ModelError(f"nothing to choose by: {len(collected.failures)} of {count} models failed")
+    seen = pool_of(made, collected.answered)
+    if seen is None:
+        raise ModelError("nothing to choose by: some models say only how good their answers were")
+    return seen, collected.failures

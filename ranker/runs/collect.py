@@ -1,118 +1,173 @@
-"""What each model answers, and what that says of it."""
+"""Every model asked: jobs go to the executor, and answers come from the store; one that fails is left out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from typing import TypeAlias
 
-import numpy as np
-
-from factors.types import Floats
-from ranker.attribution import hiding
-from ranker.results.records import Quality
-from ranker.runs.plan import Study
-from ranker.runs.survey import survey
-from ranker.runtime.base import Answer
-from ranker.scoring.diagnostics import accuracy_of, misled_share, quality_of
-from ranker.scoring.score import ModelScores, score_model
+from ranker.errors import ModelError
+from ranker.numbers import minutes
+from ranker.runs.gather import Looked
+from ranker.runs.plan import Plan
+from ranker.runtime.base import Answer, Done, Job, Request
+from ranker.runtime.guest import answer, content_of, read
+from ranker.runtime.runtime import Runtime
+from ranker.runtime.store import Store
 from ranker.sources.suites import Model
-from ranker.tasks.classes import Classes
+from ranker.tasks.base import Task
+
+log = logging.getLogger(__name__)
+
+
+Asked: TypeAlias = Sequence[Sequence[Request]]
+"""(M,) what each model is asked."""
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What was found out about one model.
+class Told:
+    """What one model answered.
 
     Attributes:
-        content: what identifies the checkpoint.
-        own: what it makes of the population.
-        scores: what the factors make of them.
-        quality: how good they are.
-        accuracy: on the whole set, a fraction; None where the truth is not wanted.
-        in_domain: its in-domain accuracy, a fraction; None where that is not known.
-        misled: how often the shortcut misleads it, a fraction; None where that is not known.
-        pool: (N,) its answers to the rows of the pool.
-        in_domain_rows: those to the in-domain rows; None where there are none.
-        pool_factor: (N,) the designed factor of the pool, the higher the better; None where it needs labels.
-        hiding: the effect of a word hidden as the backend does, and in the other way; None where that was not asked.
+        content: what identifies it, wherever it lies.
+        answers: in the order of its requests; None for one that could not be had, and need not.
     """
 
     content: str
-    own: Answer
-    scores: ModelScores
-    quality: Quality
-    accuracy: float | None
-    in_domain: float | None
-    misled: float | None
-    pool: Classes
-    in_domain_rows: Classes | None
-    pool_factor: Floats | None
-    hiding: tuple[float, float] | None
+    answers: Sequence[Answer | None]
 
 
-def collect(study: Study) -> tuple[dict[str, Measured], dict[str, str]]:
-    """Ask every model of a study, and measure what it answers.
+@dataclass(frozen=True)
+class Answered:
+    """What one model answered, by the names of the questions.
 
-    Returns:
-        What was found out about each that could be asked, and why the others could not.
+    Attributes:
+        model: which.
+        content: what identifies it, wherever it lies.
+        to: the name of a question (see `Plan.questions`) -> the answers.
+        hidden: those about hidden words, in the order of `Plan.hidden`; None where they could not be had.
+    """
+
+    model: Model
+    content: str
+    to: Mapping[str, Answer]
+    hidden: Sequence[Answer | None]
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What became of every model, in the order of the suite.
+
+    Attributes:
+        answered: what those answered that could be asked.
+        failures: model -> why it could not be.
+    """
+
+    answered: tuple[Answered, ...]
+    failures: Mapping[str, str]
+
+
+def collect(plan: Plan, runtime: Runtime = Runtime()) -> Collected:
+    """Ask every model of a plan.
 
     Raises:
         StoreError: the store cannot be read or written.
     """
-
-    def use(model: Model, content: str, answers: Sequence[Answer | None]) -> Measured:
-        named = dict(zip(study.questions(model), answers, strict=False))
-        behind = answers[len(named) :]
-        return measure(study, model, content, {name: one for name, one in named.items() if one}, effects(behind))
-
-    return survey(study.looked, study.task, study.asked, study.runtime, use)
-
-
-def measure(
-    study: Study, model: Model, content: str, answers: Mapping[str, Answer], hidden: tuple[float, float] | None
-) -> Measured:
-    """What a model's answers to its `questions`, by their names, say of it."""
-    rows, own = study.rows, answers["population"]
-    of_pool = answers.get("pool", own)
-    of_domain = answers["in-domain"].predictions if "in-domain" in answers else None
-    accuracy = model.ood_accuracy.get(rows.ood.fingerprint) if rows.truth else None
-    if rows.truth and accuracy is None:
-        accuracy = accuracy_of(answers["set"].predictions, rows.ood.examples)
-    factors, _ = study.measurable
-    return Measured(
-        content=content,
-        own=own,
-        scores=score_model(
-            own.predictions, own.attributions, rows.population, factors, study.task, study.target, study.norm
-        ),
-        quality=quality_of(own.attributions, rows.population, study.settings),
-        accuracy=accuracy,
-        in_domain=model.in_domain_accuracy if of_domain is None else accuracy_of(of_domain, study.in_domain_rows),
-        misled=misled_share(own.predictions, rows.population, study.task),
-        pool=of_pool.predictions,
-        in_domain_rows=of_domain,
-        pool_factor=pool_factor(study, of_pool),
-        hiding=hidden,
-    )
+    found, failures = ask(plan.gathered.looked, plan.task, plan.asked, runtime)
+    answered = []
+    for model in plan.gathered.looked.models:
+        if model.name in found:
+            told = found[model.name]
+            named = dict(zip(plan.questions(model), told.answers, strict=False))
+            to = {name: one for name, one in named.items() if one}
+            answered.append(Answered(model, told.content, to, told.answers[len(named) :]))
+    return Collected(tuple(answered), failures)
 
 
-def pool_factor(study: Study, of_pool: Answer) -> Floats | None:
-    """(N,) the designed factor of the pool's rows; None where it needs labels, or they have no attributions."""
-    rows, (factors, _) = study.rows, study.measurable
-    free = study.about_all(factors)
-    if not free or (rows.pool and not rows.explain_pool):
-        return None
-    examples = rows.pool or rows.population
-    scored = score_model(
-        of_pool.predictions, of_pool.attributions, examples, free, study.task, study.target, study.norm
-    )
-    return np.asarray(scored.values[0] if free[0].higher_is_better else -scored.values[0])
+def ask(looked: Looked, task: Task, asked: Asked, runtime: Runtime) -> tuple[dict[str, Told], dict[str, str]]:
+    """Ask models.
 
+    Args:
+        looked: the models.
+        task: what they do.
+        asked: what each is asked.
+        runtime: how they are run, and where their answers are kept.
 
-def effects(answers: Sequence[Answer | None]) -> tuple[float, float] | None:
-    """The effects of a word hidden behind the token, and behind the other; None where that was not asked.
+    Returns:
+        What each model answered that could be asked, and why the others could not, by name in their order.
 
-    None, too, where the model's tokenizer has no such token.
+    Raises:
+        StoreError: the store cannot be read or written.
     """
-    found = [hiding.effect(one.attributions) for one in answers if one is not None]
-    return (found[0], found[1]) if len(found) == 2 else None
+    found: dict[int, Told] = {}
+    failures: dict[int, str] = {}
+    with runtime.kept() as store, closing(carried_out(looked, task, asked, runtime, store)) as ended:
+        for number, done in ended:
+            model = looked.models[number]
+            try:
+                if done.failure:
+                    raise ModelError(done.failure)
+                if model.source.at_hand:
+                    job = _job(looked, task, asked, runtime, number)
+                    found[number] = Told(content_of(job, looked.shelf), read(job, looked.shelf))
+                else:
+                    kept = [answer(store, *pair) for pair in zip(done.keys, asked[number], strict=True)]
+                    found[number] = Told(done.content, kept)
+            except ModelError as error:
+                failures[number] = str(error)
+                log.error("%s is left out: %s", model.name, error)
+            for key in dict.fromkeys(done.keys):
+                store.close(key)
+    names = [model.name for model in looked.models]
+    return {names[n]: found[n] for n in sorted(found)}, {names[n]: failures[n] for n in sorted(failures)}
+
+
+def carried_out(
+    looked: Looked, task: Task, asked: Asked, runtime: Runtime, store: Store, *, dry: bool = False
+) -> Generator[tuple[int, Done], None, None]:
+    """The number of each model, and what became of its work, in any order.
+
+    Models that cannot be read have no job, nor do those whose answers are at hand.
+    """
+    at: list[int] = []
+    for number, one in enumerate(looked.stated):
+        if one.trouble or one.source.at_hand:
+            yield number, Done(failure=one.trouble)
+        else:
+            at.append(number)
+    jobs = [_job(looked, task, asked, runtime, number, dry) for number in at]
+    with closing(runtime.executor.run(jobs, store, runtime.progress, looked.shelf)) as ended:  # whatever interrupts it
+        for job, done in ended:
+            yield at[job], done
+
+
+def _job(looked: Looked, task: Task, asked: Asked, runtime: Runtime, number: int, dry: bool = False) -> Job:
+    stated = looked.stated[number]
+    return Job(stated.source, task, tuple(asked[number]), runtime.machine, dry, stated.size, stated.preload)
+
+
+def foretold(plan: Plan, runtime: Runtime = Runtime()) -> Iterator[str]:
+    """Say what a run would do, a line for each model: how much is not known yet, and how long it would take.
+
+    A model of which anything is missing is loaded, and its speed is measured on a few rows.
+    """
+    rows, suite = plan.rows, plan.suite
+    explained = {one.segments for one in (*rows.population, *(rows.pool if plan.explains_pool else ()))}
+    predicted = rows.ood.examples if rows.truth else rows.population
+    every = {one.segments for one in (*predicted, *rows.pool, *plan.gathered.in_domain_rows)}
+    attributed = f", {len(explained)} to explain with {plan.settings.name}" if plan.settings.function else ""
+    size = f"{len(suite.models)} models, {len(every)} rows{attributed}"
+    yield f"{suite.name} on {rows.ood.name}: {size}"
+    seconds = 0.0
+    with runtime.kept() as store:
+        ended = dict(carried_out(plan.gathered.looked, plan.task, plan.asked, runtime, store, dry=True))
+    for number, model in enumerate(suite.models):
+        done = ended[number]
+        if done.failure:
+            yield f"{model.name}: cannot be run: {done.failure}"
+            continue
+        seconds += done.estimate.seconds if done.estimate else 0.0
+        yield f"{model.name}: {done.estimate or 'all is known'}"
+    yield f"in all at least {minutes(seconds)}"

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from factors import BUILTIN, Factor
-from factors.types import Attributions, Example
+from factors import BUILTIN
+from factors.types import Example
 from ranker.attribution import settings_of
-from ranker.attribution.settings import Settings
+from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, UsageError
 from ranker.results.explanation import Explanation
-from ranker.runs.gather import Models, looked
-from ranker.runs.survey import survey
-from ranker.runtime.base import Answer, Request
+from ranker.runs.collect import collect
+from ranker.runs.gather import Gathered, Models, Rows, looked
+from ranker.runs.plan import BACKEND, plan
 from ranker.runtime.runtime import Runtime
-from ranker.scoring.score import applicable
+from ranker.scoring.score import Evidence
 from ranker.scoring.views import View
-from ranker.sources.suites import Model
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import ClassTask
 
 
 def explain(
     models: Models,
-    task: Task,
+    task: ClassTask,
     example: Example,
     *,
-    attribution: str | Settings = "shap",
-    factors: Sequence[Factor] = tuple(BUILTIN.values()),
+    evidence: Evidence = Evidence(),
     toward: int | None = None,
     designed: str | None = None,
     runtime: Runtime = Runtime(),
@@ -38,9 +35,8 @@ def explain(
         models: one or more: references, or those that were looked at before.
         task: what they do.
         example: the text. Where it is `UNLABELLED`, factors that need its label have no value.
-        attribution: a backend, or its settings (`ranker.attribution.settings_of`); "none" for predictions and baselines
-            alone.
-        factors: what to measure.
+        evidence: the backend of attributions, SHAP where none is named, and the factors to measure, all that are built
+            in where none are. The backend "none" is for predictions and baselines alone.
         toward: the label that positive scores speak for; None leaves it to `View`.
         designed: the factor that was designed for the example's set, if any.
         runtime: how models are run, and where their answers are kept.
@@ -51,24 +47,23 @@ def explain(
         ModelError: no model could be run.
         StoreError: the store cannot be read or written.
     """
-    settings = settings_of(attribution).settled(task.labels, task.shortcut if toward is None else toward)
+    backend = evidence.settings or settings_of(BACKEND)
+    settings = backend.settled(task.labels, task.shortcut if toward is None else toward)
     only = settings.only_label(len(task.labels))
     if toward is not None and only not in (None, toward):
         raise UsageError(
-            f"`--toward` {task.labels[toward]}: the scores speak for {task.labels[only]} alone; see `target` of "
-            f"`--attribution {settings.name}`"
+            f"`toward` {task.labels[toward]}: the scores speak for {task.labels[only]} alone; see `target` of "
+            f"`attribution` {settings.name}"
         )
+    factors = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
     if settings.name == "none":
-        factors = [factor for factor in factors if factor.kind == "baseline"]
-    kept, left_out = applicable(factors, [example], task, designed, only_label=only)
-    found = looked(models)
-    asked = Request([example], None if settings.name == "none" else settings)
-
-    def use(_model: Model, _content: str, answers: Sequence[Answer | None]) -> Attributions:
-        return next(one.seen(0) for one in answers if one)
-
-    rows, failures = survey(found, task, [[asked]] * len(found.models), runtime, use)
-    if not rows:
-        raise ModelError("; ".join(f"{name}: {reason}" for name, reason in failures.items()))
-    shown = View(task, settings, kept, designed, toward).explanation(example, rows)
-    return replace(shown, left_out=left_out, failures=failures)
+        factors = tuple(factor for factor in factors if factor.kind == "baseline")
+    rows = Rows(OODSet("example", task, (example,), 1, designed), (example,))
+    made = plan(Gathered(looked(models), rows), replace(evidence, attribution=settings, factors=factors))
+    collected = collect(replace(made, compares=False), runtime)
+    if not collected.answered:
+        raise ModelError("; ".join(f"{name}: {reason}" for name, reason in collected.failures.items()))
+    metric = [one for one in factors if one.name == task.metric]
+    view = View(task, made.settings, [*metric, *made.factors], designed, toward)
+    shown = view.explanation(example, {one.model.name: one.to["population"].seen(0) for one in collected.answered})
+    return replace(shown, left_out=made.left_out, failures=collected.failures)

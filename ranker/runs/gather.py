@@ -1,19 +1,26 @@
-"""Where models and rows meet: what models say of themselves, and whether the rows' labels are theirs."""
+"""Where models and rows meet, once: what models say of themselves, and the rows that they are asked about."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
+from factors import Example
+from factors.types import Ints
+from ranker.datasets import sets
+from ranker.datasets.pools import check_alike, with_labelled
+from ranker.datasets.sets import OODSet, sample
 from ranker.errors import ModelError, UsageError
+from ranker.scoring.score import check_probe
 from ranker.sources.base import Shelf, Source, Stated
 from ranker.sources.suites import Model, Suite, named
-from ranker.tasks.classes import Task, fold
+from ranker.tasks.classes import ClassTask, fold, of_classes
 
-if TYPE_CHECKING:
-    from ranker.datasets.sets import OODSet
+log = logging.getLogger(__name__)
 
 OWN = "own labels"
 """The name of a task that is made of the models' own labels."""
@@ -21,17 +28,27 @@ OWN = "own labels"
 
 @dataclass(frozen=True)
 class Looked:
-    """Models, and what each says of itself.
+    """Models, and what each says of itself: it is asked once, when somebody wants to know; a hub may be far away.
 
     Attributes:
-        models: with their sources pinned.
-        stated: (M,) in the same order.
+        named: the models as they were named.
         name: of the suite.
+        shelf: what was opened meanwhile; models whose answers are at hand are read from it.
     """
 
-    models: tuple[Model, ...]
-    stated: tuple[Stated, ...]
+    named: tuple[Model, ...]
     name: str = "models"
+    shelf: Shelf = field(default_factory=Shelf, repr=False)
+
+    @cached_property
+    def stated(self) -> tuple[Stated, ...]:
+        """(M,) what the models say."""
+        return tuple(model.source.look(self.shelf) for model in self.named)
+
+    @cached_property
+    def models(self) -> tuple[Model, ...]:
+        """(M,) the models with their sources pinned."""
+        return tuple(replace(model, source=one.source) for model, one in zip(self.named, self.stated, strict=True))
 
     @property
     def suite(self) -> Suite:
@@ -48,7 +65,7 @@ Models = Looked | Suite | str | Path | Sequence[str | Path | Source | Model]
 
 
 def looked(models: Models) -> Looked:
-    """What models say of themselves; each is asked once.
+    """Models to be asked what they say of themselves, each once.
 
     Raises:
         UsageError: as `ranker.sources.suites.load`, but for fewer than two models.
@@ -61,14 +78,201 @@ def looked(models: Models) -> Looked:
 
 
 def look(name: str, models: Sequence[Model]) -> Looked:
-    """What models say of themselves, under the name of their suite: see `ranker.sources.suites.named`."""
-    shelf = Shelf()
-    stated = tuple(model.source.look(shelf) for model in models)
-    pinned = tuple(replace(model, source=one.source) for model, one in zip(models, stated, strict=True))
-    return Looked(pinned, stated, name)
+    """The same, under the name of their suite: see `ranker.sources.suites.named`."""
+    return Looked(tuple(models), name)
 
 
-def own_task(stated: Iterable[Stated]) -> Task | None:
+@dataclass(frozen=True)
+class Named:
+    """An OOD set by its name: see `ranker.datasets.sets.load`.
+
+    Attributes:
+        name: of the set; case does not matter.
+        data_dir: where the official file lies; None takes the embedded sample.
+        include: folders of sets of one's own.
+        limit: how many of its rows are taken for the whole set; None for all.
+        population: how many are attributed; None for what its card says.
+    """
+
+    name: str
+    data_dir: Path | None = None
+    include: tuple[Path, ...] = ()
+    limit: int | None = None
+    population: int | None = None
+
+    def load(self) -> OODSet:
+        """The set; it raises what `ranker.datasets.sets.load` does."""
+        found = sets.load(self.name, self.data_dir, self.include, self.limit)
+        return replace(found, population=self.population) if self.population else found
+
+
+@dataclass(frozen=True)
+class Own:
+    """A file of rows of one's own: see `ranker.datasets.sets.labelled` and `unlabelled`.
+
+    Attributes:
+        file: .jsonl, .csv, .tsv or .parquet.
+        task: the name of a known task; None takes the one whose labels the rows have.
+        columns: "text", "label" and "id" -> columns, where their names are unusual.
+        like: an OOD set whose task, marks and designed factor hold for these rows, too.
+        include: folders of sets of one's own.
+    """
+
+    file: Path
+    task: str | None = None
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    like: str | None = None
+    include: tuple[Path, ...] = ()
+
+    def labelled(self, own: ClassTask | None = None) -> OODSet:
+        """The rows that have a label; judged by the models' own labels if no task is named."""
+        return sets.labelled(self.file, self.task, self.columns, self.like, self.include, own)
+
+    def judged_by(self, task: ClassTask) -> OODSet:
+        """The rows that have a label of this task."""
+        return sets.labelled(self.file, task, self.columns, include=self.include)
+
+    def unlabelled(self) -> tuple[Example, ...]:
+        """All rows, without a label."""
+        roles = {role: names for role, names in self.columns.items() if role != "label"}
+        return sets.unlabelled(self.file, roles, self.like, self.include)
+
+
+LabelledRows: TypeAlias = OODSet | Own | str | Path | Collection[Mapping[str, object]]
+"""Labelled rows as somebody names them: read already, a file, or rows in memory (see `readers.sheet`)."""
+
+UnlabelledRows: TypeAlias = Sequence[Example] | Own | str | Path
+"""Rows without labels as somebody names them."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that every model of a suite is asked about.
+
+    Attributes:
+        ood: the set.
+        population: those of its examples that are attributed.
+        truth: the models' outcomes on the whole set are wanted, too.
+        pool: rows, labelled or not, that the models are only to predict; the population where there are none.
+        places: (K,) where the population stands in the pool; None where there is none.
+    """
+
+    ood: OODSet
+    population: Sequence[Example]
+    truth: bool = False
+    pool: Sequence[Example] = ()
+    places: Ints | None = None
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Models, and the rows that they are asked about.
+
+    Attributes:
+        looked: the models, and what they say of themselves.
+        rows: what they are asked about.
+        in_domain: labelled rows of the domain that the models were trained for; None where there are none.
+    """
+
+    looked: Looked
+    rows: Rows
+    in_domain: OODSet | None = None
+
+    @property
+    def in_domain_rows(self) -> Sequence[Example]:
+        """The in-domain rows; none where there are none."""
+        return () if self.in_domain is None else self.in_domain.examples
+
+
+def with_truth(
+    models: Models, examples: OODSet | Named | str, probe: int, in_domain: OODSet | Own | None = None
+) -> Gathered:
+    """Models and a set whose truth is known.
+
+    Args:
+        models: as somebody names them.
+        examples: the set, or its name.
+        probe: K, which has to fit.
+        in_domain: labelled rows of the domain that the models were trained for.
+
+    Raises:
+        UsageError: K does not fit the population, a reference or a set that is not there, rows that cannot be read.
+    """
+    named = Named(examples) if isinstance(examples, str) else examples
+    ood = named.load() if isinstance(named, Named) else named
+    rows = Rows(ood, sample(ood, ood.population), truth=True)
+    check_probe(probe, len(rows.population), f"the rows of {ood.name} that are explained")
+    return _met(looked(models), rows, in_domain)
+
+
+def without_truth(
+    models: Models,
+    examples: LabelledRows,
+    pool: UnlabelledRows = (),
+    probe: int | None = None,
+    in_domain: OODSet | Own | None = None,
+) -> Gathered:
+    """Models, and a few labelled rows of a domain whose truth is not known.
+
+    Args:
+        models, in_domain: as for `with_truth`.
+        examples: the labelled rows; judged by the models' own labels if they have no others.
+        pool: rows of the same domain without labels; labelled rows may be among them.
+        probe: K, how many of the labelled ones to use; None for all.
+
+    Raises:
+        UsageError: K does not fit the rows, rows of one text beside rows of two, or labels that are numbers which the
+            models count otherwise.
+        ModelError: no model can be read, whose labels the rows should be judged by.
+    """
+    seen = looked(models)
+    if isinstance(examples, (str, Path)):
+        examples = Own(Path(examples))
+    if isinstance(examples, Own):
+        examples = examples.labelled(None if examples.task or examples.like else agreed(seen))
+    elif not isinstance(examples, OODSet):
+        examples = sets.labelled(examples, own=agreed(seen))
+    if isinstance(pool, (str, Path)):
+        pool = Own(Path(pool))
+    if isinstance(pool, Own):
+        pool = pool.unlabelled()
+    if probe is not None:
+        check_probe(probe, len(examples.examples), "the labelled rows")
+    everything, places = with_labelled(pool, examples.examples)
+    check_alike(everything)
+    if pool and len(everything) > len(pool):
+        log.warning("%d of the labelled rows are not in the pool; they are added to it", len(everything) - len(pool))
+    rows = Rows(
+        examples,
+        examples.examples[:probe],
+        pool=tuple(everything) if pool else (),
+        places=places[:probe] if pool else None,
+    )
+    return _met(seen, rows, in_domain)
+
+
+def _met(seen: Looked, rows: Rows, in_domain: OODSet | Own | None) -> Gathered:
+    """Models and rows together, once they are two or more and their labels are known to be the same."""
+    _ = Suite(seen.name, seen.named)
+    if isinstance(in_domain, Own):
+        in_domain = in_domain.judged_by(of_classes(rows.ood.task, "`in_domain`"))
+    numbered = [*([] if rows.truth else [rows.ood]), *([in_domain] if in_domain else [])]
+    if any(one.numbers for one in numbered):
+        check_numbers(numbered, seen.stated)
+    return Gathered(seen, rows, in_domain)
+
+
+def agreed(seen: Looked) -> ClassTask | None:
+    """The task of the models' own labels; None where they name none that all share.
+
+    Raises:
+        ModelError: no model can be read.
+    """
+    check_readable(seen.stated)
+    return own_task(seen.stated)
+
+
+def own_task(stated: Iterable[Stated]) -> ClassTask | None:
     """The task that models do by their own account: its labels are those that they name.
 
     Args:
@@ -85,7 +289,7 @@ def own_task(stated: Iterable[Stated]) -> Task | None:
     if not named or any({*map(fold, labels)} != {*map(fold, named[0])} for labels in named):
         return None
     labels = {fold(name): name for name in named[0]}
-    return Task(OWN, tuple(labels.values())) if len(labels) > 1 else None
+    return ClassTask(OWN, tuple(labels.values())) if len(labels) > 1 else None
 
 
 def check_readable(stated: Iterable[Stated]) -> None:
@@ -117,7 +321,10 @@ def check_numbers(sets: Iterable[OODSet], stated: Iterable[Stated]) -> None:
     for one in stated if counted else ():
         names = dict(enumerate(one.labels))
         for rows in counted:
-            task, both = rows.task, {n: (label, names[n]) for n, label in rows.numbers.items() if n in names}
+            task, both = (
+                of_classes(rows.task, one.source.name),
+                {n: (label, names[n]) for n, label in rows.numbers.items() if n in names},
+            )
             if any(task.index(name) not in (None, label) for label, name in both.values()):
                 here = ", ".join(f"{n} is {task.labels[label]}" for n, (label, _) in both.items())
                 there = ", ".join(f"{n} is {name}" for n, (_, name) in both.items())

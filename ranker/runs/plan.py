@@ -3,115 +3,72 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import get_args
 
-from factors import Example, Factor
-from factors.types import Ints, Norm
+from factors import BUILTIN, Factor
+from factors.types import Norm
 from ranker.attribution import hiding, settings_of
 from ranker.attribution.settings import Settings
 from ranker.datasets.identity import Texts
-from ranker.datasets.sets import OODSet
 from ranker.errors import UsageError
-from ranker.numbers import minutes
-from ranker.runs.gather import Looked
-from ranker.runs.survey import carried_out
+from ranker.runs.gather import Gathered, Rows
 from ranker.runtime.base import Request
-from ranker.runtime.runtime import Runtime
-from ranker.scoring.score import Target, about_one_label, applicable
+from ranker.scoring.decision import named
+from ranker.scoring.score import Evidence, Target, about_one_label, applicable
 from ranker.sources.suites import Model, Suite
-from ranker.statistics.methods import LABEL_FREE
-from ranker.tasks.classes import Task
+from ranker.statistics import methods
+from ranker.statistics.pool import PoolMethod
+from ranker.tasks.base import Task
+from ranker.tasks.classes import ClassTask
 
 log = logging.getLogger(__name__)
 
-DEFAULT = "shap"
+BACKEND = "shap"
 """The backend that is taken where a factor reads attributions and none is named."""
 
 UNREAD = "reads attributions, and there are none"
 
-NEEDS_IN_DOMAIN = "needs labelled rows: `--in-domain`"
-"""Why methods that look at the domain that models were trained for cannot be had without it."""
+JUDGED = "reads what models answer, and these answers were judged elsewhere"
+
+NEEDS = {
+    "in_domain": "needs labelled rows: `in_domain`",
+    "labels": "needs the true labels of rows, and some are not known",
+    "factor": "needs a factor that is designed for these rows, and about one label on all of them",
+}
+"""What is lacking -> why methods that need it cannot be had."""
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The rows that every model of a suite is asked about.
+class Plan:
+    """What models are asked, and by what they are to be ranked.
 
     Attributes:
-        ood: the set.
-        population: those of its examples that are attributed.
-        truth: the models' accuracies on the whole set are wanted, too.
-        pool: rows, labelled or not, that the models are only to predict; the population where there are none.
-        places: (K,) where the population stands in the pool; None where there is none.
-        explain_pool: these are attributed, too, for the factor designed for the set.
+        gathered: the models, and the rows.
+        settings: of the attribution backend, settled for the task.
+        factors: those that the rows have what they need for.
+        methods: those that see a pool, and can be had.
+        left_out: method -> why it cannot be had.
+        target, norm: see `Evidence`.
+        method: what a decision goes by; None for what it takes by itself.
+        compares: models are asked, too, whether the token that hides words speaks for itself.
     """
 
-    ood: OODSet
-    population: Sequence[Example]
-    truth: bool = True
-    pool: Sequence[Example] = ()
-    places: Ints | None = None
-    explain_pool: bool = False
-
-
-def fitting(
-    factors: Sequence[Factor], rows: Rows, target: Target, settings: Settings
-) -> tuple[list[Factor], dict[str, str]]:
-    """The factors that rows have what they need for, and why the others are left out."""
-    only = settings.only_label(len(rows.ood.task.labels))
-    return applicable(factors, rows.population, rows.ood.task, rows.ood.designed, target, only)
-
-
-def backend(attribution: str | Settings | None, factors: Sequence[Factor], rows: Rows, target: Target) -> Settings:
-    """The attribution backend of a run: the one that is asked for, else `DEFAULT` where a factor reads attributions.
-
-    Raises:
-        UsageError: there is no such backend, or it cannot be set so.
-    """
-    if attribution is not None:
-        return settings_of(attribution)
-    task, settings = rows.ood.task, settings_of(DEFAULT)
-    reading = [factor for factor in factors if factor.kind == "factor"]
-    kept, _ = fitting(reading, rows, target, settings.settled(task.labels, task.shortcut))
-    return settings if kept else settings_of("none")
-
-
-@dataclass(frozen=True)
-class Study:
-    """A suite of models, and what is asked of each: see `rank` for the fields that are not told of here.
-
-    Attributes:
-        looked: the models.
-        rows: what they are asked about.
-        settings: of the attribution backend; settled for the rows' task as soon as the study is there.
-
-    Raises:
-        UsageError: a target, a norm or a label to attribute that there is not; fewer than two models.
-    """
-
-    looked: Looked
-    rows: Rows
+    gathered: Gathered
     settings: Settings
     factors: tuple[Factor, ...] = ()
+    methods: tuple[PoolMethod, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
     target: Target = "declared"
     norm: Norm = "raw"
-    in_domain: OODSet | None = None
-    runtime: Runtime = Runtime()
+    method: str | None = None
+    compares: bool = True
 
-    def __post_init__(self) -> None:
-        for option, value, kind in (("--target", self.target, Target), ("--normalise", self.norm, Norm)):
-            if value not in get_args(kind):
-                raise UsageError(f"`{option}` must be one of {', '.join(get_args(kind))} (got {value!r})")
-        _ = self.suite
-        object.__setattr__(self, "settings", self.settings.settled(self.task.labels, self.task.shortcut))
-
-    @cached_property
-    def suite(self) -> Suite:
-        """The models."""
-        return self.looked.suite
+    @property
+    def rows(self) -> Rows:
+        """What the models are asked about."""
+        return self.gathered.rows
 
     @property
     def task(self) -> Task:
@@ -119,41 +76,28 @@ class Study:
         return self.rows.ood.task
 
     @property
-    def in_domain_rows(self) -> Sequence[Example]:
-        """The labelled rows of the domain that the models were trained for; none where there are none."""
-        return () if self.in_domain is None else self.in_domain.examples
+    def suite(self) -> Suite:
+        """The models, two or more."""
+        return self.gathered.looked.suite
 
-    @cached_property
-    def measurable(self) -> tuple[Sequence[Factor], Mapping[str, str]]:
-        """The factors that the rows have what they need for, and why the others are left out."""
-        kept, left_out = fitting(self.factors, self.rows, self.target, self.settings)
-        reading = [factor for factor in kept if factor.kind == "factor"]
-        if reading and self.settings.name == "none":  # which somebody has asked for
-            unread = {factor.name: UNREAD for factor in self.factors if factor.kind == "factor"}
-            kept, left_out = [factor for factor in kept if factor not in reading], left_out | unread
-        if self.rows.truth and self.in_domain is None:
-            left_out |= {one.name: NEEDS_IN_DOMAIN for one in LABEL_FREE if one.needs == "in_domain"}
-        return kept, left_out
-
-    def lacks(self, method: str) -> str | None:
-        """Why a method cannot be had of these rows, as far as that is known before models are asked; None if it can."""
-        factors, left_out = self.measurable
-        needs = {one.name: one.needs for one in LABEL_FREE}.get(method)
-        if needs == "in_domain" and self.in_domain is None:
-            return NEEDS_IN_DOMAIN
-        if needs == "factor" and not self.about_all(factors):
-            return "needs a factor that is designed for these rows, and about one label on all of them"
-        return left_out.get(method)
-
-    def about_all(self, factors: Sequence[Factor]) -> list[Factor]:
+    @property
+    def about_all(self) -> Factor | None:
         """The factor designed for the set, if it needs no label to be turned."""
-        return [one for one in factors if one.name == self.rows.ood.designed and about_one_label(one, self.target)]
+        designed = self.rows.ood.designed
+        found = (one for one in self.factors if one.name == designed and about_one_label(one, self.target))
+        return next(found, None)
+
+    @property
+    def explains_pool(self) -> bool:
+        """Whether the rows of the pool are attributed, too: for a decision that goes by the designed factor on them."""
+        chosen = next((one for one in self.methods if one.name == self.method), None)
+        return chosen is not None and "factor" in chosen.needs
 
     @cached_property
     def hidden(self) -> list[Request]:
         """What each model is asked about hidden words, if it can be asked that."""
         some = Texts(hiding.enough(self.rows.population))
-        return [Request(some, one, optional=True) for one in hiding.compared(self.settings)]
+        return [Request(some, one, optional=True) for one in hiding.compared(self.settings) if self.compares]
 
     def questions(self, model: Model) -> dict[str, Request]:
         """What a model is asked.
@@ -177,41 +121,117 @@ class Study:
         rows, own = self.rows, self.settings
         explained = None if own.name == "none" else own
         return {
-            "in-domain": Request(Texts(self.in_domain_rows)),
+            "in-domain": Request(Texts(self.gathered.in_domain_rows)),
             "set": Request(Texts(rows.ood.examples)),
             "population": Request(Texts(rows.population), explained),
-            "pool": Request(Texts(rows.pool), explained if rows.explain_pool else None),
+            "pool": Request(Texts(rows.pool), explained if self.explains_pool else None),
         }
 
     @cached_property
     def asked(self) -> list[tuple[Request, ...]]:
         """(M,) all that each model is asked."""
-        return [(*self.questions(model).values(), *self.hidden) for model in self.looked.models]
+        return [(*self.questions(model).values(), *self.hidden) for model in self.gathered.looked.models]
 
 
-def foretold(study: Study) -> Iterator[str]:
-    """Say what a run would do, a line for each model: how much is not known yet, and how long it would take.
-
-    A model of which anything is missing is loaded, and its speed is measured on a few rows.
+def plan(gathered: Gathered, evidence: Evidence = Evidence(), method: str | None = None) -> Plan:
+    """Settle what models are asked: nothing that no method reads.
 
     Args:
-        study: what the models would be asked: see `rank.study_of_set` and `decide.study_of_decision`.
+        gathered: the models, and the rows.
+        evidence: what they are to be ranked by.
+        method: what a decision is to go by; None for what it takes by itself.
+
+    Raises:
+        UsageError: a label to attribute that there is not; a method that is not there, or that these rows cannot have.
     """
-    rows, suite = study.rows, study.suite
-    explained = {one.segments for one in (*rows.population, *(rows.pool if rows.explain_pool else ()))}
-    predicted = rows.ood.examples if rows.truth else rows.population
-    every = {one.segments for one in (*predicted, *rows.pool, *study.in_domain_rows)}
-    attributed = f", {len(explained)} to explain with {study.settings.name}" if study.settings.function else ""
-    size = f"{len(suite.models)} models, {len(every)} rows{attributed}"
-    yield f"{suite.name} on {rows.ood.name}: {size}"
-    seconds = 0.0
-    with study.runtime.kept() as store:
-        ended = dict(carried_out(study.looked, study.task, study.asked, study.runtime, store, dry=True))
-    for number, model in enumerate(suite.models):
-        done = ended[number]
-        if done.failure:
-            yield f"{model.name}: cannot be run: {done.failure}"
-            continue
-        seconds += done.estimate.seconds if done.estimate else 0.0
-        yield f"{model.name}: {done.estimate or 'all is known'}"
-    yield f"in all at least {minutes(seconds)}"
+    rows, task = gathered.rows, gathered.rows.ood.task
+    known = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
+    pooled = evidence.methods if evidence.methods is not None else methods.DEFAULT if rows.truth else methods.BUILTIN
+    if method is not None:
+        method = method_named(method, rows, known, pooled)
+    chosen = needed(known, rows.ood.designed, method) if evidence.factors is None and not rows.truth else known
+    chosen = tuple(one for one in chosen if one.name != task.metric)  # which is always there
+    settings = evidence.settings or backend(chosen, rows, evidence.target)
+    if settings.name != "none" and not isinstance(task, ClassTask):
+        raise UsageError(f"`attribution` must be none: {task.metric} is given for answers that were judged elsewhere")
+    settings = settings.settled(task.labels, task.shortcut)
+    kept, left_out = fitting(chosen, rows, evidence.target, settings)
+    if settings.name == "none" and any(one.kind == "factor" for one in kept):  # which somebody has asked for
+        left_out |= {one.name: UNREAD for one in chosen if one.kind == "factor"}
+        kept = [one for one in kept if one.kind != "factor"]
+    made = Plan(gathered, settings, tuple(kept), (), left_out, evidence.target, evidence.norm, method)
+    if rows.truth or rows.pool:
+        without = {one.name: why for one in pooled if (why := _lacks(one, made))}
+        usable = tuple(one for one in pooled if one.name not in without)
+        made = replace(made, methods=usable, left_out=left_out | (without if rows.truth else {}))
+        left_out |= without
+    check_method(method, left_out)
+    return made
+
+
+def _lacks(method: PoolMethod, made: Plan) -> str | None:
+    """Why a method cannot be had of these rows, as far as that is known before models are asked; None if it can."""
+    unlabelled = any(example.label < 0 for example in made.rows.population)
+    missing = {"in_domain": made.gathered.in_domain is None, "factor": made.about_all is None, "labels": unlabelled}
+    return next((NEEDS[need] for need in sorted(method.needs) if missing[need]), None)
+
+
+def fitting(
+    factors: Sequence[Factor], rows: Rows, target: Target, settings: Settings
+) -> tuple[list[Factor], dict[str, str]]:
+    """The factors that rows have what they need for, and why the others are left out."""
+    task = rows.ood.task
+    if not isinstance(task, ClassTask):
+        return [], {one.name: JUDGED for one in factors}
+    only = settings.only_label(len(task.labels))
+    return applicable(factors, rows.population, task, rows.ood.designed, target, only)
+
+
+def backend(factors: Sequence[Factor], rows: Rows, target: Target) -> Settings:
+    """The attribution backend of a run that names none: `BACKEND` where a factor reads attributions, else none.
+
+    Raises:
+        UsageError: it cannot be set so.
+    """
+    task, settings = rows.ood.task, settings_of(BACKEND)
+    if not isinstance(task, ClassTask):
+        return settings_of("none")
+    reading = [factor for factor in factors if factor.kind == "factor"]
+    kept, _ = fitting(reading, rows, target, settings.settled(task.labels, task.shortcut))
+    return settings if kept else settings_of("none")
+
+
+def needed(factors: Iterable[Factor], designed: str | None, method: str | None) -> tuple[Factor, ...]:
+    """The factors that a decision needs: baselines, the one designed for the set, and the one that it goes by.
+
+    Baselines need no attributions; of the others nobody knows on rows of one's own what they are worth.
+
+    Example:
+        >>> [one.name for one in needed(BUILTIN.values(), None, None)]
+        ['ACC', 'CONF', 'CONF-GT', 'NLL', 'CONF-H']
+    """
+    return tuple(one for one in factors if one.kind == "baseline" or one.name in (designed, method))
+
+
+def method_named(method: str, rows: Rows, factors: Sequence[Factor], pooled: Sequence[PoolMethod]) -> str:
+    """The method of a decision by the name that somebody wrote (see `ranker.scoring.decision.named`).
+
+    Raises:
+        UnknownName: there is none of that name.
+        UsageError: it needs a pool.
+    """
+    deciding = [one.name for one in pooled if one.decides]
+    if method.upper() in deciding and not rows.pool:
+        raise UsageError(f"`method`: {method.upper()} needs rows without labels: `pool`")
+    names = dict.fromkeys([rows.ood.task.metric, *(factor.name for factor in factors)])
+    return named(method, list(names), rows.ood.designed, deciding if rows.pool else ())
+
+
+def check_method(method: str | None, left_out: Mapping[str, str]) -> None:
+    """Refuse a method that there is a reason against.
+
+    Raises:
+        UsageError: so there is.
+    """
+    if method is not None and method in left_out:
+        raise UsageError(f"`method`: {method} cannot order these models: {left_out[method]}")

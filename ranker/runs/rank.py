@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from factors import BUILTIN, Factor
-from factors.types import Norm
-from ranker.attribution.settings import Settings
-from ranker.datasets.sets import OODSet, load, sample
+from ranker.datasets.sets import OODSet
 from ranker.errors import UsageError
-from ranker.runs.gather import Models, check_numbers, looked
-from ranker.runs.plan import Rows, Study, backend
-from ranker.runs.scored import scored
+from ranker.results.ranking import Ranking
+from ranker.runs.collect import collect
+from ranker.runs.gather import Models, Named, Own, with_truth
+from ranker.runs.plan import Plan, plan
+from ranker.runs.scored import header, scored
 from ranker.runtime.runtime import Runtime
-from ranker.scoring.score import Target, check_probe
-
-if TYPE_CHECKING:
-    from ranker.results.ranking import Ranking
-
-log = logging.getLogger(__name__)
+from ranker.scoring.evaluation import evaluate
+from ranker.scoring.score import Evidence
 
 
 def rank(
     models: Models,
-    examples: OODSet | str,
+    examples: OODSet | Named | str,
     *,
     probe: int = 10,
     draws: int | Literal["exact"] = "exact",
     seed: int = 0,
-    attribution: str | Settings | None = None,
-    factors: Sequence[Factor] | None = None,
-    target: Target = "declared",
-    norm: Norm = "raw",
-    in_domain: OODSet | None = None,
+    evidence: Evidence = Evidence(),
+    in_domain: OODSet | Own | None = None,
     runtime: Runtime = Runtime(),
 ) -> Ranking:
     """Rank models on an OOD set, and say how often each method would have ranked them rightly from a small probe.
@@ -43,86 +33,59 @@ def rank(
         models: a suite, or what `ranker.sources.suites.load` makes one of: directories, hub ids, a suite.json; or those
             that were looked at before.
         examples: the OOD set, or the name of an embedded one; the population, a sample of it, is attributed. The
-            official data, or a few rows of it for a quick try: `ranker.datasets.sets.load(name, data_dir, limit=40)`.
+            official data, or a few rows of it for a quick try: `Named(name, data_dir, limit=40)`.
         probe: K, how many labelled examples a practitioner would have.
         draws: B, how many probes are drawn, or "exact".
         seed: of the draws; the population does not depend on it.
-        attribution: a backend, with its settings or as it comes ("shap", "ig:steps=50", `IGSettings(steps=50)`, see
-            `ranker.attribution.settings_of`); "none" for the baselines alone. None is SHAP where a factor reads
-            attributions of these rows, and no attribution where none does.
-        factors: what to measure; None for all that are built in.
-        target: "declared", or one label rule for all attribution factors.
-        norm: what an example's attributions are divided by before the factors see them.
+        evidence: what they are ranked by: the backend of attributions, factors, methods.
         in_domain: labelled rows of the domain that the models were trained for; one that does worse than chance there
             is noted, since its labels are probably mapped wrongly.
         runtime: how models are run, and where their answers are kept.
 
     Returns:
-        The ranking. Models that failed are listed in it with their reasons.
+        The ranking, which holds an `Evaluation`. Models that failed are listed in it with their reasons.
 
     Raises:
         UsageError: K does not fit the population, an unknown backend, or models that do not differ.
-        ModelError: fewer than two models could be measured.
+        ModelError: fewer than two models could be asked.
         StoreError: the store cannot be read or written.
 
     Example:
-        >>> ranking = rank("hans-sub-mini", "hans-sub", attribution="none")
-        >>> ranking.models[0].name, ranking.method("RANDOM").few_shot_accuracy
+        >>> ranking = rank("hans-sub-mini", "hans-sub", evidence=Evidence("none"))
+        >>> ranking.found.models[0].name, ranking.method("RANDOM").pairwise_accuracy
         ('inoc-4000', 0.5)
     """
-    from ranker.scoring.evaluation import evaluate
+    check_draws(draws)
+    made = plan(with_truth(models, examples, probe, in_domain), evidence)
+    return evaluated(made, probe, draws, seed, runtime)
 
+
+def check_draws(draws: int | str) -> None:
+    """Refuse a number of draws that cannot be.
+
+    Raises:
+        UsageError: so it is.
+    """
     if draws != "exact" and not (isinstance(draws, int) and draws > 0):
-        raise UsageError(f"`--draws` must be a number of at least 1, or `exact` (got {draws!r})")
-    study = study_of_set(
-        models,
-        examples,
-        probe=probe,
-        attribution=attribution,
-        factors=factors,
-        target=target,
-        norm=norm,
-        in_domain=in_domain,
-        runtime=runtime,
-    )
-    found = scored(study)
-    ranking = evaluate(
+        raise UsageError(f"`draws` must be a number of at least 1, or `exact` (got {draws!r})")
+
+
+def evaluated(made: Plan, probe: int, draws: int | Literal["exact"], seed: int, runtime: Runtime) -> Ranking:
+    """What comes of a plan on a set whose truth is known; see `rank` for arguments and errors."""
+    collected = collect(made, runtime)
+    found = scored(made, collected)
+    evaluation = evaluate(
         found.table,
         probe=probe,
         draws=draws,
         seed=seed,
-        ood=study.rows.ood.name,
-        suite=study.suite.name,
         families=found.families,
         misled=found.misled,
-        designed=study.rows.ood.designed,
+        in_domain=found.in_domain,
+        designed=made.rows.ood.designed,
+        methods=found.methods,
         pool=found.pool,
+        targets=found.targets,
     )
-    return found.completed(ranking)
-
-
-def study_of_set(
-    models: Models,
-    examples: OODSet | str,
-    *,
-    probe: int = 10,
-    attribution: str | Settings | None = None,
-    factors: Sequence[Factor] | None = None,
-    target: Target = "declared",
-    norm: Norm = "raw",
-    in_domain: OODSet | None = None,
-    runtime: Runtime = Runtime(),
-) -> Study:
-    """What `rank` asks of models, checked before any is asked; the arguments are its own.
-
-    Raises:
-        UsageError: as `rank`.
-    """
-    ood = examples if isinstance(examples, OODSet) else load(examples)
-    rows = Rows(ood, sample(ood, ood.population))
-    check_probe(probe, len(rows.population), f"the rows of {ood.name} that are explained")
-    chosen = tuple(BUILTIN.values() if factors is None else factors)
-    settings = backend(attribution, chosen, rows, target)
-    found = looked(models)  # when all else is right: a hub may have to be asked
-    check_numbers([in_domain] if in_domain else [], found.stated)
-    return Study(found, rows, settings, chosen, target, norm, in_domain, runtime)
+    of = header(made, collected, found, seed, probe, runtime.machine)
+    return Ranking(of, evaluation, found.table, found.examples)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from factors.types import Attributions, Example
 from ranker.attribution.settings import Settings
 from ranker.numbers import minutes
 from ranker.sources.base import Machine, Source
-from ranker.tasks.classes import Classes, Task
+from ranker.tasks.base import Task
+from ranker.tasks.classes import Classes
+from ranker.tasks.given import Scores
 
 if TYPE_CHECKING:
     from ranker.progress import Progress
@@ -41,13 +44,15 @@ class Answer:
         attributions: (N,) what it looked at; empty where that was not asked.
     """
 
-    predictions: Classes
+    predictions: Classes | Scores
     attributions: Sequence[Attributions] = ()
 
     def seen(self, at: int) -> Attributions:
         """What a factor sees of one example; without tokens where nothing was attributed."""
         if self.attributions:
             return self.attributions[at]
+        if self.predictions.probs is None:
+            raise ValueError("answers that were judged elsewhere have no labels")
         probs = self.predictions.probs[at]
         return Attributions(probs, target=len(probs) - 1)
 
@@ -141,10 +146,18 @@ class Done:
     failure: str = ""
 
 
+Known: TypeAlias = Mapping[Hashable, Any]
+"""What lies on a shelf."""
+
+NOTHING: Known = MappingProxyType({})
+
+
 class Executor(Protocol):
     """Who has jobs done: this process, others, or another machine."""
 
-    def run(self, jobs: Sequence[Job], store: Store, progress: Progress) -> Generator[tuple[int, Done], None, None]:
+    def run(
+        self, jobs: Sequence[Job], store: Store, progress: Progress, known: Known = NOTHING
+    ) -> Generator[tuple[int, Done], None, None]:
         """Have jobs done; what they find is in the store afterwards.
 
         A model that fails fails its own job alone. What was found before an interruption stays in the store.
@@ -153,6 +166,7 @@ class Executor(Protocol):
             jobs: one for each model.
             store: where their answers are kept.
             progress: opens a stage of the work.
+            known: what is on the shelf of this process already, such as where models lie; it is not changed.
 
         Yields:
             The number of a job that has ended, and what became of it; in any order.

@@ -18,6 +18,7 @@ from ranker.runtime.estimate import estimate
 from ranker.runtime.store import Block, Keep, filling
 from ranker.sources.base import Machine, Predictor, Shelf, is_perturbed, version
 from ranker.tasks.classes import Classes
+from ranker.tasks.given import Scores
 
 if TYPE_CHECKING:
     from ranker.progress import Advance, Progress
@@ -48,8 +49,7 @@ def key_of(job: Job, settings: Settings | None, shelf: Shelf) -> dict[str, Any]:
     machine = job.machine.settled(settings is None or settings.bfloat16)
     key = {
         "source": dict(job.source.identity(job.task, machine, shelf)),
-        # a list: the order of the labels is that of the probabilities
-        "labels": [[label, sorted(job.task.aliases.get(label, ()))] for label in job.task.labels],
+        **job.task.identity(),
         "revision": REVISION,
     }
     return {**key, "answers": Classes.kind} if settings is None else {**key, **of_backend(settings)}
@@ -149,10 +149,17 @@ def carry_out(
                 keeping(order) as keep,
             ):
                 for block in answered(opened(order.settings), job.source.name, order, advance):
-                    keep(block)
+                    keep(_kept(block))
         except ModelError:
             if not order.optional:
                 raise
+
+
+def _kept(block: Block | Scores) -> Block:
+    """What a store keeps of an answer; what was judged elsewhere stands in a file, and is read there."""
+    if isinstance(block, Scores):
+        raise ModelError("answers that were judged elsewhere are read where they lie")
+    return block
 
 
 def opening(job: Job, shelf: Shelf) -> Callable[[Settings | None], Predictor]:
@@ -168,7 +175,7 @@ def opening(job: Job, shelf: Shelf) -> Callable[[Settings | None], Predictor]:
     return predictor
 
 
-def answered(model: Predictor, name: str, order: Order, advance: Advance) -> Iterator[Block]:
+def answered(model: Predictor, name: str, order: Order, advance: Advance) -> Iterator[Block | Scores]:
     """A model's answers to an order, or what it looked at, block by block.
 
     Raises:
@@ -181,7 +188,7 @@ def answered(model: Predictor, name: str, order: Order, advance: Advance) -> Ite
             raise ModelError(f"{name}: {error}") from error
         return
     if not is_perturbed(model):
-        raise ModelError(f"{name} answers to whole texts only; set `--attribution` to `none`")
+        raise ModelError(f"{name} answers to whole texts only; set `attribution` to `none`")
     for row in attribute(model, order.examples, order.settings, advance):
         if not (np.isfinite(row.probs).all() and np.isfinite(row.scores).all()):
             raise ModelError(f"{name}: {NOT_FINITE}")
@@ -205,10 +212,18 @@ def read(job: Job, shelf: Shelf) -> list[Answer | None]:
                 raise
             found.append(None)
             continue
-        rows = [row for block in blocks if not isinstance(block, Classes) for row in block]
-        answers = [block for block in blocks if isinstance(block, Classes)]
-        found.append(Answer(Classes.joined(answers or [Classes(np.array([row.probs for row in rows]))]), rows))
+        found.append(together(blocks))
     return found
+
+
+def together(blocks: Sequence[Block | Scores]) -> Answer:
+    """The blocks of one request as one answer: of classes, of scores, or of attributions."""
+    scores = [block for block in blocks if isinstance(block, Scores)]
+    if scores:
+        return Answer(Scores.joined(scores))
+    classes = [block for block in blocks if isinstance(block, Classes)]
+    rows = [row for block in blocks if not isinstance(block, (Classes, Scores)) for row in block]
+    return Answer(Classes.joined(classes or [Classes(np.array([row.probs for row in rows]))]), rows)
 
 
 def answer(store: Store, key: str, request: Request) -> Answer | None:

@@ -40,7 +40,7 @@ def place(text: str) -> Path | Remote:
         system, path = url_to_fs(text)
     except (ImportError, ValueError, TypeError, OSError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise UsageError(f"`--store`: {text} cannot be opened: {reason}") from error
+        raise UsageError(f"`store`: {text} cannot be opened: {reason}") from error
     return Path(path) if isinstance(system, LocalFileSystem) else Remote(path.rstrip("/"), system)
 
 

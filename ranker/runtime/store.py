@@ -84,7 +84,7 @@ class Store:
                     sync(root)
         except OSError as error:
             raise StoreError(
-                f"`--store`: {root} cannot be written to ({error.strerror or error}); name another folder"
+                f"`store`: {root} cannot be written to ({error.strerror or error}); name another folder"
             ) from error
         name_earlier(root)
 

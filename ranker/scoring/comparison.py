@@ -13,15 +13,15 @@ from factors.types import Floats
 from ranker.errors import UsageError
 from ranker.results.comparison import MODELS, Comparison, MethodChange, ModelChange, SettingChange, Status
 from ranker.results.ranking import Ranking
-from ranker.results.records import MethodResult, Mode
+from ranker.results.records import Decision, Evaluation, MethodResult, Mode
 from ranker.scoring.reference import Truth
 from ranker.scoring.score import turned
 from ranker.statistics import engine, intervals
-from ranker.statistics.agreement import MANY, Plan, influences
+from ranker.statistics.agreement import MANY, Ranked, influences
 from ranker.statistics.methods import COINS
 
-SETTINGS = ("ood", "suite", "attribution", "probe", "draws", "seed", "near")
-"""Fields of a `Ranking` that its numbers depend on."""
+SETTINGS = ("ood", "suite", "metric", "attribution", "probe", "seed")
+"""Fields of a `Header` that numbers depend on."""
 
 
 def compare(before: Ranking, after: Ranking) -> Comparison:
@@ -32,14 +32,16 @@ def compare(before: Ranking, after: Ranking) -> Comparison:
     """
     if before.mode != after.mode:
         raise UsageError(f"only runs of one mode can be compared (got {_a(before.mode)} and {_a(after.mode)})")
-    if before.mode == "evaluation" and before.ood != after.ood:
-        raise UsageError(f"only evaluations on one OOD set can be compared (got {before.ood} and {after.ood})")
+    if before.mode == "evaluation" and before.header.ood != after.header.ood:
+        raise UsageError(
+            f"only evaluations on one OOD set can be compared (got {before.header.ood} and {after.header.ood})"
+        )
     settings = tuple(_settings(before, after))
     methods = tuple(_methods(before, after))
     return Comparison(
         mode=before.mode,
-        ood=(before.ood, after.ood),
-        suite=(before.suite, after.suite),
+        ood=(before.header.ood, after.header.ood),
+        suite=(before.header.suite, after.header.suite),
         models=tuple(_models(before, after)),
         methods=methods,
         settings=settings,
@@ -60,7 +62,7 @@ def difference(before: MethodResult, after: MethodResult, variance: float | None
 
     Source: Zou and Donner (2008), Construction of confidence limits about effect measures.
     """
-    a, b = after.few_shot_accuracy, before.few_shot_accuracy
+    a, b = after.pairwise_accuracy, before.pairwise_accuracy
     if variance is not None:
         (start,), (end,) = intervals.of_difference(np.array([a - b]), np.array([variance]))
         return a - b, float(start), float(end)
@@ -80,9 +82,10 @@ def paired(before: Ranking, after: Ranking) -> dict[str, float]:
         Method -> variance; without the methods that see a pool, which is not kept with a run. Nothing where the rows
         are not the same, the runs are made of drawn probes, or nobody knows the truth.
     """
-    prints = [ranking.provenance.data and ranking.provenance.data.fingerprint for ranking in (before, after)]
+    prints = [data and data.fingerprint for data in (run.header.provenance.data for run in (before, after))]
     same = None not in prints and prints[0] == prints[1] and before.table.examples == after.table.examples
-    if before.mode != "evaluation" or not same or (before.draws, after.draws) != ("exact", "exact"):
+    exact = all(isinstance(one.found, Evaluation) and one.found.draws == "exact" for one in (before, after))
+    if not same or not exact:
         return {}
     old, new = _influences(before), _influences(after)
     both = {name: (new[name] - old[name])[None] for name in old if name in new}
@@ -92,11 +95,20 @@ def paired(before: Ranking, after: Ranking) -> dict[str, float]:
 def _influences(ranking: Ranking) -> dict[str, Floats]:
     """Method -> (N,) how much each example weighs in its pairwise accuracy."""
     table, truth = ranking.table, Truth.of(ranking.table, None)
-    plan = Plan.of(table.methods, next((method.name for method in ranking.methods if method.designed), None))
-    draws = engine.draw_probes(np.random.default_rng(ranking.seed), len(table.examples), ranking.probe, MANY)
-    found, _ = influences(turned(table)[truth.order], plan, ranking.probe, truth.decided, draws)
+    probe, rng = ranking.header.probe, np.random.default_rng(ranking.header.seed)
+    ranked = Ranked.of(table.methods, next((method.name for method in _of(ranking) if method.designed), None))
+    draws = engine.draw_probes(rng, len(table.examples), probe, MANY)
+    found, _ = influences(turned(table)[truth.order], ranked, probe, truth.decided, draws)
     coins = dict.fromkeys(COINS, np.zeros(len(table.examples)))
-    return coins | dict(zip((*plan.names, *plan.derived), found, strict=True))
+    return coins | dict(zip((*ranked.names, *ranked.derived), found, strict=True))
+
+
+def _of(ranking: Ranking) -> tuple[MethodResult, ...]:
+    return ranking.found.methods if isinstance(ranking.found, Evaluation) else ()
+
+
+def _sets(*runs: Ranking) -> str:
+    return " and ".join(run.header.ood for run in runs)
 
 
 def _a(mode: Mode) -> str:
@@ -105,40 +117,39 @@ def _a(mode: Mode) -> str:
 
 def _models(before: Ranking, after: Ranking) -> Iterator[ModelChange]:
     sides = [_by_name(ranking) for ranking in (before, after)]
-    for name in dict.fromkeys([*sides[1], *after.failures, *sides[0], *before.failures]):
-        (rank, accuracy, p_best), (new_rank, new_accuracy, new_p_best) = (side.get(name, (None,) * 3) for side in sides)
+    for name in dict.fromkeys([*sides[1], *after.header.failures, *sides[0], *before.header.failures]):
+        (rank, outcome, p_best), (new_rank, new_outcome, new_p_best) = (side.get(name, (None,) * 3) for side in sides)
         yield ModelChange(
             name=name,
             before=_status(name, sides[0], before),
             after=_status(name, sides[1], after),
             rank_before=rank,
             rank_after=new_rank,
-            accuracy_before=accuracy,
-            accuracy_after=new_accuracy,
+            outcome_before=outcome,
+            outcome_after=new_outcome,
             p_best_before=p_best,
             p_best_after=new_p_best,
-            reason=after.failures.get(name) or before.failures.get(name) or "",
+            reason=after.header.failures.get(name) or before.header.failures.get(name) or "",
         )
 
 
 def _by_name(ranking: Ranking) -> dict[str, tuple[int, float | None, float | None]]:
-    """Model -> rank, accuracy, P(best)."""
-    found = ranking.decision
-    if found is None:
-        return {model.name: (model.rank, model.ood_accuracy, None) for model in ranking.models}
-    sure = {name: (found.accuracy[m], found.p_best[m]) for m, name in enumerate(found.models)}
-    return {model.name: (model.rank, *sure[model.name]) for model in ranking.models}
+    """Model -> rank, mean outcome, P(best)."""
+    found = ranking.found
+    if isinstance(found, Decision):
+        return {model.name: (model.rank, model.outcome, model.p_best) for model in found.models}
+    return {model.name: (model.rank, model.outcome, None) for model in found.models}
 
 
 def _status(name: str, ranked: Mapping[str, Any], ranking: Ranking) -> Status:
-    return "ranked" if name in ranked else "failed" if name in ranking.failures else "absent"
+    return "ranked" if name in ranked else "failed" if name in ranking.header.failures else "absent"
 
 
 def _methods(before: Ranking, after: Ranking) -> Iterator[MethodChange]:
-    old, new = ({method.name: method for method in ranking.methods} for ranking in (before, after))
+    old, new = ({method.name: method for method in _of(ranking)} for ranking in (before, after))
     variances = paired(before, after)
     for name in dict.fromkeys([*new, *old]):
-        was, is_now = (side[name].few_shot_accuracy if name in side else None for side in (old, new))
+        was, is_now = (side[name].pairwise_accuracy if name in side else None for side in (old, new))
         if was is None or is_now is None:
             yield MethodChange(name, was, is_now)
         else:
@@ -149,7 +160,7 @@ def _methods(before: Ranking, after: Ranking) -> Iterator[MethodChange]:
 
 def same_pairs(before: Ranking, after: Ranking) -> bool:
     """Whether two evaluations are of the same models with the same truth: their means are over the same pairs."""
-    first, second = ([(model.name, model.ood_accuracy) for model in one.models] for one in (before, after))
+    first, second = ([(model.name, model.outcome) for model in one.found.models] for one in (before, after))
     return sorted(first) == sorted(second)
 
 
@@ -164,8 +175,10 @@ def _settings(before: Ranking, after: Ranking) -> Iterator[SettingChange]:
 def _made_with(ranking: Ranking) -> dict[str, Any]:
     """What a run was made with, each value under its name, those of tables under "table.name"; no number depends on
     the command, with its names of files."""
-    found = {name: getattr(ranking, name) for name in SETTINGS}
-    return found | dict(_flat(replace(ranking.provenance, command=None, attribution=None, error=None).to_dict()))
+    found = {name: getattr(ranking.header, name) for name in SETTINGS}
+    if isinstance(ranking.found, Evaluation):
+        found |= {"draws": ranking.found.draws, "near": ranking.found.near}
+    return found | dict(_flat(replace(ranking.header.provenance, command=None, attribution=None, error=None).to_dict()))
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -184,7 +197,7 @@ def _notes(
         yield "The rows are not the same: what changed may come from them."
     if before.mode == "evaluation":
         if not same_pairs(before, after):
-            yield "The models, or their accuracies, are not the same: pairwise accuracies are means over other pairs."
+            yield "The models, or their true outcomes, are others: pairwise accuracies are means over other pairs."
         if "probe" in changed:
             yield "K is not the same: pairwise accuracy depends on it."
         yield from _intervals(methods)

@@ -1,32 +1,70 @@
 """Which of several models to take, from K labelled rows of a domain and no known truth.
 
-The models are put in order by a ranking method. How sure that order is, is a question about accuracy, which
-`statistics.posterior` answers from who was right on which row. Where the method has an order for two models and the
-rows have none (they disagreed on no row, or as often one way as the other), the probability stays 1/2: how much the
-method then knows cannot be told without the truth.
+The models are put in order by a ranking method. How sure that order is, is a question about outcomes, which
+`statistics.posterior` answers from how good each model was on which row. Where the method has an order for two models
+and the rows have none (they differ on no row, or as often one way as the other), the probability stays 1/2: how much
+the method then knows cannot be told without the truth.
 
-With a pool of unlabelled rows the models are put in order by SURROGATE, and how sure that is, `statistics.surrogate`
-says from labels and pool together.
+With a pool of unlabelled rows the models are put in order by the first method that sees one and some labels; how sure
+that is, the method itself says from labels and pool together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from factors.types import Bools, Floats, Ints
-from ranker.errors import UsageError, look_up
+from factors.types import Floats, Ints
+from ranker.errors import look_up
 from ranker.numbers import counted
-from ranker.results.ranking import Ranking
-from ranker.results.records import Decision, ModelResult
+from ranker.results.records import DecidedModel, Decision, RowResult
 from ranker.results.table import ScoreTable
 from ranker.scoring.score import averages, check, turned
-from ranker.statistics import combined, engine, posterior, surrogate
+from ranker.statistics import combined, engine, posterior
 from ranker.statistics.engine import TIE
-from ranker.statistics.methods import SURROGATE, possible
-from ranker.statistics.pool import Pool
+from ranker.statistics.pool import Kind, Pool, PoolMethod, Posterior, Targets, possible
 from ranker.statistics.posterior import LEVEL
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Rows of the domain without a label beside the labelled ones.
+
+    Attributes:
+        pool: what the models make of all of them.
+        targets: what is known of them: of the labelled ones.
+        places: (K,) where the labelled ones stand in the pool.
+        methods: what may rank by them.
+    """
+
+    pool: Pool
+    targets: Targets
+    places: Ints
+    methods: tuple[PoolMethod, ...]
+
+    @property
+    def usable(self) -> dict[str, PoolMethod]:
+        """The methods that a decision can go by, by name."""
+        shown = self.targets.labels[self.places]
+        return {one.name: one for one in possible(self.methods, self.pool, shown) if one.decides}
+
+
+@dataclass(frozen=True)
+class Order:
+    """What models are put in order by.
+
+    Attributes:
+        method, kind: of the method.
+        score: (M,) what it gives them, higher is better.
+        known: how sure it is, where it says so itself.
+    """
+
+    method: str
+    kind: Kind
+    score: Floats
+    known: Posterior | None = None
 
 
 def decide(
@@ -35,59 +73,64 @@ def decide(
     method: str | None = None,
     designed: str | None = None,
     seed: int = 0,
-    ood: str = "",
-    suite: str = "",
     families: Sequence[str] | None = None,
-    pool: Pool | None = None,
-    places: Ints | None = None,
-) -> Ranking:
+    misled: Mapping[str, float] | None = None,
+    in_domain: Mapping[str, float] | None = None,
+    beside: Beside | None = None,
+    rows: Sequence[RowResult] = (),
+) -> Decision:
     """Put models whose truth is not known in order, and say what of that order these rows support.
 
     Args:
-        table: the scores on the labelled rows, ACC among them.
-        method: what to order by; None for SURROGATE with a pool, without one for ACC+TIES, else ACC.
+        table: the scores on the labelled rows.
+        method: what to order by; None for the first of a pool's methods that sees labels, without one for ACC+TIES
+            (the metric's), else the metric.
         designed: the factor declared for the domain, which then breaks the ties.
         seed: of the draws behind P(best).
-        ood, suite: names, kept in the result.
         families: (M,) each model's architecture, in the order of the table.
-        pool: what the models make of rows of the domain, the labelled ones among them; None where there are no others.
-        places: (K,) where the table's examples stand in the pool.
+        misled: model -> how often the shortcut misleads it, a fraction, where that is known.
+        in_domain: model -> its mean outcome in the domain that it was trained for, where that is known.
+        beside: rows without labels; None where there are none.
+        rows: (K,) the labelled rows as the models predict them, for reports.
 
     Raises:
-        UsageError: fewer than two models, no rows, no ACC, or an unknown method.
+        UsageError: fewer than two models, no rows, or an unknown method.
     """
-    size = len(table.examples)
-    check(table, size, "the labelled rows")
-    labels = np.array(table.labels, dtype=np.int64)
-    known = None if pool is None or places is None else surrogate.posterior(pool, places, labels)
-    method, score, right = _order(table, method, designed, pool, known)
-    order = np.argsort(-np.round(score, 12), kind="stable")
+    check(table, len(table.examples))
+    by = _order(table, method, designed, beside)
+    order = np.argsort(-np.round(by.score, 12), kind="stable")
     shown = averages(table)
-    if method not in (combined.TIES, *shown[0]):
-        shown = [{**row, method: float(value)} for row, value in zip(shown, score, strict=True)]
-    by = [row.get("ACC" if method == combined.TIES else method) for row in shown]
-    decision = _decided(method, table.models, by, right, order, known if method == SURROGATE else None, seed)
-    return Ranking(
-        mode="decision",
-        ood=ood,
-        suite=suite,
-        probe=size,
-        draws="exact",
-        seed=seed,
-        table=table,
+    metric_ties = f"{table.metric}{combined.TIES}"
+    if by.method not in (metric_ties, *shown[0]):
+        shown = [{**one, by.method: float(value)} for one, value in zip(shown, by.score, strict=True)]
+    scored_by = table.metric if by.method == metric_ties else by.method
+    outcomes = table.outcomes[:, engine.defined(table.values)[0]]
+    better, best, (low, high), more = _sure(outcomes, by.known, order, np.random.default_rng(seed))
+    found = Decision(
+        method=by.method,
+        kind=by.kind,
         models=tuple(
-            ModelResult(
+            DecidedModel(
                 name=table.models[m],
                 family="" if families is None else families[m],
-                ood_accuracy=None,
-                rank=1 + int((score > score[m] + TIE).sum()),
+                rank=1 + int((by.score > by.score[m] + TIE).sum()),
+                score=shown[m].get(scored_by),
+                outcome=float(outcomes[m].mean()),
+                low=float(low[m]),
+                high=float(high[m]),
+                p_best=float(best[m]),
                 scores=shown[m],
+                in_domain=(in_domain or {}).get(table.models[m]),
+                misled=(misled or {}).get(table.models[m]),
             )
             for m in order
         ),
-        decision=decision,
-        notes=tuple(_notes(table.labels, score[order], decision, posterior.wins(right[order]), pool, places)),
+        p_beats=tuple(map(tuple, better[np.ix_(order, order)].tolist())),
+        more_labels=tuple(tuple(None if n < 0 else n for n in row) for row in more[np.ix_(order, order)].tolist()),
+        level=LEVEL,
+        rows=tuple(rows),
     )
+    return replace(found, notes=tuple(_notes(by.score[order], found, outcomes[order], beside)))
 
 
 def named(method: str, names: Sequence[str], designed: str | None, pooled: Sequence[str] = ()) -> str:
@@ -95,7 +138,7 @@ def named(method: str, names: Sequence[str], designed: str | None, pooled: Seque
 
     Args:
         method: the name.
-        names: of the factors and baselines that are measured.
+        names: of the metric, and of the factors and baselines that are measured.
         designed: the factor declared for the domain.
         pooled: the methods that read a pool, where there is one.
 
@@ -109,117 +152,87 @@ def named(method: str, names: Sequence[str], designed: str | None, pooled: Seque
     return look_up("method", method, {name: name for name in (*names, *combined.names(names, designed), *pooled)})
 
 
-def _order(
-    table: ScoreTable,
-    method: str | None,
-    designed: str | None,
-    pool: Pool | None,
-    known: surrogate.Posterior | None,
-) -> tuple[str, Floats, Bools]:
-    """The method to order by, the (M,) scores it gives, and the (M, K) rows that each model has right."""
+def _order(table: ScoreTable, method: str | None, designed: str | None, beside: Beside | None) -> Order:
+    """The method to order by, and what it gives the models."""
     names = [factor.name for factor in table.methods]
-    if "ACC" not in names:
-        got = ", ".join(names) or "none that apply to these rows"
-        raise UsageError(f"a decision needs ACC among the methods, those of `--factors` (got {got})")
     mixed = combined.names(names, designed)
-    free = {} if pool is None else {one.name: one.score for one in possible(pool)}
-    default = SURROGATE if known else combined.TIES if combined.TIES in mixed else "ACC"
-    method = named(method or default, names, designed, [SURROGATE, *free] if known else [])
+    pooled = {} if beside is None else beside.usable
+    first = next((one.name for one in pooled.values() if one.kind == "pool"), None)
+    default = first or f"{table.metric}{combined.TIES}"
+    method = named(method or (default if default in (*mixed, *pooled) else table.metric), names, designed, [*pooled])
+    if beside is not None and method in pooled:
+        one, seen = pooled[method], (beside.pool, beside.targets, beside.places)
+        known = one.posterior(*seen) if one.posterior else None
+        score = known.score if known else one.estimate(*seen[:2], beside.places[None])[:, 0]
+        return Order(method, one.kind, score, known)
     values = turned(table)
     means = engine.means(values, np.arange(values.shape[2])[None])
-    acc = names.index("ACC")
-    right = values[:, acc] > 0.5
-    if known and method == SURROGATE:
-        return method, known.score, right
-    if pool is not None and method in free:
-        return method, free[method](pool), right
     if method in mixed:
-        return method, combined.scores(method, means[:, acc], means[:, names.index(mixed[method])])[:, 0], right
-    return method, means[:, names.index(method), 0], right
+        score = combined.scores(method, means[:, 0], means[:, names.index(mixed[method])])[:, 0]
+        return Order(method, "combined", score)
+    column = names.index(method)
+    return Order(method, table.methods[column].kind, means[:, column, 0])
 
 
-def _decided(
-    method: str,
-    models: Sequence[str],
-    by: Sequence[float | None],
-    right: Bools,
-    order: Ints,
-    known: surrogate.Posterior | None,
-    seed: int,
-) -> Decision:
-    """What the rows say, model by model and pair by pair.
+Sure = tuple[Floats, Floats, tuple[Floats, Floats], Ints]
+"""(M, M) P(better), (M,) P(best), the ends of (M,) intervals, (M, M) more labels."""
+
+
+def _sure(outcomes: Floats, known: Posterior | None, order: Ints, rng: np.random.Generator) -> Sure:
+    """What is known of the models' mean outcomes in the domain: by the method itself, else by the labels alone.
 
     Args:
-        method: what the models are put in order by.
-        models: (M,) names.
-        by: (M,) the score of each that is shown; None where the method has none.
-        right: (M, K) which model was right on which row.
-        order: (M,) the models in the predicted order.
-        known: what labels and pool tell, if they are what the order was made by.
-        seed: of the draws behind P(best).
+        outcomes: (M, K) on the labelled rows.
+        known: how sure the method is, if it says so.
+        order: (M,) the models in the predicted order, in which P(best) is drawn.
+        rng: the only source of randomness.
     """
-    rng = np.random.default_rng(seed)
     if known:
-        better, best, (low, high), more = known.beats(), known.best(rng), known.interval(), known.more_labels()
+        better, best, ends, more = known.beats(), known.best(rng), known.interval(), known.more_labels()
     else:
-        better, best = posterior.more_accurate(right), posterior.best(right[order], rng)[np.argsort(order)]
-        (low, high), wins = posterior.intervals_of_accuracy(right), posterior.wins(right)
-        more = posterior.more_labels(wins, wins.T, right.shape[1], posterior.weigh(right))
+        better, best = posterior.more_accurate(outcomes), posterior.best(outcomes[order], rng)[np.argsort(order)]
+        ends, more = posterior.intervals_of_accuracy(outcomes), posterior.more_labels(outcomes)
     more[np.maximum(better, 1 - better) >= LEVEL] = 0
     np.fill_diagonal(more, 0)
-    better = better[np.ix_(order, order)]
-    return Decision(
-        method=method,
-        models=tuple(models[m] for m in order),
-        scores=tuple(by[m] for m in order),
-        accuracy=tuple(right[order].mean(axis=1).tolist()),
-        low=tuple(low[order].tolist()),
-        high=tuple(high[order].tolist()),
-        p_best=tuple(best[order].tolist()),
-        p_beats=tuple(map(tuple, better.tolist())),
-        more_labels=tuple(tuple(None if n < 0 else n for n in row) for row in more[np.ix_(order, order)].tolist()),
-        level=LEVEL,
-    )
+    return better, best, ends, more
 
 
-def _notes(
-    labels: tuple[int, ...], score: Floats, found: Decision, won: Ints, pool: Pool | None, places: Ints | None
-) -> list[str]:
+def _notes(score: Floats, found: Decision, outcomes: Floats, beside: Beside | None) -> list[str]:
     """What a reader of the decision has to know.
 
     Args:
-        labels: (K,) those of the rows.
         score: (M,) what the models were put in order by, in that order.
         found: the decision.
-        won: (M, M) rows that the model of the row had right and that of the column wrong, the models in order.
-        pool: what the models make of rows of the domain, if there is one.
-        places: (K,) where they stand in the pool; None for each in a place of its own.
+        outcomes: (M, K) of the models in that order.
+        beside: rows without labels, if there are any.
     """
-    notes = []
-    if pool is not None:
+    notes, size, won = [], outcomes.shape[1], posterior.wins(outcomes)
+    if beside is not None:
         # labelled rows of one text stand in one place
-        labelled = len(labels) if places is None else len(set(places.tolist()))
+        more = beside.pool.probs.shape[1] - len(set(beside.places.tolist()))
         notes += [
-            f"Read without a label: {counted(pool.probs.shape[1] - labelled, 'more row')} of the pool.",
+            f"Read without a label: {counted(more, 'more row')} of the pool.",
             "Accuracy on rows that were chosen (`rank-models choose`) ranks the models and does not estimate their "
             "accuracy; that on rows drawn at random does.",
-            *(f"{one.name} sees no label, and {one.trap}." for one in possible(pool) if one.name == found.method),
         ]
-    if found.method == SURROGATE:
-        notes.append(f"{found.method} draws accuracies to chance: the order and the probabilities mean more than them.")
+        one = beside.usable.get(found.method)
+        if one is not None and one.warning:
+            notes.append(f"{one.name} {'sees no label, and ' if one.kind == 'label-free' else ''}{one.warning}.")
     if len(found.groups) == 1:
-        these = "this one label" if len(labels) == 1 else f"these {len(labels)} labels"
+        these = "this one label" if size == 1 else f"these {size} labels"
         notes.append(f"No two models can be told apart with {these}.")
     if np.ptp(score) <= TIE:
         notes.append(f"{found.method} ties all models; their order is that in which they were given.")
     # counted, not taken from `p_beats`: with a pool these are no statement about the labels alone
     above = score[:, None] > score + TIE
-    against = [(found.models[j], found.models[i]) for i, j in np.argwhere(above & (won < won.T)).tolist()]
+    against = [(found.names[j], found.names[i]) for i, j in np.argwhere(above & (won < won.T)).tolist()]
     if against:
         b, a = against[0]
         others = len(against) - 1
-        more = f", and {counted(others, 'more pair')} like this" if others else ""
-        notes.append(f"{found.method} puts {a} above {b}, though {b} was right where {a} was not more often{more}.")
-    if len(set(labels)) == 1:
+        more_pairs = f", and {counted(others, 'more pair')} like this" if others else ""
+        notes.append(
+            f"{found.method} puts {a} above {b}, though {b} was right where {a} was not more often{more_pairs}."
+        )
+    if len({row.label for row in found.rows}) == 1:
         notes.append("All rows have the same label; a model that always says it looks perfect.")
     return notes

@@ -10,13 +10,8 @@ import numpy as np
 from factors import Attributions, Example
 from ranker.attribution.settings import Settings
 from ranker.results.records import FOLLOWS, Quality
-from ranker.tasks.classes import Classes, Task
-
-
-def accuracy_of(answers: Classes, examples: Sequence[Example]) -> float:
-    """The share of the examples that a model is right on, a fraction."""
-    labels = np.array([example.label for example in examples])
-    return float((answers.predicted == labels).sum() / len(labels))
+from ranker.tasks.base import Task
+from ranker.tasks.classes import Classes
 
 
 def misled_share(answers: Classes, examples: Sequence[Example], task: Task) -> float | None:
@@ -78,12 +73,12 @@ def below_chance(in_domain: Mapping[str, float], classes: int) -> Iterator[str]:
 
     Example:
         >>> list(below_chance({"a": 0.84, "b": 0.16}, 2))
-        ['b is right on only 16.0 % of the in-domain rows, chance is 50.0 %: are its labels wrong (`--label-map`)?']
+        ['b is right on only 16.0 % of the in-domain rows, chance is 50.0 %: are its labels wrong (`label_map`)?']
     """
     for name, accuracy in in_domain.items():
         if accuracy < 1 / classes:
             right = f"{name} is right on only {100 * accuracy:.1f} % of the in-domain rows"
-            yield f"{right}, chance is {100 / classes:.1f} %: are its labels wrong (`--label-map`)?"
+            yield f"{right}, chance is {100 / classes:.1f} %: are its labels wrong (`label_map`)?"
 
 
 def worse_than_guessing(right: Mapping[str, int], rows: int, classes: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""From a score table whose truth is known to a `Ranking`: how well each method would have ranked these models."""
+"""From a score table whose truth is known to an `Evaluation`: how well each method would have ranked these models."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from factors.types import Floats
 from ranker.numbers import counted, percent
-from ranker.results.ranking import Ranking
-from ranker.results.records import MethodResult, ModelResult, PairResult
+from ranker.results.records import EvaluatedModel, Evaluation, MethodResult, PairResult
 from ranker.results.table import ScoreTable
 from ranker.scoring.reference import NEAR, Truth, guess_range
 from ranker.scoring.score import averages, check, turned
 from ranker.statistics import engine, intervals, pooled
-from ranker.statistics.agreement import MANY, Agreement, Draws, Plan, measure, pairwise_accuracies
-from ranker.statistics.methods import CHOSEN, COINS, LABEL_FREE, SURROGATE
-from ranker.statistics.pool import Pool
+from ranker.statistics.agreement import MANY, Agreement, Draws, Ranked, measure, pairwise_accuracies
+from ranker.statistics.methods import COINS
+from ranker.statistics.pool import RANDOM, Pool, PoolMethod, Targets, possible
 
 FEW = 60
 """Examples below which intervals were seen to be too narrow (docs/STATISTICS.md)."""
@@ -31,63 +29,70 @@ def evaluate(
     probe: int = 10,
     draws: Draws = "exact",
     seed: int = 0,
-    ood: str = "",
-    suite: str = "",
     families: Sequence[str] | None = None,
     misled: Mapping[str, float] | None = None,
+    in_domain: Mapping[str, float] | None = None,
     designed: str | None = None,
     curve: Sequence[int] = CURVE,
+    methods: Sequence[PoolMethod] = (),
     pool: Pool | None = None,
-) -> Ranking:
+    targets: Targets | None = None,
+) -> Evaluation:
     """Say how often each method, shown K examples, would have put two models in the right order.
 
     Args:
-        table: the scores, with known OOD accuracies.
+        table: the scores, with known truth.
         probe: K.
         draws: B, or "exact": all draws there are, for the methods that are means.
         seed: of the draws, and of what has to be drawn even where the rest is exact.
-        ood, suite: names, kept in the result.
         families: (M,) each model's architecture, in the order of the table; splits the pairs.
         misled: model -> how often the shortcut misleads it, a fraction; splits them, too.
+        in_domain: model -> its mean outcome in the domain that it was trained for, where that is known.
         designed: the factor designed for the set.
         curve: probe sizes of the learning curve; those above N are left out.
-        pool: what the models make of the examples, for methods that see rows without their labels; None leaves these
-            out, and so does a table without ACC.
+        methods: those that see rows without their labels.
+        pool: what the models make of the examples; None leaves these methods out.
+        targets: what is known of the examples; they go with the pool.
 
     Raises:
-        UsageError: K does not fit the population, fewer than two models, or no two that differ in OOD accuracy.
-        ValueError: the table holds no OOD accuracies.
+        UsageError: K does not fit the population, fewer than two models, or no two that differ in truth.
+        ValueError: the truth is not known.
     """
-    check(table, probe, ood)
+    check(table, probe)
     truth = Truth.of(table, families, misled)
     values = turned(table)[truth.order]
-    labels = np.array(table.labels)
-    plan = Plan.of(table.methods, designed, None if pool is None else pool.ordered(truth.order), labels)
+    if pool is None or targets is None:
+        methods, seen, known = (), None, None
+    else:
+        seen, known = pool.ordered(truth.order), Targets(targets.outcomes[truth.order], targets.labels)
+        methods = possible(methods, seen, known.labels)
+    ranked = Ranked.of(table.methods, designed, methods, seen, known)
     rng = np.random.default_rng(seed)
-    measured, drawn = measure(values, plan, probe, draws, truth.decided, rng)
+    measured, drawn = measure(values, ranked, probe, draws, truth.decided, rng)
     sizes = [size for size in curve if size <= len(table.examples)]
-    curves = {size: pairwise_accuracies(values, plan, size, truth.decided, rng) for size in sizes}
-    if plan.pool is not None:
-        added, reached = pooled.measure(plan.pool, labels, probe, sizes, truth.decided, rng)
-        measured = measured.joined(added)
-        measured = measured.varying(SURROGATE, *pooled.variances(plan.pool, labels, probe, truth.decided, rng))
+    curves = {size: pairwise_accuracies(values, ranked, size, truth.decided, rng) for size in sizes}
+    if seen is not None and known is not None:
+        added, reached = pooled.measure(methods, seen, known, probe, sizes, truth.decided, rng)
+        measured = measured.joined(added.beside(measured))
+        for one in ranked.pooled:
+            measured = measured.varying(one.name, *pooled.variances(one, seen, known, probe, truth.decided, rng))
         curves = {size: {**curves[size], **reached[size]} for size in sizes}
     measured = measured.with_coins(COINS if "across-family" in truth.splits else COINS[:1])
-    methods = _methods(table, truth, measured, curves, designed)
-    return Ranking(
-        mode="evaluation",
-        ood=ood,
-        suite=suite,
-        probe=probe,
+    found = _methods(table, truth, measured, curves, designed, {one.name: one.rule for one in methods})
+    return Evaluation(
         draws=draws,
-        seed=seed,
-        table=table,
-        models=_models(table, truth, measured),
-        methods=methods,
-        pair_results=_pairs(table, truth, measured),
+        models=_models(table, truth, measured, misled or {}, in_domain or {}),
+        methods=found,
+        pairs=_pairs(table, truth, measured),
         tied_pairs=int((~truth.decided).sum()),
         near=NEAR,
-        notes=(*_notes(table, truth, measured, drawn), *_budget(methods, probe), *_traps(methods)),
+        notes=(
+            *_notes(table, truth, measured, drawn),
+            *_one_label(targets),
+            *_guessed(truth, measured),
+            *_budget(found, probe),
+            *_traps(methods),
+        ),
     )
 
 
@@ -97,23 +102,27 @@ def _methods(
     measured: Agreement,
     curves: Mapping[int, Mapping[str, float]],
     designed: str | None,
+    rules: Mapping[str, str],
 ) -> tuple[MethodResult, ...]:
     accuracy = measured.beats[truth.decided].mean(axis=0)
     low, high = intervals.of_pairwise_accuracy(accuracy, intervals.variance(measured.influence, measured.noise))
     least, most = intervals.over_models(measured.beats, truth.decided, len(truth.order))
-    versus = _versus_acc(measured, accuracy)
+    difference = accuracy - accuracy[0]
+    variance = intervals.variance(measured.influence - measured.influence[0], measured.noise_of_difference)
+    worse, better = intervals.of_difference(difference, variance)
     return tuple(
         MethodResult(
             name=name,
             kind=measured.kinds[f],
-            few_shot_accuracy=float(accuracy[f]),
+            pairwise_accuracy=float(accuracy[f]),
             ci_low=float(low[f]),
             ci_high=float(high[f]),
             models_low=_optional(least[f]),
             models_high=_optional(most[f]),
-            vs_acc=versus[f][0],
-            vs_acc_low=versus[f][1],
-            vs_acc_high=versus[f][2],
+            difference=float(difference[f]),
+            difference_low=float(worse[f]),
+            difference_high=float(better[f]),
+            rule=rules.get(name, RANDOM),
             designed=name == designed,
             dropped=dict(table.dropped.get(name, {})),
             curve={size: found.get(name, 0.5) for size, found in curves.items() if name in found or name in COINS},
@@ -123,28 +132,21 @@ def _methods(
     )
 
 
-def _versus_acc(measured: Agreement, accuracy: Floats) -> list[tuple[float | None, float | None, float | None]]:
-    """Of each method its difference to ACC, and the ends of the 95 % interval of that."""
-    acc = measured.acc
-    if acc is None:
-        return [(None, None, None)] * len(accuracy)
-    difference = accuracy - accuracy[acc]
-    variance = intervals.variance(measured.influence - measured.influence[acc], measured.noise_vs_acc)
-    low, high = intervals.of_difference(difference, variance)
-    return [(float(d), float(a), float(b)) for d, a, b in zip(difference, low, high, strict=True)]
-
-
-def _models(table: ScoreTable, truth: Truth, measured: Agreement) -> tuple[ModelResult, ...]:
+def _models(
+    table: ScoreTable, truth: Truth, measured: Agreement, misled: Mapping[str, float], in_domain: Mapping[str, float]
+) -> tuple[EvaluatedModel, ...]:
     ranks = engine.expected_ranks(measured.beats, len(truth.order))
     scores = averages(table)
     return tuple(
-        ModelResult(
+        EvaluatedModel(
             name=table.models[row],
             family="" if truth.families is None else truth.families[m],
-            ood_accuracy=float(truth.accuracy[m]),
-            rank=1 + int((truth.accuracy > truth.accuracy[m] + engine.TIE).sum()),
+            rank=1 + int((truth.outcome > truth.outcome[m] + engine.TIE).sum()),
+            outcome=float(truth.outcome[m]),
             scores=scores[row],
             expected_rank={name: float(ranks[m, f]) for f, name in enumerate(measured.names)},
+            in_domain=in_domain.get(table.models[row]),
+            misled=misled.get(table.models[row]),
         )
         for m, row in enumerate(truth.order)
     )
@@ -159,8 +161,8 @@ def _pairs(table: ScoreTable, truth: Truth, measured: Agreement) -> tuple[PairRe
             b=names[b],
             method=name,
             accuracy=float(measured.beats[p, f]),
-            accuracy_a=float(truth.accuracy[a]),
-            accuracy_b=float(truth.accuracy[b]),
+            outcome_a=float(truth.outcome[a]),
+            outcome_b=float(truth.outcome[b]),
             gap=float(truth.gap[p]),
             near=bool(truth.near[p]),
             same_family=None if truth.families is None else truth.families[a] == truth.families[b],
@@ -184,40 +186,47 @@ def _notes(table: ScoreTable, truth: Truth, measured: Agreement, drawn: Mapping[
             notes.append(f"{method.name} {why}; it counts as a coin.")
     if len(table.examples) < FEW:
         notes.append(f"{len(table.examples)} examples are few: intervals over other examples are rather too narrow.")
-    if len(set(table.labels)) == 1:
-        notes.append("All examples have the same label; a model that always says it looks perfect.")
-    if "GUESS" in measured.names:
-        low, high = guess_range(truth)
-        notes.append(
-            "GUESS prefers one model, picked blindly, in every draw: 50 % over all picks, "
-            f"{percent(low)} to {percent(high)} % of the pairs by the pick."
-        )
     return notes
 
 
-def _budget(methods: Sequence[MethodResult], probe: int) -> list[str]:
-    """What a label is worth: at random, with a pool, and chosen; and how many random ones accuracy would need."""
-    known = {method.name: method for method in methods}
-    if SURROGATE not in known:
+def _one_label(targets: Targets | None) -> list[str]:
+    labels = set() if targets is None else set(targets.labels.tolist())
+    alike = len(labels) == 1 and min(labels) >= 0  # below 0 are those that nobody knows
+    return ["All examples have the same label; a model that always says it looks perfect."] if alike else []
+
+
+def _guessed(truth: Truth, measured: Agreement) -> list[str]:
+    if "GUESS" not in measured.names:
         return []
-    acc, found = known["ACC"], known[SURROGATE]
-    of_acc, of_pool = (percent(one.few_shot_accuracy) for one in (acc, found))
-    said = f"{counted(probe, 'label')}: ACC {of_acc} %, {found.name} {of_pool} %"
-    if CHOSEN in known:
-        said += f", and {percent(known[CHOSEN].few_shot_accuracy)} % if `rank-models choose` picks them"
-    enough = [n for n, reached in sorted(acc.curve.items()) if n > probe and reached >= found.few_shot_accuracy]
-    if found.few_shot_accuracy > acc.few_shot_accuracy:
-        tried = max(n for n in (probe, *acc.curve) if not enough or n < enough[0])
-        least = "" if enough and enough[0] == tried + 1 else f"{tried + 1} to "
-        needs = f"{least}{enough[0]}" if enough else f"more than {tried}"
-        said += f". For the {of_pool} % of {found.name} ACC needs {needs} labels"
-    return [f"{said}."]
+    low, high = guess_range(truth)
+    return [
+        "GUESS prefers one model, picked blindly, in every draw: 50 % over all picks, "
+        f"{percent(low)} to {percent(high)} % of the pairs by the pick."
+    ]
 
 
-def _traps(methods: Sequence[MethodResult]) -> list[str]:
+def _budget(methods: Sequence[MethodResult], probe: int) -> list[str]:
+    """What a label is worth: at random, with a pool, and chosen; and how many random ones the metric would need."""
+    metric = methods[0]
+    with_pool = [one for one in methods if one.kind == "pool" and one.rule == RANDOM][:1]
+    for found in with_pool:
+        alone, reached = (percent(one.pairwise_accuracy) for one in (metric, found))
+        said = f"{counted(probe, 'label')}: {metric.name} {alone} %, {found.name} {reached} %"
+        for one in [one for one in methods if one.kind == "pool" and one.rule != RANDOM][:1]:
+            said += f", and {percent(one.pairwise_accuracy)} % if `rank-models choose` picks them"
+        enough = [n for n, share in sorted(metric.curve.items()) if n > probe and share >= found.pairwise_accuracy]
+        if found.pairwise_accuracy > metric.pairwise_accuracy:
+            tried = max(n for n in (probe, *metric.curve) if not enough or n < enough[0])
+            least = "" if enough and enough[0] == tried + 1 else f"{tried + 1} to "
+            needs = f"{least}{enough[0]}" if enough else f"more than {tried}"
+            said += f". For the {reached} % of {found.name} {metric.name} needs {needs} labels"
+        return [f"{said}."]
+    return []
+
+
+def _traps(methods: Sequence[PoolMethod]) -> list[str]:
     """When those methods fail that see no label."""
-    names = {method.name for method in methods if method.kind == "label-free"}
-    traps = [f"{one.name}: {one.trap}" for one in LABEL_FREE if one.name in names]
+    traps = [f"{one.name}: {one.warning}" for one in methods if one.kind == "label-free" and one.warning]
     return [f"None of the methods that see no label is safe. {'; '.join(traps)}."] if traps else []
 
 

@@ -17,7 +17,7 @@ from ranker.results.table import ScoreTable
 from ranker.statistics import engine
 
 NEAR = 0.1
-"""OOD accuracies less than this apart make a near pair."""
+"""True outcomes less than this apart make a near pair."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Truth:
 
     Attributes:
         order: (M,) index into the table.
-        accuracy: (M,) OOD accuracies, falling.
-        gap: (P,) difference of OOD accuracies.
+        outcome: (M,) mean outcomes on the whole set, falling.
+        gap: (P,) differences of these.
         decided: (P,) pairs that have a true order.
         near: (P,) pairs that are nearly level.
         families: (M,) or None where not known.
@@ -35,7 +35,7 @@ class Truth:
     """
 
     order: Ints
-    accuracy: Floats
+    outcome: Floats
     gap: Floats
     decided: Bools
     near: Bools
@@ -52,23 +52,23 @@ class Truth:
         """Order the models of a table.
 
         Args:
-            table: the scores, with OOD accuracies.
+            table: the scores, with known truth.
             families: (M,) each model's architecture, in the order of the table; None where not known.
             misled: model -> how often the shortcut misleads it, a fraction; None or empty where that is not known.
 
         Raises:
-            UsageError: no two models differ in OOD accuracy.
-            ValueError: the table holds no OOD accuracies.
+            UsageError: no two models differ in their truth.
+            ValueError: the truth is not known.
         """
-        if table.ood_accuracy is None:
-            raise ValueError("an evaluation needs the models' OOD accuracies; without them, decide")
-        order = np.argsort(-table.ood_accuracy, kind="stable")
-        accuracy = table.ood_accuracy[order]
+        if table.truth is None:
+            raise ValueError("an evaluation needs the models' true outcomes; without them, decide")
+        order = np.argsort(-table.truth, kind="stable")
+        outcome = table.truth[order]
         first, second = engine.pairs(len(order)).T
-        gap = accuracy[first] - accuracy[second]
+        gap = outcome[first] - outcome[second]
         decided = gap > engine.TIE
         if not decided.any():
-            raise UsageError("no two models differ in OOD accuracy; there is no order to find")
+            raise UsageError(f"no two models differ in {table.metric}; there is no order to find")
         is_near = gap < NEAR - engine.TIE  # ten points are not less than ten, however their difference is rounded
         splits = {"near": is_near, "far": ~is_near}
         if families is not None:
@@ -81,7 +81,7 @@ class Truth:
             splits |= {"misled": one, "not-misled": ~one}
         return cls(
             order=order,
-            accuracy=accuracy,
+            outcome=outcome,
             gap=gap,
             near=is_near,
             decided=decided,

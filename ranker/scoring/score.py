@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from factors import BUILTIN
 from factors.registry import Factor, number
 from factors.types import Attributions, Example, Floats, Norm
+from ranker.attribution import settings_of
+from ranker.attribution.settings import Settings
 from ranker.errors import UsageError
+from ranker.results.explanation import not_saved
 from ranker.results.table import ScoreTable
 from ranker.statistics import engine
+from ranker.statistics.pool import PoolMethod
 
 if TYPE_CHECKING:
-    from ranker.tasks.classes import Classes, Task
+    from ranker.tasks.base import Task
+    from ranker.tasks.classes import Classes
 
 Target = Literal["declared", "shortcut", "evidence", "true", "predicted"]
 """Which label a factor's attributions speak for: as the factor declares it, or one rule for all factors."""
@@ -24,8 +31,56 @@ Target = Literal["declared", "shortcut", "evidence", "true", "predicted"]
 FIXED = ("shortcut", "evidence")
 """The rules by which a factor is about one label on all rows: that which the task declares."""
 
+UNJUDGED = "there is nothing to judge for some model"
+"""Why an example has no outcome: an answer to it is missing or failed."""
+
 UNDEFINED = "undefined"
 """Why a factor has no value where it returns nan or infinity, and raises nothing that would say so."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What models are ranked by, beside the metric; None leaves the choice to the question that is asked.
+
+    Attributes:
+        attribution: a backend, with its settings or as it comes ("shap", "ig:steps=50", `IGSettings(steps=50)`, see
+            `ranker.attribution.settings_of`); "none" for baselines alone. None is SHAP where a factor reads
+            attributions of these rows, and no attribution where none does.
+        factors: what to measure. None: all that are built in where methods are evaluated; in a decision baselines, the
+            factor designed for the set, and the one that it goes by.
+        methods: those that see a pool. None: the short list of `statistics.methods.DEFAULT` where methods are
+            evaluated, and all that come with the product where a decision goes by one of them.
+        target: "declared", or one label rule for all attribution factors.
+        norm: what an example's attributions are divided by before the factors see them.
+
+    Raises:
+        UsageError: a backend, a target or a norm that there is not, or two factors or methods of one name.
+
+    Example:
+        >>> Evidence("ig:steps=50").settings.name
+        'ig'
+    """
+
+    attribution: str | Settings | None = None
+    factors: Sequence[Factor] | None = None
+    methods: Sequence[PoolMethod] | None = None
+    target: Target = "declared"
+    norm: Norm = "raw"
+
+    def __post_init__(self) -> None:
+        for name, value, kind in (("target", self.target, Target), ("norm", self.norm, Norm)):
+            if value not in get_args(kind):
+                raise UsageError(f"`{name}` must be one of {', '.join(get_args(kind))} (got {value!r})")
+        named: list[Factor | PoolMethod] = [*(self.factors or ()), *(self.methods or ())]
+        names = Counter(one.name.casefold() for one in named)
+        if twice := [name for name, count in names.items() if count > 1]:
+            raise UsageError(f"two methods are named {twice[0].upper()}; name one of them otherwise")
+        _ = self.settings
+
+    @property
+    def settings(self) -> Settings | None:
+        """Those of the backend; None where none is named."""
+        return None if self.attribution is None else settings_of(self.attribution)
 
 
 @dataclass(frozen=True)
@@ -86,34 +141,50 @@ def score_model(
     return ModelScores(values, frozen)
 
 
+def column_of(metric: str) -> Factor:
+    """The declaration of a metric's own column; its values are outcomes, higher is better, and come from the task."""
+    known = BUILTIN.get(metric)
+    if known and known.kind == "baseline" and known.higher_is_better:
+        return known
+    return Factor(metric, not_saved, True, "true", "", "baseline")
+
+
 def assemble(
+    outcomes: Mapping[str, Floats],
     scores: Mapping[str, ModelScores],
     examples: Sequence[Example],
     factors: Sequence[Factor],
-    ood_accuracy: Mapping[str, float] | None = None,
+    metric: str = "ACC",
+    truth: Mapping[str, float] | None = None,
 ) -> ScoreTable:
     """Put the models' scores into one table, in the order given; factors that are defined on no example are left out.
 
     Args:
+        outcomes: model -> (N,) how good its answers are: the first column.
         scores: model -> its scores, all of the same factors and examples.
         examples: (N,) the population.
-        factors: (F,) the methods.
-        ood_accuracy: model -> accuracy on the whole OOD set, a fraction, where it is known.
+        factors: (F,) the other methods.
+        metric: what an outcome is.
+        truth: model -> mean outcome on the whole OOD set, a fraction, where it is known.
     """
     lost: dict[str, dict[str, set[int]]] = {}
     for part in scores.values():
         for name, reasons in part.undefined.items():
             for reason, rows in reasons.items():
                 lost.setdefault(name, {}).setdefault(reason, set()).update(rows)
+    judged = np.stack(list(outcomes.values()))
+    if unjudged := int((~engine.defined(judged[:, None])[0]).sum()):
+        lost[metric] = {UNJUDGED: set(range(unjudged))}
     values = np.stack([part.values for part in scores.values()])
     somewhere = np.asarray(engine.defined(values).any(axis=1))
+    kept = tuple(factor for factor, usable in zip(factors, somewhere, strict=True) if usable)
     return ScoreTable(
         models=tuple(scores),
-        methods=tuple(factor for factor, kept in zip(factors, somewhere, strict=True) if kept),
+        methods=(column_of(metric), *kept),
         examples=tuple(example.id for example in examples),
-        values=values[:, somewhere],
-        labels=tuple(example.label for example in examples),
-        ood_accuracy=None if ood_accuracy is None else np.array([ood_accuracy[name] for name in scores]),
+        values=np.concatenate([judged[:, None], values[:, somewhere]], axis=1),
+        metric=metric,
+        truth=None if truth is None else np.array([truth[name] for name in scores]),
         dropped={name: {why: len(rows) for why, rows in reasons.items()} for name, reasons in lost.items()},
     )
 
@@ -123,7 +194,7 @@ def defined_nowhere(table: ScoreTable) -> dict[str, str]:
 
     Example:
         >>> dropped = {"MINE": {"IndexError: index 5 is out of bounds": 2, "undefined": 10}}
-        >>> defined_nowhere(ScoreTable(("m",), (), (), np.zeros((1, 0, 0)), (), dropped=dropped))
+        >>> defined_nowhere(ScoreTable(("m",), (column_of("ACC"),), (), np.zeros((1, 1, 0)), dropped=dropped))
         {'MINE': 'is defined on no example; the first of 2 reasons: IndexError: index 5 is out of bounds'}
     """
     held = {method.name for method in table.methods}
@@ -211,18 +282,18 @@ def _other_label(labels: Sequence[str], about: int | None, only: int) -> str:
     attributed = f"what is attributed is {labels[only]}"
     if about is None:
         return f"is about another label on each row, and {attributed}"
-    return f"is about {labels[about]}, and {attributed}: see the setting `target={labels[about]}` of `--attribution`"
+    return f"is about {labels[about]}, and {attributed}: see the setting `target={labels[about]}` of `attribution`"
 
 
-def check(table: ScoreTable, probe: int, ood: str) -> None:
+def check(table: ScoreTable, probe: int) -> None:
     """Refuse a K that does not fit the examples, and a single model.
 
     Raises:
         UsageError: either.
     """
     if len(table.models) < 2:
-        raise UsageError(f"a ranking needs at least two models (got {len(table.models)}); name more with `--models`")
-    check_probe(probe, len(table.examples), f"the size of {ood}" if ood else "the number of examples")
+        raise UsageError(f"a ranking needs at least two models (got {len(table.models)}); name more with `models`")
+    check_probe(probe, len(table.examples), "the number of examples")
 
 
 def check_probe(probe: int, most: int, what: str) -> None:
@@ -237,7 +308,7 @@ def check_probe(probe: int, most: int, what: str) -> None:
         UsageError: so it is.
     """
     if not 1 <= probe <= most:
-        raise UsageError(f"`--probe` must be between 1 and {most}, {what} (got {probe})")
+        raise UsageError(f"`probe` must be between 1 and {most}, {what} (got {probe})")
 
 
 def turned(table: ScoreTable) -> Floats:

@@ -12,7 +12,8 @@ from factors.types import SPECIAL, Attributions, Example, Norm
 from ranker.attribution.settings import Settings
 from ranker.results.explanation import Explanation, Reading, Word
 from ranker.scoring.score import UNDEFINED, Target, about_one_label, label_rule, score_model, target_label
-from ranker.tasks.classes import Classes, Task
+from ranker.tasks.base import Task
+from ranker.tasks.classes import Classes
 
 NEEDS_LABEL = "needs the true label"
 

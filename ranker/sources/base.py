@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ranker.progress import Advance
-    from ranker.tasks.classes import Classes, Task
+    from ranker.tasks.base import Task
+    from ranker.tasks.classes import Classes
+    from ranker.tasks.given import Scores
 
 Hide = Literal["pad", "mask", "remove"]
 """What becomes of a token that is not to be seen: the padding or mask token stands in for it, or it is removed."""
@@ -79,10 +81,11 @@ class Shelf(dict[Hashable, Any]):
     Args:
         beat: called at each step of long work (a batch, a piece of a file, a call of a tokenizer), for somebody who
             watches whether the work hangs.
+        known: what lies on it from the start.
     """
 
-    def __init__(self, beat: Callable[[], None] = lambda: None) -> None:
-        super().__init__()
+    def __init__(self, beat: Callable[[], None] = lambda: None, known: Mapping[Hashable, Any] | None = None) -> None:
+        super().__init__(known or {})
         self.beat = beat
 
 
@@ -160,7 +163,7 @@ class Predictor(Protocol):
     def name(self) -> str:
         """What messages call it."""
 
-    def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Classes]:
+    def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Classes | Scores]:
         """The answers to examples, in blocks, in order; what was yielded is kept, whatever happens then.
 
         Args:

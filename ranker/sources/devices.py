@@ -20,7 +20,7 @@ def device_named(name: str) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = first_line(error)
-        raise UsageError(f"`--device` must be one that torch can use here (got {name!r}): {reason}") from error
+        raise UsageError(f"`device` must be one that torch can use here (got {name!r}): {reason}") from error
     return device
 
 
@@ -36,7 +36,7 @@ def resolve(dtype: str, device: str = "cpu") -> str:
     if dtype == "auto":
         return "bfloat16" if _has_bfloat16(device_named(device)) else "float32"
     if dtype not in DTYPES:
-        raise UsageError(f"`--dtype` must be one of auto, {', '.join(DTYPES)} (got {dtype!r})")
+        raise UsageError(f"`dtype` must be one of auto, {', '.join(DTYPES)} (got {dtype!r})")
     return dtype
 
 

@@ -79,5 +79,5 @@ def sources(reference: Reference, options: SourceOptions, names: Sequence[str] =
     if kind is None:
         known = str(UnknownName("suite", reference.place, names))
         where = "no directory, suite.json or hub id `org/name`"
-        raise UsageError(f"`--models`: {where} is called {reference.place!r}; {known}")
+        raise UsageError(f"`models`: {where} is called {reference.place!r}; {known}")
     return kind.sources(reference, options)

@@ -79,14 +79,14 @@ class Suite:
     def __post_init__(self) -> None:
         _check_name("suite", self.name)
         if len(self.models) < 2:
-            raise UsageError(f"a ranking needs at least two models (got {len(self.models)}); name more with `--models`")
+            raise UsageError(f"a ranking needs at least two models (got {len(self.models)}); name more with `models`")
         twice = [name for name, count in Counter(model.name for model in self.models).items() if count > 1]
         if twice:
             raise UsageError(f"two models are named {twice[0]!r}; list them in a suite.json under names of their own")
 
 
 def load(references: Sequence[str | Path | Source | Model], options: SourceOptions = SourceOptions()) -> Suite:
-    """The suite that ``--models`` names.
+    """The suite that ``models`` names.
 
     Args:
         references: each what a kind of source claims (a model directory, a directory of checkpoints, a hub id
@@ -106,7 +106,7 @@ def load(references: Sequence[str | Path | Source | Model], options: SourceOptio
 def named(
     references: Sequence[str | Path | Source | Model], options: SourceOptions = SourceOptions()
 ) -> tuple[str, tuple[Model, ...]]:
-    """What to call the models that ``--models`` names, and these: one or more, see `load`.
+    """What to call the models that ``models`` names, and these: one or more, see `load`.
 
     Raises:
         UsageError: as `load`, but for fewer than two models.
@@ -178,7 +178,7 @@ def _resolve(text: str, options: SourceOptions) -> _Part:
     if not reference.name:
         return found
     if len(found.models) > 1:
-        raise UsageError(f"`--models`: {text}: a name is for one model (got {len(found.models)} in {reference.place})")
+        raise UsageError(f"`models`: {text}: a name is for one model (got {len(found.models)} in {reference.place})")
     return _Part(reference.name, (found.models[0].called(reference.name),))
 
 

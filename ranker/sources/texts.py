@@ -17,11 +17,12 @@ import numpy as np
 from factors.types import Bools, Example, Floats
 from ranker.errors import LabelError, ModelError, first_line
 from ranker.sources.base import Encoding, Hide, Machine, Shelf, Source, Stated, version
-from ranker.tasks.classes import Classes, softmax
+from ranker.tasks.classes import Classes, of_classes, softmax
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
-    from ranker.tasks.classes import Task
+    from ranker.tasks.base import Task
+    from ranker.tasks.classes import ClassTask
 
 S = TypeVar("S")
 Texts: TypeAlias = tuple[str, ...]
@@ -94,13 +95,14 @@ class TextSource(ABC):
 
     def open(self, task: Task, machine: Machine, shelf: Shelf) -> BlackBox:
         """What asks it; see `Source.open`."""
-        return BlackBox(self.name, self.content(), groups(self.name, self._names(), task), self.probabilities)
+        classes = groups(self.name, self._names(), of_classes(task, self.name))
+        return BlackBox(self.name, self.content(), classes, self.probabilities)
 
     def _names(self) -> tuple[str, ...]:
         return tuple(map(str, self.labels()))  # a library may count its labels, or have texts of its own kind
 
 
-def groups(name: str, labels: Sequence[str], task: Task) -> tuple[tuple[int, ...], ...]:
+def groups(name: str, labels: Sequence[str], task: ClassTask) -> tuple[tuple[int, ...], ...]:
     """(C,) for each class of a task, which of a model's labels mean it.
 
     Raises:

@@ -1,4 +1,6 @@
-"""Ranking methods that combine ACC with another method of the table; they rank whole draws, and are no means.
+"""Ranking methods that combine the metric with another method of the table; they rank whole draws, and are no means.
+
+They are called after the metric. Of classes that is ACC:
 
 - ACC+TIES: by ACC; models that ACC ties by the factor declared for the set, by NLL where it has none.
 - ACC+FACTOR: by the sum of ACC and that factor, each standardised over the models of the draw. Since the other models
@@ -16,21 +18,22 @@ import numpy as np
 from factors.types import Floats
 from ranker.statistics.engine import TIE
 
-TIES = "ACC+TIES"
-FACTOR = "ACC+FACTOR"
+TIES = "+TIES"
+FACTOR = "+FACTOR"
+"""What the names of the two end like."""
 
 SAFE = "NLL"
 """What breaks ties where no factor is declared."""
 
-BELOW_ACC = 1e-6
+LEAST = 1e-6
 """What breaks a tie moves a score by less than this; two accuracies on K < 10^6 examples differ by more."""
 
 
 def names(measured: Sequence[str], designed: str | None) -> dict[str, str]:
-    """The combined methods that can be had: name -> the method that ACC is combined with.
+    """The combined methods that can be had: name -> the method that the metric is combined with.
 
     Args:
-        measured: the methods of the table.
+        measured: the methods of the table, the metric first.
         designed: the factor declared for the set.
 
     Example:
@@ -39,30 +42,29 @@ def names(measured: Sequence[str], designed: str | None) -> dict[str, str]:
         >>> names(["ACC", "NLL"], "INDEX-DIFF")
         {'ACC+TIES': 'NLL'}
     """
-    if "ACC" not in measured:
-        return {}
-    if designed in measured:
-        return {TIES: str(designed), FACTOR: str(designed)}
-    return {TIES: SAFE} if SAFE in measured else {}
+    ties, factor = (f"{measured[0]}{end}" for end in (TIES, FACTOR))
+    if designed in measured[1:]:
+        return {ties: str(designed), factor: str(designed)}
+    return {ties: SAFE} if SAFE in measured else {}
 
 
-def scores(name: str, accuracy: Floats, other: Floats) -> Floats:
+def scores(name: str, outcome: Floats, other: Floats) -> Floats:
     """Score the models on each draw; higher is better.
 
     Args:
         name: a combined method.
-        accuracy: (M, B) the models' accuracies on each draw.
+        outcome: (M, B) the models' mean outcomes on each draw.
         other: (M, B) their scores by the other method, higher is better.
 
     Returns:
         (M, B) scores; only their order within a draw means anything.
     """
-    return _with_ties(accuracy, other) if name == TIES else _standardised(accuracy) + _standardised(other)
+    return _with_ties(outcome, other) if name.endswith(TIES) else _standardised(outcome) + _standardised(other)
 
 
-def _with_ties(accuracy: Floats, other: Floats) -> Floats:
+def _with_ties(outcome: Floats, other: Floats) -> Floats:
     beaten = (other[:, None] > other + TIE).mean(axis=1)
-    return np.asarray(accuracy + BELOW_ACC * beaten)
+    return np.asarray(outcome + LEAST * beaten)
 
 
 def _standardised(scores: Floats) -> Floats:

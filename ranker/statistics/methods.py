@@ -1,112 +1,120 @@
-"""The methods that rank beside the columns of a score table, by name: what reports, options and files call them."""
+"""The methods that rank beside the columns of a score table, an entry each: all that is known of them stands here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
 
-from factors.types import Floats
-from ranker.statistics import choice, combined, label_free, surrogate
-from ranker.statistics.pool import Pool
+import numpy as np
 
-Kind = Literal["baseline", "factor", "combined", "pool", "label-free"]
+from factors.types import Floats, Ints
+from ranker.statistics import choice, label_free, surrogate
+from ranker.statistics.pool import Need, Pool, PoolMethod, Posterior, Targets
 
 COINS = ("RANDOM", "GUESS")
 """Methods that are right half of the time, whatever K is."""
 
-SURROGATE = surrogate.NAME
 
-CHOSEN = f"{SURROGATE}+CHOICE"
-RULES = {
-    CHOSEN: choice.DEFAULT,
-    f"{SURROGATE}+FACILITY": "facility",
-    f"{SURROGATE}+DISAGREE": "disagreement",
-}
-"""Method -> the rule of `choice` by which its rows are picked; SURROGATE itself has random ones."""
-
-POOL_FACTOR = "POOL-FACTOR"
+def _estimates(pool: Pool, targets: Targets, rows: Ints) -> Floats:
+    return surrogate.estimates(pool, targets.labels, rows)
 
 
-@dataclass(frozen=True)
-class LabelFree:
-    """A method that needs no label.
-
-    Attributes:
-        name: as it stands in tables.
-        score: (pool) -> (M,) scores, higher is better.
-        trap: when it fails, in a clause.
-        source: the paper.
-        needs: what of the pool it needs, beside the probabilities.
-    """
-
-    name: str
-    score: Callable[[Pool], Floats]
-    trap: str
-    source: str
-    needs: Literal["", "in_domain", "factor"] = ""
+def _posterior(pool: Pool, targets: Targets, rows: Ints) -> Posterior:
+    return surrogate.posterior(pool, rows, targets.labels[rows])
 
 
-LABEL_FREE = (
-    LabelFree(
-        POOL_FACTOR,
+def _free(
+    name: str,
+    score: Callable[[Pool], Floats],
+    warning: str,
+    source: str,
+    *needs: Need,
+    default: bool = False,
+) -> PoolMethod:
+    """A method that needs no label: (pool) -> (M,) scores, the same for every draw."""
+
+    def estimate(pool: Pool, targets: Targets, rows: Ints) -> Floats:
+        return np.repeat(score(pool)[:, None], len(rows), axis=1)
+
+    return PoolMethod(
+        name, "label-free", estimate, frozenset(needs), warning=warning, source=source, rule="", default=default
+    )
+
+
+BUILTIN: tuple[PoolMethod, ...] = (
+    PoolMethod(
+        "SURROGATE",
+        "pool",
+        _estimates,
+        frozenset({"labels"}),
+        posterior=_posterior,
+        warning="draws accuracies to chance: the order and the probabilities mean more than them",
+        source="stacking, Wolpert 1992; over a pool: ours",
+        default=True,
+    ),
+    PoolMethod(
+        "SURROGATE+CHOICE",
+        "pool",
+        _estimates,
+        frozenset({"labels"}),
+        rule=choice.DEFAULT,
+        source="variance reduction, Cohn, Ghahramani, Jordan 1996",
+        default=True,
+    ),
+    _free(
+        "POOL-FACTOR",
         label_free.pool_factor,
         "the factor may fail on these models",
         "Singhal et al. 2022, section 4.3; over a pool: ours",
-        needs="factor",
+        "factor",
     ),
-    LabelFree(
+    _free(
         "AVG-CONF",
         label_free.average_confidence,
         "a model that is sure of a wrong shortcut looks best",
         "Hendrycks and Gimpel 2017",
     ),
-    LabelFree(
+    _free(
         "ATC",
         label_free.thresholded_confidence,
         "what confidence means in-domain has to hold here",
         "Garg et al. 2022, section 4",
-        needs="in_domain",
+        "in_domain",
     ),
-    LabelFree(
+    _free(
         "DOC",
         label_free.difference_of_confidences,
         "a model may lose accuracy and stay sure",
         "Guillory et al. 2021, section 3",
-        needs="in_domain",
+        "in_domain",
     ),
-    LabelFree(
+    _free(
         "MAJORITY",
         label_free.majority,
         "where most models share a wrong shortcut, the best is the outsider",
         "Jiang et al. 2022 (two models); votes of many: ours",
     ),
-    LabelFree(
+    _free(
         "COT",
         label_free.transport,
         "the labels have to be as frequent here as in-domain",
         "Lu et al. 2023, section 3",
-        needs="in_domain",
+        "in_domain",
     ),
-    LabelFree(
+    _free(
         "MANO",
         label_free.matrix_norm,
         "it measures confidence, as AVG-CONF does",
         "Xie et al. 2024, section 3, the softmax branch: logits are not kept",
     ),
-    LabelFree(
+    _free(
         "DAWID-SKENE",
         label_free.dawid_skene,
         "models that err together count as witnesses that agree",
         "Dawid and Skene 1979",
+        default=True,
     ),
 )
+"""Those that come with the product."""
 
-
-RESERVED = (*COINS, combined.TIES, combined.FACTOR, SURROGATE, *RULES, *(one.name for one in LABEL_FREE))
-"""What no factor of a user's own may be called."""
-
-
-def possible(pool: Pool) -> list[LabelFree]:
-    """The label-free methods that can be had of a pool."""
-    return [one for one in LABEL_FREE if not one.needs or getattr(pool, one.needs) is not None]
+DEFAULT = tuple(one for one in BUILTIN if one.default)
+"""Those that are shown where nobody says which."""

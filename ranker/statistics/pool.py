@@ -1,17 +1,27 @@
-"""Rows of the new domain as the models see them, labelled or not: who says what, and how alike the models are.
+"""Rows of the new domain as the models see them, labelled or not, and what a method is that ranks by them.
 
 Axis letters as in `engine`, and C classes, H in-domain rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal, Protocol
 
 import numpy as np
 
 from factors.types import Floats, Ints
+
+Kind = Literal["baseline", "factor", "combined", "pool", "label-free"]
+"""What a method reads: probabilities, attributions, both; a pool and some labels; a pool and none."""
+
+Need = Literal["in_domain", "factor", "labels"]
+"""What may be lacking: an attribute of a `Pool`, or a true label of a row that is shown."""
+
+RANDOM = "random"
+"""The rule of a method that is shown any rows."""
 
 
 @dataclass(frozen=True)
@@ -72,3 +82,104 @@ class Pool:
         """The pool with its models in another order, or some of them."""
         in_domain = None if self.in_domain is None else replace(self.in_domain, probs=self.in_domain.probs[models])
         return Pool(self.probs[models], in_domain, None if self.factor is None else self.factor[models])
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What is known of the truth of a pool's rows. A method looks at the rows that it is shown, and at no others.
+
+    Attributes:
+        outcomes: (M, N) how good each model's answers are, in [0, 1]; nan where that is not known.
+        labels: (N,) the true labels; below 0 where they are not known.
+    """
+
+    outcomes: Floats
+    labels: Ints
+
+    def part(self, rows: Sequence[int] | Ints) -> Targets:
+        """Those of some of the rows."""
+        return Targets(self.outcomes[:, rows], self.labels[rows])
+
+
+class Posterior(Protocol):
+    """What labels and pool say of the models' mean outcomes in the domain that the pool is a sample of."""
+
+    @property
+    def score(self) -> Floats:
+        """(M,) what the models are ranked by."""
+
+    def beats(self) -> Floats:
+        """(M, M) P(the model of the row is better than that of the column); 1/2 on the diagonal."""
+
+    def best(self, rng: np.random.Generator) -> Floats:
+        """(M,) P(no other model is better); they sum to 1."""
+
+    def interval(self) -> tuple[Floats, Floats]:
+        """(M,) lower and (M,) upper ends of the 95 % interval of each mean outcome."""
+
+    def more_labels(self) -> Ints:
+        """(M, M) how many more labels would tell two models apart; below 0 where that cannot be said."""
+
+
+@dataclass(frozen=True)
+class PoolMethod:
+    """A method that ranks models by their answers to all rows of a pool, and the labels of some of them or of none.
+
+    Attributes:
+        name: as it stands in tables, one word: "SURROGATE".
+        kind: "pool" sees labels of some rows, "label-free" sees none.
+        estimate: (pool, targets, rows (B, K)) -> (M, B) scores, higher is better. It looks at the targets of a draw's
+            rows alone, and gives each model the same whatever the order of the models.
+        needs: what must be known of the pool, and of the rows that it is shown.
+        posterior: (pool, targets, rows (K,)) -> how sure the ranking is; None where nobody knows, and a decision then
+            says what the labels alone tell.
+        rule: how the rows are picked whose labels it sees: `RANDOM`, or a name in `statistics.choice.RULES`.
+        warning: what to know before it is believed, a clause that goes on from its name.
+        source: the paper and section that it comes from, or "ours".
+        default: it is shown where nobody says which methods are.
+
+    Raises:
+        ValueError: a name that cannot be asked for.
+
+    Example:
+        >>> def votes(pool, targets, rows):
+        ...     return np.repeat(pool.agreement.mean(axis=1)[:, None], len(rows), axis=1)
+        >>> PoolMethod("VOTES", "label-free", votes, rule="").name
+        'VOTES'
+    """
+
+    name: str
+    kind: Literal["pool", "label-free"]
+    estimate: Callable[[Pool, Targets, Ints], Floats]
+    needs: frozenset[Need] = frozenset()
+    posterior: Callable[[Pool, Targets, Ints], Posterior] | None = None
+    rule: str = RANDOM
+    warning: str = ""
+    source: str = "ours"
+    default: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.name or set(self.name) & set(", \n\t") or self.name.endswith(".py"):
+            raise ValueError(f"a method's name must be one word without a comma (got {self.name!r})")
+
+    @property
+    def drawn(self) -> bool:
+        """Whether it is shown the labels of random rows."""
+        return self.kind == "pool" and self.rule == RANDOM
+
+    @property
+    def decides(self) -> bool:
+        """Whether a decision can go by it: it takes the rows that are labelled, whichever these are."""
+        return self.kind == "label-free" or self.drawn
+
+
+def possible(methods: Iterable[PoolMethod], pool: Pool, labels: Ints) -> list[PoolMethod]:
+    """The methods that can be had of a pool.
+
+    Args:
+        methods: those that there are.
+        pool: what the models make of the rows.
+        labels: of the rows that may be shown; below 0 where they are not known.
+    """
+    lacking = {"in_domain": pool.in_domain is None, "factor": pool.factor is None, "labels": bool((labels < 0).any())}
+    return [one for one in methods if not any(lacking[need] for need in one.needs)]

@@ -1,18 +1,28 @@
-"""How probable it is that one model is more accurate than others in a domain, from who was right on which of K rows.
+"""How probable it is that one model is better than others in a domain, from how good each was on each of K rows.
 
-A Bayesian bootstrap with a prior. The domain is a mix of row types; a type says which of the M models are right on it.
-Before any row is seen, the mix is a Dirichlet process whose base measure gives all 2^M types the same mass, 4 c rows in
-all. Each labelled row adds the mass of one row to its type. Parts of a Dirichlet are Beta. So, with n_ab the rows that
-model a had right and b wrong, the share of their disagreements that a wins from b is Beta(n_ab + c, n_ba + c), and
+An outcome is how good a model's answer to a row is, from 0 to 1: right or wrong, or anything between. How good a model
+is in the domain is the mean of its outcomes there; of right and wrong ones that is its accuracy.
 
-    P(a is more accurate than b) = P(that share > 1/2).
+A Bayesian bootstrap with a prior. The domain is a mix of row types; a type says how good each of the M models is on it.
+Before any row is seen, the mix is a Dirichlet process whose base measure gives all 2^M types in which each model is
+right or wrong the same mass, 4 c rows in all. Each labelled row adds the mass of one row to its type. A Dirichlet is
+made of gammas. So, with d_k the outcome of model a less that of b on row k in units of u,
 
-Rows on which the two agree say nothing about it. How large c is, says how one-sided disagreements are between models of
-this kind: a small c expects one of two models to win nearly all of them, as among steps of one training, a large c that
-both win as many. It is not set but learnt from these very rows: each c of `PRIORS` weighs as much as it makes the
-disagreements of all pairs likely (beta-binomial, to the power 2 / M, since pairs that share a model are not
-independent). No truth is used. P(best) has no closed form and is drawn from the same model. The interval of a model's
-accuracy is its own: Beta(r + 1, K - r + 1) with r of K rows right.
+    P(a is better than b) = P(sum_k g_k d_k + G+ - G- > 0),    g_k from Gamma(1), G+ and G- from Gamma(c).
+
+`gammas` computes it. Where all d_k are -1, 0 or 1, it is P(Beta(n_ab + c, n_ba + c) > 1/2): n_ab of their disagreements
+a won, n_ba b. The unit u is how large differences are, over all pairs and rows: the sum of their squares over the sum
+of their sizes, 1 for right and wrong. Without it the prior, which stands for whole rows won or lost, would outweigh
+small differences however regular they are.
+
+Rows on which the two are equally good say nothing about it. How large c is, says how one-sided disagreements are
+between models of this kind: a small c expects one of two models to win nearly all of them, as among steps of one
+training, a large c that both win as many. It is not set but learnt from these very rows: each c of `PRIORS` weighs as
+much as it makes the disagreements of all pairs likely (beta-binomial, to the power 2 / M, since pairs that share a
+model are not independent). Where outcomes are real numbers, n_ab is the sum of what a is better by, in units. No truth
+is used.
+P(best) has no closed form and is drawn from the same model. The interval of one model is its own, a Bayesian bootstrap
+over its outcomes with one more row of 0 and one of 1: Beta(r + 1, K - r + 1) with r of K rows right.
 
 Sources: Ferguson 1973, "A Bayesian analysis of some nonparametric problems"; Rubin 1981, "The Bayesian bootstrap";
 Varin, Reid, Firth 2011 (powers of pairwise likelihoods); Sethuraman 1994 (the draws). Axis letters as in
@@ -24,8 +34,10 @@ from __future__ import annotations
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
+from ranker.statistics.engine import TIE
+from ranker.statistics.gammas import above_zero
 
-PRIORS = 2.0 ** np.arange(-5, 3)
+PRIORS: Floats = np.asarray(2.0 ** np.arange(-5, 3), dtype=np.float64)
 """The c that are weighed against each other: 1/32 (one wins nearly all) to 4 (both win about as many)."""
 
 LEVEL = 0.9
@@ -41,77 +53,138 @@ STICKS = 64
 """Row types drawn from the prior in each of them; what is left beyond is at most (16/17)^64 = 2 % of it."""
 
 
-def wins(outcomes: Bools) -> Ints:
-    """Count the disagreements.
+PAIRS = 512
+"""Pairs compared at once: memory is 8 bytes * 2 * PAIRS * K, 5 MB at 600 rows, beside that of `gammas`."""
+
+MOST = 2**40
+"""So many more labels are no answer. Real outcomes may differ by so little; those of 0 and 1 on over 10^5 rows only."""
+
+HALVINGS = 42
+"""Of the interval from 0 to 1, until the end of a 95 % interval is known to 2e-13."""
+
+
+def wins(outcomes: Floats) -> Ints:
+    """Count the rows on which one model is better than another, by more than `TIE`.
 
     Args:
-        outcomes: (M, K) whether each model is right on each labelled row.
+        outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
 
     Returns:
-        (M, M) rows that the model of the row had right and that of the column wrong.
+        (M, M) rows on which the model of the row is better than that of the column.
 
     Example:
-        >>> wins(np.array([[True, True, True], [True, False, False]])).tolist()
+        >>> wins(np.array([[1.0, 1.0, 0.5], [1.0, 0.0, 0.4]])).tolist()
         [[0, 2], [0, 0]]
     """
-    right = outcomes.astype(np.int64)
-    return np.asarray(right @ (1 - right).T)
+    outcomes = np.asarray(outcomes, dtype=np.float64)
+    return np.stack([(one - outcomes > TIE).sum(axis=1) for one in outcomes])
 
 
-def weigh(outcomes: Bools) -> Floats:
+def gains(outcomes: Floats) -> Floats:
+    """Sum up what one model is better by than another: n_ab, the number of rows where outcomes are 0 and 1.
+
+    Args:
+        outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
+
+    Returns:
+        (M, M) what the model of the row is better by than that of the column, on the rows where it is the better one.
+
+    Example:
+        >>> gains(np.array([[1.0, 1.0, 0.5], [1.0, 0.0, 0.75]])).tolist()
+        [[0.0, 1.0], [0.25, 0.0]]
+    """
+    outcomes = np.asarray(outcomes, dtype=np.float64)
+    return np.stack([np.maximum(one - outcomes, 0).sum(axis=1) for one in outcomes])
+
+
+def weigh(outcomes: Floats) -> Floats:
     """Weigh the priors by how one-sided the disagreements of these models are.
 
     Args:
-        outcomes: (M, K) whether each model is right on each labelled row.
+        outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
 
     Returns:
         (8,) the weight of each c of `PRIORS`; they sum to 1.
 
     Example:
-        >>> nested = np.tril(np.ones((4, 4), dtype=bool))  # each model is right wherever the one before it is
-        >>> float(weigh(nested) @ PRIORS) < float(weigh(np.eye(4, dtype=bool)) @ PRIORS)
+        >>> nested = np.tril(np.ones((4, 4)))  # each model is right wherever the one before it is
+        >>> float(weigh(nested) @ PRIORS) < float(weigh(np.eye(4)) @ PRIORS)
         True
     """
     from scipy.special import betaln, softmax
 
-    won = wins(outcomes)
+    gained = gains(outcomes) / _unit(outcomes)
     above = np.triu_indices(len(outcomes), 1)
-    won, lost = won[above][:, None], won.T[above][:, None]
+    won, lost = gained[above][:, None], gained.T[above][:, None]
     likelihood = (betaln(won + PRIORS, lost + PRIORS) - betaln(PRIORS, PRIORS)).sum(axis=0) * 2 / len(outcomes)
     return np.asarray(softmax(likelihood))
 
 
-def more_accurate(outcomes: Bools) -> Floats:
-    """Find how probable it is, for each two models, that the one is more accurate in the domain than the other.
+def more_accurate(outcomes: Floats) -> Floats:
+    """Find how probable it is, for each two models, that the one is better in the domain than the other.
 
     Args:
-        outcomes: (M, K) whether each model is right on each labelled row.
+        outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
 
     Returns:
-        (M, M) P(the model of the row is more accurate than that of the column); 1/2 on the diagonal.
+        (M, M) P(the model of the row is better than that of the column); 1/2 on the diagonal. P(a better) and
+        P(b better) sum to 1 exactly.
 
     Example:
-        >>> more_accurate(np.array([[True, True, True], [True, False, False]])).round(2).tolist()
+        >>> more_accurate(np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])).round(2).tolist()
         [[0.5, 0.93], [0.07, 0.5]]
+        >>> more_accurate(np.array([[0.9, 0.8, 0.7], [0.9, 0.2, 0.6]])).round(2).tolist()
+        [[0.5, 0.87], [0.13, 0.5]]
     """
+    weights, outcomes = weigh(outcomes), _rounded(outcomes) / _unit(outcomes)
+    first, second = np.triu_indices(len(outcomes), 1)
+    better = np.full((len(outcomes), len(outcomes)), 0.5)
+    for low in range(0, len(first), PAIRS):
+        a, b = first[low : low + PAIRS], second[low : low + PAIRS]
+        above = np.round(_above(outcomes[a] - outcomes[b], weights), 12)  # rounding puts none of two equals first
+        better[a, b], better[b, a] = above, 1 - above
+    return better
+
+
+def _above(apart: Floats, weights: Floats) -> Floats:
+    """(P,) how probable it is that the first is better in the domain, from (P, K) differences in units."""
     from scipy.special import betainc
 
-    won = wins(outcomes)[..., None]
-    better = betainc(won.swapaxes(0, 1) + PRIORS, won + PRIORS, 0.5) @ weigh(outcomes)
-    return np.asarray(np.round(better, 12))  # so that rounding does not put one of two equals first
+    won, lost = np.maximum(apart, 0).sum(axis=1)[:, None], np.maximum(-apart, 0).sum(axis=1)[:, None]
+    above = np.asarray(betainc(lost + PRIORS, won + PRIORS, 0.5) @ weights)
+    graded = (apart % 1 != 0).any(axis=1)
+    above[graded] = above_zero(apart[graded], PRIORS, weights)
+    return above
 
 
-def best(outcomes: Bools, rng: np.random.Generator, samples: int = SAMPLES) -> Floats:
-    """Find how probable it is, for each model, that none is more accurate in the domain.
+def _unit(outcomes: Floats) -> float:
+    """How large differences between models are: the mean of their sizes, each weighed by itself; 1 if there are none.
+
+    Differences next to 0, of which there may be many, hardly count.
+    """
+    outcomes = _rounded(outcomes)
+    sizes = sum(float(np.abs(one - outcomes).sum()) for one in outcomes)
+    squares = sum(float(((one - outcomes) ** 2).sum()) for one in outcomes)
+    return squares / sizes if sizes else 1.0
+
+
+def _rounded(outcomes: Floats) -> Floats:
+    """Outcomes to 12 digits, so that means of the same numbers in another order are equal."""
+    return np.asarray(np.round(np.asarray(outcomes, dtype=np.float64), 12))
+
+
+def best(outcomes: Floats, rng: np.random.Generator, samples: int = SAMPLES) -> Floats:
+    """Find how probable it is, for each model, that none is better in the domain.
 
     Args:
-        outcomes: (M, K) whether each model is right on each labelled row.
+        outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
         rng: the only source of randomness.
         samples: how many to draw, a multiple of `CHUNK`.
 
     Returns:
-        (M,) probabilities; they sum to 1. Models that are right on the same rows have the same one.
+        (M,) probabilities; they sum to 1. Models that are equally good on every row, to 12 digits, have the same one.
     """
+    outcomes = _rounded(outcomes) / _unit(outcomes)
     models, size = outcomes.shape
     weights = weigh(outcomes)
     count = np.zeros(models)
@@ -122,9 +195,9 @@ def best(outcomes: Bools, rng: np.random.Generator, samples: int = SAMPLES) -> F
         left = np.cumprod(np.column_stack([np.ones(CHUNK), 1 - broken[:, :-1]]), axis=1)
         types = rng.integers(2, size=(CHUNK, STICKS, models)).astype(np.float64)
         unseen = np.matmul((rng.standard_gamma(mass) * broken * left)[:, None], types)[:, 0]
-        accuracy = seen @ outcomes.T + unseen  # up to a factor that all models share
-        # models that are right on the same of all these rows share the first place
-        first = accuracy == accuracy.max(axis=1, keepdims=True)
+        mean = seen @ outcomes.T + unseen  # up to a factor that all models share
+        # models that are equally good on all these rows share the first place
+        first = mean == mean.max(axis=1, keepdims=True)
         count += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
     # the rows tell these apart in nothing, and the draws are not to
     _, alike, many = np.unique(outcomes, axis=0, return_inverse=True, return_counts=True)
@@ -132,59 +205,89 @@ def best(outcomes: Bools, rng: np.random.Generator, samples: int = SAMPLES) -> F
     return np.asarray((np.bincount(alike, weights=count) / many)[alike] / samples)
 
 
-def intervals_of_accuracy(outcomes: Bools) -> tuple[Floats, Floats]:
-    """Find where a model's accuracy in the domain is, with 95 % probability.
+def intervals_of_accuracy(outcomes: Floats) -> tuple[Floats, Floats]:
+    """Find where a model's accuracy, the mean of its outcomes in the domain, is with 95 % probability.
+
+    With y_k its outcomes and all g from Gamma(1), the mean is (sum_k g_k y_k + g') / (sum_k g_k + g' + g''). It is
+    above q where sum_k g_k (y_k - q) + g' (1 - q) - g'' q is above zero. For r of K rows right it is
+    Beta(r + 1, K - r + 1).
 
     Args:
-        outcomes: (M, K) whether each model is right on each labelled row.
+        outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
 
     Returns:
-        (M,) lower and (M,) upper ends, quantiles of Beta(r + 1, K - r + 1).
+        (M,) lower and (M,) upper ends.
+
+    Example:
+        >>> low, high = intervals_of_accuracy(np.array([[1.0, 1.0, 0.0, 0.0], [0.5, 0.5, 0.5, 0.5]]))
+        >>> low.round(2).tolist(), high.round(2).tolist()
+        ([0.15, 0.27], [0.85, 0.73])
     """
     from scipy.special import betaincinv
 
-    right, wrong = outcomes.sum(axis=1) + 1, (~outcomes).sum(axis=1) + 1
-    return np.asarray(betaincinv(right, wrong, 0.025)), np.asarray(betaincinv(right, wrong, 0.975))
+    outcomes = _rounded(outcomes)
+    right, ends = outcomes.sum(axis=1) + 1, np.array([[0.025], [0.975]])
+    found = np.asarray(betaincinv(right, outcomes.shape[1] + 2 - right, ends))
+    graded = (outcomes % 1 != 0).any(axis=1)
+    if graded.any():
+        known = np.pad(outcomes[graded], ((0, 0), (0, 2)))
+        known[:, -1] = 1
+        found[:, graded] = [_quantile(known, float(end)) for end in ends[:, 0]]
+    return found[0], found[1]
 
 
-def more_labels(wins: Ints, losses: Ints, size: int, weights: Floats) -> Ints:
-    """Find how many more labels would tell two models apart, if they go on to disagree as they did.
+def _quantile(known: Floats, level: float) -> Floats:
+    """(M,) the q that the weighted mean of (M, K) outcomes, with weights from Gamma(1), is below as often as said."""
+    low, high = np.zeros(len(known)), np.ones(len(known))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        above = above_zero(known - middle[:, None]) > 1 - level
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return (low + high) / 2
 
-    With n more rows the lead is normal with mean (K + n) delta and variance n (d - delta^2), where d is the share of
-    rows on which the two disagree and delta the lead of the better one as a share of all. After D disagreements with a
-    lead of L the probability that the better one is more accurate is, in a normal approximation,
+
+def more_labels(outcomes: Floats) -> Ints:
+    """Find how many more labels would tell two models apart, if they go on to differ as they did.
+
+    With n more rows the lead is normal with mean (K + n) delta and variance n (d - delta^2), where d is the mean square
+    of the differences, the share of rows on which the two disagree if outcomes are 0 and 1, and delta the mean lead of
+    the better one, both in units of `_unit`. After squares that sum to D and a lead of L the probability that the
+    better one is better in the domain is, in a normal approximation,
     sum over c of w_c Phi(L sqrt(D + 2 c + 1) / (D + 2 c)). The answer is the n for which that reaches `LEVEL` with the
     probability `LEVEL`.
 
     Args:
-        wins, losses: any shape, rows that one model had right and the other wrong, and the other way round.
-        size: K.
-        weights: (8,) w_c, of each c of `PRIORS`: see `weigh`.
+        outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
 
     Returns:
-        The numbers, at least 1; -1 where the two disagree as often either way, so that no number would do.
+        (M, M) the numbers, at least 1; -1 where the two are equally good on average, so that no number
+        would do, or so nearly that it is above `MOST`.
 
     Example:
-        >>> uniform = np.array(PRIORS == 1, dtype=np.float64)
-        >>> more_labels(np.array([2, 3, 1]), np.array([0, 2, 1]), 10, uniform)
-        array([ 17, 312,  -1])
+        >>> more_labels(np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 1.0], [0.5, 1.0, 0.5, 0.5]]))
+        array([[ -1,  71,  75],
+               [ 71,  -1, 178],
+               [ 75, 178,  -1]])
     """
     from scipy.special import ndtr, ndtri
 
-    z = float(ndtri(LEVEL))
-    lead = np.abs(wins - losses) / size
-    disagree = (wins + losses) / size
+    outcomes, weights, unit, z = _rounded(outcomes), weigh(outcomes), _unit(outcomes), float(ndtri(LEVEL))
+    size, gained = outcomes.shape[1], gains(outcomes)
+    lead = np.abs(gained - gained.T) / size
+    possible = lead > TIE
+    lead /= unit
+    disagree = np.stack([((one - outcomes) ** 2).mean(axis=1) for one in outcomes]) / unit**2
 
     def enough(more: Floats) -> Bools:
         seen = (size + more) * disagree
-        safe = (size + more) * lead - z * np.sqrt(more * (disagree - lead**2))
+        safe = (size + more) * lead - z * np.sqrt(more * np.maximum(disagree - lead**2, 0))
         mass = seen[..., None] + 2 * PRIORS
         return np.asarray(ndtr(safe[..., None] * np.sqrt(mass + 1) / mass) @ weights >= LEVEL)
 
-    possible = lead > 0
     high = np.ones(lead.shape)
-    while (short := possible & ~enough(high)).any():
+    while (short := possible & (high < MOST) & ~enough(high)).any():
         high[short] *= 2
+    possible &= enough(high)
     low = np.floor(high / 2)
     while ((high - low) > 1).any():
         middle = np.floor((low + high) / 2)

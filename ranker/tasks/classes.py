@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from factors.types import Floats, Frozen, Ints
-from ranker.errors import UnknownName
-from ranker.tasks.base import ANSWERED, MISSING
+from factors.types import Example, Floats, Frozen, Ints
+from ranker.errors import LabelError, UnknownName
+from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER, Predictions, Task
 
 
 @dataclass(frozen=True)
-class Task:
+class ClassTask:
     """What the models are asked.
 
     Attributes:
@@ -48,13 +48,38 @@ class Task:
             raise ValueError(f"the label name {twice[0]!r} is given twice")
         object.__setattr__(self, "aliases", Frozen(self.aliases))
 
+    @property
+    def metric(self) -> str:
+        """An answer is right or wrong: the mean outcome is the accuracy."""
+        return "ACC"
+
+    def outcomes(self, answers: Predictions, examples: Sequence[Example]) -> Floats:
+        """(N,) 1 where the most probable label is the true one, else 0: see `ranker.tasks.base.Task`.
+
+        Example:
+            >>> answers = Classes(np.array([[0.2, 0.8], [0.6, 0.4], [0.1, 0.9]]))
+            >>> rows = [Example("1", ("a",), 1), Example("2", ("b",), 1), Example("3", ("c",), -1)]
+            >>> ClassTask("mood", ("bad", "good")).outcomes(answers, rows).tolist()
+            [1.0, 0.0, nan]
+        """
+        if not isinstance(answers, Classes):
+            raise TypeError(f"the task {self.name} judges classes (got {answers.kind})")
+        labels = np.array([example.label for example in examples], dtype=np.int64)
+        right = (answers.predicted == labels) & (labels >= 0)
+        known = (labels >= 0) & (answers.state <= NO_ANSWER)
+        return np.where(known, right.astype(np.float64), np.nan)
+
+    def identity(self) -> dict[str, Any]:
+        """The labels, in the order of the probabilities, and their aliases, by which outputs are told."""
+        return {"labels": [[label, sorted(self.aliases.get(label, ()))] for label in self.labels]}
+
     def index(self, name: str) -> int | None:
         """The class that a label name, or an alias, stands for; None if it is no name of this task.
 
         Case does not matter, and "_", "-" and a blank are the same.
 
         Example:
-            >>> task = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral",)})
+            >>> task = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral",)})
             >>> task.index("ENTAILMENT"), task.index("non_entailment"), task.index("neutral"), task.index("LABEL_0")
             (1, 0, 0, None)
         """
@@ -63,6 +88,17 @@ class Task:
     @cached_property
     def _index(self) -> Mapping[str, int]:
         return {fold(n): i for i, label in enumerate(self.labels) for n in (label, *self.aliases.get(label, ()))}
+
+
+def of_classes(task: Task, model: str) -> ClassTask:
+    """The task, for a model that answers with classes.
+
+    Raises:
+        LabelError: its answers are none.
+    """
+    if isinstance(task, ClassTask):
+        return task
+    raise LabelError(f"{model} answers with labels, and {task.metric} is given for answers that were judged elsewhere")
 
 
 def fold(name: str) -> str:
@@ -117,8 +153,8 @@ class Classes:
 
     @cached_property
     def predicted(self) -> Ints:
-        """(N,) the label of the highest probability; of equals, the first."""
-        return np.asarray(self.probs.argmax(axis=1))
+        """(N,) the label of the highest probability; of equals, the first; -1 where there is no answer."""
+        return np.where(self.state == ANSWERED, self.probs.argmax(axis=1), -1)
 
     def part(self, places: Sequence[int] | Ints) -> Self:
         """Some of the answers, in another order."""

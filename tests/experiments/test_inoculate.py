@@ -481,7 +481,7 @@ def test_a_model_without_weights_is_made_again(small, data_dir, tmp_path, traine
 
 def test_a_device_that_is_none_is_refused(small, data_dir, tmp_path, trained):
     """Before anything is trained."""
-    with pytest.raises(UsageError, match="`--device` must be one that torch can use here .got 'gpu'"):
+    with pytest.raises(UsageError, match="`device` must be one that torch can use here .got 'gpu'"):
         inoculate.inoculate(small, data_dir, tmp_path / "out", Machine(device="gpu", console=Console(quiet=True)))
     assert trained == []
 

@@ -15,7 +15,8 @@ from experiments.tables import Cell, Run
 from factors import BUILTIN
 from ranker.datasets import sets
 from ranker.errors import UsageError
-from ranker.results.records import Data, Provenance
+from ranker.results.ranking import Ranking
+from ranker.results.records import Data, Header, Provenance
 from ranker.results.table import ScoreTable
 from ranker.scoring.evaluation import evaluate
 from ranker.sources.hf.kind import Checkpoint
@@ -34,11 +35,11 @@ def ranking(name="hans-sub", attribution="shap", seed=0):
         methods=tuple(BUILTIN[one] for one in NAMES),
         examples=tuple(map(str, range(30))),
         values=values,
-        labels=(0, 1) * 15,
-        ood_accuracy=np.array([0.9, 0.8, 0.7, 0.6]),
+        truth=np.array([0.9, 0.8, 0.7, 0.6]),
     )
-    found = evaluate(table, ood=name, suite="toy", families=FAMILIES, designed="INDEX-DIFF")
-    return replace(found, attribution=attribution, provenance=Provenance(population=30, data=Data("a file", 40, "f")))
+    made = Provenance(population=30, data=Data("a file", 40, "f"))
+    header = Header(name, "toy", probe=10, seed=0, attribution=attribution, provenance=made)
+    return Ranking(header, evaluate(table, families=FAMILIES, designed="INDEX-DIFF"), table)
 
 
 def exhibit(kind, *rows, **more):
@@ -83,17 +84,17 @@ def test_every_exhibit_and_tier_names_what_there_is():
             assert name in recipe.load(suite).ood
 
 
-def test_a_cell_is_a_methods_few_shot_accuracy_in_percent():
+def test_a_cell_is_a_methods_pairwise_accuracy_in_percent():
     """With its interval, and beside the published number; "designed" is each set's own factor."""
     rows = (Row("ACC", published={"hans-sub": 50.0}), Row("designed"), Row("CONST"))
     cells = tables.cells(exhibit("methods", *rows), FOUND)
     acc = FOUND["hans-sub", "shap"].method("ACC")
     assert (cells[0].row, cells[0].column) == ("ACC", "hans-sub")
-    assert cells[0].here == pytest.approx(100 * acc.few_shot_accuracy)
+    assert cells[0].here == pytest.approx(100 * acc.pairwise_accuracy)
     assert (cells[0].low, cells[0].high) == pytest.approx((100 * acc.ci_low, 100 * acc.ci_high))
     assert cells[0].difference == pytest.approx(cells[0].here - 50)
     assert cells[1].difference is None
-    assert cells[3].here == pytest.approx(100 * FOUND["hans-con", "shap"].method("INDEX-DIFF").few_shot_accuracy)
+    assert cells[3].here == pytest.approx(100 * FOUND["hans-con", "shap"].method("INDEX-DIFF").pairwise_accuracy)
     assert len(cells) == 4  # CONST was neither measured nor published
 
 
@@ -103,7 +104,7 @@ def test_a_row_may_read_another_attribution():
     found = {**FOUND, ("hans-sub", "ig"): ranking(attribution="ig", seed=2)}
     assert one.attributions == ("shap", "ig", "lime")
     ours, theirs = tables.cells(one, found)
-    assert ours.here == pytest.approx(100 * found["hans-sub", "ig"].method("INDEX-DIFF").few_shot_accuracy)
+    assert ours.here == pytest.approx(100 * found["hans-sub", "ig"].method("INDEX-DIFF").pairwise_accuracy)
     assert (ours.row, theirs.row, theirs.here, theirs.published) == ("designed, ig", "designed, lime", None, 80.0)
 
 
@@ -112,7 +113,7 @@ def test_what_reads_no_attribution_is_there_with_any():
     found = {("hans-sub", "ig"): ranking(attribution="ig")}
     cells = tables.cells(exhibit("methods", Row("ACC"), Row("RANDOM"), Row("INDEX-DIFF"), Row("designed", "ig")), found)
     assert [cell.row for cell in cells] == ["ACC", "RANDOM", "designed, ig"]
-    assert cells[0].here == pytest.approx(100 * found["hans-sub", "ig"].method("ACC").few_shot_accuracy)
+    assert cells[0].here == pytest.approx(100 * found["hans-sub", "ig"].method("ACC").pairwise_accuracy)
 
 
 def test_pooled_cells_are_those_of_across_families():
@@ -127,17 +128,21 @@ def test_pooled_cells_are_those_of_across_families():
 def test_pairs_across_families_are_pooled_over_sets():
     """The mean is over pairs, not over sets; the designed factor of each set stands under one name."""
     one = FOUND["hans-sub", "shap"]
+    found = one.evaluation
     other = replace(
         one,
-        methods=tuple(replace(m, designed=m.name == "CONF") for m in one.methods),
-        pair_results=one.pair_results[: len(one.methods) * 4],
+        found=replace(
+            found,
+            methods=tuple(replace(m, designed=m.name == "CONF") for m in found.methods),
+            pairs=found.pairs[: len(found.methods) * 4],
+        ),
     )
     pooled = tables.across_families([one, other])
-    rows = [pair for ranking in (one, other) for pair in ranking.pair_results if not pair.same_family]
+    rows = [pair for ranking in (one, other) for pair in ranking.evaluation.pairs if not pair.same_family]
     assert pooled["ACC"] == pytest.approx(np.mean([pair.accuracy for pair in rows if pair.method == "ACC"]))
     assert pooled["GUESS"] == 0.5
-    designed = [p.accuracy for p in one.pair_results if not p.same_family and p.method == "INDEX-DIFF"]
-    designed += [p.accuracy for p in other.pair_results if not p.same_family and p.method == "CONF"]
+    designed = [p.accuracy for p in one.evaluation.pairs if not p.same_family and p.method == "INDEX-DIFF"]
+    designed += [p.accuracy for p in other.evaluation.pairs if not p.same_family and p.method == "CONF"]
     assert pooled["SET-DEPENDENT"] == pytest.approx(np.mean(designed))
 
 
@@ -165,7 +170,7 @@ def test_a_table_of_pairs_has_our_numbers_and_the_published_ones():
     ours = {
         f"{name}: {pair.a} > {pair.b}": f"{100 * pair.accuracy:.1f}"
         for (name, _), found in FOUND.items()
-        for pair in found.pair_results
+        for pair in found.evaluation.pairs
         if pair.method == "ACC" and pair.same_family is False
     }
     assert len(ours) == 8

@@ -10,7 +10,7 @@ import shutil
 import signal
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -21,6 +21,7 @@ from conftest import TASK
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from test_evaluation import suite
+from test_report_formats import decided, evaluated, telling
 from test_store import EXAMPLES, KEY, row_of
 
 from experiments import recipe
@@ -35,8 +36,7 @@ from ranker.results.ranking import Ranking
 from ranker.runtime import shards
 from ranker.runtime.store import Store, key_digest
 from ranker.runtime.upkeep import contents, verify
-from ranker.scoring.decision import decide
-from ranker.scoring.evaluation import evaluate
+from ranker.scoring.comparison import compare
 from ranker.sources import suites
 from ranker.sources.hf import checkpoints, labels
 from ranker.sources.hf.files import opened
@@ -247,8 +247,9 @@ def adapter_of(file):
 
 
 def reports_of(file):
-    """A saved run, and its reports."""
+    """A saved run, its reports, and how it compares to itself."""
     ranking = Ranking.load(file)
+    assert compare(ranking, ranking).mode == ranking.mode
     return [report.render(ranking, name) for name in ("json", "table", "csv", "markdown", "latex")]
 
 
@@ -305,10 +306,12 @@ def saved_runs():
     """One of each mode, as JSON."""
     made = suite(models=3, examples=12)
     for ranking in (
-        evaluate(made, families=["a", "a", "b"], designed="INDEX-DIFF", suite="three", ood="hans-sub", draws=3),
-        decide(replace(made, ood_accuracy=None), suite="three", ood="mine"),
+        evaluated(made, families=["a", "a", "b"], designed="INDEX-DIFF", draws=3),
+        decided(made),
     ):
-        yield json.loads(json.dumps(ranking.to_dict() | {"table": ranking_module._table_to_dict(ranking.table)}))
+        whole = {"table": ranking_module._table_to_dict(ranking.table), "examples": [telling(made.models).to_dict()]}
+        whole["examples"][0]["example"]["id"] = made.examples[0]
+        yield json.loads(json.dumps(ranking.to_dict() | whole))
 
 
 EVALUATED, DECIDED = saved_runs()
@@ -348,6 +351,15 @@ def as_long_as_is_read(taken, line):
 DEEP_HEADER = b"[" + b"a." * records.MAX_DOTS + b"a]\n"
 """Of as many parts as a line may have: each key below it costs the parser all of them."""
 
+WORD = DECIDED["examples"][0]["models"][0]["words"][0]
+
+
+def with_words(example, words):
+    """An example in which the first model reads other words."""
+    first, *others = example["models"]
+    return {**example, "models": [{**first, "words": words}, *others]}
+
+
 FOUND = [
     ("card", b"a = " + b"[" * 5000),
     ("card", b"a = " + b"9" * 5000),
@@ -381,9 +393,12 @@ FOUND = [
     ("shard", shard_of([RECORDS[0], {**RECORDS[1], "target": None}])),
     ("run", b"[" * 100_000),
     ("run", as_json({**DECIDED, "models": [1]})),
-    ("run", as_json({**DECIDED, "provenance": {"settings": {"a": float("inf")}}})),
-    ("page", as_json({**DECIDED, "provenance": {"settings": {"a": float("inf")}}})),
+    ("run", as_json({**DECIDED, "decision": {**DECIDED["decision"], "models": [1]}})),
+    ("run", as_json({**DECIDED, "header": {**DECIDED["header"], "provenance": {"settings": {"a": float("inf")}}}})),
+    ("page", as_json({**DECIDED, "header": {**DECIDED["header"], "provenance": {"settings": {"a": float("inf")}}}})),
     ("run", as_json({**DECIDED, "decision": {**DECIDED["decision"], "p_beats": [[0.5]]}})),
+    ("page", as_json({**DECIDED, "examples": [with_words(DECIDED["examples"][0], [])]})),
+    ("run", as_json({**DECIDED, "examples": [with_words(DECIDED["examples"][0], [{**WORD, "score": 10**400}])]})),
     ("run", as_json({**DECIDED, "table": {**DECIDED["table"], "values": [[[1 << 2000]]]}})),
 ]  # fmt: skip
 """What brought something else about once."""

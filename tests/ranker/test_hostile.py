@@ -304,7 +304,7 @@ def test_a_name_is_only_a_name(tmp_path, capsys, monkeypatch):
         with pytest.raises(SystemExit):
             main([*arguments, "--ood", "hans-sub", "--models", folder, "--attribution", "ig:steps=2,max_steps=2"])
         outputs[arguments[-1]] = capsys.readouterr().out
-    assert {model["name"] for model in json.loads(outputs["json"])["models"]} == set(NAMES)
+    assert {model["name"] for model in json.loads(outputs["json"])["evaluation"]["models"]} == set(NAMES)
     assert "<script>" in outputs["table"]
     assert "[red]x[/red]" in outputs["table"]
     assert "<script>" not in outputs["html"]
@@ -340,5 +340,5 @@ def test_a_bomb_among_checkpoints_is_one_model_less(tmp_path, canary, capsys, mo
               *good, str(bad)])  # fmt: skip
     answer = json.loads(capsys.readouterr().out)
     assert stop.value.code == 1
-    assert {model["name"] for model in answer["models"]} == {Path(path).name for path in good}
-    assert "may run code when it is loaded" in json.dumps(answer["failures"])
+    assert {model["name"] for model in answer["evaluation"]["models"]} == {Path(path).name for path in good}
+    assert "may run code when it is loaded" in json.dumps(answer["header"]["failures"])

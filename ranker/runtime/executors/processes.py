@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ranker.errors import ModelError, UsageError, first_line
 from ranker.progress import Progress
-from ranker.runtime.base import Done, Executor, Job, Order
+from ranker.runtime.base import NOTHING, Done, Executor, Job, Known, Order
 from ranker.runtime.executors import visits
 from ranker.runtime.executors.serial import Serial
 from ranker.runtime.executors.visits import Inbox, Message
@@ -101,11 +101,13 @@ class Processes:
 
     def __post_init__(self) -> None:
         if self.workers != "auto" and self.workers < 1:
-            raise UsageError(f"`--workers` must be at least 1 (got {self.workers})")
+            raise UsageError(f"`workers` must be at least 1 (got {self.workers})")
 
-    def run(self, jobs: Sequence[Job], store: Store, progress: Progress) -> Generator[tuple[int, Done], None, None]:
+    def run(
+        self, jobs: Sequence[Job], store: Store, progress: Progress, known: Known = NOTHING
+    ) -> Generator[tuple[int, Done], None, None]:
         """What is known is answered here; a guest is started only where something is missing."""
-        visitors, shelf = list[Visitor](), Shelf()
+        visitors, shelf = list[Visitor](), Shelf(known=known)
         for number, job in enumerate(jobs):
             try:
                 done, missing = orders(job, store, shelf)

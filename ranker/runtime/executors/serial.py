@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ranker.progress import Progress
-from ranker.runtime.base import Done, Executor, Job
+from ranker.runtime.base import NOTHING, Done, Executor, Job, Known
 from ranker.runtime.guest import work
 from ranker.sources.base import Shelf
 
@@ -24,9 +24,11 @@ class Serial:
         []
     """
 
-    def run(self, jobs: Sequence[Job], store: Store, progress: Progress) -> Generator[tuple[int, Done], None, None]:
+    def run(
+        self, jobs: Sequence[Job], store: Store, progress: Progress, known: Known = NOTHING
+    ) -> Generator[tuple[int, Done], None, None]:
         """Do jobs in order; those that share something find it on one shelf."""
-        shelf = Shelf()
+        shelf = Shelf(known=known)
         for number, job in enumerate(jobs):
             yield number, work(job, store, shelf, progress)
 

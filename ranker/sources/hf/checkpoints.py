@@ -55,7 +55,7 @@ def locate(reference: str | Path, *, allow_pickle: bool = False) -> Path:
     Raises:
         ModelError: the directory is not there, leads out of itself, or the hub does not give the files.
     """
-    return _located(str(reference), "`--models`", (1,), allow_pickle)
+    return _located(str(reference), "`models`", (1,), allow_pickle)
 
 
 def locate_base(folder: Path, *, allow_pickle: bool = False) -> Path | None:
@@ -187,7 +187,7 @@ def weights(folder: Path, *, allow_pickle: bool = False) -> list[Path]:
     if pickled:
         raise ModelError(
             f"{folder} has no safetensors weights, only {pickled[0].name}, which may run code when it is loaded; "
-            "convert it, or trust it with `--allow-pickle`"
+            "convert it, or trust it with `allow_pickle`"
         )
     raise ModelError(f"{folder} has no weights (*.safetensors); it must hold a saved sequence classifier")
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from ranker.progress import Advance
-    from ranker.tasks.classes import Task
+    from ranker.tasks.classes import ClassTask
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class Classifier:
     def load(
         cls,
         path: str | Path,
-        task: Task,
+        task: ClassTask,
         *,
         device: str = "cpu",
         dtype: str = "float32",

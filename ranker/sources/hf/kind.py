@@ -19,7 +19,7 @@ from ranker.sources.references import Reference
 
 if TYPE_CHECKING:
     from ranker.sources.hf.classifiers import Classifier
-    from ranker.tasks.classes import Task
+    from ranker.tasks.base import Task
 
 UNNAMED = {"0": "LABEL_0", "1": "LABEL_1"}
 """The labels of a configuration that says nothing of them."""
@@ -127,13 +127,14 @@ class Checkpoint:
         import torch
 
         from ranker.sources.hf.classifiers import Classifier
+        from ranker.tasks.classes import of_classes
 
         if machine.threads is not None:
             torch.set_num_threads(machine.threads)
         folder, _ = self._folders(shelf)
         return Classifier.load(
             folder,
-            task,
+            of_classes(task, self.name),
             device=machine.device,
             dtype=machine.dtype,
             label_map=self.mapped,
@@ -187,7 +188,7 @@ def sources(reference: Reference, options: SourceOptions) -> list[Checkpoint]:
         UsageError: a part of a checkpoint is named.
     """
     if reference.part:
-        raise UsageError(f"`--models`: {reference.place}: a checkpoint has no parts (got #{reference.part})")
+        raise UsageError(f"`models`: {reference.place}: a checkpoint has no parts (got #{reference.part})")
     place = f"{reference.place}@{reference.revision}" if reference.revision else reference.place
     if os.path.isdir(place):
         below = checkpoints_in(Path(place))

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 
 from ranker.errors import LabelError
-from ranker.tasks.classes import Task, fold
+from ranker.tasks.classes import ClassTask, fold
 
 _UNNAMED = re.compile(r"(label[ _-]?)?\d+", re.IGNORECASE)
 
 
 def reconcile(
-    names: Mapping[int, str], task: Task, label_map: Mapping[str, str] | None = None, *, model: str = "the model"
+    names: Mapping[int, str], task: ClassTask, label_map: Mapping[str, str] | None = None, *, model: str = "the model"
 ) -> tuple[tuple[int, ...], ...]:
     """The model outputs that make up each class of the task.
 
@@ -35,18 +35,18 @@ def reconcile(
             that contradicts the names.
 
     Example:
-        >>> from ranker.tasks.classes import Task
-        >>> nli = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+        >>> from ranker.tasks.classes import ClassTask
+        >>> nli = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
         >>> reconcile({0: "ENTAILMENT", 1: "NEUTRAL", 2: "CONTRADICTION"}, nli)
         ((1, 2), (0,))
     """
     chosen = said_by(label_map or {}, names, model)
     for output, (key, label) in chosen.items():
         if task.index(label) is None:
-            raise LabelError(f"`--label-map`: {label!r} is no label of the task ({', '.join(task.labels)})")
+            raise LabelError(f"`label_map`: {label!r} is no label of the task ({', '.join(task.labels)})")
         if key.strip() == str(output) and task.index(names[output]) not in (None, task.index(label)):
             contrary = f"{model} calls its output {key} {names[output]!r}, not {label!r}"
-            raise LabelError(f"`--label-map`: {contrary}; to overrule it, name the label instead of the index")
+            raise LabelError(f"`label_map`: {contrary}; to overrule it, name the label instead of the index")
     meant = _meant(names, chosen)
     groups: list[list[int]] = [[] for _ in task.labels]
     for output, name in sorted(meant.items()):
@@ -100,7 +100,7 @@ def said_by(label_map: Mapping[str, str], names: Mapping[int, str], model: str) 
         return {}
     for key, output in outputs.items():
         if output is None and not (named and _unnamed(key)):
-            raise LabelError(f"`--label-map`: {model} has no label {key!r}; its labels are {_list(names)}")
+            raise LabelError(f"`label_map`: {model} has no label {key!r}; its labels are {_list(names)}")
     found = zip(outputs.items(), label_map.values(), strict=True)
     return {output: (key, str(label)) for (key, output), label in found if output is not None}
 
@@ -115,8 +115,8 @@ def _list(names: Mapping[int, str]) -> str:
     return ", ".join(names[output] for output in sorted(names))
 
 
-def _example(names: Mapping[int, str], task: Task) -> str:
+def _example(names: Mapping[int, str], task: ClassTask) -> str:
     """A map to copy: right in form, and to be checked in content."""
     last = len(task.labels) - 1
     pairs = ", ".join(f'"{names[output]}": "{task.labels[min(i, last)]}"' for i, output in enumerate(sorted(names)))
-    return f"for example `--label-map '{{{pairs}}}'`"
+    return f"for example `label_map={{{pairs}}}`"

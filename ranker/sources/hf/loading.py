@@ -260,7 +260,7 @@ def one_line(name: str | Path, failed: str = "cannot be loaded", told: Callable[
     except RankModelsError as error:
         error.args = tuple(told(part) if isinstance(part, str) else part for part in error.args)
         raise
-    except UnpicklingError as error:  # torch reads tensors and nothing else, whatever `--allow-pickle` says
+    except UnpicklingError as error:  # torch reads tensors and nothing else, whatever `allow_pickle` says
         raise ModelError(f"{name}: its pickled weights are damaged, or hold more than tensors") from error
     except SafetensorError as error:
         raise ModelError(f"{name}: its weights are damaged ({told(_reason(error))})") from error

@@ -220,7 +220,7 @@ def test_integrated_gradients_want_embeddings():
     """Another model is refused in a line that names the method, and those that this model can be asked."""
     why = "bag does not answer to points between word embeddings, which `ig` needs"
     assert refused(Bag(), "ig") == (
-        f"{why}; set `--attribution` to `shap:baseline=pad`, `lime:hide=pad` or `occlusion:hide=pad`"
+        f"{why}; set `attribution` to `shap:baseline=pad`, `lime:hide=pad` or `occlusion:hide=pad`"
     )
     assert refused(able("mask"), "ig").endswith("to `shap:baseline=mask`, `lime:hide=mask` or `occlusion:hide=mask`")
     assert refused(Bag(), "ig:baseline=zero").startswith(why)
@@ -229,23 +229,23 @@ def test_integrated_gradients_want_embeddings():
 @pytest.mark.parametrize(
     ("model", "line", "message"),
     [
-        (able("mask"), "shap", "has no pad token to hide words behind; set `--attribution` to `shap:baseline=mask`"),
-        (able("remove"), "lime", "has no pad token to hide words behind; set `--attribution` to `lime:hide=remove`"),
+        (able("mask"), "shap", "has no pad token to hide words behind; set `attribution` to `shap:baseline=mask`"),
+        (able("remove"), "lime", "has no pad token to hide words behind; set `attribution` to `lime:hide=remove`"),
         (
             able("remove"),
             "shap",
-            "has no pad token to hide words behind; set `--attribution` to `shap:baseline=remove`",
+            "has no pad token to hide words behind; set `attribution` to `shap:baseline=remove`",
         ),
         (
             able("remove"),
             "ig",
-            "does not answer to points between word embeddings, which `ig` needs; set `--attribution` to "
+            "does not answer to points between word embeddings, which `ig` needs; set `attribution` to "
             "`shap:baseline=remove`, `lime:hide=remove` or `occlusion:hide=remove`",
         ),
-        (able("pad"), "shap:baseline=remove", "cannot leave words out; set `--attribution` to `shap:baseline=pad`"),
-        (able("pad"), "lime:hide=remove", "cannot leave words out; set `--attribution` to `lime:hide=pad`"),
-        (able(bag=Points), "ig", "has no mask token to hide words behind; set `--attribution` to `ig:baseline=zero`"),
-        (able(), "occlusion", "has no pad token to hide words behind; set `--attribution` to `none`"),
+        (able("pad"), "shap:baseline=remove", "cannot leave words out; set `attribution` to `shap:baseline=pad`"),
+        (able("pad"), "lime:hide=remove", "cannot leave words out; set `attribution` to `lime:hide=pad`"),
+        (able(bag=Points), "ig", "has no mask token to hide words behind; set `attribution` to `ig:baseline=zero`"),
+        (able(), "occlusion", "has no pad token to hide words behind; set `attribution` to `none`"),
     ],
 )
 def test_a_way_that_a_model_lacks_is_refused(model, line, message):
@@ -259,7 +259,7 @@ def test_what_is_offered_can_be_had(model):
     possible = set(chain.from_iterable(abilities.ways(model, kind) for kind in KINDS))
     for line in chain.from_iterable(abilities.ways(Points(), kind) for kind in KINDS):
         if line not in possible:
-            offered = refused(model, line).partition("set `--attribution` to ")[2].split("`")[1::2]
+            offered = refused(model, line).partition("set `attribution` to ")[2].split("`")[1::2]
             assert offered
             assert set(offered) <= (possible or {"none"})
     for line in possible:

@@ -15,6 +15,7 @@ from ranker.attribution.settings import IGSettings, LIMESettings, Settings, SHAP
 from ranker.datasets import sets
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
+from ranker.scoring.score import Evidence
 from ranker.sources import suites
 
 QUICK = LIMESettings(samples=8)
@@ -56,7 +57,7 @@ def loud(models, tmp_path):
 
 def notes(models, data, settings, **named):
     """What a ranking says of the token that it hides words behind."""
-    found = rank(models, data, attribution=settings, draws=1, **named)
+    found = rank(models, data, evidence=Evidence(settings), draws=1, **named)
     return [note for note in found.notes if "speaks for itself" in note]
 
 
@@ -66,7 +67,7 @@ def test_a_token_that_speaks_is_told_of(loud, models, data, token, settings, oth
     speaking = loud(token)
     (note,) = notes(speaking, data, settings)
     assert note.startswith(f"{token} speaks for itself: ")
-    assert note.endswith(f"`--attribution lime:hide={other.hide}`.")
+    assert note.endswith(f"`attribution=lime:hide={other.hide}`.")
     assert notes(models, data, settings) == []
     assert notes(speaking, data, other) == []
 

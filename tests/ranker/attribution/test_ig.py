@@ -310,5 +310,5 @@ def test_a_tokenizer_without_the_baselines_token_is_refused(baseline):
     with pytest.raises(ModelError) as caught:
         rows_of(classifier, IGSettings(baseline=baseline))
     why = f"bag has no {baseline} token to hide words behind"
-    assert str(caught.value) == f"{why}; set `--attribution` to `ig:baseline={other}`"
+    assert str(caught.value) == f"{why}; set `attribution` to `ig:baseline={other}`"
     assert len(rows_of(classifier, replace(ROUGH, baseline="zero"))) == len(EXAMPLES)

@@ -343,10 +343,10 @@ def test_an_output_can_be_chosen(trained, hans):
 def test_a_model_without_the_token_is_refused(trained, hans):
     """There is nothing to hide others behind; the message says what would do for this very model."""
     padless = replace(trained, tokenizer=SimpleNamespace(pad_token_id=None, mask_token_id=4))
-    with pytest.raises(ModelError, match="no pad token .* set `--attribution` to `shap:baseline=mask`$"):
+    with pytest.raises(ModelError, match="no pad token .* set `attribution` to `shap:baseline=mask`$"):
         list(attribute(padless, hans.examples[:1], "shap"))
     tokenless = replace(trained, tokenizer=SimpleNamespace(pad_token_id=None))
-    with pytest.raises(ModelError, match="no pad token .* set `--attribution` to `shap:baseline=remove`$"):
+    with pytest.raises(ModelError, match="no pad token .* set `attribution` to `shap:baseline=remove`$"):
         list(attribute(tokenless, hans.examples[:1], "shap"))
 
 

@@ -21,6 +21,7 @@ from ranker.errors import UsageError
 from ranker.results.ranking import Ranking
 from ranker.runtime import guest as measure
 from ranker.sources import suites
+from ranker.statistics.methods import BUILTIN, DEFAULT
 
 QUICK = ("--limit", "12", "--attribution", "ig:steps=4,max_steps=4", "--quiet")
 MINI = suites.embedded()["hans-sub-mini"]
@@ -77,9 +78,11 @@ def test_seeds_decide_the_numbers(run):
 def test_json_has_the_stable_fields(run):
     """A program can read the answer: schema version, models, methods and pairs."""
     answer = json.loads(run("--ood", "hans-sub", *QUICK, "--format", "json")[1])
-    assert answer["schema_version"] == 1
-    assert {"models", "methods", "pairs", "ood", "probe", "seed"} <= set(answer)
-    accuracies = {method["name"]: method["few_shot_accuracy"] for method in answer["methods"]}
+    assert answer["schema_version"] == 2
+    assert {"ood", "suite", "probe", "seed", "metric"} <= set(answer["header"])
+    assert {"models", "methods", "pairs"} <= set(answer["evaluation"])
+    assert "decision" not in answer
+    accuracies = {method["name"]: method["pairwise_accuracy"] for method in answer["evaluation"]["methods"]}
     assert all(0 <= accuracy <= 1 for accuracy in accuracies.values())
 
 
@@ -118,8 +121,8 @@ def test_a_factor_of_ones_own_that_always_fails_is_no_coin(run, tmp_path, ten):
     status, out, said = run("--ood", "hans-sub", *QUICK, "--factors", f"ACC,{file}", "--format", "json")
     found = json.loads(out)
     assert status == 1
-    assert {"EMPTY", "CRASH"}.isdisjoint(method["name"] for method in found["methods"])
-    assert found["failed_factors"] == ["CRASH"]
+    assert {"EMPTY", "CRASH"}.isdisjoint(method["name"] for method in found["evaluation"]["methods"])
+    assert found["header"]["failed_factors"] == ["CRASH"]
     assert "CRASH is not in the table: it is defined on no example; SystemExit: 3" in said
     assert "EMPTY" not in said  # under --quiet
     file.write_text(OWN.partition('@factor("CRASH"')[0])
@@ -172,10 +175,11 @@ def test_a_decision_between_models(run, ten):
 def test_a_decision_as_json(run, ten):
     """The decision is part of the stable schema: probabilities of models that nobody knows the truth of."""
     answer = json.loads(run("--data", ten, "--quiet", "--models", *few_models(3), "--format", "json")[1])
-    assert answer["mode"] == "decision"
-    assert sum(answer["decision"]["p_best"]) == pytest.approx(1)
-    assert len(answer["decision"]["models"]) == 3
-    assert [model["ood_accuracy"] for model in answer["models"]] == [None] * 3
+    assert set(answer) == {"schema_version", "header", "decision"}
+    models = answer["decision"]["models"]
+    assert sum(model["p_best"] for model in models) == pytest.approx(1)
+    assert len(models) == 3
+    assert all(model["low"] <= model["outcome"] <= model["high"] for model in models)
 
 
 @pytest.mark.parametrize(
@@ -354,6 +358,11 @@ def test_lists_name_what_there_is(run):
     assert "hans-sub" in run("ls", "ood")[1]
     assert "hans-sub-mini" in run("ls", "suites")[1]
     assert "INDEX-DIFF" in run("ls", "factors")[1]
+    listed = {line.split()[0]: line for line in run("ls", "methods")[1].splitlines()}
+    assert list(listed) == [method.name for method in BUILTIN]
+    assert "pool        default  draws accuracies to chance" in listed["SURROGATE"]
+    assert [name for name, line in listed.items() if " default" in line] == [method.name for method in DEFAULT]
+    assert "label-free           a model that is sure of a wrong shortcut looks best" in listed["AVG-CONF"]
     assert "ig" in run("ls", "backends")[1]
     assert "json" in run("ls", "formats")[1]
     assert run("ls", "odd")[0] == 2
@@ -460,7 +469,7 @@ def test_the_format_is_that_of_the_file(run, tmp_path):
     models = (few_models(1)[0], few_models(8)[7])
     command = ("--ood", "hans-sub", "--attribution", "none", "--limit", "60", "--quiet", "--models", *models)
     run(*command, "-o", tmp_path / "answer.json")
-    assert json.loads((tmp_path / "answer.json").read_text())["ood"] == "hans-sub"
+    assert json.loads((tmp_path / "answer.json").read_text())["header"]["ood"] == "hans-sub"
     run(*command, "-o", tmp_path / "answer.html", "--format", "csv")
     assert not (tmp_path / "answer.html").read_text().startswith("<!")
 
@@ -513,9 +522,10 @@ def test_settings_of_a_backend(run):
     models = (few_models(1)[0], few_models(8)[7])
     command = ("--ood", "hans-sub", *QUICK, "--models", *models, "--format", "json")
     answer = json.loads(run(*command, "--attribution", "IG:steps=4,baseline=pad", "--normalise", "l1")[1])
-    assert answer["attribution"] == "ig"
-    assert answer["provenance"]["norm"] == "l1"
-    assert (answer["provenance"]["settings"]["steps"], answer["provenance"]["settings"]["baseline"]) == (4, "pad")
+    made = answer["header"]["provenance"]
+    assert answer["header"]["attribution"] == "ig"
+    assert made["norm"] == "l1"
+    assert (made["settings"]["steps"], made["settings"]["baseline"]) == (4, "pad")
     for given, message in (
         ("ig:stepz=4", "there is no key of `ig` 'stepz'; did you mean steps?"),
         ("ig:steps=many", "`--attribution ig:steps=many`: `steps` must be a whole number (got 'many')"),
@@ -533,8 +543,9 @@ def test_a_smaller_population(run):
     models = (few_models(1)[0], few_models(8)[7])
     command = ("--ood", "hans-sub", "--attribution", "none", "--quiet", "--models", *models, "--format", "json")
     few = json.loads(run(*command, "--population", "20")[1])
-    assert (few["provenance"]["population"], few["provenance"]["data"]["rows"]) == (20, 600)
-    assert few["models"][0]["ood_accuracy"] == json.loads(run(*command)[1])["models"][0]["ood_accuracy"]
+    made, whole = few["header"]["provenance"], json.loads(run(*command)[1])
+    assert (made["population"], made["data"]["rows"]) == (20, 600)
+    assert few["evaluation"]["models"][0]["outcome"] == whole["evaluation"]["models"][0]["outcome"]
 
 
 def test_a_kept_run_is_reported_again(run, tmp_path):
@@ -542,7 +553,7 @@ def test_a_kept_run_is_reported_again(run, tmp_path):
     models = (few_models(1)[0], few_models(8)[7])
     command = ("--ood", "hans-sub", *QUICK, "--models", *models)
     first = run(*command, "--save", tmp_path / "run.json")
-    said = json.loads((tmp_path / "run.json").read_text())["provenance"]["command"]
+    said = json.loads((tmp_path / "run.json").read_text())["header"]["provenance"]["command"]
     assert shlex.split(said) == ["rank-models", *command, "--save", str(tmp_path / "run.json")]
     assert run("report", tmp_path / "run.json") == (0, first[1], "")
     pairs = run(*command, "--format", "pairs")[1]
@@ -554,10 +565,10 @@ def test_a_kept_run_is_reported_again(run, tmp_path):
     ("content", "message"),
     [
         (None, "cannot be read as a ranking"),
-        ("{}", "must be a ranking of schema 1 (got None); rank again"),
-        ('{"schema_version": 2}', "must be a ranking of schema 1 (got 2); rank again"),
-        ('{"schema_version": 1, "mode"', "cannot be read as a ranking"),
-        ('{"schema_version": 1}', "is no whole ranking"),
+        ("{}", "must be a ranking of schema 2 (got None); rank again"),
+        ('{"schema_version": 1}', "must be a ranking of schema 2 (got 1); rank again"),
+        ('{"schema_version": 2, "header"', "cannot be read as a ranking"),
+        ('{"schema_version": 2}', "is no whole ranking"),
     ],
 )
 def test_what_is_no_run_is_not_reported(run, tmp_path, content, message):
@@ -590,8 +601,8 @@ def test_options_from_a_file(run, tmp_path):
     """`--config` holds options, the command line wins, and an unknown key is refused."""
     file = tmp_path / "run.toml"
     file.write_text('ood = "hans-sub"\nprobe = 5\nlimit = 30\nattribution = "none"\nquiet = true\nformat = "json"\n')
-    assert json.loads(run("run", "--config", file)[1])["probe"] == 5
-    assert json.loads(run("run", "--config", file, "--probe", "7")[1])["probe"] == 7
+    assert json.loads(run("run", "--config", file)[1])["header"]["probe"] == 5
+    assert json.loads(run("run", "--config", file, "--probe", "7")[1])["header"]["probe"] == 7
     file.write_text("prob = 5\n")
     status, _, err = run("run", "--config", file)
     assert status == 2

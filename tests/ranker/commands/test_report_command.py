@@ -1,11 +1,10 @@
 """`rank-models report`, and files that are there already, as a user meets them."""
 
-import dataclasses
 import json
 import sys
 
 import pytest
-from test_report_formats import toy, toy_decision
+from test_report_formats import toy, toy_decision, with_header
 
 from ranker import report
 from ranker.cli import main
@@ -127,7 +126,7 @@ def test_wrong_reports_get_one_line(run, arguments, message):
     assert err.count("\n") == 1
 
 
-WHOLE = json.dumps({"schema_version": 1, "mode": "evaluation"})
+WHOLE = json.dumps({"schema_version": 2, "evaluation": {}})
 
 
 @pytest.mark.parametrize(
@@ -139,11 +138,26 @@ WHOLE = json.dumps({"schema_version": 1, "mode": "evaluation"})
         (b"[" * 100_000, "cannot be read as a ranking"),
         (WHOLE[:-5].encode(), "cannot be read as a ranking"),
         (WHOLE.encode(), "is no whole ranking"),
-        (b'"text"', "must be a ranking of schema 1 (got None); rank again"),
-        (b'{"schema_version": 99}', "must be a ranking of schema 1 (got 99); rank again"),
+        (b'"text"', "must be a ranking of schema 2 (got None); rank again"),
+        (b'{"schema_version": 99}', "must be a ranking of schema 2 (got 99); rank again"),
+        (
+            b'{"schema_version": 1, "mode": "evaluation"}',
+            "must be a ranking of schema 2 (got 1); rank again: what the models answered is in the store, and none is",
+        ),
         (None, "cannot be read as a ranking: Is a directory"),
     ],
-    ids=["empty", "binary", "gzip", "deep", "truncated", "parts missing", "other JSON", "newer schema", "folder"],
+    ids=[
+        "empty",
+        "binary",
+        "gzip",
+        "deep",
+        "truncated",
+        "parts missing",
+        "other JSON",
+        "newer schema",
+        "older schema",
+        "folder",
+    ],
 )
 def test_what_is_no_run(run, tmp_path, content, message):
     """A file that is empty, binary, cut off, newer, of something else, or a folder, is one line and exit status 2."""
@@ -169,23 +183,14 @@ def test_a_run_that_is_cut_off(run, tmp_path, share):
 def test_a_run_of_an_older_program(run, tmp_path):
     """Keys that were added within a version may be missing: they are as if they had not been measured."""
     whole = json.loads((tmp_path / "run.json").read_text())
-    added = (
-        "near",
-        "tied_pairs",
-        "failures",
-        "left_out",
-        "failed_factors",
-        "quality",
-        "notes",
-        "provenance",
-        "examples",
-    )
-    for key in added:
-        whole.pop(key, None)
-    for model in whole["models"]:
-        del model["in_domain_accuracy"], model["expected_rank"]
-    for method in whole["methods"]:
-        del method["curve"], method["splits"], method["dropped"]
+    for key in ("metric", "attribution", "failures", "left_out", "failed_factors", "quality", "notes", "provenance"):
+        del whole["header"][key]
+    found = whole["evaluation"]
+    del found["notes"]
+    for model in found["models"]:
+        del model["in_domain"], model["expected_rank"], model["scores"], model["misled"]
+    for method in found["methods"]:
+        del method["curve"], method["splits"], method["dropped"], method["rule"], method["designed"]
     (tmp_path / "run.json").write_text(json.dumps(whole))
     for name in report.FORMATS:
         status, out, _ = run("report", "run.json", "--format", name)
@@ -198,17 +203,18 @@ def test_a_run_of_an_older_program(run, tmp_path):
     [
         ("provenance", {"settings": 5}, "`settings` must be a table: `[settings]` (got 5)"),
         ("provenance", {"versions": ["1.0"]}, "`versions` must be a table: `[versions]` (got ['1.0'])"),
-        ("provenance", {"data": 8}, "`provenance.data` must be a table: `[provenance.data]` (got 8)"),
+        ("provenance", {"data": 8}, "`header.provenance.data` must be a table: `[header.provenance.data]` (got 8)"),
         ("provenance", {"dtype": 7}, "`dtype` must be a string (got 7)"),
-        ("provenance", {"commando": "x"}, "there is no key of `[provenance]` 'commando'; did you mean command?"),
-        ("quality", {"a": {"truncated": 1}}, "`[quality.a]` needs the key `error_median`"),
+        ("provenance", {"commando": "x"}, "no key of `[header.provenance]` 'commando'; did you mean command?"),
+        ("quality", {"a": {"truncated": 1}}, "`[header.quality.a]` needs the key `error_median`"),
         ("left_out", ["NLL"], "`left_out` must be a table: `[left_out]` (got ['NLL'])"),
+        ("metric", "F1", "`metric` must be those of the table (one side alone has 'ACC')"),
     ],
 )
 def test_what_a_run_was_made_from_is_checked(run, tmp_path, key, value, message):
     """A value of another type is named when the run is read, not met in the middle of a report."""
     whole = json.loads((tmp_path / "run.json").read_text())
-    (tmp_path / "run.json").write_text(json.dumps(whole | {key: value}))
+    (tmp_path / "run.json").write_text(json.dumps(whole | {"header": whole["header"] | {key: value}}))
     for name in report.FORMATS:
         status, out, err = run("report", "run.json", "--format", name)
         assert (status, out) == (2, "")
@@ -217,11 +223,16 @@ def test_what_a_run_was_made_from_is_checked(run, tmp_path, key, value, message)
 
 def test_a_run_of_a_newer_program(run, tmp_path):
     """A key that this program does not know is named, not dropped in silence."""
-    whole = json.loads((tmp_path / "run.json").read_text()) | {"colour": "red"}
-    (tmp_path / "run.json").write_text(json.dumps(whole))
-    status, out, err = run("report", "run.json")
-    assert (status, out) == (2, "")
-    assert "'colour'" in err
+    whole = json.loads((tmp_path / "run.json").read_text())
+    for newer in (
+        whole | {"colour": "red"},
+        whole | {"header": whole["header"] | {"colour": "red"}},
+        whole | {"evaluation": whole["evaluation"] | {"colour": "red"}},
+    ):
+        (tmp_path / "run.json").write_text(json.dumps(newer))
+        status, out, err = run("report", "run.json")
+        assert (status, out) == (2, "")
+        assert "'colour'" in err
 
 
 def test_nothing_is_written_over_without_force(run, tmp_path):
@@ -245,17 +256,17 @@ def test_nothing_is_written_over_without_force(run, tmp_path):
 def test_half_a_surrogate_pair_is_written(run, tmp_path):
     """A name that is no whole Unicode, as a folder's may be, is escaped, in a file and on a terminal."""
     text = (tmp_path / "run.json").read_text()
-    name = json.loads(text)["models"][0]["name"]
+    name = json.loads(text)["evaluation"]["models"][0]["name"]
     (tmp_path / "odd.json").write_text(text.replace(json.dumps(name), json.dumps("\udcff")))
     status, out, _ = run("report", "odd.json", "--format", "json")
     assert status == 0
-    assert json.loads(out)["models"][0]["name"] == "\udcff"
+    assert json.loads(out)["evaluation"]["models"][0]["name"] == "\udcff"
     assert run("report", "odd.json", "-o", "odd.txt")[0] == 0
 
 
 def test_half_a_surrogate_pair_is_kept(tmp_path):
     """A run with such a name, or made by a command with one, is saved, and comes back as it was."""
-    made = dataclasses.replace(toy(note="\udcff"), provenance=Provenance(command="rank-models --models \udcff"))
+    made = with_header(toy(note="\udcff"), provenance=Provenance(command="rank-models --models \udcff"))
     made.save(tmp_path / "odd.json")
     back = Ranking.load(tmp_path / "odd.json")
-    assert (back.notes, back.provenance) == (made.notes, made.provenance)
+    assert back.header == made.header

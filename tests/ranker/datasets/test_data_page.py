@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from factors import Span
+from ranker.commands.program import flags, in_flags
+from ranker.commands.run import run
 from ranker.datasets import sets
 from ranker.datasets.cards import read_card
 from ranker.datasets.readers import MAX_CELL, USUAL
 from ranker.datasets.rows import MAX_BYTES, MAX_LINE
 from ranker.errors import RankModelsError
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import ClassTask
 
 PAGE = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"(?ms)^```\w+\n# file: (\S+)\n(.*?)^```", PAGE))
@@ -41,9 +43,9 @@ def test_the_rows_are_read(folder):
 def test_single_texts_are_read_by_the_models_own_labels(folder):
     """The row without a label is left out; the page's own task has the labels of its rows."""
     columns = {"text": "review", "label": "mood"}
-    found = sets.labelled("reviews.csv", columns=columns, own=Task("own", ("negative", "neutral", "positive")))
+    found = sets.labelled("reviews.csv", columns=columns, own=ClassTask("own", ("negative", "neutral", "positive")))
     assert [example.label for example in found.examples] == [2, 1, 0]
-    assert found.notes == ("1 row has no label yet, and counts only in a pool (`--pool`).",)
+    assert found.notes == ("1 row has no label yet, and counts only in a pool (`pool`).",)
 
 
 def test_the_set_is_loaded(folder):
@@ -88,12 +90,12 @@ WRONG = {
 
 @pytest.mark.parametrize("part", WRONG)
 def test_the_messages_come_as_they_stand(folder, part):
-    """Word for word."""
+    """Word for word, as the command line says them."""
     name, content = WRONG[part]
     Path(name).write_text(content, encoding="latin-1")
     with pytest.raises(RankModelsError) as caught:
         sets.labelled(Path(name), task="nli")
-    assert str(caught.value) in MESSAGES
+    assert in_flags(str(caught.value), flags(run)) in MESSAGES
     assert part in str(caught.value)
 
 

@@ -108,14 +108,14 @@ def test_a_file_of_the_same_name_that_is_not_the_official_one_is_left_alone(tmp_
 
 @pytest.mark.parametrize("path", ["/moved", "/unsized"])
 def test_another_address_serves_as_well(tmp_path, server, include, path):
-    """`--url` is followed wherever it leads, also if the server does not say how much will come."""
+    """`url` is followed wherever it leads, also if the server does not say how much will come."""
     assert fetch("toy", tmp_path / "data", server.url + path, include).read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("/nothing", "/nothing cannot be fetched: HTTP 404 Not Found; `--url` names another address of the file"),
+        ("/nothing", "/nothing cannot be fetched: HTTP 404 Not Found; `url` names another address of the file"),
         ("/part", "/part cannot be fetched: the connection ended after 70,000 of 144,000 bytes"),
         (
             "/other",
@@ -134,7 +134,7 @@ def test_what_goes_wrong_on_the_way_leaves_nothing_behind(tmp_path, server, incl
 def test_a_server_that_is_not_there_is_said_so(tmp_path, server, include):
     """No network, no name or no server: the system's own words."""
     closed = server.url.rpartition(":")[0] + ":9"
-    with pytest.raises(FetchError, match=r"^http://127\.0\.0\.1:9 cannot be fetched: Connection refused; `--url`"):
+    with pytest.raises(FetchError, match=r"^http://127\.0\.0\.1:9 cannot be fetched: Connection refused; `url`"):
         fetch("toy", tmp_path, closed, include)
 
 
@@ -164,7 +164,7 @@ def test_a_folder_that_cannot_be_written_is_said_so(tmp_path, server, include):
 @pytest.mark.parametrize("address", ["file:///etc/hostname", "ftp://127.0.0.1/a", "hans.txt"])
 def test_only_the_web_is_asked(tmp_path, server, include, address):
     """An address that is not of HTTP is refused before anything is opened."""
-    with pytest.raises(UsageError, match="`--url` must begin with https:// or http://"):
+    with pytest.raises(UsageError, match="`url` must begin with https:// or http://"):
         fetch("toy", tmp_path, address, include)
 
 

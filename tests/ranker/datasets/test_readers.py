@@ -10,9 +10,9 @@ from ranker.datasets import rows as rows_of_files
 from ranker.datasets.readers import examples, no_marks, sheet
 from ranker.datasets.sets import labelled
 from ranker.errors import DataError, UsageError
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import ClassTask
 
-NLI = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+NLI = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
 GOOD = {"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment"}
 TABLE = "premise,hypothesis,label\nThe actor ran.,An actor ran.,entailment\n"
 
@@ -204,7 +204,7 @@ WRONG = [
     ("a.jsonl", lines({**GOOD, "id": "x"}, {**GOOD, "id": "x"}), "line 2: the id 'x' is used at"),
     ("a.jsonl", lines(GOOD, {"premise": "a", "label": 1}), "line 2: the column 'hypothesis' is missing (columns: pre"),
     ("a.jsonl", lines({"words": "a", "label": 1}), "no column has a usual name for the text; say which"),
-    ("a.csv", "premise,hypothesis,score\na,b,1\n", "label; say which with `--columns` (columns: premise, "),
+    ("a.csv", "premise,hypothesis,score\na,b,1\n", "label; say which with `columns` (columns: premise, "),
     ("a.csv", "premise;hypothesis;label\na;b;1\n", "a.csv, line 1: no column has a usual name for the text; are its"),
     ("a.tsv", "text,label\na,1\n", "are its cells separated by ','? in a .csv they are by commas, in a .tsv by tabs"),
     ("a.csv", "A dog ran.,It ran.,1\nA.,B.,1\n", "line 1: no column has a usual name for the text; is that a row, and"),

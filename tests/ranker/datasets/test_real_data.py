@@ -13,7 +13,7 @@ import pytest
 from ranker.datasets import readers, sets
 from ranker.datasets.marks import RULES, control
 from ranker.datasets.rows import read_rows
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import ClassTask
 
 DATA = os.environ.get("RANK_MODELS_DATA")
 pytestmark = pytest.mark.skipif(not DATA, reason="RANK_MODELS_DATA does not name the folder of the real files")
@@ -162,7 +162,7 @@ def test_the_feature_is_found_in_rows_of_other_parts(name, part):
 def test_training_files_are_read_as_a_users_own_data(path, rows, text, label):
     """Columns are found by their usual names, labels by name, alias or number."""
     name = "paraphrase" if "qqp" in path else "nli"
-    task: Task = sets.tasks()[name]
+    task: ClassTask = sets.tasks()[name]
     sheet = readers.sheet(Path(DATA, path))
     found = list(readers.examples(sheet.rows, task, lambda _: sheet.layout))
     assert len(found) == rows

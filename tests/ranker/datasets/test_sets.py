@@ -14,7 +14,7 @@ from ranker.datasets import readers, sets
 from ranker.datasets.identity import fingerprint
 from ranker.datasets.sets import EMBEDDED, OODSet, sample
 from ranker.errors import DataError, UnknownName, UsageError
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import ClassTask
 
 CARD = """
 description = "A toy."
@@ -112,7 +112,7 @@ def test_a_path_may_be_text(toy, data, tmp_path):
     assert sets.labelled(str(rows), like="toy", include=[toy]) == own
     assert (own.name, own.origin) == ("ten", str(rows))
     assert sets.unlabelled(str(rows)) == sets.unlabelled(rows)
-    with pytest.raises(UsageError, match="`--task` nli is not that of toy, which is colour"):
+    with pytest.raises(UsageError, match="`task` nli is not that of toy, which is colour"):
         sets.labelled(rows, "nli", like="toy", include=[toy])
 
 
@@ -221,9 +221,9 @@ def said(*labels):
     return [{"text": f"A tree of {number} years.", "label": label} for number, label in enumerate(labels)]
 
 
-THREE = Task("own", ("entailment", "neutral", "contradiction"))
-GLUE = Task("own", ("entailment", "not entailment"))
-MOOD = Task("own", ("negative", "positive"))
+THREE = ClassTask("own", ("entailment", "neutral", "contradiction"))
+GLUE = ClassTask("own", ("entailment", "not entailment"))
+MOOD = ClassTask("own", ("negative", "positive"))
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_labels_are_the_models_own_where_no_known_task_has_them(own, labels, tas
 
 def test_labels_of_no_task_of_the_models_are_not_taken_for_one():
     """0 and 1 may be the first two of three, or those of two."""
-    with pytest.raises(UsageError, match="`--task NAME` is needed: the labels of rows in memory fit several tasks"):
+    with pytest.raises(UsageError, match="`task=NAME` is needed: the labels of rows in memory fit several tasks"):
         sets.labelled(said(0, 1), own=THREE)
 
 
@@ -256,22 +256,20 @@ def test_rows_without_labels_are_of_the_models_task():
     """Of the known one with the same labels, if there is one; where the models name none, the task has to be named."""
     rows = readers.sheet([{"text": "A tree."}], required=["text"])
     assert (sets.task_of(rows, MOOD), sets.task_of(rows, GLUE).name) == (MOOD, "nli")
-    with pytest.raises(
-        UsageError, match=r"`--task NAME` is needed \(nli, msgs, paraphrase\): the models name no labels"
-    ):
+    with pytest.raises(UsageError, match=r"`task=NAME` is needed \(nli, msgs, paraphrase\): the models name no labels"):
         sets.task_of(rows)
 
 
 def test_a_task_of_ones_own_needs_no_card():
     """From Python a task is a record like any other; of as many labels as it has."""
-    task = Task("group", tuple(f"group {n}" for n in range(12)))
+    task = ClassTask("group", tuple(f"group {n}" for n in range(12)))
     found = sets.labelled(said("11", "group 3", 7), task)
     assert ([row.label for row in found.examples], found.task) == ([11, 3, 7], task)
 
 
 def test_rows_without_a_label_and_repeats_are_left_out_and_that_is_said():
     """The same text with another label stays: which of the two is wrong, only their author knows."""
-    task = Task("colour", ("blue", "red"))
+    task = ClassTask("colour", ("blue", "red"))
     rows = [
         {"text": text, "label": label} for text, label in (("A.", "red"), ("B.", ""), ("A.", "Red"), ("A.", "blue"))
     ]
@@ -279,7 +277,7 @@ def test_rows_without_a_label_and_repeats_are_left_out_and_that_is_said():
     assert [(row.segments, row.label, row.id) for row in found.examples] == [(("A.",), 1, "1"), (("A.",), 0, "4")]
     assert found.population == 2
     assert found.notes == (
-        "1 row has no label yet, and counts only in a pool (`--pool`).",
+        "1 row has no label yet, and counts only in a pool (`pool`).",
         "1 row that repeats another, label and all, was left out.",
         "2 rows have the same text as another, and another label.",
     )
@@ -307,7 +305,7 @@ def test_rows_of_a_data_frame_are_rows():
         def __iter__(self):
             return iter(["text", "label"])
 
-    found = sets.labelled(Frame(), Task("colour", ("blue", "red")), columns={"text": "text", "label": "label"})
+    found = sets.labelled(Frame(), ClassTask("colour", ("blue", "red")), columns={"text": "text", "label": "label"})
     assert [row.segments for row in found.examples] == [("A.",)]
 
 
@@ -315,8 +313,8 @@ def test_columns_that_hold_text_and_are_not_read_are_named():
     """Half of a pair would be a ranking of other models' inputs; where the user says what to read, nothing is said."""
     asked = {"question": "Who ran?", "answer": "A dog did.", "by": "Ann"}
     rows = [{**asked, "label": "yes"}, {**asked, "question": "Who sang?", "label": "no"}]
-    task = Task("asked", ("no", "yes"))
-    said = "Read as text: question. Not read, though it holds text: answer; say which to read with `--columns`."
+    task = ClassTask("asked", ("no", "yes"))
+    said = "Read as text: question. Not read, though it holds text: answer; say which to read with `columns`."
     assert said in sets.labelled(rows, task).notes
     assert not sets.labelled(rows, task, {"text": ["question", "answer"]}).notes
 
@@ -327,7 +325,7 @@ def test_quotes_that_a_tsv_does_not_have_are_told(tmp_path, ending, said):
     sign = {"tsv": "\t", "csv": ","}[ending]
     file = tmp_path / f"rows.{ending}"
     file.write_text(f'text{sign}label\n"Well, it ran."{sign}yes\nIt sang.{sign}no\n')
-    found = sets.labelled(file, Task("asked", ("no", "yes")))
+    found = sets.labelled(file, ClassTask("asked", ("no", "yes")))
     assert found.examples[0].segments == (('"Well, it ran."' if said else "Well, it ran."),)
     assert any(note.startswith("1 row has a text in quotes") for note in found.notes) == said
 
@@ -344,14 +342,14 @@ def test_blank_lines_at_the_end_are_no_rows(tmp_path, ending, content):
     """Nor are the commas that a spreadsheet leaves of cells that were cleared."""
     file = tmp_path / f"rows.{ending}"
     file.write_text(content)
-    found = sets.labelled(file, Task("asked", ("no", "yes")))
+    found = sets.labelled(file, ClassTask("asked", ("no", "yes")))
     assert (len(found.examples), found.notes) == (1, ())
 
 
 def test_truths_as_data_frames_write_them_are_numbers():
     """True is 1 in a file of text, too."""
     rows = [{"text": "It ran.", "label": "True"}, {"text": "It sang.", "label": "False"}]
-    assert [row.label for row in sets.labelled(rows, Task("asked", ("no", "yes"))).examples] == [1, 0]
+    assert [row.label for row in sets.labelled(rows, ClassTask("asked", ("no", "yes"))).examples] == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -366,29 +364,29 @@ def test_truths_as_data_frames_write_them_are_numbers():
         (
             lambda toy, data: sets.load("toy", None, [toy]),
             UsageError,
-            "toy has no embedded sample: name the folder of the official rows with `--data-dir`; they come from "
+            "toy has no embedded sample: name the folder of the official rows with `data_dir`; they come from "
             "https://example.org/toy",
         ),
         (
             lambda toy, data: sets.load("toy", toy, [toy]),
             UsageError,
-            "`--data-dir`: there is no toy.tsv in {toy}, nor in its below/; they come from https://example.org/toy",
+            "`data_dir`: there is no toy.tsv in {toy}, nor in its below/; they come from https://example.org/toy",
         ),
         (
             lambda toy, data: sets.load("hans-sub", data),
             UsageError,
-            "`--data-dir`: there is no heuristics_evaluation_set.txt in {data}, nor in its hans/; "
+            "`data_dir`: there is no heuristics_evaluation_set.txt in {data}, nor in its hans/; "
             "`rank-models fetch hans-sub --data-dir DIR` gets them",
         ),
         (
             lambda toy, data: sets.load("toy", data / "none", [toy]),
             UsageError,
-            "`--data-dir` must be a folder that exists (got {data}/none)",
+            "`data_dir` must be a folder that exists (got {data}/none)",
         ),
         (
             lambda toy, data: sets.load("toy", data, [data]),
             UsageError,
-            "`--include` must name a folder with a card.toml, or a folder of such (got {data})",
+            "`include` must name a folder with a card.toml, or a folder of such (got {data})",
         ),
         (
             lambda toy, data: sets.from_rows("hans-lex", [{**HANS, "heuristic": "constituent"}]),
@@ -428,31 +426,31 @@ def test_truths_as_data_frames_write_them_are_numbers():
         (
             lambda toy, data: sets.labelled([{**OWN[0], "label": 1}], include=[toy]),
             UsageError,
-            "`--task NAME` is needed: the labels of rows in memory fit several tasks (nli, msgs, paraphrase, colour); "
+            "`task=NAME` is needed: the labels of rows in memory fit several tasks (nli, msgs, paraphrase, colour); "
             "or write names instead of numbers",
         ),
         (
             lambda toy, data: sets.labelled([{**OWN[0], "label": "green"}]),
             DataError,
             "row 1: the label 'green' is of no known task (nli: non-entailment, entailment; msgs: no-feature, feature; "
-            "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `--include DIR`, see docs/data.md, or "
-            "say with `--label-map` which outputs of the models are meant",
+            "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `include=DIR`, see docs/data.md, or "
+            "say with `label_map` which outputs of the models are meant",
         ),
         (
             lambda toy, data: sets.labelled(
-                [{**OWN[0], "label": "green"}], own=Task("own", ("not_entailment", "entailment"))
+                [{**OWN[0], "label": "green"}], own=ClassTask("own", ("not_entailment", "entailment"))
             ),
             DataError,
             "row 1: the label 'green' is of no known task (nli: non-entailment, entailment; msgs: no-feature, feature; "
-            "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `--include DIR`, see docs/data.md, or "
-            "say with `--label-map` which outputs of the models are meant",
+            "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `include=DIR`, see docs/data.md, or "
+            "say with `label_map` which outputs of the models are meant",
         ),
         (
             lambda toy, data: sets.labelled(said("neutral", "entailed", "maybe")),
             DataError,
             "row 3: a label must be one of non-entailment (0), entailment (1) or an alias (got 'maybe'); for another "
-            "task say `--task NAME`, or describe it: a card and `--include DIR`, see docs/data.md, or say with "
-            "`--label-map` what the models' outputs mean",
+            "task say `task=NAME`, or describe it: a card and `include=DIR`, see docs/data.md, or say with "
+            "`label_map` what the models' outputs mean",
         ),
         (
             lambda toy, data: sets.labelled(said("", None, " ")),
@@ -569,7 +567,7 @@ def test_a_few_rows_are_taken_for_the_whole_set():
     """Those that `sample` draws; none is not a number of rows."""
     few = sets.load("hans-sub", limit=12)
     assert few.examples == sets.sample(sets.load("hans-sub"), 12)
-    with pytest.raises(UsageError, match=r"`--limit` must be at least 1 \(got 0\)"):
+    with pytest.raises(UsageError, match=r"`limit` must be at least 1 \(got 0\)"):
         sets.load("hans-sub", limit=0)
 
 

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import matplotlib
 import numpy as np
 import pytest
-from test_report_formats import HOSTILE, Reader, method, toy, toy_decision
+from test_report_formats import HOSTILE, Reader, method, toy, toy_decision, with_found
 
 from ranker import report
 from ranker.cli import main
@@ -37,21 +37,21 @@ def test_every_mode_has_its_figures(make):
 def test_the_learning_curve_is_that_of_the_ranking():
     """A line a method through its accuracies, K on a logarithmic axis with its own ticks, names beside the ends."""
     drawing, axes = drawn(toy(), figures.learning_curve)
-    labelled = [found for found in toy().methods if found.kind != "label-free"]
+    labelled = [found for found in toy().evaluation.methods if found.kind != "label-free"]
     lines = [line.get_xydata().tolist() for line in axes.lines if line.get_transform() == axes.transData]
     assert sorted(lines) == sorted([[k, v] for k, v in found.curve.items()] for found in labelled)
     assert axes.get_xscale() == "log"
     assert [label.get_text() for label in axes.get_xticklabels()] == ["2", "10", "50"]
     assert {"ACC", "RANDOM", "INDEX-DIFF"} <= {text.get_text() for text in axes.texts}
     assert "At 50: ACC 90.0 %, RANDOM 50.0 %, INDEX-DIFF 100.0 %." in drawing.alt
-    short = dataclasses.replace(toy(), methods=(method("ACC", "baseline", 0.5, curve={2: 0.5}),))
+    short = with_found(toy(), methods=(method("ACC", "baseline", 0.5, curve={2: 0.5}),))
     assert figures.drawings(short, [figures.learning_curve]) == []
 
 
 def test_names_of_lines_do_not_lie_on_each_other():
     """Methods that end at the same height have their names one below the other."""
     alike = tuple(method(name, "factor", 0.7, curve={1: 0.6, 9: 0.7}) for name in ("ACC", "RANDOM"))
-    _, axes = drawn(dataclasses.replace(toy(), methods=alike), figures.learning_curve)
+    _, axes = drawn(with_found(toy(), methods=alike), figures.learning_curve)
     first, second = sorted(axes.transData.transform((1, text.get_position()[1]))[1] for text in axes.texts)
     assert (second - first) * 72 / axes.figure.dpi >= 10.9  # points: a line of text
 
@@ -62,7 +62,7 @@ def test_pairs_stand_against_acc():
     (points,) = axes.collections
     assert points.get_offsets().tolist() == [[0.75, 0.875]] * 3
     assert drawing.alt == "3 pairs. INDEX-DIFF is above ACC on 3 pairs, below on 0."
-    without = dataclasses.replace(toy(), pair_results=toy().pair_results[1:2])
+    without = with_found(toy(), pairs=toy().evaluation.pairs[1:2])
     assert figures.drawings(without, [figures.against_acc]) == []
 
 
@@ -94,8 +94,9 @@ def test_points_in_a_row_do_not_hide_each_other():
 
 def test_a_curve_that_ends_early_is_not_said_to_go_on():
     """What no K of 50 was measured for is not named with a number at 50."""
-    cut = dataclasses.replace(toy().methods[4], few_shot_accuracy=0.99, curve={2: 0.8, 10: 0.99})
-    drawing, _ = drawn(dataclasses.replace(toy(), methods=(*toy().methods[:4], cut)), figures.learning_curve)
+    methods = toy().evaluation.methods
+    cut = dataclasses.replace(methods[4], pairwise_accuracy=0.99, curve={2: 0.8, 10: 0.99})
+    drawing, _ = drawn(with_found(toy(), methods=(*methods[:4], cut)), figures.learning_curve)
     said = drawing.alt.partition("At 50: ")[2]
     assert "ACC 90.0 %" in said
     assert "SURROGATE+CHOICE" not in said

@@ -11,15 +11,14 @@ import jsonschema
 import pytest
 from test_comparison import PAIRS
 from test_evaluation import suite
-from test_report_formats import REFRESH, toy, toy_decision
+from test_report_formats import REFRESH, decided, evaluated, toy, toy_decision
 
 from ranker import report
+from ranker.errors import DataError
 from ranker.report import comparison as compared
 from ranker.results import comparison, ranking
 from ranker.results import records as results
 from ranker.scoring.comparison import compare
-from ranker.scoring.decision import decide
-from ranker.scoring.evaluation import evaluate
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "json-schema.md"
@@ -30,10 +29,13 @@ SCHEMAS = {
 RUN, COMPARISON = SCHEMAS.values()
 
 RECORDS = [
-    (RUN, "model", results.ModelResult),
+    (RUN, "header", results.Header),
+    (RUN, "evaluation", results.Evaluation),
+    (RUN, "model", results.EvaluatedModel),
     (RUN, "method", results.MethodResult),
     (RUN, "pair", results.PairResult),
     (RUN, "decision", results.Decision),
+    (RUN, "decided_model", results.DecidedModel),
     (RUN, "row", results.RowResult),
     (RUN, "quality", results.Quality),
     (COMPARISON, "model", comparison.ModelChange),
@@ -53,9 +55,9 @@ def runs():
     return (
         toy(),
         toy_decision(),
-        evaluate(suite(), families=["a", "a", "b", "b", "b"], designed="INDEX-DIFF", suite="five", ood="hans-sub"),
-        evaluate(suite(models=2), draws=50, suite="two", ood="hans-sub"),
-        decide(dataclasses.replace(suite(examples=6), ood_accuracy=None), suite="five", ood="mine"),
+        evaluated(suite(), families=["a", "a", "b", "b", "b"], designed="INDEX-DIFF"),
+        evaluated(suite(models=2), draws=50),
+        decided(suite(examples=6)),
     )
 
 
@@ -136,10 +138,13 @@ def test_the_schema_has_the_fields_of_the_record(schema, name, record):
 
 
 def test_the_schema_has_the_keys_of_a_run(runs):
-    """Those of `to_dict`, each required, and the score table of a saved run."""
+    """Those of `to_dict`, each required, the part of its mode alone, and the score table of a saved run."""
+    modes = [part["required"] for part in RUN["oneOf"]]
+    assert modes == [["evaluation"], ["decision"]]
     for made in runs:
-        assert list(RUN["properties"]) == [*made.to_dict(), "table", "examples"]
-        assert list(made.to_dict()) == RUN["required"]
+        others = {"evaluation", "decision"} - {made.mode}
+        assert [key for key in RUN["properties"] if key not in others] == [*made.to_dict(), "table", "examples"]
+        assert list(made.to_dict()) == [*RUN["required"], made.mode]
     changes = compare(toy(), toy()).to_dict()
     assert list(COMPARISON["properties"]) == list(changes) == COMPARISON["required"]
 
@@ -167,22 +172,29 @@ def test_comparisons_keep_to_the_schema(mode):
 @pytest.mark.parametrize(
     ("make", "path", "value"),
     [
-        (toy, ("schema_version",), 2),
-        (toy, ("mode",), "decision"),
-        (toy, ("methods", 0, "few_shot_accuracy"), 75.0),
-        (toy, ("methods", 0, "ci_low"), None),
-        (toy, ("methods", 0, "kind"), "model"),
-        (toy, ("methods", 0, "curve", "2"), 1.5),
-        (toy, ("models", 0, "rank"), "1"),
-        (toy, ("models", 0, "ood_accuracy"), 90.0),
-        (toy, ("pairs", 0, "accuracy"), -0.1),
+        (toy, ("schema_version",), 1),
         (toy, ("decision",), {}),
-        (toy, ("provenance", "versions"), ["1.0"]),
-        (toy, ("quality", "lstm", "truncated"), "many"),
+        (toy, ("header", "probe"), "10"),
+        (toy, ("header", "metric"), None),
+        (toy, ("header", "provenance", "versions"), ["1.0"]),
+        (toy, ("header", "quality", "lstm", "truncated"), "many"),
+        (toy, ("evaluation",), None),
+        (toy, ("evaluation", "methods", 0, "pairwise_accuracy"), 75.0),
+        (toy, ("evaluation", "methods", 0, "ci_low"), None),
+        (toy, ("evaluation", "methods", 0, "difference_low"), None),
+        (toy, ("evaluation", "methods", 0, "kind"), "model"),
+        (toy, ("evaluation", "methods", 0, "rule"), None),
+        (toy, ("evaluation", "methods", 0, "curve", "2"), 1.5),
+        (toy, ("evaluation", "models", 0, "rank"), "1"),
+        (toy, ("evaluation", "models", 0, "outcome"), 90.0),
+        (toy, ("evaluation", "models", 0, "outcome"), None),
+        (toy, ("evaluation", "pairs", 0, "accuracy"), -0.1),
+        (toy_decision, ("evaluation",), json.loads(report.render(toy(), "json"))["evaluation"]),
         (toy_decision, ("decision",), None),
-        (toy_decision, ("decision", "p_best", 0), 1.1),
+        (toy_decision, ("decision", "models", 0), "bert_large"),
+        (toy_decision, ("decision", "models", 0, "p_best"), 1.1),
         (toy_decision, ("decision", "more_labels", 0, 1), 0.5),
-        (toy_decision, ("pairs", 0, "p_beats"), None),
+        (toy_decision, ("decision", "p_beats", 0, 1), None),
     ],
 )
 def test_what_is_wrong_does_not_pass(make, path, value):
@@ -200,11 +212,16 @@ def test_what_is_wrong_does_not_pass(make, path, value):
 
 
 def test_every_key_is_needed():
-    """A run without one of its keys is none."""
-    whole = json.loads(report.render(toy(), "json"))
-    for key in whole:
-        with pytest.raises(jsonschema.ValidationError):
-            check(json.dumps({k: v for k, v in whole.items() if k != key}), RUN)
+    """A run without one of its keys is none, nor is one without a key of its header or of what was found."""
+    for make in (toy, toy_decision):
+        whole = json.loads(report.render(make(), "json"))
+        for key, part in whole.items():
+            with pytest.raises(jsonschema.ValidationError):
+                check(json.dumps({k: v for k, v in whole.items() if k != key}), RUN)
+            for inner in part if isinstance(part, dict) else ():
+                less = {k: v for k, v in part.items() if k != inner}
+                with pytest.raises(jsonschema.ValidationError):
+                    check(json.dumps(whole | {key: less}), RUN)
 
 
 def test_the_example_of_the_page(tmp_path, monkeypatch, capsys):
@@ -215,3 +232,27 @@ def test_the_example_of_the_page(tmp_path, monkeypatch, capsys):
         made.save("run.json")
         exec(compile(program, PAGE, "exec"), {})
         assert capsys.readouterr().out.startswith(shown)
+
+
+def in_the_schema(path):
+    """The part of the schema that a path stands for: "evaluation.models[].outcome"."""
+    part = RUN
+    for key in path.split("."):
+        part = resolved(RUN, part["properties"][key.removesuffix("[]")])[0]
+        part = resolved(RUN, part["items"])[0] if key.endswith("[]") else part
+    return part
+
+
+def test_the_page_says_where_each_key_of_schema_1_went(tmp_path):
+    """Each that it names as new is in the schema, at that place; and it quotes how a run of schema 1 is refused."""
+    text = PAGE.read_text(encoding="utf-8")
+    section = text.partition("\n## What changed from schema 1\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \| (.*?) \|$", section, re.MULTILINE)
+    new = [name for _, cell in rows for name in re.findall(r"`(\w[\w.\[\]]*)`", cell)]
+    assert len(new) > 20
+    assert all(in_the_schema(name) for name in new)
+    (tmp_path / "run.json").write_text('{"schema_version": 1, "mode": "evaluation"}')
+    with pytest.raises(DataError) as refused:
+        ranking.Ranking.load(tmp_path / "run.json")
+    said = str(refused.value).removeprefix(str(tmp_path / "run.json"))
+    assert f"`run.json{said}`" in " ".join(section.split())

@@ -2,25 +2,24 @@ import dataclasses
 import json
 
 import pytest
+import test_report_formats as by
 from test_evaluation import suite
 
 from ranker import report
 from ranker.errors import UnknownName
 from ranker.numbers import percent, points
-from ranker.scoring.decision import decide
-from ranker.scoring.evaluation import evaluate
 
 
 @pytest.fixture(scope="module")
 def evaluation():
     """An evaluation of five models of two families."""
-    return evaluate(suite(), families=["a", "a", "b", "b", "b"], designed="INDEX-DIFF", suite="five", ood="hans-sub")
+    return by.evaluated(suite(), families=["a", "a", "b", "b", "b"], designed="INDEX-DIFF")
 
 
 @pytest.fixture(scope="module")
 def decided():
     """A decision on ten rows."""
-    return decide(dataclasses.replace(suite(examples=10), ood_accuracy=None), suite="five", ood="mine")
+    return by.decided(suite(examples=10))
 
 
 def cells(text, *starts):
@@ -32,19 +31,19 @@ def cells(text, *starts):
 def test_the_terminal_shows_every_method_with_its_interval(evaluation):
     """The numbers in the table are those of the ranking, in percent."""
     text = report.render(evaluation, "table")
-    for method in evaluation.methods:
+    for method in evaluation.evaluation.methods:
         marked = [method.name, "*"] if method.designed else [method.name]
         shown = cells(text, *marked, method.kind)
-        assert shown[:4] == [percent(method.few_shot_accuracy), percent(method.ci_low), "to", percent(method.ci_high)]
-        assert shown[4] == points(method.vs_acc)
+        assert shown[:4] == [percent(method.pairwise_accuracy), percent(method.ci_low), "to", percent(method.ci_high)]
+        assert shown[4] == points(method.difference)
     assert max(map(len, text.splitlines())) <= 100
 
 
 def test_every_pair_has_every_method(evaluation):
     """The better model stands first, and the numbers are those of the ranking."""
     text = report.render(evaluation, "pairs")
-    names = [method.name for method in evaluation.methods]
-    for pair in evaluation.pair_results:
+    names = [method.name for method in evaluation.evaluation.methods]
+    for pair in evaluation.evaluation.pairs:
         shown = cells(text, pair.a, pair.b)
         assert shown[0] == percent(pair.gap)
         assert shown[1 + names.index(pair.method)] == percent(pair.accuracy)
@@ -53,11 +52,11 @@ def test_every_pair_has_every_method(evaluation):
 def test_pairs_come_with_curves_and_kinds(evaluation):
     """Below the pairs stand the learning curve of every method, and its accuracy on near and far pairs."""
     _, curve, split = report.render(evaluation, "pairs").split("Pairwise accuracy ")
-    for method in evaluation.methods:
+    for method in evaluation.evaluation.methods:
         assert cells(curve, method.name) == [percent(value) for _, value in sorted(method.curve.items())]
-        kinds = list(evaluation.methods[0].splits)
+        kinds = list(evaluation.evaluation.methods[0].splits)
         assert cells(split, method.name) == [
-            percent(method.few_shot_accuracy),
+            percent(method.pairwise_accuracy),
             *map(percent, map(method.splits.get, kinds)),
         ]
 
@@ -66,11 +65,11 @@ def test_a_decision_by_pairs(decided):
     """Each two models with the probability of their order and the labels that would settle it."""
     text = report.render(decided, "pairs")
     found = decided.decision
-    for i, a in enumerate(found.models):
-        for j in range(i + 1, len(found.models)):
+    for i, a in enumerate(found.names):
+        for j in range(i + 1, len(found.names)):
             more = found.more_labels[i][j]
             shown = [percent(found.p_beats[i][j]), "?" if more is None else f"{more:,}"]
-            assert cells(text, a, found.models[j]) == shown
+            assert cells(text, a, found.names[j]) == shown
 
 
 def test_json_is_the_dictionary(evaluation, decided):
@@ -85,7 +84,7 @@ def test_json_is_the_dictionary(evaluation, decided):
 def test_names_are_text(name, evaluation):
     """What looks like markup in a model's name stays as it is."""
     table = dataclasses.replace(suite(), models=("[red]m0[/red]", *suite().models[1:]))
-    ranking = evaluate(table, suite="five", ood="hans-sub")
+    ranking = by.evaluated(table)
     assert "[red]m0[/red]" in report.render(ranking, name)
 
 

@@ -16,6 +16,7 @@ from test_evaluation import suite
 from test_evaluation import table as score_table
 
 from factors import BUILTIN, Example, Span
+from factors.registry import Factor
 from factors.types import split_words
 from ranker import report
 from ranker.commands import outputs
@@ -24,7 +25,18 @@ from ranker.report import explain as explained
 from ranker.report import latex, markdown, remarks, tables
 from ranker.results.explanation import Explanation, Reading, Word
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision, MethodResult, ModelResult, PairResult, Provenance, Quality, RowResult
+from ranker.results.records import (
+    DecidedModel,
+    Decision,
+    EvaluatedModel,
+    Evaluation,
+    Header,
+    MethodResult,
+    PairResult,
+    Provenance,
+    Quality,
+    RowResult,
+)
 from ranker.results.table import ScoreTable
 from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate
@@ -36,6 +48,7 @@ REFRESH = "RANK_MODELS_REFRESH_GOLDEN"
 MODELS = ("bert_large", "bert_base", "lstm")
 ACCURACY = (0.9, 0.75, 0.5)
 METHODS = ("ACC", "CONF-GT", "INDEX-DIFF")
+CHOICE = "variance-reduction"
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -52,10 +65,11 @@ HOSTILE = (
 )
 
 
-def method(name, kind, accuracy, vs_acc=None, **fields):
-    """A method's result with intervals of five points to either side."""
-    low, high = (None, None) if vs_acc is None else (vs_acc - 0.05, vs_acc + 0.05)
-    return MethodResult(name, kind, accuracy, accuracy - 0.05, accuracy + 0.05, None, None, vs_acc, low, high, **fields)
+def method(name, kind, accuracy, difference=None, **fields):
+    """A method's result with intervals of five points to either side; without a difference it is the metric's own."""
+    low, high = (0.0, 0.0) if difference is None else (difference - 0.05, difference + 0.05)
+    over = (accuracy - 0.05, accuracy + 0.05, None, None)
+    return MethodResult(name, kind, accuracy, *over, difference or 0.0, low, high, **fields)
 
 
 def read(name, scores, text="The poet slept."):
@@ -94,48 +108,53 @@ def toy(models=MODELS, note="A note of the toy.", text="The poet slept."):
         "MAJORITY": 0.9,
     }
     return Ranking(
-        mode="evaluation",
-        ood="hans-sub",
-        suite="toy",
-        attribution="ig",
-        probe=10,
-        draws="exact",
-        seed=0,
-        table=ScoreTable(
-            models, tuple(BUILTIN[name] for name in METHODS), ("e0", "e1"), np.zeros((3, 3, 2)), (0, 1),
-            np.array(ACCURACY),
-        ),
-        models=tuple(
-            ModelResult(name, "", accuracy, rank, in_domain_accuracy=0.95, misled=rank / 4)
-            for rank, (name, accuracy) in enumerate(zip(models, ACCURACY, strict=True), 1)
-        ),
-        methods=(
-            method("ACC", "baseline", 0.75, curve={2: 0.6, 10: 0.75, 50: 0.9}, splits={"near": 0.7, "far": 0.8}),
-            method("CONF-GT", "baseline", 0.775, 0.025, curve={2: 0.65, 10: 0.775, 50: 0.925}),
-            method(
-                *("INDEX-DIFF", "factor", 0.875, 0.125),
-                designed=True, dropped={"no word": 1}, curve={2: 0.75, 10: 0.875, 50: 1.0},
-            ),
-            method("RANDOM", "baseline", 0.5, -0.25, curve={2: 0.5, 10: 0.5, 50: 0.5}),
-            method("SURROGATE+CHOICE", "pool", 0.85, 0.1, curve={2: 0.8, 10: 0.85, 50: 0.975}),
-            method("MAJORITY", "label-free", 0.9, 0.15, curve={2: 0.9, 10: 0.9, 50: 0.9}),
-        ),
-        pair_results=tuple(
-            PairResult(models[i], models[j], name, accuracy, ACCURACY[i], ACCURACY[j],
-                       ACCURACY[i] - ACCURACY[j], False, None)
-            for i, j in itertools.combinations(range(3), 2) for name, accuracy in found.items()
-        ),
-        notes=(note,),
-        failures={"gone": "no weights"},
-        left_out={"SUFF-H": "no marks"},
-        quality={name: Quality(0.001, 0.02, over, 0) for name, over in zip(models, (2, 0, 0), strict=True)},
-        provenance=Provenance(
-            command="rank-models --ood hans-sub --models 'the toy.json'",
-            models={name: letter * 64 for name, letter in zip(models, "abc", strict=True)},
+        header=Header(
+            ood="hans-sub",
+            suite="toy",
+            probe=10,
+            seed=0,
             attribution="ig",
-            error="the completeness gap, as a fraction of the sum of absolute scores",
-            settings={"tolerance": 0.01},
-            versions={"rank-models": "0.0.0"},
+            failures={"gone": "no weights"},
+            left_out={"SUFF-H": "no marks"},
+            quality={name: Quality(0.001, 0.02, over, 0) for name, over in zip(models, (2, 0, 0), strict=True)},
+            notes=(note,),
+            provenance=Provenance(
+                command="rank-models --ood hans-sub --models 'the toy.json'",
+                models={name: letter * 64 for name, letter in zip(models, "abc", strict=True)},
+                attribution="ig",
+                error="the completeness gap, as a fraction of the sum of absolute scores",
+                settings={"tolerance": 0.01},
+                versions={"rank-models": "0.0.0"},
+            ),
+        ),
+        found=Evaluation(
+            draws="exact",
+            models=tuple(
+                EvaluatedModel(name, "", rank, accuracy, in_domain=0.95, misled=rank / 4)
+                for rank, (name, accuracy) in enumerate(zip(models, ACCURACY, strict=True), 1)
+            ),
+            methods=(
+                method("ACC", "baseline", 0.75, curve={2: 0.6, 10: 0.75, 50: 0.9}, splits={"near": 0.7, "far": 0.8}),
+                method("CONF-GT", "baseline", 0.775, 0.025, curve={2: 0.65, 10: 0.775, 50: 0.925}),
+                method(
+                    *("INDEX-DIFF", "factor", 0.875, 0.125),
+                    designed=True, dropped={"no word": 1}, curve={2: 0.75, 10: 0.875, 50: 1.0},
+                ),
+                method("RANDOM", "baseline", 0.5, -0.25, curve={2: 0.5, 10: 0.5, 50: 0.5}),
+                method("SURROGATE+CHOICE", "pool", 0.85, 0.1, rule=CHOICE, curve={2: 0.8, 10: 0.85, 50: 0.975}),
+                method("MAJORITY", "label-free", 0.9, 0.15, rule="", curve={2: 0.9, 10: 0.9, 50: 0.9}),
+            ),
+            pairs=tuple(
+                PairResult(models[i], models[j], name, accuracy, ACCURACY[i], ACCURACY[j],
+                           ACCURACY[i] - ACCURACY[j], False, None)
+                for i, j in itertools.combinations(range(3), 2) for name, accuracy in found.items()
+            ),
+            tied_pairs=0,
+            near=0.1,
+        ),
+        table=ScoreTable(
+            models, tuple(BUILTIN[name] for name in METHODS), ("e0", "e1"), np.zeros((3, 3, 2)),
+            truth=np.array(ACCURACY), dropped={"INDEX-DIFF": {"no word": 1}},
         ),
         examples=(telling(models, text),),
     )  # fmt: skip
@@ -143,30 +162,56 @@ def toy(models=MODELS, note="A note of the toy.", text="The poet slept."):
 
 def toy_decision(models=MODELS):
     """A decision between three models, written down by hand."""
-    return dataclasses.replace(
-        toy(models),
-        mode="decision",
-        ood="mine",
-        models=tuple(ModelResult(name, "", None, rank) for rank, name in enumerate(models, 1)),
-        methods=(),
-        pair_results=(),
-        failures={},
-        rows=(
-            RowResult("e0", "no", dict.fromkeys(models, "no")),
-            RowResult("e1", "yes", dict(zip(models, ("yes", "no", "no"), strict=True))),
-        ),
-        decision=Decision(
+    was = toy(models)
+    rows = zip(models, (0.9, 0.8, 0.4), (0.6, 0.5, 0.15), (0.975, 0.95, 0.7), (0.7, 0.28, 0.02), strict=True)
+    return Ranking(
+        dataclasses.replace(was.header, ood="mine", failures={}),
+        Decision(
             method="ACC+TIES",
-            models=models,
-            scores=(0.9, 0.8, 0.4),
-            accuracy=(0.9, 0.8, 0.4),
-            low=(0.6, 0.5, 0.15),
-            high=(0.975, 0.95, 0.7),
-            p_best=(0.7, 0.28, 0.02),
+            kind="combined",
+            models=tuple(
+                DecidedModel(name, "", rank, share, share, low, high, p_best)
+                for rank, (name, share, low, high, p_best) in enumerate(rows, 1)
+            ),
             p_beats=((0.5, 0.71, 0.98), (0.29, 0.5, 0.95), (0.02, 0.05, 0.5)),
             more_labels=((0, 40, 0), (40, 0, 0), (0, 0, 0)),
+            rows=(
+                RowResult("e0", "no", dict.fromkeys(models, "no")),
+                RowResult("e1", "yes", dict(zip(models, ("yes", "no", "no"), strict=True))),
+            ),
         ),
+        dataclasses.replace(was.table, truth=None, dropped={}),
+        was.examples,
     )
+
+
+def with_header(ranking, **changes):
+    """The ranking with other fields of its header."""
+    return dataclasses.replace(ranking, header=dataclasses.replace(ranking.header, **changes))
+
+
+def with_found(ranking, **changes):
+    """The ranking with other fields of what was found."""
+    return dataclasses.replace(ranking, found=dataclasses.replace(ranking.found, **changes))
+
+
+def with_best(ranking, *p_best, **changes):
+    """The decision with other probabilities of being the best, and other fields."""
+    models = zip(ranking.found.models, p_best, strict=True)
+    return with_found(ranking, models=tuple(dataclasses.replace(one, p_best=p) for one, p in models), **changes)
+
+
+def evaluated(table, suite="five", **more):
+    """The evaluation of a table, as a run has it."""
+    return Ranking(
+        Header("hans-sub", suite, more.get("probe", 10), more.get("seed", 0)), evaluate(table, **more), table
+    )
+
+
+def decided(table, suite="five", **more):
+    """The decision by a table, whose truth is taken away, as a run has it."""
+    table = dataclasses.replace(table, truth=None)
+    return Ranking(Header("mine", suite, len(table.examples), 0), decide(table, **more), table)
 
 
 FRAME = (r"\begin{tabular}", r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}")
@@ -237,12 +282,12 @@ def test_formats_show_the_same_numbers(mode):
 def methods_in(text, name):
     """Method -> (pairwise accuracy, low, high), fractions, as a reader finds them in a report of this format."""
     if name == "json":
-        rows = json.loads(text)["methods"]
-        return {row["name"]: (row["few_shot_accuracy"], row["ci_low"], row["ci_high"]) for row in rows}
+        rows = json.loads(text)["evaluation"]["methods"]
+        return {row["name"]: (row["pairwise_accuracy"], row["ci_low"], row["ci_high"]) for row in rows}
     if name == "csv":
         rows = csv.DictReader(io.StringIO(text))
         return {
-            row["name"]: tuple(float(row[key]) for key in ("few_shot_accuracy", "ci_low", "ci_high")) for row in rows
+            row["name"]: tuple(float(row[key]) for key in ("pairwise_accuracy", "ci_low", "ci_high")) for row in rows
         }
     if name == "html":
         lines = [" ".join(row) for row in Reader(text).rows]
@@ -258,8 +303,7 @@ def methods_in(text, name):
 def models_in(text, name):
     """Model -> P(best), a fraction, as a reader finds it in a report of this format."""
     if name == "json":
-        found = json.loads(text)["decision"]
-        return dict(zip(found["models"], found["p_best"], strict=True))
+        return {model["name"]: model["p_best"] for model in json.loads(text)["decision"]["models"]}
     if name == "csv":
         return {row["name"]: float(row["p_best"]) for row in csv.DictReader(io.StringIO(text))}
     if name == "html":
@@ -273,15 +317,15 @@ def models_in(text, name):
 @pytest.mark.parametrize("name", [name for name in report.FORMATS if name != "pairs"])
 def test_numbers_read_from_every_format_are_the_rankings(name):
     """A reader of any format finds the accuracies, intervals and probabilities that the one `Ranking` holds."""
-    made = evaluate(suite(), designed="INDEX-DIFF", suite="five", ood="hans-sub")
+    made = evaluated(suite(), designed="INDEX-DIFF")
     read = methods_in(report.render(made, name), name)
-    assert set(read) == {method.name for method in made.methods}
+    assert set(read) == {method.name for method in made.evaluation.methods}
     exact = 0 if name in ("json", "csv") else 0.000501
-    for found in made.methods:
-        assert read[found.name] == pytest.approx((found.few_shot_accuracy, found.ci_low, found.ci_high), abs=exact)
-    decided = decide(dataclasses.replace(suite(examples=10), ood_accuracy=None), suite="five", ood="mine")
-    wanted = dict(zip(decided.decision.models, decided.decision.p_best, strict=True))
-    assert models_in(report.render(decided, name), name) == pytest.approx(wanted, abs=exact)
+    for found in made.evaluation.methods:
+        assert read[found.name] == pytest.approx((found.pairwise_accuracy, found.ci_low, found.ci_high), abs=exact)
+    made = decided(suite(examples=10))
+    wanted = {model.name: model.p_best for model in made.decision.models}
+    assert models_in(report.render(made, name), name) == pytest.approx(wanted, abs=exact)
 
 
 # ---- the terminal
@@ -294,18 +338,19 @@ def many(decision=False):
     """Ten models with long names."""
     table = dataclasses.replace(suite(models=10, examples=20), models=LONG)
     if decision:
-        return decide(dataclasses.replace(table, ood_accuracy=None), suite="ten", ood="a-file-of-rows")
-    return evaluate(table, families=["a-long-family-name"] * 10, designed="INDEX-DIFF", suite="ten", ood="hans-sub")
+        return with_header(decided(table, "ten"), ood="a-file-of-rows")
+    return evaluated(table, "ten", families=["a-long-family-name"] * 10, designed="INDEX-DIFF")
 
 
 @pytest.mark.parametrize("decision", [False, True])
 def test_eighty_columns_are_enough(decision):
     """With ten models of long names no line is wider, no name is cut, and no number is broken."""
     ranking = many(decision)
+    found = ranking.found
     text = report.render(ranking, "table")
     assert max(map(len, text.splitlines())) <= 80
     squeezed = re.sub(r"\s", "", text)
-    for shown in tables.tables(ranking) if decision else [tables.models(ranking), tables.methods(ranking)]:
+    for shown in tables.tables(ranking) if decision else [tables.models(found, "ACC"), tables.methods(found, "ACC")]:
         for row in shown.rows:
             for cell, numeric in zip(row, shown.numeric, strict=True):
                 assert not numeric or not cell or re.search(rf"(^| ){re.escape(cell)}( |$)", text, re.M)
@@ -360,17 +405,18 @@ def test_a_name_does_not_command_the_terminal(name):
 def test_hostile_names_in_json(name):
     """A name comes back as it was."""
     whole = json.loads(report.render(toy((name, "b", "c"), note=name), "json"))
-    assert (whole["models"][0]["name"], whole["notes"][0]) == (name, name)
+    assert (whole["evaluation"]["models"][0]["name"], whole["header"]["notes"][0]) == (name, name)
 
 
 def test_csv_holds_raw_fractions():
     """CSV has every method, with the ranking's own fractions, and says which run they are from."""
     rows = list(csv.DictReader(io.StringIO(report.render(toy(), "csv"))))
-    for row, found in zip(rows, toy().methods, strict=True):
-        assert (row["name"], float(row["few_shot_accuracy"])) == (found.name, found.few_shot_accuracy)
+    for row, found in zip(rows, toy().evaluation.methods, strict=True):
+        assert (row["name"], float(row["pairwise_accuracy"])) == (found.name, found.pairwise_accuracy)
         assert float(row["ci_low"]) == found.ci_low
-        assert row["vs_acc"] == ("" if found.vs_acc is None else repr(found.vs_acc))
-        assert (row["suite"], row["ood"], row["probe"]) == ("toy", "hans-sub", "10")
+        for key in ("difference", "difference_low", "difference_high"):
+            assert row[key] == repr(getattr(found, key))
+        assert (row["suite"], row["ood"], row["metric"], row["probe"]) == ("toy", "hans-sub", "ACC", "10")
 
 
 def test_csv_of_a_decision():
@@ -382,6 +428,7 @@ def test_csv_of_a_decision():
         ("3", "lstm", "2"),
     ]
     assert [float(row["p_best"]) for row in rows] == [0.7, 0.28, 0.02]
+    assert [(row["metric"], float(row["outcome"])) for row in rows] == [("ACC", 0.9), ("ACC", 0.8), ("ACC", 0.4)]
 
 
 # ---- hostile text
@@ -448,11 +495,11 @@ def test_latex_compiles(mode, tmp_path):
 def test_hostile_names_in_html(name, mode):
     """The page of a hostile name has the tags of any other, and the name is in its text."""
     plain, hostile = RANKINGS[mode](), RANKINGS[mode]((name, *MODELS[1:]))
-    hostile = dataclasses.replace(
+    hostile = with_header(
         hostile,
         notes=(name,),
         suite=name,
-        provenance=dataclasses.replace(plain.provenance, command=name, settings={name: name}),
+        provenance=dataclasses.replace(plain.header.provenance, command=name, settings={name: name}),
     )
     found = Reader(report.render(hostile, "html"))
     assert [tag for tag, _ in found.tags] == [tag for tag, _ in Reader(report.render(plain, "html")).tags]
@@ -481,8 +528,9 @@ def test_the_page_sets_commands_as_code_and_says_how_to_cite_it():
 
 def test_intervals_over_models_stand_in_tables_for_papers():
     """LaTeX, Markdown and the page have them, as CSV and JSON do; where there is none, there is no column."""
-    sure = dataclasses.replace(toy().methods[0], models_low=0.5, models_high=0.9375)
-    ranking = dataclasses.replace(toy(), methods=(sure, *toy().methods[1:]))
+    first, *others = toy().evaluation.methods
+    sure = dataclasses.replace(first, models_low=0.5, models_high=0.9375)
+    ranking = with_found(toy(), methods=(sure, *others))
     text = report.render(ranking, "latex")
     assert "95 \\% interval over models \\\\" in text
     assert re.search(r"^ACC & .* & 50.0 to 93.8 \\\\$", text, re.M)
@@ -500,14 +548,14 @@ def test_the_page_of_eight_models_is_small():
         for a, b in itertools.combinations(names, 2)
         for found in methods
     ]
-    ranking = dataclasses.replace(toy(), methods=tuple(methods), pair_results=tuple(pairs))
+    ranking = with_found(toy(), methods=tuple(methods), pairs=tuple(pairs))
     assert len(report.render(ranking, "html").encode()) < 200_000
 
 
 def test_a_coin_is_not_the_best_method():
     """Where nothing beats one, that is the answer."""
     coin = (method("CONF", "baseline", 0.4), method("RANDOM", "baseline", 0.5), method("MAJORITY", "label-free", 0.9))
-    lead, said = words.evaluated(dataclasses.replace(toy(), methods=coin))
+    lead, said = words.answer(with_found(toy(), methods=coin))
     assert lead == "Shown 10 examples, no method does better than a coin"
     assert said[0].startswith("Truly best: ")
     assert said[1].startswith("Next: ")
@@ -515,14 +563,14 @@ def test_a_coin_is_not_the_best_method():
 
 def test_the_answer_of_an_evaluation():
     """The best method, how far from ACC, and the truly best model; equal ones are named."""
-    lead, answer = words.evaluated(toy())
+    lead, answer = words.answer(toy())
     assert lead == "Best method: INDEX-DIFF"
     assert "87.5 % of the time (95 % interval 82.5 to 92.5)" in answer[0]
     assert "that is +12.5 points (95 % interval +7.5 to +17.5)" in answer[1]
     assert answer[-2] == "Truly best: bert_large (90.0 % right on hans-sub)."
     assert answer[-1].startswith("Next: `rank-models --data ROWS --models A B ...`")
-    equal = dataclasses.replace(toy(), methods=(method("ACC", "baseline", 0.75), method("NLL", "baseline", 0.75, 0.0)))
-    assert words.evaluated(equal)[1][1:3] == [
+    equal = with_found(toy(), methods=(method("ACC", "baseline", 0.75), method("NLL", "baseline", 0.75, 0.0)))
+    assert words.answer(equal)[1][1:3] == [
         "Equally good: NLL.",
         "Shown 10 examples, no method does better than accuracy, ACC.",
     ]
@@ -530,30 +578,30 @@ def test_the_answer_of_an_evaluation():
 
 def test_one_example_is_one():
     """A probe of one row, and one draw, are said so."""
-    one = dataclasses.replace(toy(), probe=1, draws=1)
-    assert words.evaluated(one)[1][0].startswith("Shown 1 example, ")
-    assert "rightly from 1 example; mean over 3 pairs, 1 draw, seed 0" in next(remarks.notes(one))
+    one = with_found(with_header(toy(), probe=1), draws=1)
+    assert words.answer(one)[1][0].startswith("Shown 1 example, ")
+    assert "rightly from 1 example; mean over 3 pairs, 1 draw, seed 0" in next(remarks.notes(one, one.evaluation))
 
 
 def test_equal_methods_are_named_whichever_is_ahead_by_rounding():
     """The best one is not named as its own equal, where a last bit puts it ahead of one that stands before it."""
     close = (method("NLL", "baseline", 0.75), method("CONF-H", "baseline", 0.75))
-    assert words.evaluated(dataclasses.replace(toy(), methods=close))[1][1] == "Equally good: CONF-H."
+    assert words.answer(with_found(toy(), methods=close))[1][1] == "Equally good: CONF-H."
     close = (method("NLL", "baseline", 0.75), method("CONF-H", "baseline", 0.75 + 2e-16))
-    lead, said = words.evaluated(dataclasses.replace(toy(), methods=close))
+    lead, said = words.answer(with_found(toy(), methods=close))
     assert lead == "Best method: CONF-H"
     assert said[1] == "Equally good: NLL."
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "against"),
-    [("SURROGATE+CHOICE", "pool", "random examples"), ("SURROGATE", "pool", "the same examples")],
+    ("name", "rule", "against"),
+    [("SURROGATE+CHOICE", CHOICE, "random examples"), ("SURROGATE", "random", "the same examples")],
 )
-def test_accuracy_is_on_other_examples_where_these_are_chosen(name, kind, against):
+def test_accuracy_is_on_other_examples_where_these_are_chosen(name, rule, against):
     """Chosen rows are not the random ones that ACC has, and the difference is not paired."""
-    best = dataclasses.replace(toy(), methods=(toy().methods[0], method(name, kind, 0.9, 0.15)))
-    assert words.evaluated(best)[1][1].startswith(f"Against accuracy on {against}, ACC, that is +15.0 points")
-    paired = list(remarks.notes(best))[-1]
+    best = with_found(toy(), methods=(toy().evaluation.methods[0], method(name, "pool", 0.9, 0.15, rule=rule)))
+    assert words.answer(best)[1][1].startswith(f"Against accuracy, ACC, on {against} that is +15.0 points")
+    paired = list(remarks.notes(best, best.evaluation))[-1]
     assert paired.endswith("minus ACC: paired, but for methods that see no label or chosen rows.") == (
         name == "SURROGATE+CHOICE"
     )
@@ -561,13 +609,11 @@ def test_accuracy_is_on_other_examples_where_these_are_chosen(name, kind, agains
 
 def test_models_that_a_method_ties_share_their_rank():
     """In words, in the table and in the CSV; none is said to be put first."""
-    ranking = dataclasses.replace(
-        toy_decision(),
-        models=tuple(ModelResult(name, "", None, rank) for name, rank in zip(MODELS, (1, 1, 3), strict=True)),
-    )
-    _, said = words.decided(ranking, ranking.decision)
+    models = zip(toy_decision().decision.models, (1, 1, 3), strict=True)
+    ranking = with_found(toy_decision(), models=tuple(dataclasses.replace(one, rank=rank) for one, rank in models))
+    _, said = words.answer(ranking)
     assert said[0].startswith("ACC+TIES ties bert_large, bert_base in first place. bert_large was right on 90.0 %")
-    assert [row[0] for row in tables.order(ranking, ranking.decision).rows] == ["1", "1", "3"]
+    assert [row[0] for row in tables.order(ranking.decision, "ACC").rows] == ["1", "1", "3"]
     assert [row["rank"] for row in csv.DictReader(io.StringIO(report.render(ranking, "csv")))] == ["1", "1", "3"]
 
 
@@ -575,7 +621,7 @@ def test_models_that_a_method_ties_share_their_rank():
 @pytest.mark.parametrize("name", ["table", "pairs", "html", "markdown"])
 def test_labels_are_text_in_the_heads_of_tables(name, label):
     """A label of a checkpoint's configuration names a column; none is taken for markup, nor lost."""
-    ranking = dataclasses.replace(
+    ranking = with_found(
         toy_decision(),
         rows=(
             RowResult("e0", label, dict.fromkeys(MODELS, label)),
@@ -599,7 +645,8 @@ def test_a_page_without_attributions_promises_no_scores():
     )
     page = report.render(
         dataclasses.replace(
-            toy(), attribution="none", examples=(dataclasses.replace(bare, readings=nowhere, designed=None),)
+            with_header(toy(), attribution="none"),
+            examples=(dataclasses.replace(bare, readings=nowhere, designed=None),),
         ),
         "html",
     )
@@ -627,15 +674,13 @@ def test_a_page_explains_the_marks_of_all_its_examples():
 
 def test_a_lead_that_may_be_none_is_said_to_be_one():
     """Where the interval of the difference to ACC includes 0, the answer says so."""
-    unsure = dataclasses.replace(toy(), methods=toy().methods[:2])
-    assert (
-        "+2.5 points (95 % interval -2.5 to +7.5; this includes 0: ACC may do as well)" in words.evaluated(unsure)[1][1]
-    )
+    unsure = with_found(toy(), methods=toy().evaluation.methods[:2])
+    assert "+2.5 points (95 % interval -2.5 to +7.5; this includes 0: ACC may do as well)" in words.answer(unsure)[1][1]
 
 
 def test_the_answer_of_a_decision():
     """Which model, how sure, who cannot be told apart, and how many more labels would tell."""
-    lead, answer = words.decided(toy_decision(), toy_decision().decision)
+    lead, answer = words.answer(toy_decision())
     assert lead == "First choice: bert_large"
     assert "right on 90.0 % of the 10 rows" in answer[0]
     assert "with a probability of 70.0 %" in answer[0]
@@ -648,17 +693,15 @@ def test_the_answer_of_a_decision():
 
 def test_no_probability_is_rounded_to_certainty():
     """In words, tables and pairs, whatever the format; the numbers for programs are as they are."""
-    found = toy_decision()
-    sure = dataclasses.replace(
-        found.decision, p_best=(0.9998, 0.0002, 0.0), p_beats=((0.5, 0.9998, 1.0), (0.0002, 0.5, 0.9), (0.0, 0.1, 0.5))
-    )
-    found = dataclasses.replace(found, decision=sure)
+    sure = ((0.5, 0.9998, 1.0), (0.0002, 0.5, 0.9), (0.0, 0.1, 0.5))
+    found = with_best(toy_decision(), 0.9998, 0.0002, 0.0, p_beats=sure)
     for form in ("table", "pairs", "markdown", "latex", "html"):
         text = report.render(found, form)
         assert "100.0" not in text.replace("to 100.0", ""), form  # an interval may end there
         assert any(high in text for high in (">99.9", r"\>99.9", "$>$99.9", "&gt;99.9")), form
     assert "with a probability of >99.9 %" in " ".join(report.render(found, "table").split())
-    assert json.loads(report.render(found, "json"))["decision"]["p_best"] == [0.9998, 0.0002, 0.0]
+    models = json.loads(report.render(found, "json"))["decision"]["models"]
+    assert [model["p_best"] for model in models] == [0.9998, 0.0002, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -687,7 +730,7 @@ def test_a_model_is_taken_without_more_labels_only_if_it_is_told_from_every_othe
     """The first is told from the second and not from the third, by who was right on which of eight rows."""
     right = [[1, 1, 0, 1, 1, 1, 1, 0], [0, 0, 0, 1, 1, 0, 1, 0], [1, 0, 0, 0, 0, 0, 1, 1]]
     table = score_table(np.array(right, dtype=float)[:, None], ["ACC"], np.zeros(3))
-    found = decide(dataclasses.replace(table, ood_accuracy=None)).decision
+    found = decided(table).decision
     assert found.p_beats[0][1] > 0.9 > found.p_beats[0][2]
     assert words.decided(toy_decision(), found)[1][1:] == [
         "Cannot be told apart: m0, m2; nor m1, m2.",
@@ -703,7 +746,7 @@ def test_models_that_cannot_be_told_apart_need_not_be_neighbours():
         toy_decision().decision,
         p_beats=((0.5, 0.02, 0.5), (0.98, 0.5, 0.98), (0.5, 0.02, 0.5)),
     )
-    ranking = dataclasses.replace(toy_decision(), decision=found)
+    ranking = dataclasses.replace(toy_decision(), found=found)
     assert "Cannot be told apart: bert_large, lstm." in words.decided(ranking, found)[1]
     lines = report.render(ranking, "table").splitlines()
     assert [line.split()[2] for line in lines if re.match(r"[123]  ", line)] == ["a", "b", "a"]
@@ -715,12 +758,12 @@ def test_models_that_cannot_be_told_apart_need_not_be_neighbours():
 def test_two_models_share_a_set_exactly_if_they_cannot_be_told_apart(seed):
     """Whatever the order: every pair is in a set together or told apart, and no set is part of another."""
     rng = np.random.default_rng(seed)
-    found = decide(dataclasses.replace(suite(models=7, examples=12, seed=seed), ood_accuracy=None)).decision
+    found = decided(suite(models=7, examples=12, seed=seed)).decision
     shuffled = rng.permutation(7)
     found = dataclasses.replace(found, p_beats=tuple(tuple(found.p_beats[i][j] for j in shuffled) for i in shuffled))
     sets = [set(group) for group in found.groups]
-    for i, a in enumerate(found.models):
-        for j, b in enumerate(found.models):
+    for i, a in enumerate(found.names):
+        for j, b in enumerate(found.names):
             near = max(found.p_beats[i][j], 1 - found.p_beats[i][j]) < found.level
             assert any({a, b} <= one for one in sets) == near
     assert not any(one < other for one in sets for other in sets)
@@ -731,29 +774,24 @@ def test_the_next_step_is_never_a_model_that_the_labels_speak_against():
     found = toy_decision().decision
     beaten = ((0.5, 0.02, 0.02), (0.98, 0.5, 0.51), (0.98, 0.49, 0.5))
     for p_best in ((0.01, 0.98, 0.01), (0.0, 0.51, 0.49)):  # the two that are better may well be alike
-        against = dataclasses.replace(
-            found, p_best=p_best, p_beats=beaten, more_labels=((0, 0, 0), (0, 0, 700), (0, 700, 0))
-        )
-        take = f"Next: take {found.models[1]}"
+        more = ((0, 0, 0), (0, 0, 700), (0, 700, 0))
+        against = with_best(toy_decision(), *p_best, p_beats=beaten, more_labels=more).decision
+        take = f"Next: take {found.names[1]}"
         assert words.next_step(toy_decision(), against) == (
-            f"{take}, or label about 700 more rows, which would tell it from {found.models[2]} if the two go on to "
+            f"{take}, or label about 700 more rows, which would tell it from {found.names[2]} if the two go on to "
             "disagree as here."
         )
         best = dataclasses.replace(against, p_beats=(beaten[0], (0.98, 0.5, 0.95), (0.98, 0.05, 0.5)))
         assert words.next_step(toy_decision(), best) == f"{take}."
-    unsure = dataclasses.replace(found, p_best=(0.4, 0.6, 0.0))
+    unsure = with_best(toy_decision(), 0.4, 0.6, 0.0).decision
     assert words.next_step(toy_decision(), unsure) == words.next_step(toy_decision(), found)
 
 
 def test_the_title_is_the_model_to_take():
     """Where the labels tell another model from the one put first, that is the first choice, and the text says why."""
-    found = dataclasses.replace(
-        toy_decision().decision,
-        p_best=(0.3, 0.6, 0.1),
-        p_beats=((0.5, 0.08, 0.98), (0.92, 0.5, 0.95), (0.02, 0.05, 0.5)),
-    )
-    ranking = dataclasses.replace(toy_decision(), decision=found)
-    lead, answer = words.decided(ranking, found)
+    other = ((0.5, 0.08, 0.98), (0.92, 0.5, 0.95), (0.02, 0.05, 0.5))
+    ranking = with_best(toy_decision(), 0.3, 0.6, 0.1, p_beats=other)
+    lead, answer = words.answer(ranking)
     assert lead == "First choice: bert_base"
     assert answer == [
         "ACC+TIES puts bert_large first, but by the labels bert_base is better. bert_base was right on 80.0 % of the "
@@ -775,19 +813,15 @@ def test_who_is_wrong_on_which_row_is_shown():
     assert "| e1 | yes | bert\\_base (no), lstm (no) |" in report.render(ranking, "markdown")
     assert re.search("^e1 +yes +bert_base \\(no\\), lstm \\(no\\)$", report.render(ranking, "pairs"), re.M)
     assert "e1" not in report.render(ranking, "table")
-    many = dataclasses.replace(ranking, rows=ranking.rows * 200)
+    many = with_found(ranking, rows=ranking.decision.rows * 200)
     for name in ("html", "markdown", "pairs"):
         assert "bert_base (no)" not in report.render(many, name)
 
 
 def test_a_decision_that_accuracy_does_not_share():
     """Where another model is likelier to be the most accurate than the one put first, the answer names it."""
-    found = dataclasses.replace(
-        toy_decision().decision,
-        p_best=(0.3, 0.6, 0.1),
-        p_beats=((0.5, 0.2, 0.98), (0.8, 0.5, 0.95), (0.02, 0.05, 0.5)),
-    )
-    lead, answer = words.decided(toy_decision(), found)
+    other = ((0.5, 0.2, 0.98), (0.8, 0.5, 0.95), (0.02, 0.05, 0.5))
+    lead, answer = words.answer(with_best(toy_decision(), 0.3, 0.6, 0.1, p_beats=other))
     assert lead == "First choice: bert_large"
     assert answer[1] == "By accuracy alone bert_base is likelier to be, 60.0 %."
 
@@ -798,7 +832,7 @@ def test_a_decision_that_accuracy_does_not_share():
 )
 def test_pairs_without_a_truth_are_counted(tied, said):
     """Those of models that are equally good, which no order can be right on."""
-    legend = report.render(dataclasses.replace(toy(), tied_pairs=tied), "table")
+    legend = report.render(with_found(toy(), tied_pairs=tied), "table")
     assert (said in " ".join(legend.split())) if said else ("left out" not in legend)
 
 
@@ -806,40 +840,37 @@ def test_why_nothing_is_said_of_more_labels_is_said_alike_everywhere():
     """The pair is named, with what its rows show: the answer, the note and the list of pairs agree."""
     right = [[1, 1, 0, 1], [1, 1, 0, 1], [1, 0, 1, 1]]
     table = score_table(np.array(right, dtype=float)[:, None], ["ACC"], np.zeros(3))
-    ranking = decide(dataclasses.replace(table, ood_accuracy=None))
+    ranking = decided(table)
     said = report.render(ranking, "markdown").replace("\\", "")
     same = "cannot be said: they were right on the same rows."
     assert f"m0 or m1: how many more labels would tell {same}" in said
     each = "cannot be said: each was right on 1 row on which the other was not."
     assert f"m1 or m2: how many more labels would tell {each}" in said
-    assert " cannot be said: " in words.decided(ranking, ranking.decision)[1][-1]
-    by_pool = dataclasses.replace(ranking, decision=dataclasses.replace(ranking.decision, method="SURROGATE"))
-    assert words.untold(by_pool, "m0", "m1") == "labels and pool put them level, or nearly so"
+    assert " cannot be said: " in words.answer(ranking)[1][-1]
+    by_pool = dataclasses.replace(ranking.decision, method="SURROGATE", kind="pool")
+    assert words.untold(ranking.table, by_pool, 0, 1) == "labels and pool put them level, or nearly so"
     likely = ((0.5, 0.85, 0.6), (0.15, 0.5, 0.6), (0.4, 0.4, 0.5))
-    by_pool = dataclasses.replace(by_pool, decision=dataclasses.replace(by_pool.decision, p_beats=likely))
+    by_pool = dataclasses.replace(by_pool, p_beats=likely)
     small = "the pool has too few rows for it; more rows of the domain, labelled or not, would tell"
-    assert words.untold(by_pool, "m0", "m1") == small
+    assert words.untold(ranking.table, by_pool, 0, 1) == small
     assert "\n?: how many cannot be said: the two were right on the same rows, or" in report.render(ranking, "pairs")
 
 
 def test_no_model_is_called_likelier_for_the_noise_of_the_draws():
     """P(best) is drawn: where two models are as often right as each other, the higher is none that is likelier."""
-    found = dataclasses.replace(
-        toy_decision().decision,
-        p_best=(0.494, 0.505, 0.001),
-        p_beats=((0.5, 0.5, 0.98), (0.5, 0.5, 0.98), (0.02, 0.02, 0.5)),
-    )
-    assert not any("likelier" in sentence for sentence in words.decided(toy_decision(), found)[1])
+    alike = ((0.5, 0.5, 0.98), (0.5, 0.5, 0.98), (0.02, 0.02, 0.5))
+    ranking = with_best(toy_decision(), 0.494, 0.505, 0.001, p_beats=alike)
+    assert not any("likelier" in sentence for sentence in words.answer(ranking)[1])
 
 
 def test_what_a_pool_says_is_not_said_of_accuracy_alone():
     """The probabilities of SURROGATE are those of labels and pool."""
-    pooled = dataclasses.replace(toy_decision().decision, method="SURROGATE", p_best=(0.3, 0.6, 0.1))
-    unsure = dataclasses.replace(pooled, p_beats=((0.5, 0.2, 0.98), (0.8, 0.5, 0.95), (0.02, 0.05, 0.5)))
-    answer = words.decided(toy_decision(), unsure)[1]
+    pooled = with_best(toy_decision(), 0.3, 0.6, 0.1, method="SURROGATE", kind="pool")
+    unsure = with_found(pooled, p_beats=((0.5, 0.2, 0.98), (0.8, 0.5, 0.95), (0.02, 0.05, 0.5)))
+    answer = words.answer(unsure)[1]
     assert answer[1] == "By labels and pool together bert_base is likelier to be, 60.0 %."
-    told = dataclasses.replace(pooled, p_beats=((0.5, 0.08, 0.98), (0.92, 0.5, 0.95), (0.02, 0.05, 0.5)))
-    answer = words.decided(toy_decision(), told)[1]
+    told = with_found(pooled, p_beats=((0.5, 0.08, 0.98), (0.92, 0.5, 0.95), (0.02, 0.05, 0.5)))
+    answer = words.answer(told)[1]
     assert answer[0].startswith(
         "SURROGATE puts bert_large first, but by labels and pool bert_base is better. bert_base"
     )
@@ -851,6 +882,40 @@ def test_the_page_shows_how_good_the_attributions_are():
     assert ["bert_large", "0.001", "0.02", "2", "0"] in rows
     assert ["INDEX-DIFF", "1", "no word"] in rows
     assert ["SUFF-H", "all", "no marks"] in rows
+
+
+@pytest.mark.parametrize("mode", RANKINGS)
+def test_what_was_dropped_is_said_in_both_modes(mode):
+    """A method that an example is missing from, in an evaluation and in a decision."""
+    made = RANKINGS[mode]()
+    made = dataclasses.replace(made, table=dataclasses.replace(made.table, dropped={"CONF-GT": {"no verb": 2}}))
+    assert "CONF-GT: 2 examples dropped for all models (no verb)." in report.render(made, "table")
+    assert ["CONF-GT", "2", "no verb"] in Reader(report.render(made, "html")).rows
+
+
+@pytest.mark.parametrize("mode", RANKINGS)
+@pytest.mark.parametrize("name", ["table", "markdown", "latex", "html"])
+def test_notes_of_the_run_and_of_its_numbers_are_in_every_report(name, mode):
+    """Those of rows and models stand before those of what was found."""
+    made = with_found(with_header(RANKINGS[mode](), notes=("Of rows.",)), notes=("Of numbers.",))
+    text = report.render(made, name)
+    assert 0 < text.index("Of rows.") < text.index("Of numbers.")
+
+
+def test_a_metric_of_another_name_is_named_everywhere():
+    """In heads and sentences: no number is called accuracy that is none, and nobody is said to be right."""
+    rouge = Factor("ROUGE-L", None, True, "true", "", "baseline")
+    table = dataclasses.replace(toy().table, methods=(rouge, *toy().table.methods[1:]), metric="ROUGE-L")
+    methods = [dataclasses.replace(one, name=one.name.replace("ACC", "ROUGE-L")) for one in toy().evaluation.methods]
+    evaluation = with_found(toy(), methods=tuple(methods), pairs=())
+    decision = with_found(toy_decision(), method="ROUGE-L+TIES", rows=())
+    for made in (evaluation, decision):
+        made = dataclasses.replace(with_header(made, metric="ROUGE-L"), table=table)
+        for name in ("markdown", "latex"):
+            text = " ".join(report.render(made, name).replace("pairwise accuracy", "").split())
+            assert "ROUGE-L" in text
+            said = re.sub("Pairwise accuracy \\(few-shot accuracy in the paper.{,2}\\)", "", text.replace("\\", ""))
+            assert not re.search(r"\bACC\b|accura|% right|right on", said), (name, said)
 
 
 def test_the_page_shows_examples_as_every_model_reads_them():

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from test_report_formats import HOSTILE, toy, toy_decision
+from test_report_formats import HOSTILE, toy, toy_decision, with_best, with_found
 
 from ranker import report
 
@@ -122,25 +122,36 @@ def test_nothing_runs_but_the_page_and_nothing_leaves_it(make, page, tmp_path):
 
 
 def test_a_click_on_a_header_sorts(page, tmp_path):
-    """Numbers by value, the greatest first, then the least; empty cells stay last; names by the alphabet."""
+    """Numbers by value, the greatest first, then the least; names by the alphabet."""
     load(page, tmp_path, toy())
     click = "document.querySelectorAll('table')[0].querySelectorAll('thead button')[{}].click()"
     page.ask(click.format(2))
     assert page.ask(FIRST_COLUMN) == ["MAJORITY", "INDEX-DIFF *", "SURROGATE+CHOICE", "CONF-GT", "ACC", "RANDOM"]
     page.ask(click.format(4))
-    assert page.ask(FIRST_COLUMN) == ["MAJORITY", "INDEX-DIFF *", "SURROGATE+CHOICE", "CONF-GT", "RANDOM", "ACC"]
+    assert page.ask(FIRST_COLUMN) == ["MAJORITY", "INDEX-DIFF *", "SURROGATE+CHOICE", "CONF-GT", "ACC", "RANDOM"]
     page.ask(click.format(4))
-    assert page.ask(FIRST_COLUMN) == ["RANDOM", "CONF-GT", "SURROGATE+CHOICE", "INDEX-DIFF *", "MAJORITY", "ACC"]
+    assert page.ask(FIRST_COLUMN) == ["RANDOM", "ACC", "CONF-GT", "SURROGATE+CHOICE", "INDEX-DIFF *", "MAJORITY"]
     page.ask(click.format(0))
     assert page.ask(FIRST_COLUMN) == ["ACC", "CONF-GT", "INDEX-DIFF *", "MAJORITY", "RANDOM", "SURROGATE+CHOICE"]
     assert page.ask("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == "ascending"
 
 
+def test_empty_cells_stay_last(page, tmp_path):
+    """Whichever end of the numbers is first."""
+    large, base, lstm = toy().evaluation.models
+    models = (large, dataclasses.replace(base, in_domain=None), dataclasses.replace(lstm, in_domain=0.5))
+    load(page, tmp_path, with_found(toy(), models=models))
+    table = "[...document.querySelectorAll('table')].find(t => t.textContent.includes('in-domain accuracy'))"
+    cells = f"[...{table}.querySelectorAll('tbody tr')].map(row => row.cells[3].textContent)"
+    for expected in (["95.0", "50.0", ""], ["50.0", "95.0", ""]):
+        page.ask(f"{table}.querySelectorAll('thead button')[3].click()")
+        assert page.ask(cells) == expected
+
+
 def test_numbers_with_commas_are_sorted_by_value(page, tmp_path):
     """1,200 labels are more than 40; how many cannot be said is no number, and stays last."""
-    found = toy_decision()
     more = ((0, 40, 1200), (40, 0, None), (1200, None, 0))
-    load(page, tmp_path, dataclasses.replace(found, decision=dataclasses.replace(found.decision, more_labels=more)))
+    load(page, tmp_path, with_found(toy_decision(), more_labels=more))
     table = "[...document.querySelectorAll('table')].find(t => t.textContent.includes('more labels'))"
     cells = f"[...{table}.querySelectorAll('tbody tr')].map(row => row.cells[3].textContent)"
     for expected in (["1,200", "40", "?"], ["40", "1,200", "?"]):
@@ -150,9 +161,7 @@ def test_numbers_with_commas_are_sorted_by_value(page, tmp_path):
 
 def test_probabilities_near_certainty_are_sorted_as_what_they_are_near(page, tmp_path):
     """More than 99.9 is more than 60, and less than .1 the least."""
-    found = toy_decision()
-    decision = dataclasses.replace(found.decision, p_best=(0.6, 0.99999, 0.00001))
-    load(page, tmp_path, dataclasses.replace(found, decision=decision))
+    load(page, tmp_path, with_best(toy_decision(), 0.6, 0.99999, 0.00001))
     table = "[...document.querySelectorAll('table')].find(t => t.textContent.includes('P(best)'))"
     for expected in ([">99.9", "60.0", "<0.1"], ["<0.1", "60.0", ">99.9"]):
         page.ask(f"{table}.querySelectorAll('thead button')[6].click()")

@@ -10,6 +10,9 @@ from factors import BUILTIN
 from ranker import Ranking, decide, rank, report
 from ranker.datasets import sets
 from ranker.errors import DataError
+from ranker.report import comparison
+from ranker.scoring.comparison import compare
+from ranker.scoring.score import Evidence
 
 FACTORS = [BUILTIN[name] for name in ("ACC", "CONF", "CONF-H", "INDEX-DIFF", "SUM-DIFF")]
 
@@ -20,8 +23,10 @@ def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
     rows = dataclasses.replace(sets.load("hans-sub", limit=16), population=12)
     first = dataclasses.replace(rows, examples=rows.examples[:6])
-    rank("hans-sub-mini", rows, probe=2, attribution="occlusion", factors=FACTORS).save(folder / "evaluation.json")
-    decide("hans-sub-mini", first, attribution="occlusion", factors=FACTORS).save(folder / "decision.json")
+    rank("hans-sub-mini", rows, probe=2, evidence=Evidence("occlusion", factors=FACTORS)).save(
+        folder / "evaluation.json"
+    )
+    decide("hans-sub-mini", first, evidence=Evidence("occlusion", factors=FACTORS)).save(folder / "decision.json")
     return {mode: json.loads((folder / f"{mode}.json").read_text()) for mode in ("evaluation", "decision")}
 
 
@@ -38,7 +43,7 @@ def places(value, path=()):
         yield path
 
 
-def changed(whole, path):
+def changed(whole, path, new="changed"):
     """The run with one string changed: a value, or a key."""
     *outer, last = path
     result = copy.deepcopy(whole)
@@ -46,27 +51,35 @@ def changed(whole, path):
     for step in outer:
         inside = inside[step]
     if isinstance(last, list):
-        inside["changed"] = inside.pop(last[0])
+        inside[new] = inside.pop(last[0])
     else:
-        inside[last] = "changed"
+        inside[last] = new
     return result
 
 
 @pytest.mark.parametrize("mode", ["evaluation", pytest.param("decision", marks=pytest.mark.slow)])
-def test_one_string_changed_anywhere_is_one_line_or_a_report(saved, mode, tmp_path):
-    """Every format is made of what is read; a name that is changed in one place is missed in another."""
+@pytest.mark.parametrize(
+    "new", ["changed", *(pytest.param(one, marks=pytest.mark.slow) for one in ("", "ACC", "untouched", "label-free"))]
+)
+def test_one_string_changed_anywhere_is_one_line_or_a_report(saved, mode, new, tmp_path):
+    """Every format is made of what is read; a name that is changed in one place is missed in another.
+
+    What it is changed to stands nowhere else, or is the name of another thing: of the metric, a model, a kind.
+    """
     file, refused, kinds = tmp_path / "run.json", 0, set()
     for path in places(saved[mode]):
         kind = tuple("*" if isinstance(step, int) else str(step) for step in path)
         if kind in kinds:  # one of each kind of place is enough
             continue
         kinds.add(kind)
-        file.write_text(json.dumps(changed(saved[mode], path)))
+        file.write_text(json.dumps(changed(saved[mode], path, new)))
         said, ranking = read(file)
         refused += ranking is None
         assert "\n" not in said, path
         for name in report.FORMATS if ranking else ():
             assert report.render(ranking, name), path
+        if ranking:
+            assert comparison.render(compare(ranking, ranking), "table"), path
     assert len(kinds) > 59
     assert refused > 30
 
@@ -81,19 +94,32 @@ def read(file):
 
 NAMES = {
     "evaluation": [
-        (("table", "models", 0), "`models` are some that are not in the table"),
+        (("table", "models", 0), "`models` must be those of the table \\(one side alone has 'changed'\\)"),
+        (("table", "methods", 0, "name"), "the first method must be the metric, ACC"),
         (("table", "methods", 1, "name"), "has scores by methods that are not in the table: 'CONF'"),
-        (("models", 0, "name"), "`models` are some that are not in the table"),
-        (("methods", 0, "name"), "`pairs` name methods that are not in `methods`"),
-        (("pairs", 0, "a"), "`pairs` name models that are not in `models`: 'changed'"),
-        (("pairs", 0, "method"), "`pairs` name methods that are not in `methods`: 'changed'"),
+        (("table", "metric"), "the first method must be the metric, changed"),
+        (("header", "metric"), "`metric` must be those of the table"),
+        (("header", "quality", ["untouched"]), "`quality` is of models that are not in `models`: 'changed'"),
+        (("evaluation", "models", 0, "name"), "`models` must be those of the table"),
+        (("evaluation", "models", 0, "expected_rank", ["ACC"]), "has ranks by methods that are not in `methods`"),
+        (("evaluation", "models", 0, "scores", ["ACC"]), "has scores by methods that are not in the table"),
+        (("evaluation", "methods", 0, "name"), "the first of `methods` must be the metric, ACC"),
+        (("evaluation", "methods", 1, "name"), "has ranks by methods that are not in `methods`: 'CONF'"),
+        (("evaluation", "pairs", 0, "a"), "`pairs` name models that are not in `models`: 'changed'"),
+        (("evaluation", "pairs", 0, "b"), "`pairs` name models that are not in `models`: 'changed'"),
+        (("evaluation", "pairs", 0, "method"), "`pairs` name methods that are not in `methods`: 'changed'"),
         (("examples", 0, "models", 0, "name"), "is read by models that are not in `models`: 'changed'"),
         (("examples", 0, "factors", 0, "name"), "reads in .* must be those of the factors of the example"),
+        (("examples", 0, "example", "id"), "`examples` are some that are not in the table: 'changed'"),
+        ((["evaluation"],), "there is no key of the ranking 'changed'"),
     ],
     "decision": [
-        (("decision", "models", 0), "decision.models must be those of the models"),
-        (("rows", 0, "predicted", ["untouched"]), "what is predicted of .* must be those of the models"),
-        (("quality", ["untouched"]), "`quality` is of models that are not in `models`: 'changed'"),
+        (("decision", "models", 0, "name"), "`models` must be those of the table"),
+        (("decision", "models", 0, "scores", ["ACC"]), "has scores by methods that are not in the table"),
+        (("decision", "rows", 0, "predicted", ["untouched"]), "what is predicted of .* must be those of the models"),
+        (("decision", "rows", 0, "id"), "`rows` are some that are not in the table: 'changed'"),
+        (("header", "metric"), "`metric` must be those of the table"),
+        (("header", "quality", ["untouched"]), "`quality` is of models that are not in `models`: 'changed'"),
     ],
 }
 
@@ -104,4 +130,38 @@ def test_a_name_that_leads_nowhere_is_named(saved, mode, path, said, tmp_path):
     file = tmp_path / "run.json"
     file.write_text(json.dumps(changed(saved[mode], path)))
     with pytest.raises(DataError, match=f"is no whole ranking: .*{said}"):
+        Ranking.load(file)
+
+
+def test_a_pair_that_one_method_alone_has_is_missed(saved, tmp_path):
+    """Every method is shown on every pair, in either direction."""
+    file, whole = tmp_path / "run.json", copy.deepcopy(saved["evaluation"])
+    first = whole["evaluation"]["pairs"][0]
+    first["a"], first["b"] = first["b"], first["a"]
+    file.write_text(json.dumps(whole))
+    with pytest.raises(DataError, match="the pairs of .* must be those of the other methods"):
+        Ranking.load(file)
+
+
+def test_a_run_is_of_one_mode_and_an_evaluation_knows_the_truth(saved, tmp_path):
+    """A run with both parts, or without the truth that it was held against, is none."""
+    file, whole = tmp_path / "run.json", saved["evaluation"]
+    for wrong, said in (
+        (whole | {"decision": saved["decision"]["decision"]}, "it is an evaluation and a decision at once"),
+        (whole | {"table": whole["table"] | {"truth": None}}, "an evaluation needs the `truth` of its table"),
+        (whole | {"evaluation": whole["evaluation"] | {"methods": []}}, "the first of `methods` must be the metric"),
+    ):
+        file.write_text(json.dumps(wrong))
+        with pytest.raises(DataError, match=said):
+            Ranking.load(file)
+
+
+def test_models_that_read_other_words_in_an_example_are_refused(saved, tmp_path):
+    """A page shows a word of all of them in a row."""
+    file, whole = tmp_path / "run.json", copy.deepcopy(saved["evaluation"])
+    words = whole["examples"][0]["models"][0]["words"]
+    for word in [word for word in words if word["span"]][-1:]:
+        words.remove(word)
+    file.write_text(json.dumps(whole))
+    with pytest.raises(DataError, match="the models read other words in the example .*, each its own"):
         Ranking.load(file)

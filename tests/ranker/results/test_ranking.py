@@ -4,13 +4,13 @@ import sys
 
 import numpy as np
 import pytest
+import test_report_formats as by
 from test_evaluation import suite
-from test_report_formats import toy, toy_decision
+from test_report_formats import toy, toy_decision, with_found
 
 from factors import BUILTIN
 from ranker.errors import DataError, RankModelsError, UnknownName, UsageError
 from ranker.results.ranking import Ranking
-from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate
 
 
@@ -21,13 +21,13 @@ def evaluation():
     values = made.values.copy()
     values[0, 2, 3] = np.nan
     made = dataclasses.replace(made, values=values, dropped={"INDEX-DIFF": {"undefined": 1}})
-    return evaluate(made, families=["a", "a", "b", "b", "b"], designed="INDEX-DIFF", suite="<five>", ood="hans-sub")
+    return by.evaluated(made, "<five>", families=["a", "a", "b", "b", "b"], designed="INDEX-DIFF")
 
 
 @pytest.fixture(scope="module")
 def decided():
     """A decision on ten rows."""
-    return decide(dataclasses.replace(suite(examples=10), ood_accuracy=None), suite="five", ood="mine")
+    return by.decided(suite(examples=10))
 
 
 @pytest.mark.parametrize("which", ["evaluation", "decided"])
@@ -41,6 +41,10 @@ def test_what_is_saved_is_loaded(which, request, tmp_path):
             assert getattr(back, field.name) == getattr(ranking, field.name), field.name
     assert back.to_dict() == ranking.to_dict()
     assert np.array_equal(back.table.values, ranking.table.values, equal_nan=True)
+    assert (back.table.truth is None) == (ranking.table.truth is None) == (which == "decided")
+    assert which == "decided" or np.array_equal(back.table.truth, ranking.table.truth)
+    for field in ("models", "examples", "metric", "dropped"):
+        assert getattr(back.table, field) == getattr(ranking.table, field), field
     assert [method.name for method in back.table.methods] == [method.name for method in ranking.table.methods]
     assert [m.higher_is_better for m in back.table.methods] == [m.higher_is_better for m in ranking.table.methods]
     with pytest.raises(NotImplementedError, match="not its function"):
@@ -61,7 +65,7 @@ def test_a_loaded_ranking_evaluates_anew_to_the_same(evaluation, tmp_path):
     """The saved score table is enough to compute everything again."""
     evaluation.save(tmp_path / "r.json")
     again = evaluate(Ranking.load(tmp_path / "r.json").table, designed="INDEX-DIFF", families=["a", "a", "b", "b", "b"])
-    assert again.methods == evaluation.methods
+    assert again == evaluation.found
 
 
 def test_the_schema_is_json_without_nan(evaluation, decided):
@@ -69,30 +73,62 @@ def test_the_schema_is_json_without_nan(evaluation, decided):
     for ranking in (evaluation, decided):
         json.dumps(ranking.to_dict(), allow_nan=False)
     whole = evaluation.to_dict()
-    assert whole["schema_version"] == 1
-    assert {"name", "kind", "few_shot_accuracy", "ci_low", "ci_high", "vs_acc"} <= set(whole["methods"][0])
-    assert {"a", "b", "method", "accuracy"} <= set(whole["pairs"][0])
+    assert list(whole) == ["schema_version", "header", "evaluation"]
+    assert list(decided.to_dict()) == ["schema_version", "header", "decision"]
+    assert whole["schema_version"] == 2
+    found = whole["evaluation"]
+    assert {"name", "kind", "pairwise_accuracy", "ci_low", "ci_high", "difference"} <= set(found["methods"][0])
+    assert {"a", "b", "method", "accuracy"} <= set(found["pairs"][0])
 
 
 def test_pairs_are_rows(evaluation, decided):
-    """An evaluation has a row for each pair and method, a decision one for each pair."""
-    assert len(evaluation.pairs()) == 10 * len(evaluation.methods)
-    assert all(pair["gap"] > 0 for pair in evaluation.pairs())
-    rows = decided.pairs()
-    assert len(rows) == 10
-    assert all(0 <= row["p_beats"] <= 1 for row in rows)
+    """An evaluation has a record for each pair and method, the better model first; a decision a matrix of all pairs."""
+    pairs = evaluation.evaluation.pairs
+    assert len(pairs) == 10 * len(evaluation.evaluation.methods)
+    assert all(pair.gap > 0 for pair in pairs)
+    found = decided.decision
+    assert [len(row) for row in found.p_beats] == [5] * 5
+    assert all(0 <= p <= 1 for row in found.p_beats for p in row)
+
+
+def test_each_mode_has_its_question_and_refuses_the_other(evaluation, decided):
+    """What was not asked is a wrong argument, in one line; methods are an evaluation's."""
+    assert (evaluation.mode, decided.mode) == ("evaluation", "decision")
+    assert (evaluation.evaluation, decided.decision) == (evaluation.found, decided.found)
+    with pytest.raises(UsageError, match="an evaluation has no decision: the truth of these models is known"):
+        _ = evaluation.decision
+    for ask in (lambda: decided.evaluation, lambda: decided.method("ACC")):
+        with pytest.raises(UsageError, match="a decision has no evaluation: the truth of these models is not known"):
+            ask()
+
+
+def test_notes_and_the_command_of_a_run():
+    """Notes of rows and models come before those of what was found; a run says which command made it."""
+    made = by.with_found(by.with_header(toy(), notes=("First.",)), notes=("Second.",))
+    assert made.notes == ("First.", "Second.")
+    again = made.made_by("rank-models --ood hans-sub")
+    assert again.header.provenance.command == "rank-models --ood hans-sub"
+    assert again.made_by(None).header.provenance.to_dict().get("command") is None
+    assert again.found == made.found
+
+
+def test_models_that_a_decision_cannot_tell_apart():
+    """By their place in the order, whichever is the better one."""
+    found = toy_decision().decision
+    assert found.names == ("bert_large", "bert_base", "lstm")
+    assert [found.tied(i) for i in range(3)] == [["bert_base"], ["bert_large"], []]
 
 
 def test_pandas_tables_have_a_row_a_method_or_a_model(evaluation, decided):
     """The index is the name; the columns are the fields."""
-    assert evaluation.to_pandas().loc["ACC", "few_shot_accuracy"] == evaluation.method("ACC").few_shot_accuracy
+    assert evaluation.to_pandas().loc["ACC", "pairwise_accuracy"] == evaluation.method("ACC").pairwise_accuracy
     table, found = decided.to_pandas(), decided.decision
-    assert list(table.index) == list(found.models)
-    for column in ("accuracy", "low", "high", "p_best"):
-        assert tuple(table[column]) == getattr(found, column)
-    first = [other for other, p in zip(found.models, found.p_beats[0], strict=True) if 0.1 < p < 0.9]
+    assert list(table.index) == list(found.names)
+    for column in ("score", "outcome", "low", "high", "p_best"):
+        assert list(table[column]) == [getattr(model, column) for model in found.models]
+    first = [other for other, p in zip(found.names, found.p_beats[0], strict=True) if 0.1 < p < 0.9]
     assert table["tied"].iloc[0] == ", ".join(first[1:])
-    assert (set(table["method"]), tuple(table["score"])) == ({"ACC+TIES"}, found.scores)
+    assert set(table["method"]) == {"ACC+TIES"}
 
 
 def test_without_pandas_one_line_says_what_to_install(evaluation, monkeypatch):
@@ -105,15 +141,15 @@ def test_without_pandas_one_line_says_what_to_install(evaluation, monkeypatch):
 def test_a_notebook_shows_a_small_table(evaluation, decided):
     """Methods or models, one row each; names are escaped."""
     html = evaluation._repr_html_()
-    assert html.count("<tr>") == 1 + len(evaluation.methods)
-    assert "&lt;five&gt; on hans-sub, K = 10" in html
+    assert html.count("<tr>") == 1 + len(evaluation.evaluation.methods)
+    assert "&lt;five&gt; on hans-sub: 5 models, K = 10" in html
     assert decided._repr_html_().count("<tr>") == 1 + 5
 
 
 def test_a_ranking_and_a_factor_are_written_in_a_line(evaluation, decided):
     """What a shell shows of them, alone or among the defaults of a function."""
-    assert repr(evaluation) == "<Ranking <five> on hans-sub: 5 models, K = 10, 7 methods, best m4>"
-    assert str(decided) == f"<Ranking five on mine: 5 models, K = 10, by ACC+TIES, first {decided.models[0].name}>"
+    assert repr(evaluation) == "<Ranking <five> on hans-sub: 5 models, K = 10, 7 methods, first m4>"
+    assert str(decided) == f"<Ranking five on mine: 5 models, K = 10, by ACC+TIES, first {decided.decision.names[0]}>"
     assert repr(BUILTIN["ACC"]) == "<factor ACC>"
 
 
@@ -124,14 +160,19 @@ def test_a_method_is_found_by_name(evaluation):
         evaluation.method("INDEX-DIF")
 
 
+HEADER = '"header": {"ood": "hans-sub", "suite": "two", "probe": 1, "seed": 0}'
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("no json", "cannot be read as a ranking"),
-        ("[]", r"must be a ranking of schema 1 \(got None\)"),
-        ('{"schema_version": 9}', r"must be a ranking of schema 1 \(got 9\)"),
-        ('{"schema_version": 1}', "is no whole ranking: it has no 'decision'"),
-        ('{"schema_version": 1, "decision": null}', "is no whole ranking: it has no 'table'"),
+        ("[]", r"must be a ranking of schema 2 \(got None\)"),
+        ('{"schema_version": 9}', r"must be a ranking of schema 2 \(got 9\)"),
+        ('{"schema_version": 1}', r"must be a ranking of schema 2 \(got 1\); rank again: .* is in the store"),
+        ('{"schema_version": 2}', "is no whole ranking: it has no 'header'"),
+        (f'{{"schema_version": 2, {HEADER}}}', "is no whole ranking: it has no 'evaluation'"),
+        (f'{{"schema_version": 2, {HEADER}, "decision": null}}', "`decision` must be a table"),
     ],
 )
 def test_a_file_that_is_no_ranking(text, says, tmp_path):
@@ -147,7 +188,7 @@ def test_a_ranking_of_no_models_is_none(evaluation, decided, tmp_path):
     for ranking in (evaluation, decided):
         ranking.save(path)
         whole = json.loads(path.read_text())
-        lists = whole if ranking.decision is None else whole["decision"]
+        lists = whole[ranking.mode]
         lists |= {name: [] for name, value in lists.items() if isinstance(value, list)}
         path.write_text(json.dumps(whole))
         with pytest.raises(DataError, match="`models` are none"):
@@ -157,8 +198,8 @@ def test_a_ranking_of_no_models_is_none(evaluation, decided, tmp_path):
 def test_rows_that_lack_a_model_are_none(tmp_path):
     """A report asks each row what every model takes it for."""
     ranking = toy_decision()
-    rows = (dataclasses.replace(ranking.rows[0], predicted={}),)
-    dataclasses.replace(ranking, rows=rows).save(tmp_path / "r.json")
+    rows = (dataclasses.replace(ranking.decision.rows[0], predicted={}),)
+    with_found(ranking, rows=rows).save(tmp_path / "r.json")
     with pytest.raises(DataError, match="what is predicted of e0 must be those of the models"):
         Ranking.load(tmp_path / "r.json")
 

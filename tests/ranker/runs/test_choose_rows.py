@@ -3,7 +3,9 @@ import datetime
 import decimal
 import io
 import json
+import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from ranker.errors import DataError, UsageError
 from ranker.runs import choose as labelling
 from ranker.runs.decide import decide
 from ranker.runtime.runtime import Runtime
+from ranker.scoring.score import Evidence
 from ranker.sources import suites
 from ranker.sources.suites import Suite
 
@@ -85,7 +88,7 @@ def test_a_text_is_chosen_once(suite, rows, task, runtime):
 
 def test_more_rows_than_there_are_is_one_clear_line(suite, rows, task, runtime):
     """The size that is left is named."""
-    with pytest.raises(UsageError, match=r"`--labels` must be between 1 and 3, .* \(got 4\)"):
+    with pytest.raises(UsageError, match=r"`labels` must be between 1 and 3, .* \(got 4\)"):
         labelling.choose(suite, task, unlabelled(rows[:5]), 4, labelled=rows[:2], runtime=runtime)
 
 
@@ -167,7 +170,7 @@ def test_rows_of_one_text_beside_a_pool_of_two_are_refused(suite, rows, runtime)
             suite,
             labelled,
             pool=[Example("one", ("A dog ran.",), UNLABELLED)],
-            attribution="none",
+            evidence=Evidence("none"),
             runtime=runtime,
         )
 
@@ -191,16 +194,16 @@ def test_labelled_rows_that_are_not_in_the_pool_join_it():
 def test_a_pool_changes_what_a_decision_goes_by(suite, rows, runtime):
     """SURROGATE orders the models, and all that is said of them is of one kind and size."""
     labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:10], 10)
-    found = decide(suite, labelled, pool=unlabelled(rows), attribution="none", runtime=runtime)
+    found = decide(suite, labelled, pool=unlabelled(rows), evidence=Evidence("none"), runtime=runtime)
     decision = found.decision
     assert decision.method == "SURROGATE"
-    assert list(decision.scores) == sorted(decision.scores, reverse=True)
-    assert sum(decision.p_best) == pytest.approx(1)
+    assert decision.reads_pool
+    scores = [model.score for model in decision.models]
+    assert scores == sorted(scores, reverse=True)
+    assert sum(model.p_best for model in decision.models) == pytest.approx(1)
     beats = np.array(decision.p_beats)
     assert beats + beats.T == pytest.approx(np.ones_like(beats))
-    assert all(
-        low <= score <= high for low, score, high in zip(decision.low, decision.scores, decision.high, strict=True)
-    )
+    assert all(model.low <= model.score <= model.high for model in decision.models)
     assert any("70 more rows" in note for note in found.notes)
     assert any("does not estimate" in note for note in found.notes)
 
@@ -208,19 +211,30 @@ def test_a_pool_changes_what_a_decision_goes_by(suite, rows, runtime):
 def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(suite, rows, runtime):
     """`method` names them; a label-free one comes with its trap, and what needs in-domain rows is not offered."""
     labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:10], 10)
-    by_accuracy = decide(suite, labelled, pool=unlabelled(rows), method="ACC", attribution="none", runtime=runtime)
-    without = decide(suite, labelled, method="ACC", attribution="none", runtime=runtime)
-    assert by_accuracy.decision == without.decision
-    found = decide(suite, labelled, pool=unlabelled(rows), method="MAJORITY", attribution="none", runtime=runtime)
+    by_accuracy = decide(
+        suite, labelled, pool=unlabelled(rows), method="ACC", evidence=Evidence("none"), runtime=runtime
+    )
+    without = decide(suite, labelled, method="ACC", evidence=Evidence("none"), runtime=runtime)
+    assert replace(by_accuracy.decision, notes=()) == replace(without.decision, notes=())
+    assert without.notes == ()
+    assert by_accuracy.notes[0] == "Read without a label: 70 more rows of the pool."
+    found = decide(
+        suite,
+        labelled,
+        pool=unlabelled(rows),
+        method="MAJORITY",
+        evidence=Evidence("none"),
+        runtime=runtime,
+    )
     assert any("share a wrong shortcut" in note for note in found.notes)
     with pytest.raises(UsageError, match="ATC"):
-        decide(suite, labelled, pool=unlabelled(rows), method="ATC", attribution="none", runtime=runtime)
+        decide(suite, labelled, pool=unlabelled(rows), method="ATC", evidence=Evidence("none"), runtime=runtime)
 
 
 def test_more_labels_than_rows_in_the_pool(suite, rows, runtime):
     """Labelled rows that a small pool does not hold are used all the same, and that is said."""
     labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:10], 10)
-    found = decide(suite, labelled, pool=unlabelled(rows[5:8]), attribution="none", runtime=runtime)
+    found = decide(suite, labelled, pool=unlabelled(rows[5:8]), evidence=Evidence("none"), runtime=runtime)
     assert any("0 more rows" in note for note in found.notes)
 
 
@@ -283,13 +297,14 @@ def test_chosen_rows_and_their_pool_are_read_together(capsys, tmp_path):
     code, out, err = run(capsys, "--data", chosen, "--pool", pool, "--attribution", "none", "--format", "json", *given)
     assert (code, err) == (0, "")
     found = json.loads(out)
-    assert (found["decision"]["method"], found["probe"]) == ("SURROGATE", 3)
-    assert "1 row has no label yet, and counts only in a pool (`--pool`)." in found["notes"]
+    assert (found["decision"]["method"], found["header"]["probe"]) == ("SURROGATE", 3)
+    said = [note.replace("`--pool`", "`pool`") for note in found["header"]["notes"]]
+    assert "1 row has no label yet, and counts only in a pool (`pool`)." in said
     code, out, _ = run(capsys, "choose", "--pool", pool, "--labelled", chosen, *given, "--labels", "9")
     assert (code, len(out.splitlines())) == (0, 10)
     code, out, err = run(capsys, "choose", "--pool", pool, "--labelled", chosen, *given, "--labels", "10")
     assert (code, out) == (2, "")
-    assert "`--labels` must be between 1 and 9" in err
+    assert re.search("`-{0,2}labels` must be between 1 and 9", err)
 
 
 def test_rows_of_a_pool_that_have_a_label_are_not_chosen(capsys, tmp_path):

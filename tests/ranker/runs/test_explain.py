@@ -18,14 +18,16 @@ from ranker.cli import main
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.report.explain import FORMATS, render
+from ranker.runs.collect import Answered, Collected
 from ranker.runs.explain import explain
 from ranker.runtime.base import Answer
+from ranker.scoring.score import Evidence
 from ranker.scoring.views import NEEDS_LABEL, View, telling, words_of
 from ranker.sources import suites
 from ranker.sources.hf.classifiers import Classifier
-from ranker.tasks.classes import Classes, Task
+from ranker.tasks.classes import Classes, ClassTask
 
-NLI = Task("nli", ("non-entailment", "entailment"), shortcut=1)
+NLI = ClassTask("nli", ("non-entailment", "entailment"), shortcut=1)
 ROW, EXAMPLE = cases("control")["a pair"]
 """Unless the tall nurse slept, ...: a row of one token a word, toward label 1; marked: nurse slept."""
 
@@ -46,15 +48,17 @@ class Canned:
         return Answer(answers(rows), rows)
 
 
-def surveyed(found, task, asked, runtime, use):
-    """What canned models say, as `survey` has it."""
-    said, failures = {}, {}
-    for model, requests in zip(found.models, asked, strict=True):
+def collected(plan, runtime):
+    """What canned models say, as `collect` has it."""
+    answered, failures = [], {}
+    assert not plan.hidden  # which nothing is shown of
+    for model in plan.gathered.looked.models:
         try:
-            said[model.name] = use(model, "", [model.made_of(request) for request in requests])
+            said = {name: model.made_of(request) for name, request in plan.questions(model).items()}
+            answered.append(Answered(model, "", said, ()))
         except ModelError as error:
             failures[model.name] = str(error)
-    return said, failures
+    return Collected(tuple(answered), failures)
 
 
 def answers(rows):
@@ -66,8 +70,9 @@ def explained(*models, example=EXAMPLE, **given):
     """An explanation of canned models."""
     models = models or (Canned("one"),)
     found = SimpleNamespace(models=models)
-    with patch("ranker.runs.explain.looked", lambda _: found), patch("ranker.runs.explain.survey", surveyed):
-        return explain(models, models[0].task, example, **given)
+    evidence = Evidence(given.pop("attribution", None), given.pop("factors", None))
+    with patch("ranker.runs.explain.looked", lambda _: found), patch("ranker.runs.explain.collect", collected):
+        return explain(models, models[0].task, example, evidence=evidence, **given)
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +109,8 @@ def test_words_and_special_tokens_stand_in_the_order_of_the_input():
 def test_the_default_label_is_the_shortcuts():
     """Where the task names none it is the last label."""
     assert explained().toward == 1
-    assert explained(Canned("x", task=Task("nli", ("yes", "no"), shortcut=0))).toward == 0
-    assert explained(Canned("x", task=Task("nli", ("yes", "no")))).toward == 1
+    assert explained(Canned("x", task=ClassTask("nli", ("yes", "no"), shortcut=0))).toward == 0
+    assert explained(Canned("x", task=ClassTask("nli", ("yes", "no")))).toward == 1
 
 
 def test_every_factor_reads_its_own_label_whatever_is_shown():
@@ -207,12 +212,12 @@ def test_a_model_that_fails_is_listed_and_the_others_are_explained():
 
 def test_three_labels_cannot_be_turned():
     """The margin of one label says nothing about a third: it is shown toward its own, and any other is refused."""
-    model = Canned("x", replace(ROW, probs=np.array([0.2, 0.3, 0.5])), Task("t", ("a", "b", "c"), shortcut=2))
+    model = Canned("x", replace(ROW, probs=np.array([0.2, 0.3, 0.5])), ClassTask("t", ("a", "b", "c"), shortcut=2))
     found = explained(model, attribution=SHAPSettings(target=1))
     assert found.toward == ROW.target == 1
     assert found.readings[0].values["ACC"] == 0.0
     assert found.left_out["SUM-DIFF"].startswith("is about c, and what is attributed is b")
-    with pytest.raises(UsageError, match="`--toward` a: the scores speak for b alone; see `target`"):
+    with pytest.raises(UsageError, match="`toward` a: the scores speak for b alone; see `target`"):
         explained(model, attribution=SHAPSettings(target=1), toward=0)
 
 
@@ -220,7 +225,7 @@ def test_three_labels_cannot_be_turned():
 def test_of_three_labels_the_shortcuts_is_attributed_or_the_one_asked_for(toward, label):
     """So a factor about the shortcut's label can be measured without a setting."""
     row = replace(ROW, probs=np.array([0.2, 0.3, 0.5]), target=label)
-    model = Canned("x", row, Task("t", ("a", "b", "c"), shortcut=2))
+    model = Canned("x", row, ClassTask("t", ("a", "b", "c"), shortcut=2))
     found = explained(model, toward=toward)
     assert (model.asked[-1].target, found.toward) == (label, label)
     assert ("SUM-DIFF" in found.left_out) == (label != 2)
@@ -230,7 +235,7 @@ def test_a_logit_is_shown_toward_its_own_label():
     """What speaks against the one logit does not speak for the other."""
     settings = SHAPSettings(output="logit", target=0)
     assert explained(Canned("x", ROW.toward(0)), attribution=settings).toward == 0
-    with pytest.raises(UsageError, match="`--toward` entailment: the scores speak for non-entailment alone"):
+    with pytest.raises(UsageError, match="`toward` entailment: the scores speak for non-entailment alone"):
         explained(Canned("x", ROW.toward(0)), attribution=settings, toward=1)
 
 

@@ -5,6 +5,7 @@ import json
 import shutil
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,19 +17,21 @@ from ranker.attribution import SETTINGS, attribute, settings_of, spelled
 from ranker.attribution.settings import Attributing, LIMESettings, SHAPSettings
 from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
-from ranker.runs.decide import study_of_decision
-from ranker.runs.gather import looked
-from ranker.runs.plan import Rows, Study, foretold
-from ranker.runs.scored import made_from
+from ranker.runs.collect import Collected, foretold
+from ranker.runs.gather import Gathered, Rows, looked, without_truth
+from ranker.runs.plan import plan
+from ranker.runs.scored import header
 from ranker.runtime import guest
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.diagnostics import quality_of
+from ranker.scoring.score import Evidence
 from ranker.sources import suites
+from ranker.sources.base import Machine
 from ranker.sources.hf.checkpoints import locate
 from ranker.sources.hf.files import content_hash, opened
 from ranker.sources.hf.kind import Checkpoint
 from ranker.sources.suites import Model, Suite
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import ClassTask
 
 POOL = tuple(Example(f"p{n}", (f"The actor saw {n} dogs.", "The dogs ran."), -1) for n in range(5))
 
@@ -45,25 +48,34 @@ def labelled_rows(tmp_path) -> Path:
 @pytest.fixture(scope="module")
 def ranking() -> Ranking:
     """The embedded suite on the embedded examples, by what needs no attribution."""
-    return rank(["hans-sub-mini"], "hans-sub", attribution="none", draws=50)
+    return rank(["hans-sub-mini"], "hans-sub", evidence=Evidence("none"), draws=50)
 
 
 def test_rank_takes_names_and_gives_a_ranking(ranking):
     """The models stand in the order of their true accuracy, with every baseline beside them."""
     assert isinstance(ranking, Ranking)
-    accuracies = [model.ood_accuracy for model in ranking.models]
-    assert accuracies == sorted(accuracies, reverse=True)
-    assert {method.name for method in ranking.methods} >= {"ACC", "CONF", "CONF-GT", "NLL", "CONF-H", "RANDOM"}
+    outcomes = [model.outcome for model in ranking.evaluation.models]
+    assert outcomes == sorted(outcomes, reverse=True)
+    assert {method.name for method in ranking.evaluation.methods} >= {
+        "ACC",
+        "CONF",
+        "CONF-GT",
+        "NLL",
+        "CONF-H",
+        "RANDOM",
+    }
 
 
 def test_a_ranking_says_what_it_was_made_from(ranking):
     """The provenance names data, sizes, settings, versions and the content of each checkpoint, and is JSON."""
-    provenance = json.loads(json.dumps(ranking.to_dict()))["provenance"]
+    provenance = json.loads(json.dumps(ranking.to_dict()))["header"]["provenance"]
     assert provenance["data"]["rows"] == 600
     assert provenance["data"]["origin"] == "embedded sample"
     assert set(provenance["versions"]) == {"rank-models", "torch", "transformers", "numpy"}
     paths = {model.name: model.source.path for model in suites.load(["hans-sub-mini"]).models}
-    assert provenance["models"] == {model.name: content_hash(locate(paths[model.name])) for model in ranking.models}
+    assert provenance["models"] == {
+        model.name: content_hash(locate(paths[model.name])) for model in ranking.found.models
+    }
 
 
 def test_stated_accuracies_are_those_that_are_measured():
@@ -71,21 +83,23 @@ def test_stated_accuracies_are_those_that_are_measured():
     data = sets.load("hans-sub")
     suite = suites.load(["hans-sub-mini"])
     untold = Suite("untold", tuple(Model(Checkpoint(model.name, model.source.path)) for model in suite.models))
-    told = rank(suite, data, attribution="none", draws=1)
-    measured = rank(untold, data, attribution="none", draws=1)
-    assert [(m.name, m.ood_accuracy) for m in measured.models] == [
-        (m.name, pytest.approx(m.ood_accuracy, abs=1e-6)) for m in told.models
+    told = rank(suite, data, evidence=Evidence("none"), draws=1)
+    measured = rank(untold, data, evidence=Evidence("none"), draws=1)
+    assert [(m.name, m.outcome) for m in measured.evaluation.models] == [
+        (m.name, pytest.approx(m.outcome, abs=1e-6)) for m in told.evaluation.models
     ]
 
 
 def test_how_often_the_shortcut_misleads_is_told_of_each_model(ranking):
     """In a binary task that is how often it is wrong where the shortcut is; pairs are parted by it."""
-    table, methods = ranking.table, [method.name for method in ranking.table.methods]
-    deceptive = np.array(table.labels) != sets.load("hans-sub").task.shortcut
-    wrong = 1 - table.values[:, methods.index("ACC"), deceptive].mean(axis=1)
+    table, data = ranking.table, sets.load("hans-sub")
+    labels = {example.id: example.label for example in data.examples}
+    deceptive = np.array([labels[name] != data.task.shortcut for name in table.examples])
+    assert 0 < deceptive.sum() < len(deceptive)
+    wrong = 1 - table.outcomes[:, deceptive].mean(axis=1)
     shares = dict(zip(table.models, wrong, strict=True))
-    assert {model.name: model.misled for model in ranking.models} == pytest.approx(shares)
-    found = [p for p in ranking.pair_results if p.method == "NLL" and max(shares[p.a], shares[p.b]) >= 0.8]
+    assert {model.name: model.misled for model in ranking.evaluation.models} == pytest.approx(shares)
+    found = [p for p in ranking.evaluation.pairs if p.method == "NLL" and max(shares[p.a], shares[p.b]) >= 0.8]
     assert 0 < len(found) < 28
     assert ranking.method("NLL").splits["misled"] == pytest.approx(np.mean([pair.accuracy for pair in found]))
 
@@ -97,7 +111,7 @@ def test_where_no_model_follows_the_shortcut_factors_are_doubted(ranking):
     folder = suites.embedded()["hans-sub-mini"]
 
     def notes(*names, attribution="lime:samples=8", data=data):
-        found = rank([f"{folder}/{name}" for name in names], data, attribution=attribution, draws=1)
+        found = rank([f"{folder}/{name}" for name in names], data, evidence=Evidence(attribution), draws=1)
         return [note for note in found.notes if "follows the shortcut" in note]
 
     (doubt,) = notes("inoc-800", "inoc-4000")
@@ -143,9 +157,12 @@ def test_a_backend_is_named_with_its_settings_or_given_as_they_are():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"attribution": SHAPSettings(baseline="cls")}, "`--attribution shap`: `baseline` must be one of pad, mask"),
+        (
+            {"attribution": SHAPSettings(baseline="cls")},
+            "`-{0,2}attribution shap`: `baseline` must be one of pad, mask",
+        ),
         ({"attribution": SHAPSettings}, "an attribution must be a backend's name, or its settings .got <class"),
-        ({"attribution": LIMESettings(seed="5")}, "`--attribution lime`: `seed` must be a whole number"),
+        ({"attribution": LIMESettings(seed="5")}, "`-{0,2}attribution lime`: `seed` must be a whole number"),
         *(
             (
                 {"attribution": kind(target=2)},
@@ -154,38 +171,47 @@ def test_a_backend_is_named_with_its_settings_or_given_as_they_are():
             for kind in SETTINGS.values()
             if issubclass(kind, Attributing)
         ),
-        ({"target": "foo"}, "`--target` must be one of declared, shortcut, evidence, true, predicted .got 'foo'"),
-        ({"norm": "l2"}, "`--normalise` must be one of raw, l1, max .got 'l2'"),
-        ({"probe": 601}, "`--probe` must be between 1 and 600, .* .got 601"),
-        ({"draws": -5}, "`--draws` must be a number of at least 1, or `exact` .got -5"),
+        ({"target": "foo"}, "`target` must be one of declared, shortcut, evidence, true, predicted .got 'foo'"),
+        ({"norm": "l2"}, "`norm` must be one of raw, l1, max .got 'l2'"),
+        ({"probe": 601}, "`probe` must be between 1 and 600, .* .got 601"),
+        ({"draws": -5}, "`draws` must be a number of at least 1, or `exact` .got -5"),
     ],
 )
 def test_what_the_command_line_refuses_is_refused_from_python(given, message):
     """Before any model is loaded."""
+    of_evidence = {name: given[name] for name in ("attribution", "target", "norm") if name in given}
+    rest = {name: value for name, value in given.items() if name not in of_evidence}
     with pytest.raises(UsageError, match=message):
-        rank("hans-sub-mini", "hans-sub", **given)
+        rank("hans-sub-mini", "hans-sub", **rest, **({"evidence": Evidence(**of_evidence)} if of_evidence else {}))
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"method": "AC"}, "there is no method 'AC'; did you mean ACC"),
-        ({"method": "SURROGATE"}, "`--method`: SURROGATE needs rows without labels: `--pool`"),
-        ({"probe": 5}, "`--probe` must be between 1 and 4, the labelled rows .got 5"),
-        ({"probe": 0}, "`--probe` must be between 1 and 4, the labelled rows .got 0"),
+        ({"method": "SURROGATE"}, "`method`: SURROGATE needs rows without labels: `pool`"),
+        ({"probe": 5}, "`probe` must be between 1 and 4, the labelled rows .got 5"),
+        ({"probe": 0}, "`probe` must be between 1 and 4, the labelled rows .got 0"),
         (
             {"method": "atc", "pool": POOL},
-            "`--method`: ATC cannot order these models: needs labelled rows: `--in-domain`",
+            "`method`: ATC cannot order these models: needs labelled rows: `in_domain`",
         ),
-        ({"method": "pool-factor", "pool": POOL}, "`--method`: POOL-FACTOR cannot order these models: needs a factor"),
-        ({"method": "index-diff"}, "`--method`: INDEX-DIFF cannot order these models: reads attributions, and there"),
+        ({"method": "pool-factor", "pool": POOL}, "`method`: POOL-FACTOR cannot order these models: needs a factor"),
+        ({"method": "index-diff"}, "`method`: INDEX-DIFF cannot order these models: reads attributions, and there"),
     ],
 )
-def test_a_decision_is_refused_before_any_model_is_looked_at(labelled_rows, tmp_path, given, message):
+def test_a_decision_is_refused_before_any_model_is_loaded(labelled_rows, tmp_path, given, message):
     """The folders are not even there."""
     models = Suite("two", tuple(Model(Checkpoint(name, str(tmp_path / name))) for name in "ab"))
     with pytest.raises(UsageError, match=message):
-        decide(models, labelled_rows, attribution="none", **given)
+        decide(models, sets.labelled(labelled_rows), evidence=Evidence("none"), **given)
+
+
+def test_rows_are_not_judged_by_labels_of_models_that_cannot_be_read(labelled_rows, tmp_path):
+    """Of a file it would be said that its labels are wrong; what is wrong is the models' folder."""
+    models = Suite("two", tuple(Model(Checkpoint(name, str(tmp_path / name))) for name in "ab"))
+    with pytest.raises(ModelError, match=f"there is no directory '{tmp_path / 'a'}'"):
+        decide(models, labelled_rows, evidence=Evidence("none"))
 
 
 def test_the_first_rows_are_used_when_fewer_are_asked_for(labelled_rows):
@@ -194,15 +220,16 @@ def test_the_first_rows_are_used_when_fewer_are_asked_for(labelled_rows):
     first = dataclasses.replace(rows, examples=rows.examples[:2])
     for pool in ((), POOL):
         more = [dataclasses.replace(row, label=-1) for row in rows.examples] if pool else ()
-        asked = decide("hans-sub-mini", rows, attribution="none", pool=pool, probe=2)
-        alone = decide("hans-sub-mini", first, attribution="none", pool=(*pool, *more))
-        assert (asked.decision, asked.models, asked.rows) == (alone.decision, alone.models, alone.rows)
+        asked = decide("hans-sub-mini", rows, evidence=Evidence("none"), pool=pool, probe=2)
+        alone = decide("hans-sub-mini", first, evidence=Evidence("none"), pool=(*pool, *more))
+        assert asked.decision == alone.decision
+        assert len(asked.decision.rows) == 2
         assert asked.table.examples == tuple(row.id for row in first.examples)
         assert [note for note in asked.notes if note not in rows.notes] == [
             note for note in alone.notes if note not in rows.notes
         ]
     said = [
-        next(iter(foretold(study_of_decision("hans-sub-mini", rows, probe=2, attribution=attribution))))
+        next(iter(foretold(plan(without_truth("hans-sub-mini", rows, probe=2), Evidence(attribution)))))
         for attribution in (None, "shap")
     ]
     assert said == [f"hans-sub-mini on ten: 8 models, 2 rows{more}" for more in ("", ", 2 to explain with shap")]
@@ -226,9 +253,9 @@ def test_a_decision_attributes_nothing_that_no_factor_reads(labelled_rows, attri
     found = decide("hans-sub-mini", labelled_rows, pool=POOL)
     assert attributed == []
     assert [one.name for one in found.table.methods if one.kind == "factor"] == []
-    assert found.attribution == "none"
+    assert found.header.attribution == "none"
     factor = BUILTIN["INDEX-DIFF"]
-    named = decide("hans-sub-mini", labelled_rows, factors=[BUILTIN["ACC"], factor])
+    named = decide("hans-sub-mini", labelled_rows, evidence=Evidence(factors=[BUILTIN["ACC"], factor]))
     assert "shap" in attributed
     assert factor in named.table.methods
 
@@ -246,16 +273,19 @@ def test_the_designed_factor_of_a_set_is_measured_in_a_decision(labelled_rows, a
 def test_baselines_alone_run_no_backend(attributed):
     """On a set, too: accuracy of eight models takes a second, and SHAP half a minute."""
     data = dataclasses.replace(sets.load("hans-sub"), population=12)
-    found = rank("hans-sub-mini", data, probe=2, factors=[BUILTIN["ACC"]], draws=1)
-    assert (attributed, found.attribution) == ([], "none")
-    rank("hans-sub-mini", data, probe=2, factors=[BUILTIN["ACC"]], draws=1, attribution="occlusion")
+    found = rank("hans-sub-mini", data, probe=2, evidence=Evidence(factors=[BUILTIN["ACC"]]), draws=1)
+    assert (attributed, found.header.attribution) == ([], "none")
+    rank("hans-sub-mini", data, probe=2, evidence=Evidence(factors=[BUILTIN["ACC"]], attribution="occlusion"), draws=1)
     assert set(attributed) == {"occlusion"}
 
 
 def test_a_method_is_found_whatever_its_case(labelled_rows):
     """Like every other name."""
-    assert decide("hans-sub-mini", labelled_rows, attribution="none", method="acc+ties").decision.method == "ACC+TIES"
-    assert decide("hans-sub-mini", labelled_rows, attribution="none", method="nll").decision.method == "NLL"
+    assert (
+        decide("hans-sub-mini", labelled_rows, evidence=Evidence("none"), method="acc+ties").decision.method
+        == "ACC+TIES"
+    )
+    assert decide("hans-sub-mini", labelled_rows, evidence=Evidence("none"), method="nll").decision.method == "NLL"
 
 
 def test_a_checkpoint_is_read_for_its_hash_once_a_run(monkeypatch, tmp_path):
@@ -264,7 +294,7 @@ def test_a_checkpoint_is_read_for_its_hash_once_a_run(monkeypatch, tmp_path):
     monkeypatch.setattr(
         "ranker.sources.hf.kind.opened", lambda path, *rest, **more: hashed.append(path) or opened(path, *rest, **more)
     )
-    rank("hans-sub-mini", "hans-sub", attribution="none", runtime=Runtime(store=tmp_path), draws=1)
+    rank("hans-sub-mini", "hans-sub", evidence=Evidence("none"), runtime=Runtime(store=tmp_path), draws=1)
     assert len(hashed) == len(set(hashed)) == 8
 
 
@@ -273,7 +303,7 @@ def test_a_decision_takes_a_file(labelled_rows):
     folder = suites.embedded()["hans-sub-mini"]
     models = [folder / name for name in ("untouched", "inoc-4000")]
     found = [
-        decide(models, given, attribution="none").decision
+        decide(models, given, evidence=Evidence("none")).decision
         for given in (str(labelled_rows), labelled_rows, sets.labelled(labelled_rows))
     ]
     assert found[0] == found[1] == found[2]
@@ -289,50 +319,51 @@ def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
         (folder / "config.json").write_text(json.dumps(config))
     rows = tmp_path / "reviews.csv"
     rows.write_text("text,label\nThe judge ran.,lovely\nThe actor saw it.,dull\nIt ran.,\nThe judge ran.,lovely\n")
-    found = decide(models, rows, attribution="none")
-    assert found.probe == 2
-    assert found.notes[:2] == (
-        "1 row has no label yet, and counts only in a pool (`--pool`).",
+    found = decide(models, rows, evidence=Evidence("none"))
+    assert found.header.probe == 2
+    assert tuple(note.replace("`--pool`", "`pool`") for note in found.notes[:2]) == (
+        "1 row has no label yet, and counts only in a pool (`pool`).",
         "1 row that repeats another, label and all, was left out.",
     )
     rows.write_text("text,label\nThe judge ran.,0\nThe actor saw it.,1\n")
-    assert decide(models, rows, attribution="none").notes[0] == "0 was read as Dull, 1 as LOVELY."
-    turned = sets.labelled(rows, Task("reviews", ("lovely", "dull")))
+    assert decide(models, rows, evidence=Evidence("none")).notes[0] == "0 was read as Dull, 1 as LOVELY."
+    turned = sets.labelled(rows, ClassTask("reviews", ("lovely", "dull")))
     with pytest.raises(
         UsageError, match="in the task reviews 0 is lovely, 1 is dull, and to untouched 0 is Dull, 1 is"
     ):
-        decide(models, turned, attribution="none")
-    home = sets.labelled(rows, Task("nli", ("entailment", "non-entailment")))
+        decide(models, turned, evidence=Evidence("none"))
+    home = sets.labelled(rows, ClassTask("nli", ("entailment", "non-entailment")))
     with pytest.raises(UsageError, match="write names instead"):
-        rank("hans-sub-mini", "hans-sub", attribution="none", in_domain=home)
+        rank("hans-sub-mini", "hans-sub", evidence=Evidence("none"), in_domain=home)
 
 
 def test_a_decision_tells_what_every_model_takes_each_row_for(labelled_rows):
     """By name, and of the rows that it is made from only."""
     suite = suites.load(["hans-sub-mini"])
-    found = decide(suite, labelled_rows, attribution="none", probe=3)
-    assert len(found.rows) == 3
-    for row in found.rows:
+    found = decide(suite, labelled_rows, evidence=Evidence("none"), probe=3)
+    assert len(found.decision.rows) == 3
+    for row in found.decision.rows:
         assert row.label == "entailment"
         assert list(row.predicted) == list(found.table.models)
-    for name, share in zip(found.decision.models, found.decision.accuracy, strict=True):
-        assert sum(row.predicted[name] == row.label for row in found.rows) == pytest.approx(3 * share)
+    for model in found.decision.models:
+        right = sum(row.predicted[model.name] == row.label for row in found.decision.rows)
+        assert right == pytest.approx(3 * model.outcome)
 
 
 def test_a_store_is_taken_by_its_folder(labelled_rows, tmp_path):
     """As a path or as text; what was computed lies in it."""
     suite = Suite("two", suites.load(["hans-sub-mini"]).models[:2])
     for folder in (tmp_path / "store", str(tmp_path / "store")):
-        decide(suite, labelled_rows, attribution="none", runtime=Runtime(store=folder))
+        decide(suite, labelled_rows, evidence=Evidence("none"), runtime=Runtime(store=folder))
         assert list((tmp_path / "store").rglob("*.parquet"))
 
 
 def test_factors_that_nothing_is_attributed_for_are_named():
-    """`--attribution none` leaves them out, and says so."""
+    """The attribution "none" leaves them out, and says so."""
     folder = suites.embedded()["hans-sub-mini"]
     data = dataclasses.replace(sets.load("hans-sub"), population=20)
-    found = rank([folder / name for name in ("untouched", "inoc-4000")], data, attribution="none", draws=1)
-    assert found.left_out["INDEX-DIFF"] == "reads attributions, and there are none"
+    found = rank([folder / name for name in ("untouched", "inoc-4000")], data, evidence=Evidence("none"), draws=1)
+    assert found.header.left_out["INDEX-DIFF"] == "reads attributions, and there are none"
 
 
 def test_a_backend_is_found_whatever_its_case():
@@ -340,9 +371,9 @@ def test_a_backend_is_found_whatever_its_case():
     data = sets.load("hans-sub")
     folder = suites.embedded()["hans-sub-mini"]
     data = dataclasses.replace(data, population=20)
-    found = rank([folder / name for name in ("untouched", "inoc-4000")], data, attribution="NONE", draws=1)
-    assert found.attribution == "none"
-    assert "factor" not in {method.kind for method in found.methods}
+    found = rank([folder / name for name in ("untouched", "inoc-4000")], data, evidence=Evidence("NONE"), draws=1)
+    assert found.header.attribution == "none"
+    assert "factor" not in {method.kind for method in found.evaluation.methods}
 
 
 @pytest.mark.parametrize(
@@ -358,10 +389,12 @@ def test_a_backend_is_found_whatever_its_case():
 )
 def test_the_label_that_was_asked_for_is_told(shortcut, target, shown):
     """By name, where it is not the one that the task has by itself, the shortcut's or the last."""
-    task = Task("three", ("no", "maybe", "yes"), shortcut=shortcut)
+    task = ClassTask("three", ("no", "maybe", "yes"), shortcut=shortcut)
     rows = Rows(sets.OODSet("mine", task, (), 0), ())
-    study = Study(looked("hans-sub-mini"), rows, SHAPSettings(target=target))
-    assert spelled("shap", made_from(study, {}).settings) == shown
+    made = plan(Gathered(looked("hans-sub-mini"), rows), Evidence(SHAPSettings(target=target), factors=()))
+    found = SimpleNamespace(left_out={}, failed_factors=(), quality={}, notes=())
+    of = header(made, Collected((), {}), found, 0, 10, Machine())
+    assert of.provenance.attribution == spelled("shap", of.provenance.settings) == shown
 
 
 def test_a_logit_is_read_by_factors_of_its_label_only():
@@ -369,12 +402,12 @@ def test_a_logit_is_read_by_factors_of_its_label_only():
     data = dataclasses.replace(sets.load("hans-sub"), population=20)
     models = [f"{suites.embedded()['hans-sub-mini']}/{name}" for name in ("untouched", "inoc-4000")]
     by_output = {
-        output: rank(models, data, attribution=LIMESettings(samples=8, output=output), draws=1)
+        output: rank(models, data, evidence=Evidence(LIMESettings(samples=8, output=output)), draws=1)
         for output in ("margin", "logit")
     }
-    names = {output: {method.name for method in ranking.methods} for output, ranking in by_output.items()}
+    names = {output: {method.name for method in ranking.evaluation.methods} for output, ranking in by_output.items()}
     assert names["margin"] - names["logit"] == {"ABS-SUM-DIFF"}
-    assert by_output["logit"].left_out["ABS-SUM-DIFF"].startswith("is about another label")
+    assert by_output["logit"].header.left_out["ABS-SUM-DIFF"].startswith("is about another label")
     assert "INDEX-DIFF" in names["logit"]
 
 
@@ -383,7 +416,7 @@ def test_too_few_models_that_work(tmp_path):
     path = suites.load(["hans-sub-mini"]).models[0].source.path
     suite = Suite("broken", (Model(Checkpoint("good", path)), Model(Checkpoint("gone", str(tmp_path)))))
     with pytest.raises(ModelError, match="nothing to rank: 1 of 2 models failed"):
-        rank(suite, "hans-sub", attribution="none")
+        rank(suite, "hans-sub", evidence=Evidence("none"))
 
 
 def test_what_cannot_be_right_is_refused_before_any_model_is_loaded():
@@ -391,8 +424,8 @@ def test_what_cannot_be_right_is_refused_before_any_model_is_loaded():
     with pytest.raises(UnknownName):
         rank(["hans-sub-mini"], "hans")
     with pytest.raises(UnknownName):
-        rank(["hans-sub-mini"], "hans-sub", attribution="saliency")
-    with pytest.raises(UsageError, match="`--probe`"):
+        rank(["hans-sub-mini"], "hans-sub", evidence=Evidence("saliency"))
+    with pytest.raises(UsageError, match="`probe`"):
         rank(["hans-sub-mini"], "hans-sub", probe=601)
     with pytest.raises(UsageError):
         rank(["/no/such/model", "/nor/this"], "hans-sub")
@@ -402,6 +435,6 @@ def test_the_package_offers_what_one_starts_with():
     """`ranker.rank` and `ranker.decide` are those of their files, and what is not there is no attribute."""
     assert ranker.rank is import_module("ranker.runs.rank").rank
     assert ranker.decide is import_module("ranker.runs.decide").decide
-    assert dir(ranker) == ["Ranking", "decide", "rank"]
+    assert dir(ranker) == ["Evidence", "Ranking", "decide", "rank"]
     with pytest.raises(AttributeError, match="no attribute 'rnak'"):
         ranker.rnak  # noqa: B018

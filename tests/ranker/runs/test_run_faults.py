@@ -92,14 +92,15 @@ def test_a_run_that_is_killed_goes_on_to_the_same_answer(tmp_path, uninterrupted
 @pytest.mark.parametrize("more", [["--batch-size", "64"], ["--batch-size", "100000"]])
 def test_the_batch_size_changes_no_answer(tmp_path, uninterrupted, more):
     """Scores within 1e-6, as float32 sums allow; the same ranking, and the same accuracies of the methods."""
-    found = json.loads(uninterrupted[0])
-    other = json.loads(answer(command(tmp_path / "store", tmp_path / "a.json", MODELS, *more), tmp_path / "a.json"))
+    found = json.loads(uninterrupted[0])["evaluation"]
+    batched = command(tmp_path / "store", tmp_path / "a.json", MODELS, *more)
+    other = json.loads(answer(batched, tmp_path / "a.json"))["evaluation"]
     assert [model["name"] for model in other["models"]] == [model["name"] for model in found["models"]]
     for a, b in zip(found["models"], other["models"], strict=True):
         assert b["scores"] == {name: pytest.approx(score, abs=1e-6) for name, score in a["scores"].items()}
         assert b["rank"] == a["rank"]
-    few_shot = [{m["name"]: m["few_shot_accuracy"] for m in run["methods"]} for run in (found, other)]
-    assert few_shot[1] == pytest.approx(few_shot[0], abs=1e-6)
+    pairwise = [{m["name"]: m["pairwise_accuracy"] for m in run["methods"]} for run in (found, other)]
+    assert pairwise[1] == pytest.approx(pairwise[0], abs=1e-6)
 
 
 @pytest.mark.parametrize(("method", "count"), [("none", 60), ("shap", 6), ("lime", 2), ("occlusion", 20), ("ig", 20)])
@@ -127,8 +128,10 @@ def test_the_order_of_the_models_changes_no_number(tmp_path, uninterrupted):
     other = json.loads(answer(turned, tmp_path / "a.json"))
     for part in ("models", "methods", "pairs"):
         for run in (found, other):
-            run[part].sort(key=lambda row: json.dumps([row.get(key) for key in ("name", "a", "b", "method")]))
-    for a, b in zip(found["models"], other["models"], strict=True):
+            run["evaluation"][part].sort(
+                key=lambda row: json.dumps([row.get(key) for key in ("name", "a", "b", "method")])
+            )
+    for a, b in zip(found["evaluation"]["models"], other["evaluation"]["models"], strict=True):
         assert b.pop("expected_rank") == pytest.approx(a.pop("expected_rank"), abs=1e-12)
     assert other == found
 
@@ -230,8 +233,8 @@ def test_a_model_that_fails_is_listed_and_the_others_are_ranked(tmp_path, monkey
         main(command(tmp_path / "store", tmp_path / "a.json", models, *more))
     found = json.loads((tmp_path / "a.json").read_text())
     assert stop.value.code == 1
-    assert {model["name"] for model in found["models"]} == {"untouched", "inoc-4000"}
-    [reason] = found["failures"].values()
+    assert {model["name"] for model in found["evaluation"]["models"]} == {"untouched", "inoc-4000"}
+    [reason] = found["header"]["failures"].values()
     assert {"memory": "memory is too small", "nan": "not finite", "gone": "has no", "no token": "has no token"}[
         fault
     ] in reason

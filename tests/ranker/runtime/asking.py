@@ -10,7 +10,7 @@ from ranker.runtime.guest import orders as orders_of
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store, filling
 from ranker.sources.base import Machine, Shelf, Source
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import ClassTask
 
 
 def attributions(entry, examples, attribute):
@@ -47,7 +47,7 @@ class Subject:
     """
 
     source: Source
-    task: Task
+    task: ClassTask
     machine: Machine = Machine()
     store: Store | None = None
 

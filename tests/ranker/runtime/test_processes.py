@@ -26,8 +26,8 @@ from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.progress import silent
 from ranker.runs.choose import choose
+from ranker.runs.collect import ask
 from ranker.runs.gather import looked
-from ranker.runs.survey import survey
 from ranker.runtime.base import Job, Request
 from ranker.runtime.executors import processes
 from ranker.runtime.executors.processes import Processes, Visitor, fair, grouped
@@ -35,6 +35,7 @@ from ranker.runtime.executors.serial import Serial
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.runtime.upkeep import contents, verify
+from ranker.scoring.score import Evidence
 from ranker.sources import suites
 from ranker.sources.base import Machine
 from ranker.sources.hf.classifiers import Classifier
@@ -68,16 +69,15 @@ def loads(monkeypatch):
 
 def numbers(ranking):
     """Every method's scores of every model."""
-    return [[score for _, score in sorted(model.scores.items())] for model in ranking.models]
+    return [[score for _, score in sorted(model.scores.items())] for model in ranking.found.models]
 
 
 def asked(toys, executor, store=None, rows=ROWS, progress=silent):
     """What toys answer through an executor, by name; and why some did not."""
     models = looked(toys)
     runtime = Runtime(store=store, executor=executor, progress=progress)
-    return survey(
-        models, TASK, [[Request(rows)]] * len(toys), runtime, lambda model, _, answers: answers[0].predictions
-    )
+    found, failures = ask(models, TASK, [[Request(rows)]] * len(toys), runtime)
+    return {name: told.answers[0].predictions for name, told in found.items()}, failures
 
 
 class Stage:
@@ -134,13 +134,13 @@ def test_free_memory_is_what_linux_says():
 
 def test_no_worker_is_a_wrong_number():
     """In the words of the option."""
-    with pytest.raises(UsageError, match=r"`--workers` must be at least 1 \(got 0\)"):
+    with pytest.raises(UsageError, match=r"`workers` must be at least 1 \(got 0\)"):
         Processes(0)
 
 
 def test_one_worker_without_limits_is_this_process(suite, rows, loads):
     """No process is started for nothing."""
-    rank(suite, rows, probe=2, attribution="none", runtime=Runtime(executor=Processes(limits=False)))
+    rank(suite, rows, probe=2, evidence=Evidence("none"), runtime=Runtime(executor=Processes(limits=False)))
     assert len(loads) == len(suite.models)
 
 
@@ -160,8 +160,8 @@ def test_the_numbers_are_those_of_one_process(suite, rows, tmp_path, loads, capl
         ),
     )
     assert loads == []
-    assert list(beside.failures) == ["odd"]
-    assert "say what they mean, for example `--label-map" in beside.failures["odd"]
+    assert list(beside.header.failures) == ["odd"]
+    assert "say what they mean, for example `label_map=" in beside.header.failures["odd"]
     assert caplog.text.count("odd is left out") == 1
     assert capfd.readouterr().err == ""
     assert (stages[0].label, stages[0].total, stages[0].done) == (
@@ -170,7 +170,7 @@ def test_the_numbers_are_those_of_one_process(suite, rows, tmp_path, loads, capl
         3 * 24,
     )  # 12 rows of the set, 4 explained, twice 4 for [PAD] and [MASK]
     alone = rank(suite, rows, probe=2, runtime=Runtime(store=tmp_path / "alone"))
-    assert [model.name for model in beside.models] == [model.name for model in alone.models]
+    assert [model.name for model in beside.found.models] == [model.name for model in alone.found.models]
     for one, other in zip(numbers(beside), numbers(alone), strict=True):
         assert one == pytest.approx(other, abs=1e-6, nan_ok=True)
 
@@ -202,13 +202,14 @@ def test_what_is_known_needs_no_torch(suite, rows, tmp_path):
         from ranker.datasets import sets
         from ranker.runtime.executors.processes import Processes
         from ranker.runtime.runtime import Runtime
+        from ranker.scoring.score import Evidence
 
         if __name__ == "__main__":
             loaded = sets.load("hans-sub")
             rows = replace(loaded, examples=loaded.examples[:12], population=4)
             for server in (True, False):
                 forkserver._forkserver._stop()
-                rank({[model.source.path for model in suite.models]!r}, rows, probe=2, attribution="none",
+                rank({[model.source.path for model in suite.models]!r}, rows, probe=2, evidence=Evidence("none"),
                      runtime=Runtime(store={str(tmp_path)!r}, executor=Processes(2)))
                 assert (forkserver._forkserver._forkserver_pid is not None) == server, server
             assert "torch" not in sys.modules
@@ -343,7 +344,7 @@ def test_a_model_that_changes_meanwhile_is_left_out(tmp_path):
             return super().__enter__()
 
     runtime = Runtime(store=tmp_path / "store", executor=TWO, progress=Changing)
-    found, failures = survey(models, TASK, [[Request(ROWS)]] * 2, runtime, lambda model, *_: model.name)
+    found, failures = ask(models, TASK, [[Request(ROWS)]] * 2, runtime)
     assert failures == {"a": "its files were changed while the run was on; run it again"}
     assert list(found) == ["b"]
     assert [one.called for one in contents(tmp_path / "store") if one.rows] == ["b"]
@@ -358,7 +359,7 @@ def test_guests_say_no_more_than_the_run(caplog):
     for level, lines in ((logging.ERROR, 0), (logging.WARNING, 2)):
         logging.getLogger("ranker").setLevel(level)
         caplog.clear()
-        survey(looked(models), sets.load("hans-sub").task, [[Request(long)]] * 2, Runtime(executor=TWO), lambda *_: 0)
+        ask(looked(models), sets.load("hans-sub").task, [[Request(long)]] * 2, Runtime(executor=TWO))
         assert sum("are longer than its" in record.getMessage() for record in caplog.records) == lines
 
 
@@ -375,7 +376,7 @@ def test_a_tokenizer_that_never_ends_is_ended(tmp_path, suite):
     rows = [replace(ROWS[0], segments=("a" * 60 + "!", "b"))]
     models = looked([tmp_path / "tiny", *suite.models])
     task, runtime = sets.load("hans-sub").task, Runtime(executor=Processes(2, patience=15))
-    found, failures = survey(models, task, [[Request(rows)]] * 4, runtime, lambda model, *_: model.name)
+    found, failures = ask(models, task, [[Request(rows)]] * 4, runtime)
     assert list(failures) == ["tiny"]
     assert re.fullmatch(".*(retry-limit-in-match over|no sign of life for 15 s, and was ended)", failures["tiny"])
     assert len(found) == 3
@@ -502,8 +503,8 @@ def test_every_executor_works_from_another_folder_in_a_fresh_interpreter(name, t
             from conftest import TASK
             from test_processes import EXECUTORS, make_long_rows
             from toys import Toy, truth
+            from ranker.runs.collect import ask
             from ranker.runs.gather import looked
-            from ranker.runs.survey import survey
             from ranker.runtime.base import Request
             from ranker.runtime.runtime import Runtime
 
@@ -512,12 +513,12 @@ def test_every_executor_works_from_another_folder_in_a_fresh_interpreter(name, t
                 models = looked(["../tiny", Toy("a"), Toy("b")])
                 asked = [[Request(rows), Request(rows[1:])]] * 3
                 runtime = Runtime(executor=EXECUTORS[{name!r}])
-                found, failures = survey(models, TASK, asked, runtime, lambda model, content, answers: answers)
+                found, failures = ask(models, TASK, asked, runtime)
                 assert failures == {{}}, failures
                 for toy in "ab":
-                    np.testing.assert_array_equal(found[toy][0].predictions.probs, truth(toy, rows))
-                    np.testing.assert_array_equal(found[toy][1].predictions.probs, truth(toy, rows[1:]))
-                assert found["tiny"][0].predictions.probs.shape == (2, 2)
+                    np.testing.assert_array_equal(found[toy].answers[0].predictions.probs, truth(toy, rows))
+                    np.testing.assert_array_equal(found[toy].answers[1].predictions.probs, truth(toy, rows[1:]))
+                assert found["tiny"].answers[0].predictions.probs.shape == (2, 2)
             """
         )
     )

@@ -87,7 +87,7 @@ def test_nothing_is_left_of_the_first_look(root):
 def test_a_place_that_refuses_is_told_at_once(tmp_path):
     """A file stands where the store should be: one line, before any work."""
     (tmp_path / "taken").write_text("")
-    with pytest.raises(StoreError, match=r"^`--store`: \S+taken cannot be written to \(.+\); name another folder$"):
+    with pytest.raises(StoreError, match=r"^`store`: \S+taken cannot be written to \(.+\); name another folder$"):
         Store(Remote(str(tmp_path / "taken"), LocalFileSystem()))
 
 
@@ -134,7 +134,7 @@ def test_a_protocol_that_cannot_be_had_is_one_line(text, reason):
             pass
     with pytest.raises(UsageError) as caught:
         place(text)
-    assert str(caught.value).startswith(f"`--store`: {text} cannot be opened: {reason}")
+    assert str(caught.value).startswith(f"`store`: {text} cannot be opened: {reason}")
     assert "\n" not in str(caught.value)
 
 

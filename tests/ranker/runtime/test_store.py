@@ -166,7 +166,7 @@ def test_a_truncated_shard_is_set_aside(tmp_path):
 def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path):
     """Before hours of work, not after them: here a file stands where the folder should be."""
     (tmp_path / "taken").write_text("")
-    with pytest.raises(StoreError, match=r"`--store`: .*taken cannot be written to"):
+    with pytest.raises(StoreError, match=r"`store`: .*taken cannot be written to"):
         Store(tmp_path / "taken")
 
 

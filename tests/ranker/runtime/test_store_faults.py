@@ -222,9 +222,7 @@ def test_a_read_only_disk_is_told_at_once(disk):
     assert mount("remount,ro")
     with pytest.raises(StoreError) as caught:
         Store(folder)
-    assert str(caught.value) == (
-        f"`--store`: {folder} cannot be written to (Read-only file system); name another folder"
-    )
+    assert str(caught.value) == (f"`store`: {folder} cannot be written to (Read-only file system); name another folder")
     assert verify(folder) == (2, [])
 
 

@@ -24,7 +24,7 @@ from ranker.runtime.store import Store, key_digest
 from ranker.sources.base import Machine, SourceOptions
 from ranker.sources.hf import align
 from ranker.sources.hf.kind import Checkpoint
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import ClassTask
 
 EXAMPLE = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)
 
@@ -117,7 +117,7 @@ def key(subject: Subject, method: str = "ig", settings: Settings | None = None) 
         (Machine, MACHINE),
         (SourceOptions, OPTIONS),
         (Checkpoint, CHECKPOINT),
-        (Task, TASKS),
+        (ClassTask, TASKS),
         (Example, EXAMPLES),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

@@ -11,13 +11,14 @@ from ranker.attribution.settings import LIMESettings
 from ranker.datasets import sets
 from ranker.errors import ModelError, StoreError
 from ranker.progress import silent
+from ranker.runs.collect import Told, ask
 from ranker.runs.gather import look, looked
-from ranker.runs.survey import survey
 from ranker.runtime.base import Job, Request
 from ranker.runtime.guest import answer, key_of, orders, work
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store, key_digest
 from ranker.runtime.upkeep import contents
+from ranker.scoring.score import Evidence
 from ranker.sources import suites
 from ranker.sources.base import Shelf, Stated
 from ranker.sources.suites import Model
@@ -89,7 +90,7 @@ def test_what_cannot_be_had_and_need_not_is_no_failure(store):
     first, second = (answer(store, *both) for both in zip(done.keys, some, strict=True))
     assert (len(first.predictions), second) == (3, None)
     failed = work(Job(Toy("toy"), TASK, (*some, Request(EXAMPLES[:1], LIME))), store, Shelf(), silent)
-    assert failed.failure == "toy answers to whole texts only; set `--attribution` to `none`"
+    assert failed.failure == "toy answers to whole texts only; set `attribution` to `none`"
 
 
 def test_a_dry_job_asks_nothing_and_leaves_nothing_behind(store, marking, tmp_path):
@@ -117,8 +118,8 @@ def test_what_cannot_be_written_is_told_before_a_model_is_opened(store, marking,
 def test_a_run_without_a_store_leaves_nothing_behind(tmp_path, monkeypatch):
     """Its answers are kept for as long as it lasts."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    found, failures = survey(looked([Toy("a")]), TASK, [[Request(EXAMPLES)]], Runtime(), lambda *given: given[2])
-    assert (failures, len(found["a"][0].predictions)) == ({}, 3)
+    found, failures = ask(looked([Toy("a")]), TASK, [[Request(EXAMPLES)]], Runtime())
+    assert (failures, len(found["a"].answers[0].predictions)) == ({}, 3)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -126,15 +127,15 @@ def test_answers_at_hand_are_read_and_not_kept(store):
     """Nor is an attribution made of them; what they are known by is told all the same."""
     models = looked([Toy("a", at_hand=True), Toy("b")])
     asked = [[Request(EXAMPLES), Request(EXAMPLES, LIME, optional=True)]] * 2
-    found, failures = survey(models, TASK, asked, Runtime(store=store), lambda _, content, answers: (content, answers))
+    found, failures = ask(models, TASK, asked, Runtime(store=store))
     assert failures == {}
     for name in "ab":
-        content, (predicted, attributed) = found[name]
-        assert (content, attributed) == (name, None)
+        predicted, attributed = found[name].answers
+        assert (found[name].content, attributed) == (name, None)
         np.testing.assert_array_equal(predicted.predictions.probs, truth(name, EXAMPLES))
     assert [one.called for one in contents(store.root) if one.rows] == ["b"]
     needed = [[Request(EXAMPLES, LIME)]] * 2
-    assert list(survey(models, TASK, needed, Runtime(store=store), lambda *_: 0)[1]) == ["a", "b"]
+    assert list(ask(models, TASK, needed, Runtime(store=store))[1]) == ["a", "b"]
 
 
 class Troubled(Toy):
@@ -148,10 +149,9 @@ class Troubled(Toy):
 def test_a_model_with_trouble_is_left_out_and_not_asked(store, caplog):
     """In one line; what it would be asked is asked of the others."""
     models = looked([Troubled("a"), Toy("b")])
-    found, failures = survey(
-        models, TASK, [[Request(EXAMPLES)]] * 2, Runtime(store=store), lambda model, *_: model.name
-    )
-    assert (found, failures) == ({"b": "b"}, {"a": "a is not there"})
+    found, failures = ask(models, TASK, [[Request(EXAMPLES)]] * 2, Runtime(store=store))
+    assert isinstance(found["b"], Told)
+    assert (list(found), found["b"].content, failures) == (["b"], "b", {"a": "a is not there"})
     assert caplog.messages == ["a is left out: a is not there"]
 
 
@@ -159,12 +159,13 @@ def test_sources_of_ones_own_are_ranked_beside_checkpoints(tmp_path):
     """They are named like any model, wherever one is named."""
     rows = sets.load("hans-sub", limit=12)
     folder = suites.embedded()["hans-sub-mini"] / "untouched"
-    ranking = rank([Toy("mine"), str(folder), Toy("yours")], rows, probe=2, attribution="none",
+    ranking = rank([Toy("mine"), str(folder), Toy("yours")], rows, probe=2, evidence=Evidence("none"),
                    runtime=Runtime(store=tmp_path))  # fmt: skip
-    assert {model.name for model in ranking.models} == {"mine", "untouched", "yours"}
-    assert ranking.provenance.models["mine"] == "mine"
+    assert {model.name for model in ranking.evaluation.models} == {"mine", "untouched", "yours"}
+    assert ranking.header.provenance.models["mine"] == "mine"
     good = truth("mine", rows.examples).argmax(axis=1) == [example.label for example in rows.examples]
-    assert next(model for model in ranking.models if model.name == "mine").ood_accuracy == pytest.approx(good.mean())
+    outcomes = {model.name: model.outcome for model in ranking.evaluation.models}
+    assert outcomes["mine"] == pytest.approx(good.mean())
 
 
 def test_models_are_looked_at_once():

@@ -17,9 +17,9 @@ import numpy as np
 from factors.types import Example
 from ranker.errors import ModelError
 from ranker.sources.base import Stated
-from ranker.tasks.classes import Classes, Task
+from ranker.tasks.classes import Classes, ClassTask
 
-TASK = Task("mood", ("bad", "good"))
+TASK = ClassTask("mood", ("bad", "good"))
 ROWS = [Example(str(n), (f"row number {n}",), n % 2) for n in range(40)]
 BLOCK = 8
 

@@ -9,7 +9,19 @@ import os
 import numpy as np
 import pytest
 from test_evaluation import suite
-from test_report_formats import GOLDEN, HOSTILE, REFRESH, Reader, method, toy, toy_decision
+from test_report_formats import (
+    GOLDEN,
+    HOSTILE,
+    REFRESH,
+    Reader,
+    decided,
+    evaluated,
+    method,
+    toy,
+    toy_decision,
+    with_found,
+    with_header,
+)
 
 from ranker.errors import UnknownName, UsageError
 from ranker.report import comparison as shown
@@ -18,47 +30,49 @@ from ranker.report.markdown import escape
 from ranker.results.ranking import Ranking
 from ranker.results.records import Data, Provenance, Quality
 from ranker.scoring.comparison import compare, difference
-from ranker.scoring.decision import decide
-from ranker.scoring.evaluation import evaluate
 
 
 def later():
     """The toy's evaluation, run again: a model failed, one came, K is another, and one method is far better."""
     was = toy()
-    large, base, _ = was.models
-    return dataclasses.replace(
+    large, base, _ = was.found.models
+    run = with_header(
         was,
         probe=20,
+        failures={"lstm": "no weights"},
+        provenance=dataclasses.replace(
+            was.header.provenance,
+            versions={"rank-models": "0.1.0"},
+            settings={**was.header.provenance.settings, "steps": 4},
+        ),
+        quality={"new": Quality(None, None, 0, 0)},
+    )
+    run = with_found(
+        run,
         models=(
-            dataclasses.replace(base, rank=1, ood_accuracy=0.92),
+            dataclasses.replace(base, rank=1, outcome=0.92),
             dataclasses.replace(large, rank=2),
-            dataclasses.replace(large, name="new", rank=3, ood_accuracy=0.4),
+            dataclasses.replace(large, name="new", rank=3, outcome=0.4),
         ),
         methods=(
             method("ACC", "baseline", 0.95), method("CONF-GT", "baseline", 0.8, 0.05), method("NLL", "baseline", 0.7),
         ),
-        table=dataclasses.replace(was.table, models=tuple(name.replace("lstm", "new") for name in was.table.models)),
-        pair_results=(),
-        examples=(),
-        failures={"lstm": "no weights"},
-        provenance=dataclasses.replace(
-            was.provenance, versions={"rank-models": "0.1.0"}, settings={**was.provenance.settings, "steps": 4}
-        ),
-        quality={"new": Quality(None, None, 0, 0)},
+        pairs=(),
     )  # fmt: skip
+    names = tuple(name.replace("lstm", "new") for name in was.table.models)
+    return dataclasses.replace(run, table=dataclasses.replace(was.table, models=names), examples=())
 
 
 def later_decision():
     """The toy's decision with more rows, by which the first two change places."""
     was = toy_decision()
-    found = was.decision
-    order = (1, 0, 2)
-    return dataclasses.replace(
-        was,
-        ood="more",
-        probe=40,
-        models=tuple(dataclasses.replace(was.models[m], rank=rank) for rank, m in enumerate(order, 1)),
-        decision=dataclasses.replace(found, models=tuple(found.models[m] for m in order), p_best=(0.95, 0.04, 0.01)),
+    numbers = zip((1, 0, 2), (0.9, 0.8, 0.4), (0.95, 0.04, 0.01), strict=True)
+    return with_found(
+        with_header(was, ood="more", probe=40),
+        models=tuple(
+            dataclasses.replace(was.found.models[m], rank=rank, outcome=share, p_best=p)
+            for rank, (m, share, p) in enumerate(numbers, 1)
+        ),
     )
 
 
@@ -82,14 +96,14 @@ def test_models_that_come_go_fail_and_change_rank():
         "lstm": ("ranked", "failed", 3, None),
         "gone": ("failed", "absent", None, None),
     }
-    assert (models["bert_base"].accuracy_before, models["bert_base"].accuracy_after) == (0.75, 0.92)
-    assert (models["lstm"].accuracy_after, models["lstm"].reason) == (None, "no weights")
+    assert (models["bert_base"].outcome_before, models["bert_base"].outcome_after) == (0.75, 0.92)
+    assert (models["lstm"].outcome_after, models["lstm"].reason) == (None, "no weights")
     assert [shown.fate(model) for model in models.values()] == ["", "", "new", "FAILED: no weights", "gone"]
 
 
 def test_methods_with_their_difference_and_its_interval():
     """A change is beyond its interval, within it, or none where a method was measured in one run only."""
-    better = dataclasses.replace(toy(), methods=later().methods)
+    better = with_found(toy(), methods=later().found.methods)
     assert [by_name(compare(toy(), better).methods)[name].beyond for name in ("ACC", "CONF-GT", "NLL")] == [
         True, False, None,
     ]  # fmt: skip
@@ -104,12 +118,13 @@ def test_methods_with_their_difference_and_its_interval():
 def test_other_models_are_other_pairs():
     """More of them, or the same with other accuracies: a method's change may be theirs, and that is said."""
     was = toy()
-    note = "The models, or their accuracies, are not the same: pairwise accuracies are means over other pairs."
-    others = dataclasses.replace(was, models=(dataclasses.replace(was.models[0], ood_accuracy=0.99), *was.models[1:]))
-    for now in (dataclasses.replace(was, models=was.models[:2]), others):
+    models = was.found.models
+    note = "The models, or their true outcomes, are others: pairwise accuracies are means over other pairs."
+    others = with_found(was, models=(dataclasses.replace(models[0], outcome=0.99), *models[1:]))
+    for now in (with_found(was, models=models[:2]), others):
         assert note in compare(was, now).notes
         assert {method.beyond for method in compare(was, now).methods} == {None}
-    assert note not in compare(was, dataclasses.replace(was, models=was.models[::-1])).notes
+    assert note not in compare(was, with_found(was, models=models[::-1])).notes
 
 
 def test_the_interval_of_a_difference_covers_it():
@@ -140,8 +155,8 @@ def test_ends_of_a_lopsided_difference():
 
 def on_rows(table, **more):
     """The evaluation of a table whose rows have a fingerprint."""
-    found = evaluate(table, curve=(), designed="INDEX-DIFF", **more)
-    return dataclasses.replace(found, provenance=Provenance(data=Data("a file", 40, "f")))
+    found = evaluated(table, curve=(), designed="INDEX-DIFF", **more)
+    return with_header(found, provenance=Provenance(data=Data("a file", 40, "f")))
 
 
 def test_runs_on_the_same_rows_are_paired():
@@ -157,7 +172,7 @@ def test_runs_on_the_same_rows_are_paired():
     found = by_name(compare(was, now).methods)["INDEX-DIFF"]
     wanted = was.method("INDEX-DIFF")
     assert (-found.difference, -found.high, -found.low) == pytest.approx(
-        (wanted.vs_acc, wanted.vs_acc_low, wanted.vs_acc_high)
+        (wanted.difference, wanted.difference_low, wanted.difference_high)
     )
     assert compare(was, now).notes == (
         "The interval of a change is paired: over other samples of rows, the same for both runs.",
@@ -167,10 +182,10 @@ def test_runs_on_the_same_rows_are_paired():
 def test_what_is_not_known_to_be_paired_takes_the_runs_as_independent():
     """Other rows, drawn probes, and methods that see a pool, which is not kept."""
     was = on_rows(suite())
-    other = dataclasses.replace(was, provenance=Provenance(data=Data("a file", 40, "g")))
+    other = with_header(was, provenance=Provenance(data=Data("a file", 40, "g")))
     for before, after in ((was, other), (on_rows(suite(), draws=50),) * 2):
         assert {change.paired for change in compare(before, after).methods} == {False}
-    seen = dataclasses.replace(was, methods=(*was.methods, method("SURROGATE", "pool", 0.7)))
+    seen = with_found(was, methods=(*was.found.methods, method("SURROGATE", "pool", 0.7)))
     found = compare(seen, seen)
     assert [change.name for change in found.methods if not change.paired] == ["SURROGATE"]
     assert found.notes[1].startswith("The interval of a change of SURROGATE takes the two runs as independent;")
@@ -200,7 +215,7 @@ def test_a_decision_with_more_rows():
     ("before", "after", "message"),
     [
         (toy, toy_decision, r"only runs of one mode can be compared \(got an evaluation and a decision\)"),
-        (toy, lambda: dataclasses.replace(toy(), ood="paws"), r"on one OOD set .* \(got hans-sub and paws\)"),
+        (toy, lambda: with_header(toy(), ood="paws"), r"on one OOD set .* \(got hans-sub and paws\)"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_compared_is_refused(before, after, message):
@@ -211,9 +226,9 @@ def test_what_cannot_be_compared_is_refused(before, after, message):
 
 def test_two_decisions_on_the_same_rows_are_compared():
     """As before and after a pool: nobody knows a truth that examples could weigh in."""
-    table = dataclasses.replace(suite(examples=10), ood_accuracy=None)
+    table = suite(examples=10)
     made = {"provenance": Provenance(data=Data("a file", 10, "same"))}
-    before, after = (dataclasses.replace(decide(table, method=method), **made) for method in ("ACC", "NLL"))
+    before, after = (with_header(decided(table, method=method), **made) for method in ("ACC", "NLL"))
     assert {change.name for change in compare(before, after).models} == set(table.models)
     assert compare(before, after).methods == ()
 
@@ -249,7 +264,7 @@ def test_csv_and_json_hold_raw_fractions():
         (row["part"], row["name"], row["what"]): row for row in csv.DictReader(io.StringIO(shown.render(found, "csv")))
     }
     for change in found.methods:
-        row = rows["method", change.name, "few_shot_accuracy"]
+        row = rows["method", change.name, "pairwise_accuracy"]
         wanted = (change.before, change.after, change.difference, change.low, change.high)
         read = (row["before"], row["after"], row["difference"], row["low"], row["high"])
         assert read == tuple("" if number is None else repr(number) for number in wanted)
@@ -291,12 +306,12 @@ def test_no_model_is_needed(tmp_path):
 
 def with_provenance(**more):
     """The toy, made from something else, too."""
-    return dataclasses.replace(toy(), provenance=dataclasses.replace(toy().provenance, **more))
+    return with_header(toy(), provenance=dataclasses.replace(toy().header.provenance, **more))
 
 
 def test_another_checkpoint_of_the_same_name_is_named():
     """Its content is a setting, cut as a fingerprint is; that of a model which is new or gone is none."""
-    models = toy().provenance.models
+    models = toy().header.provenance.models
     found = compare(toy(), with_provenance(models={**models, "lstm": "d" * 64}))
     assert [(one.name, one.before, one.after) for one in found.settings] == [("models.lstm", "c" * 64, "d" * 64)]
     assert "c" * 12 in shown.render(found, "table")

@@ -6,25 +6,33 @@ import scipy.stats
 from test_evaluation import table
 
 from ranker.errors import UnknownName, UsageError
-from ranker.scoring.decision import decide
+from ranker.results.records import RowResult
+from ranker.scoring.decision import Beside, decide
 from ranker.statistics import posterior
-from ranker.statistics.methods import LABEL_FREE
-from ranker.statistics.pool import Pool
+from ranker.statistics.methods import BUILTIN
+from ranker.statistics.pool import Pool, PoolMethod, Targets
 
 
-def labelled(right, **kwargs):
+def labelled(right):
     """A table without truth, from who was right on which row."""
-    made = table(np.asarray(right, dtype=float)[:, None], ["ACC"], np.zeros(len(right)), **kwargs)
-    return dataclasses.replace(made, ood_accuracy=None)
+    return table(np.asarray(right, dtype=float)[:, None], ["ACC"], None)
+
+
+def beside(pool, places, labels=None, methods=BUILTIN):
+    """A pool of which the rows at these places are labelled; those of the first class where nothing else is said."""
+    size, places = pool.probs.shape[1], np.asarray(places)
+    every = np.full(size, -1)
+    every[places] = 0 if labels is None else labels
+    return Beside(pool, Targets(np.where(every < 0, np.nan, pool.predicted == every), every), places, tuple(methods))
 
 
 def test_models_that_cannot_be_told_apart_are_in_one_group():
     """A group is broken by any pair in it that can be told apart, also one against the order; groups may overlap."""
 
     def groups(better):
-        found = decide(labelled(np.eye(4))).decision
+        found = decide(labelled(np.eye(4)))
         found = dataclasses.replace(found, p_beats=tuple(map(tuple, better.tolist())))
-        return [tuple(found.models.index(name) for name in group) for group in found.groups]
+        return [tuple(found.names.index(name) for name in group) for group in found.groups]
 
     assert groups(np.full((4, 4), 0.99)) == [(0,), (1,), (2,), (3,)]
     near = np.full((4, 4), 0.6)
@@ -37,10 +45,11 @@ def test_models_that_cannot_be_told_apart_are_in_one_group():
 
 def test_a_decision_worked_by_hand():
     """Three models on four rows: order, accuracies, probabilities, groups and labels."""
-    found = decide(labelled([[1, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 0]])).decision
-    assert found.models == ("m1", "m2", "m0")
-    assert found.method == "ACC"
-    assert found.accuracy == (1.0, 0.75, 0.25)
+    found = decide(labelled([[1, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 0]]))
+    first, second, third = found.models
+    assert found.names == (first.name, second.name, third.name) == ("m1", "m2", "m0")
+    assert (found.method, found.kind) == ("ACC", "baseline")
+    assert (first.outcome, second.outcome, third.outcome) == (1.0, 0.75, 0.25)
     weights = posterior.weigh(np.array([[1, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 0]], bool))
     won = [
         sum(w * scipy.stats.beta.sf(0.5, n + c, c) for w, c in zip(weights, posterior.PRIORS, strict=True))
@@ -51,28 +60,27 @@ def test_a_decision_worked_by_hand():
     assert found.more_labels[0][2] == 0
     assert found.more_labels[0][1] > 0
     # four right of four, and one of each from the uniform prior
-    assert (found.low[0], found.high[0]) == pytest.approx(scipy.stats.beta.interval(0.95, 5, 1))
-    assert found.p_best[0] > found.p_best[1] > found.p_best[2]
+    assert (first.low, first.high) == pytest.approx(scipy.stats.beta.interval(0.95, 5, 1))
+    assert first.p_best > second.p_best > third.p_best
+    assert first.p_best + second.p_best + third.p_best == pytest.approx(1)
 
 
 def test_ties_are_broken_by_the_declared_factor_or_by_the_loss():
     """ACC+TIES is the default: NLL decides between models of equal accuracy, the declared factor if there is one."""
     hits = np.array([[1.0, 0.0], [0.0, 1.0]])
     loss, factor = np.array([[0.5, 0.5], [0.9, 0.9]]), np.array([[2.0, 2.0], [1.0, 1.0]])
-    made = table(np.stack([hits, loss, factor], axis=1), ["ACC", "NLL", "INDEX-DIFF"], np.zeros(2))
-    made = dataclasses.replace(made, ood_accuracy=None)
-    assert decide(made).decision.models == ("m0", "m1")
-    assert decide(made, designed="INDEX-DIFF").decision.models == ("m1", "m0")
-    assert decide(made).decision.method == "ACC+TIES"
-    assert decide(made).decision.p_beats[0][1] == 0.5
+    made = table(np.stack([hits, loss, factor], axis=1), ["ACC", "NLL", "INDEX-DIFF"], None)
+    assert decide(made).names == ("m0", "m1")
+    assert decide(made, designed="INDEX-DIFF").names == ("m1", "m0")
+    assert (decide(made).method, decide(made).kind) == ("ACC+TIES", "combined")
+    assert decide(made).p_beats[0][1] == 0.5
 
 
 def three(method=None, **more):
     """A decision between three models of two methods: right on 1, 3 and 2 rows of four; losses .1, .2 and .3."""
     hits = np.array([[1, 0, 0, 0], [1, 1, 1, 0], [1, 1, 0, 0]], dtype=float)
     loss = np.repeat([[0.1], [0.2], [0.3]], 4, axis=1)
-    made = table(np.stack([hits, loss], axis=1), ["ACC", "NLL"], np.zeros(3))
-    return decide(dataclasses.replace(made, ood_accuracy=None), method=method, **more)
+    return decide(table(np.stack([hits, loss], axis=1), ["ACC", "NLL"], None), method=method, **more)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +95,7 @@ def test_scores_and_ranks_are_of_the_method(method, order, scores):
     """Best first, each with what it was ordered by; ACC+TIES shows the accuracy, as its own number means nothing."""
     found = three(method)
     assert [(model.name, model.rank) for model in found.models] == list(zip(order, (1, 2, 3), strict=True))
-    assert found.decision.scores == pytest.approx(scores)
+    assert [model.score for model in found.models] == pytest.approx(scores)
     by_name = {model.name: model.scores for model in found.models}
     assert by_name["m1"] == pytest.approx({"ACC": 0.75, "NLL": 0.2})
 
@@ -96,15 +104,17 @@ def test_scores_and_ranks_are_of_the_method(method, order, scores):
 def test_what_reads_a_pool_says_what_to_be_careful_of(method):
     """SURROGATE that its accuracies are drawn to chance, a label-free method what misleads it; each its own only."""
     pool = Pool(np.random.default_rng(4).dirichlet([1, 1], (3, 9)))
-    found = three(method, pool=pool, places=np.arange(4))
-    assert found.decision.method == (method or "SURROGATE")
+    found = three(method, beside=beside(pool, np.arange(4)))
+    assert found.method == (method or "SURROGATE")
     assert any(note.startswith("SURROGATE draws accuracies to chance") for note in found.notes) == (method is None)
     trapped = [note.split(" sees no label, and ")[0] for note in found.notes if " sees no label, and " in note]
-    free = {one.name: one.score for one in LABEL_FREE}
+    free = {one.name: one for one in BUILTIN if one.kind == "label-free"}
     assert trapped == [name for name in free if name == method]
+    assert (method in free) == (found.kind == "label-free")
     if trapped:
-        expected = sorted(free[method](pool), reverse=True)
-        assert found.decision.scores == pytest.approx(expected)
+        nothing = Targets(np.full((3, 9), np.nan), np.full(9, -1))
+        expected = sorted(free[method].estimate(pool, nothing, np.zeros((1, 0), int))[:, 0], reverse=True)
+        assert [model.score for model in found.models] == pytest.approx(expected)
         assert [model.scores[method] for model in found.models] == pytest.approx(expected)
 
 
@@ -115,11 +125,8 @@ def test_a_method_against_the_labels_is_said_so(models, more):
     """Ordering by a method that contradicts who was right leaves a note: the first is right, and comes last."""
     hits = np.repeat(np.arange(models)[:, None] == 0, 2, axis=1).astype(float)
     factor = np.repeat(np.arange(models, 0.0, -1.0)[:, None], 2, axis=1)
-    made = dataclasses.replace(
-        table(np.stack([hits, factor], axis=1), ["ACC", "SUM-DIFF"], np.zeros(models)), ood_accuracy=None
-    )
-    found = decide(made, method="SUM-DIFF")
-    assert found.decision.models == tuple(f"m{i}" for i in reversed(range(models)))
+    found = decide(table(np.stack([hits, factor], axis=1), ["ACC", "SUM-DIFF"], None), method="SUM-DIFF")
+    assert found.names == tuple(f"m{i}" for i in reversed(range(models)))
     assert any(f"SUM-DIFF puts m{models - 1} above m0" in note and note.endswith(more) for note in found.notes)
 
 
@@ -127,9 +134,8 @@ def test_a_tie_contradicts_no_label():
     """A method that has no order for two models puts neither above the other."""
     hits = np.array([[1, 0, 0], [1, 1, 1]], dtype=float)
     level = np.zeros((2, 3))
-    made = dataclasses.replace(table(np.stack([hits, level], axis=1), ["ACC", "CONF"], np.zeros(2)), ood_accuracy=None)
-    found = decide(made, method="CONF")
-    assert found.decision.models == ("m0", "m1")
+    found = decide(table(np.stack([hits, level], axis=1), ["ACC", "CONF"], None), method="CONF")
+    assert found.names == ("m0", "m1")
     assert [model.rank for model in found.models] == [1, 1]
     assert not any("puts" in note for note in found.notes)
     assert any(note.startswith("CONF ties all models") for note in found.notes)
@@ -143,7 +149,7 @@ def pooled(rng, models=4, rows=200, size=15):
     pool = Pool(np.stack([1 / (1 + np.exp(leaning)), 1 / (1 + np.exp(-leaning))], axis=2))
     places = rng.permutation(rows)[:size]
     right = pool.predicted[:, places] == labels[places]
-    return decide(labelled(right, labels=labels[places].tolist()), pool=pool, places=places), right
+    return decide(labelled(right), beside=beside(pool, places, labels[places])), right
 
 
 def test_what_is_said_of_labels_is_counted_even_if_a_pool_speaks_against_them():
@@ -152,7 +158,7 @@ def test_what_is_said_of_labels_is_counted_even_if_a_pool_speaks_against_them():
     named, other = 0, 0
     for _ in range(60):
         found, right = pooled(rng)
-        order = [int(name[1:]) for name in found.decision.models]
+        order = [int(name[1:]) for name in found.names]
         won = posterior.wins(right)
         against = [(a, b) for i, a in enumerate(order) for b in order[i + 1 :] if won[b, a] > won[a, b]]
         notes = [note for note in found.notes if "was right where" in note]
@@ -162,7 +168,7 @@ def test_what_is_said_of_labels_is_counted_even_if_a_pool_speaks_against_them():
             assert notes[0].startswith(f"SURROGATE puts m{a} above m{b}, though m{b} was right where m{a} was not")
             assert (f" {len(against) - 1} more pair" in notes[0]) == (len(against) > 1)
         named += bool(against)
-        other += bool((np.triu(np.array(found.decision.p_beats) < 0.5)).any()) != bool(against)
+        other += bool((np.triu(np.array(found.p_beats) < 0.5)).any()) != bool(against)
     assert named > 10
     assert other > 10
 
@@ -171,7 +177,7 @@ def test_labels_of_one_text_leave_the_rest_of_the_pool_unlabelled():
     """Rows are counted by their places in the pool, of which several labels may have the same."""
     pool = Pool(np.random.default_rng(4).dirichlet([1, 1], (2, 5)))
     made = labelled([[1, 0, 1, 1, 0, 1, 1], [0, 1, 1, 0, 1, 1, 0]])
-    found = decide(made, pool=pool, places=np.array([2, 2, 2, 0, 0, 2, 0]))
+    found = decide(made, beside=beside(pool, [2, 2, 2, 0, 0, 2, 0]))
     assert "Read without a label: 3 more rows of the pool." in found.notes
 
 
@@ -181,7 +187,7 @@ def test_close_models_are_honestly_not_separable():
     hits = rng.random((3, 10)) < 0.8
     hits[:, :8] = True
     found = decide(labelled(hits))
-    assert len(found.decision.groups) == 1
+    assert len(found.groups) == 1
     assert "No two models can be told apart with these 10 labels." in found.notes
 
 
@@ -189,36 +195,38 @@ def test_models_that_tie_keep_their_order_and_say_so():
     """A method that ties all models does not pretend to an order."""
     found = decide(labelled(np.ones((3, 5))))
     assert [model.rank for model in found.models] == [1, 1, 1]
-    assert found.decision.models == ("m0", "m1", "m2")
+    assert found.names == ("m0", "m1", "m2")
     assert "ACC ties all models; their order is that in which they were given." in found.notes
 
 
 def test_labels_of_a_single_class_are_allowed_and_said():
-    """Ten rows of one class are a poor probe, not an error."""
-    assert any("same label" in note for note in decide(labelled(np.eye(3))).notes)
+    """Rows of one class are a poor probe, not an error; the decision holds the rows that it was given."""
+    for labels, said in (("xxx", True), ("xyx", False), ("", False)):
+        rows = [RowResult(f"e{n}", label, dict.fromkeys(("m0", "m1", "m2"), "x")) for n, label in enumerate(labels)]
+        found = decide(labelled(np.eye(3)), rows=rows)
+        assert found.rows == tuple(rows)
+        assert any("same label" in note for note in found.notes) == said
 
 
 def test_a_decision_is_the_same_for_the_same_seed():
     """P(best) is drawn; its seed decides it."""
     made = labelled(np.random.default_rng(7).random((3, 10)) < 0.7)
-    assert decide(made, seed=1).decision == decide(made, seed=1).decision
-    assert decide(made, seed=1).decision != decide(made, seed=2).decision
+    assert decide(made, seed=1) == decide(made, seed=1)
+    assert decide(made, seed=1) != decide(made, seed=2)
 
 
 def test_the_order_of_the_models_changes_no_probability():
     """P(best) is drawn, and yet the same for every model, whichever stands first."""
     hits = np.random.default_rng(7).permuted(np.arange(10) < np.array([[5], [9], [3], [7]]), axis=1)
-    found = decide(labelled(hits)).decision
-    best = dict(zip(found.models, found.p_best, strict=True))
-    other = decide(labelled(hits[::-1])).decision
+    best = {model.name: model.p_best for model in decide(labelled(hits)).models}
     names = {f"m{3 - i}": f"m{i}" for i in range(4)}
-    assert {names[model]: chance for model, chance in zip(other.models, other.p_best, strict=True)} == best
+    assert {names[model.name]: model.p_best for model in decide(labelled(hits[::-1])).models} == best
 
 
 def test_scores_that_differ_by_rounding_are_one_rank():
     """0.1 + 0.2 + 0.3 is a little more than 0.3 + 0.2 + 0.1: the models tie, and stand as they were given."""
     scores = np.array([[[1, 0, 1], [0.3, 0.2, 0.1]], [[1, 0, 1], [0.1, 0.2, 0.3]]])
-    made = dataclasses.replace(table(scores, ["ACC", "OURS"], np.zeros(2)), ood_accuracy=None)
+    made = table(scores, ["ACC", "OURS"], None)
     assert scores[0, 1].mean() != scores[1, 1].mean()
     found = decide(made, method="OURS")
     assert [(model.name, model.rank) for model in found.models] == [("m0", 1), ("m1", 1)]
@@ -228,7 +236,7 @@ def test_no_more_labels_are_needed_exactly_where_two_are_told_apart():
     """0 says "told apart"; of every other pair it is 1 or more, or unknown."""
     rng = np.random.default_rng(3)
     for _ in range(12):
-        found = decide(labelled(rng.random((4, 10)) < rng.uniform(0.3, 1, (4, 1)))).decision
+        found = decide(labelled(rng.random((4, 10)) < rng.uniform(0.3, 1, (4, 1))))
         for i in range(4):
             for j in range(4):
                 apart = i == j or max(found.p_beats[i][j], 1 - found.p_beats[i][j]) >= found.level
@@ -236,10 +244,71 @@ def test_no_more_labels_are_needed_exactly_where_two_are_told_apart():
 
 
 def test_wrong_methods_and_models():
-    """One model, no ACC, or a method nobody measured: one line each."""
+    """One model, no rows, or a method nobody measured: one line each."""
     with pytest.raises(UsageError, match="at least two models"):
         decide(labelled(np.ones((1, 4))))
-    with pytest.raises(UsageError, match=r"needs ACC among the methods, those of `--factors` \(got NLL\)"):
-        decide(dataclasses.replace(table(np.ones((2, 1, 4)), ["NLL"], np.zeros(2)), ood_accuracy=None))
+    with pytest.raises(UsageError, match=r"`probe` must be between 1 and 0, the number of examples \(got 0\)"):
+        decide(labelled(np.ones((2, 0))))
     with pytest.raises(UnknownName, match="did you mean ACC"):
         decide(labelled(np.ones((2, 4))), method="AC")
+
+
+def test_an_outcome_of_another_name_is_what_is_ordered_by():
+    """Scores between 0 and 1: the loss breaks their ties, and methods are called after them."""
+    outcomes, loss = np.array([[0.25, 0.5], [0.5, 0.25], [0.0, 0.25]]), np.array([[0.9] * 2, [0.5] * 2, [0.1] * 2])
+    found = decide(table(np.stack([outcomes, loss], axis=1), ["EXACT-MATCH", "NLL"], None))
+    assert (found.method, found.kind, found.names) == ("EXACT-MATCH+TIES", "combined", ("m1", "m0", "m2"))
+    assert [model.outcome for model in found.models] == [model.score for model in found.models] == [0.375, 0.375, 0.125]
+    alone = decide(table(outcomes[:, None], ["EXACT-MATCH"], None))
+    assert (alone.method, alone.names) == ("EXACT-MATCH", ("m0", "m1", "m2"))
+
+
+def test_what_is_known_of_models_stays_with_them():
+    """Families stand in the order of the table, the rest goes by name; what is not known is not said."""
+    given = {"families": ["a", "b", "c"], "misled": {"m0": 0.9}, "in_domain": {"m2": 0.5}}
+    by_name = {model.name: model for model in decide(labelled(np.eye(3) + [[0], [1], [2]] > 1), **given).models}
+    assert [by_name[name].family for name in ("m0", "m1", "m2")] == ["a", "b", "c"]
+    assert [by_name[name].misled for name in ("m0", "m1", "m2")] == [0.9, None, None]
+    assert [by_name[name].in_domain for name in ("m0", "m1", "m2")] == [None, None, 0.5]
+    assert {model.family for model in decide(labelled(np.eye(3))).models} == {""}
+
+
+def test_methods_of_ones_own_see_the_pool_and_the_labelled_rows():
+    """One without a posterior puts the models in its order; how sure that is, the labels alone say."""
+    asked = []
+
+    def last_row(pool, targets, rows):
+        asked.append(rows.tolist())
+        return targets.outcomes[:, rows[:, -1]]
+
+    own = PoolMethod("LAST", "pool", last_row, warning="goes by one row")
+    hits = np.array([[1, 1, 1, 0], [0, 0, 0, 1]])
+    pool = Pool(np.random.default_rng(4).dirichlet([1, 1], (2, 9)))
+    known = np.full((2, 9), np.nan)
+    known[:, :4] = hits
+    seen = Beside(pool, Targets(known, np.full(9, -1)), np.arange(4), (own, *BUILTIN))
+    found = decide(labelled(hits), beside=seen)
+    assert (found.method, found.kind, found.names) == ("LAST", "pool", ("m1", "m0"))
+    assert [model.score for model in found.models] == [1, 0]
+    assert asked == [[[0, 1, 2, 3]]]
+    alone = decide(labelled(hits), method="ACC")
+    assert found.p_beats[0][1] == pytest.approx(alone.p_beats[1][0])
+    assert "LAST goes by one row." in found.notes
+
+
+def test_what_sees_chosen_rows_or_lacks_what_it_needs_is_no_method_of_a_decision():
+    """With such methods alone a pool leaves the order to the metric; to name one is a mistake."""
+    pool = Pool(np.random.default_rng(4).dirichlet([1, 1], (3, 9)))
+    some = [one for one in BUILTIN if not one.decides or one.needs - {"labels"}]
+    assert {"SURROGATE+CHOICE", "POOL-FACTOR", "ATC"} <= {one.name for one in some}
+    assert three(beside=beside(pool, np.arange(4), methods=some)).method == "ACC+TIES"
+    for one in some:
+        with pytest.raises(UnknownName, match="there is no method"):
+            three(one.name, beside=beside(pool, np.arange(4), methods=some))
+
+
+def test_labels_that_are_not_known_are_not_read():
+    """SURROGATE would take them for the last label; outcomes need none."""
+    pool, places = Pool(np.random.default_rng(4).dirichlet([1, 1], (3, 9))), np.arange(4)
+    assert three(beside=beside(pool, places)).method == "SURROGATE"
+    assert three(beside=beside(pool, places, labels=[0, 1, -1, 0])).method == "ACC+TIES"

@@ -3,10 +3,9 @@ import pytest
 
 from factors import Attributions, Example
 from ranker.attribution.settings import IGSettings, LIMESettings, Settings
-from ranker.results.records import Quality
-from ranker.scoring.diagnostics import accuracy_of, below_chance, cut, misled_share, quality_of, shortcut_avoided
-from ranker.scoring.reference import FOLLOWS
-from ranker.tasks.classes import Classes, Task
+from ranker.results.records import FOLLOWS, Quality
+from ranker.scoring.diagnostics import below_chance, cut, misled_share, quality_of, shortcut_avoided
+from ranker.tasks.classes import Classes, ClassTask
 
 PAIR = Example("a", ("A dog ran.", "It ran."), 1)
 
@@ -31,20 +30,13 @@ def answers(*predicted):
     return Classes(np.eye(2)[list(predicted)])
 
 
-def test_the_share_of_rows_that_are_right():
-    """Predicted label and true label, row by row."""
-    examples = [Example(str(n), ("x",), label) for n, label in enumerate([1, 0, 0, 1])]
-    assert accuracy_of(answers(1, 1, 0, 0), examples) == 0.5
-    assert accuracy_of(answers(1, 0, 0, 1), examples) == 1
-
-
 def test_a_model_is_misled_where_the_shortcut_is_wrong_and_followed():
     """Rows on which the shortcut is right do not count; without such rows, or a shortcut, nothing is known."""
-    task = Task("nli", ("no", "yes"), shortcut=1)
+    task = ClassTask("nli", ("no", "yes"), shortcut=1)
     examples = [Example(str(n), ("x",), label) for n, label in enumerate([1, 0, 0, 0])]
     assert misled_share(answers(0, 1, 0, 0), examples, task) == pytest.approx(1 / 3)
     assert misled_share(answers(1), examples[:1], task) is None
-    assert misled_share(answers(1, 1, 1, 1), examples, Task("nli", ("no", "yes"))) is None
+    assert misled_share(answers(1, 1, 1, 1), examples, ClassTask("nli", ("no", "yes"))) is None
 
 
 def test_errors_are_summed_up_in_the_backends_own_measure():

@@ -9,10 +9,14 @@ from ranker.errors import UsageError
 from ranker.results.table import ScoreTable
 from ranker.scoring.evaluation import evaluate
 from ranker.statistics import intervals
+from ranker.statistics.pool import Pool, Targets
 
 
-def table(values, methods, accuracy, labels=None):
-    """A score table of models m0, m1, ... with the built-in methods of these names, or new ones, higher is better."""
+def table(values, methods, truth):
+    """A score table of models m0, m1, ... with the built-in methods of these names, or new ones, higher is better.
+
+    The first method is the metric's.
+    """
     values = np.asarray(values, dtype=float)
     count = values.shape[2]
     return ScoreTable(
@@ -20,8 +24,8 @@ def table(values, methods, accuracy, labels=None):
         methods=tuple(BUILTIN.get(name) or Factor(name, _none, True, "true", "ours") for name in methods),
         examples=tuple(f"e{n}" for n in range(count)),
         values=values.copy(),
-        labels=tuple(labels or [0] * count),
-        ood_accuracy=np.asarray(accuracy, dtype=float),
+        metric=methods[0],
+        truth=None if truth is None else np.asarray(truth, dtype=float),
     )
 
 
@@ -37,9 +41,7 @@ def suite(seed=0, models=5, examples=200):
     values = np.stack(
         [latent > 0, np.logaddexp(0, -latent), -accuracy[:, None] + rng.normal(size=latent.shape)], axis=1
     )
-    return table(
-        values, ["ACC", "NLL", "INDEX-DIFF"], accuracy, labels=(rng.random(examples) < 0.5).astype(int).tolist()
-    )
+    return table(values, ["ACC", "NLL", "INDEX-DIFF"], accuracy)
 
 
 @pytest.mark.parametrize("draws", ["exact", 300])
@@ -54,7 +56,7 @@ def test_the_truth_its_negative_and_a_constant(draws, hits, probe):
     made = table(np.stack([truth, -truth, 0 * truth], axis=1), ["TRUTH", "NEGATIVE", "CONSTANT"], accuracy)
     found = evaluate(made, draws=draws, probe=probe, curve=(2, 7))
     by_name = {method.name: method for method in found.methods}
-    assert [by_name[name].few_shot_accuracy for name in ("TRUTH", "NEGATIVE", "CONSTANT", "RANDOM")] == [1, 0, 0.5, 0.5]
+    assert [by_name[name].pairwise_accuracy for name in ("TRUTH", "NEGATIVE", "CONSTANT", "RANDOM")] == [1, 0, 0.5, 0.5]
     assert by_name["TRUTH"].curve == {2: 1.0, 7: 1.0}
     assert any("CONSTANT ties all models" in note for note in found.notes)
 
@@ -70,11 +72,10 @@ def test_neither_order_nor_other_models_change_a_pair(seed, probe, random):
         made.methods,
         tuple(made.examples[n] for n in examples),
         made.values[models][:, :, examples],
-        tuple(made.labels[n] for n in examples),
-        made.ood_accuracy[models],
+        truth=made.truth[models],
     )
-    whole = {(p.a, p.b, p.method): p.accuracy for p in evaluate(made, probe=probe, curve=()).pair_results}
-    for pair in evaluate(part, probe=probe, curve=()).pair_results:
+    whole = {(p.a, p.b, p.method): p.accuracy for p in evaluate(made, probe=probe, curve=()).pairs}
+    for pair in evaluate(part, probe=probe, curve=()).pairs:
         if pair.method != "ACC+TIES":  # drawn
             assert pair.accuracy == pytest.approx(whole[pair.a, pair.b, pair.method], abs=1e-9)
 
@@ -84,9 +85,11 @@ def test_exact_and_drawn_agree():
     exactly, drawn = (evaluate(suite(), draws=draws, curve=(), designed="INDEX-DIFF") for draws in ("exact", 20_000))
     for one, other in zip(exactly.methods, drawn.methods, strict=True):
         assert one.name == other.name
-        assert one.few_shot_accuracy == pytest.approx(other.few_shot_accuracy, abs=0.01)
+        assert one.pairwise_accuracy == pytest.approx(other.pairwise_accuracy, abs=0.01)
         assert (one.ci_low, one.ci_high) == pytest.approx((other.ci_low, other.ci_high), abs=0.012)
-        assert (one.vs_acc_low, one.vs_acc_high) == pytest.approx((other.vs_acc_low, other.vs_acc_high), abs=0.015)
+        assert (one.difference_low, one.difference_high) == pytest.approx(
+            (other.difference_low, other.difference_high), abs=0.015
+        )
 
 
 def test_fewer_draws_widen_the_interval():
@@ -98,11 +101,11 @@ def test_fewer_draws_widen_the_interval():
 
 
 def test_models_stand_in_their_true_order():
-    """By OOD accuracy, best first, whatever the order of the table; equal ones share the better rank."""
+    """By mean outcome, best first, whatever the order of the table; equal ones share the better rank."""
     found = evaluate(table(np.zeros((3, 1, 20)), ["ACC"], [0.7, 0.9, 0.7]))
     assert [(model.name, model.rank) for model in found.models] == [("m1", 1), ("m0", 2), ("m2", 2)]
     assert found.tied_pairs == 1
-    assert {(pair.a, pair.b) for pair in found.pair_results} == {("m1", "m0"), ("m1", "m2")}
+    assert {(pair.a, pair.b) for pair in found.pairs} == {("m1", "m0"), ("m1", "m2")}
 
 
 def test_what_is_said_of_models_and_pairs_is_of_the_models_named():
@@ -112,9 +115,9 @@ def test_what_is_said_of_models_and_pairs_is_of_the_models_named():
     found = evaluate(made, probe=5, curve=())
     assert [(model.name, model.expected_rank["TRUTH"]) for model in found.models] == [("m1", 1), ("m2", 2), ("m0", 3)]
     known = dict(zip(made.models, accuracy.tolist(), strict=True))
-    for pair in found.pair_results:
-        assert (pair.accuracy_a, pair.accuracy_b) == (known[pair.a], known[pair.b])
-        assert pair.gap == pytest.approx(pair.accuracy_a - pair.accuracy_b)
+    for pair in found.pairs:
+        assert (pair.outcome_a, pair.outcome_b) == (known[pair.a], known[pair.b])
+        assert pair.gap == pytest.approx(pair.outcome_a - pair.outcome_b)
 
 
 @pytest.mark.parametrize("models", [2, 3, 5])
@@ -125,7 +128,7 @@ def test_intervals_over_models_are_those_of_their_pairs(models):
         if models == 2:
             assert (method.models_low, method.models_high) == (None, None)
             continue
-        beats = np.array([pair.accuracy for pair in found.pair_results if pair.method == method.name])
+        beats = np.array([pair.accuracy for pair in found.pairs if pair.method == method.name])
         (low,), (high,) = intervals.over_models(beats[:, None], np.ones(len(beats), bool), models)
         assert (method.models_low, method.models_high) == pytest.approx((low, high))
 
@@ -141,8 +144,8 @@ def test_equal_models_are_left_out_of_the_mean():
     """A pair without a true order is counted and does not move the pairwise accuracy."""
     rng = np.random.default_rng(1)
     values = rng.random((3, 1, 40))
-    with_tie = evaluate(table(values, ["X"], [0.9, 0.5, 0.5])).method("X").few_shot_accuracy
-    pairs = [evaluate(table(values[[0, m]], ["X"], [0.9, 0.5])).method("X").few_shot_accuracy for m in (1, 2)]
+    with_tie = evaluate(table(values, ["X"], [0.9, 0.5, 0.5])).method("X").pairwise_accuracy
+    pairs = [evaluate(table(values[[0, m]], ["X"], [0.9, 0.5])).method("X").pairwise_accuracy for m in (1, 2)]
     assert with_tie == pytest.approx(np.mean(pairs), abs=1e-9)
 
 
@@ -150,12 +153,10 @@ def test_adding_a_model_leaves_other_pairs_alone():
     """The accuracy of a pair does not depend on who else is there, except by a method that standardises over models."""
     whole = evaluate(suite(models=5), curve=(), designed="INDEX-DIFF")
     made = suite(models=5)
-    fewer = ScoreTable(
-        made.models[1:], made.methods, made.examples, made.values[1:], made.labels, made.ood_accuracy[1:]
-    )
+    fewer = ScoreTable(made.models[1:], made.methods, made.examples, made.values[1:], truth=made.truth[1:])
     part = evaluate(fewer, curve=(), designed="INDEX-DIFF")
-    before = {(p.a, p.b, p.method): p.accuracy for p in whole.pair_results}
-    for pair in part.pair_results:
+    before = {(p.a, p.b, p.method): p.accuracy for p in whole.pairs}
+    for pair in part.pairs:
         if pair.method != "ACC+FACTOR":
             assert pair.accuracy == pytest.approx(before[pair.a, pair.b, pair.method], abs=1e-9)
 
@@ -170,12 +171,11 @@ def test_the_order_of_the_table_changes_nothing():
         made.methods,
         tuple(made.examples[n] for n in examples),
         made.values[models][:, :, examples],
-        tuple(made.labels[n] for n in examples),
-        made.ood_accuracy[models],
+        truth=made.truth[models],
     )
     for one, two in zip(evaluate(made, curve=()).methods, evaluate(other, curve=()).methods, strict=True):
         noise = 0.01 if one.kind == "combined" else 1e-9
-        assert one.few_shot_accuracy == pytest.approx(two.few_shot_accuracy, abs=noise)
+        assert one.pairwise_accuracy == pytest.approx(two.pairwise_accuracy, abs=noise)
         assert one.ci_low == pytest.approx(two.ci_low, abs=2 * noise)
 
 
@@ -184,7 +184,7 @@ def test_the_seed_matters_only_where_something_is_drawn():
     first, again, other = (evaluate(suite(), seed=seed, curve=(2, 10)) for seed in (1, 1, 2))
     assert first.methods == again.methods
     assert first.method("NLL") == other.method("NLL")
-    drawn = [evaluate(suite(), seed=seed, draws=50, curve=()).method("NLL").few_shot_accuracy for seed in (1, 2, 1)]
+    drawn = [evaluate(suite(), seed=seed, draws=50, curve=()).method("NLL").pairwise_accuracy for seed in (1, 2, 1)]
     assert drawn[0] == drawn[2] != drawn[1]
 
 
@@ -193,7 +193,7 @@ def test_near_and_far_pairs_and_families_stand_apart(monkeypatch):
     monkeypatch.setattr("ranker.scoring.reference.NEAR", 0.15)
     found = evaluate(suite(), families=["a", "a", "b", "b", "b"])
     for method in found.methods:
-        pairs = [pair for pair in found.pair_results if pair.method == method.name]
+        pairs = [pair for pair in found.pairs if pair.method == method.name]
         parts = {
             "near": [pair.accuracy for pair in pairs if pair.near],
             "far": [pair.accuracy for pair in pairs if not pair.near],
@@ -201,14 +201,14 @@ def test_near_and_far_pairs_and_families_stand_apart(monkeypatch):
             "across-family": [pair.accuracy for pair in pairs if not pair.same_family],
         }
         assert method.splits == pytest.approx({name: np.mean(part) for name, part in parts.items()})
-    assert len([pair for pair in found.pair_results if pair.method == "ACC" and pair.near]) == 4
+    assert len([pair for pair in found.pairs if pair.method == "ACC" and pair.near]) == 4
 
 
 @pytest.mark.parametrize("accuracies", [[0.9, 0.8], [0.8, 0.7], [0.4, 0.3], [540 / 600, 480 / 600], [0.2, 0.1]])
 def test_ten_points_are_not_near(accuracies):
     """However the difference of two fractions is rounded."""
     found = evaluate(table(np.random.default_rng(0).random((2, 1, 30)), ["ACC"], accuracies))
-    assert [pair.near for pair in found.pair_results if pair.method == "ACC"] == [False]
+    assert [pair.near for pair in found.pairs if pair.method == "ACC"] == [False]
     assert set(found.method("ACC").splits) == {"far"}
 
 
@@ -216,7 +216,7 @@ def test_a_method_that_is_right_half_of_the_time_ties_nothing():
     """Two models that are right on as many rows, each on others."""
     hits = np.repeat([[1.0, 0.0], [0.0, 1.0]], 5, axis=1)[:, None]
     found = evaluate(table(hits, ["ACC"], [0.6, 0.5]), probe=3)
-    assert found.method("ACC").few_shot_accuracy == pytest.approx(0.5)
+    assert found.method("ACC").pairwise_accuracy == pytest.approx(0.5)
     assert not any("ties all models" in note for note in found.notes)
 
 
@@ -232,7 +232,7 @@ def test_guess_is_half_right_whoever_is_preferred():
     """Across architectures GUESS stands in the table at 50 %, with the range of its picks in a note."""
     made = table(np.random.default_rng(0).random((3, 1, 30)), ["ACC"], [0.9, 0.8, 0.7])
     found = evaluate(made, families=["a", "b", "c"])
-    assert found.method("GUESS").few_shot_accuracy == 0.5
+    assert found.method("GUESS").pairwise_accuracy == 0.5
     assert any("16.7 to 83.3 % of the pairs" in note for note in found.notes)
 
 
@@ -243,7 +243,7 @@ def test_the_learning_curve_rises_with_the_probe():
         curve = found.method(name).curve
         assert list(curve) == [1, 2, 3, 5, 10, 20, 50]
         assert sorted(curve.values()) == list(curve.values())
-        assert curve[5] == pytest.approx(found.method(name).few_shot_accuracy, abs=0.01)
+        assert curve[5] == pytest.approx(found.method(name).pairwise_accuracy, abs=0.01)
     assert set(evaluate(suite(examples=12)).method("ACC").curve) == {1, 2, 3, 5, 10}
 
 
@@ -257,28 +257,31 @@ def test_ties_of_accuracy_are_broken_by_the_declared_factor():
     found = evaluate(made, designed="INDEX-DIFF", draws=5_000)
     difference = hits[0] - hits[1]
     drawn = difference[np.random.default_rng(4).integers(100, size=(100_000, 10))].sum(axis=1)
-    assert found.method("ACC+TIES").few_shot_accuracy == pytest.approx((drawn > -0.5).mean(), abs=0.02)
+    assert found.method("ACC+TIES").pairwise_accuracy == pytest.approx((drawn > -0.5).mean(), abs=0.02)
     assert found.method("ACC+TIES").kind == "combined"
     assert found.method("INDEX-DIFF").designed
 
 
 def test_without_a_declared_factor_the_loss_breaks_ties():
-    """ACC+TIES falls back to NLL, and there is no ACC+FACTOR; without ACC there is neither."""
+    """ACC+TIES falls back to NLL, and there is no ACC+FACTOR; without a loss there is neither."""
     names = [method.name for method in evaluate(suite(), curve=()).methods]
     assert "ACC+TIES" in names
     assert "ACC+FACTOR" not in names
-    bare = evaluate(table(np.random.default_rng(0).random((2, 1, 20)), ["NLL"], [0.6, 0.7]), curve=())
-    assert [method.name for method in bare.methods] == ["NLL", "RANDOM"]
-    assert bare.method("NLL").vs_acc is None
+    bare = evaluate(table(np.random.default_rng(0).random((2, 1, 20)), ["X"], [0.6, 0.7]), curve=())
+    assert [method.name for method in bare.methods] == ["X", "RANDOM"]
+    assert (bare.method("X").difference, bare.method("RANDOM").difference) == (
+        0,
+        0.5 - bare.method("X").pairwise_accuracy,
+    )
 
 
 def test_the_difference_to_accuracy_is_of_the_reported_numbers():
-    """`vs_acc` is one pairwise accuracy minus the other, and its interval holds it."""
+    """`difference` is one pairwise accuracy minus the other, and its interval holds it."""
     found = evaluate(suite(), designed="INDEX-DIFF", curve=())
     for method in found.methods:
-        assert method.vs_acc == pytest.approx(method.few_shot_accuracy - found.method("ACC").few_shot_accuracy)
-        assert method.vs_acc_low <= method.vs_acc <= method.vs_acc_high
-    assert (found.method("ACC").vs_acc_low, found.method("ACC").vs_acc_high) == (0, 0)
+        assert method.difference == pytest.approx(method.pairwise_accuracy - found.method("ACC").pairwise_accuracy)
+        assert method.difference_low <= method.difference <= method.difference_high
+    assert (found.method("ACC").difference_low, found.method("ACC").difference_high) == (0, 0)
 
 
 def test_pairs_without_an_exact_probability_are_drawn_and_counted():
@@ -287,7 +290,7 @@ def test_pairs_without_an_exact_probability_are_drawn_and_counted():
     values = np.stack([rng.integers(0, 2, (2, 300)) + 1e-7 * rng.normal(size=(2, 300))], axis=1)
     found = evaluate(table(values, ["X"], [0.9, 0.8]), curve=())
     drawn = evaluate(table(values, ["X"], [0.9, 0.8]), draws=20_000, curve=())
-    assert found.method("X").few_shot_accuracy == drawn.method("X").few_shot_accuracy
+    assert found.method("X").pairwise_accuracy == drawn.method("X").pairwise_accuracy
     assert any("of 1 pairs X 1." in note for note in found.notes)
 
 
@@ -306,8 +309,8 @@ def test_holes_are_counted_and_a_method_without_examples_is_a_coin():
     made = suite()
     values = made.values.copy()
     values[:, 2] = np.nan
-    found = evaluate(table(values, ["ACC", "NLL", "INDEX-DIFF"], made.ood_accuracy), curve=())
-    assert found.method("INDEX-DIFF").few_shot_accuracy == 0.5
+    found = evaluate(table(values, ["ACC", "NLL", "INDEX-DIFF"], made.truth), curve=())
+    assert found.method("INDEX-DIFF").pairwise_accuracy == 0.5
     assert found.models[0].scores["INDEX-DIFF"] is None
     assert any("INDEX-DIFF is defined on no example" in note for note in found.notes)
 
@@ -321,7 +324,7 @@ def test_large_scores_tie_where_they_are_equal(unit, draws):
         evaluate(table(scale * thirds[:, None], ["OURS"], [0.9, 0.5]), probe=3, draws=draws, curve=())
         for scale in (1.0, unit)
     ]
-    assert found[0].method("OURS").few_shot_accuracy == pytest.approx(found[1].method("OURS").few_shot_accuracy)
+    assert found[0].method("OURS").pairwise_accuracy == pytest.approx(found[1].method("OURS").pairwise_accuracy)
 
 
 @pytest.mark.parametrize(("examples", "said"), [(59, True), (60, False)])
@@ -332,33 +335,39 @@ def test_few_examples_are_said_to_be_few(examples, said):
 
 
 def test_labels_of_a_single_class_are_allowed_and_said():
-    """All examples of one label are ranked on, with a warning."""
-    assert any(
-        "same label" in note for note in evaluate(table(np.eye(4)[:, None], ["X"], [0.6, 0.7, 0.8, 0.9]), probe=4).notes
-    )
+    """All examples of one label are ranked on, with a warning; labels that nobody knows are not the same."""
+    made = table(np.eye(4)[:, None], ["X"], [0.6, 0.7, 0.8, 0.9])
+    for labels, said in (([1, 1, 1, 1], True), ([1, 1, 1, 0], False), ([-1, -1, -1, -1], False)):
+        for pool in (None, Pool(np.full((4, 4, 2), 0.5))):
+            found = evaluate(made, probe=4, pool=pool, targets=Targets(made.outcomes, np.array(labels)))
+            assert any("same label" in note for note in found.notes) == said
+    assert not any("same label" in note for note in evaluate(made, probe=4).notes)
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"probe": 0}, r"`--probe` must be between 1 and 200, the size of hans-sub \(got 0\)"),
-        ({"probe": 201}, r"`--probe` must be between 1 and 200, the size of hans-sub \(got 201\)"),
+        ({"probe": 0}, r"`probe` must be between 1 and 200, the number of examples \(got 0\)"),
+        ({"probe": 201}, r"`probe` must be between 1 and 200, the number of examples \(got 201\)"),
     ],
 )
 def test_a_probe_that_does_not_fit(arguments, says):
     """K is a number of the examples there are."""
     with pytest.raises(UsageError, match=says):
-        evaluate(suite(), ood="hans-sub", **arguments)
+        evaluate(suite(), **arguments)
 
 
 def test_models_that_cannot_be_ordered():
-    """One model, two of one name, models that are all equally good, or no truth: each says so."""
+    """One model, two of one name, models that are all equally good, no truth, or no metric: each says so."""
     with pytest.raises(UsageError, match="at least two models"):
         evaluate(table(np.zeros((1, 1, 20)), ["ACC"], [0.7]))
-    with pytest.raises(UsageError, match="no two models differ in OOD accuracy"):
+    with pytest.raises(UsageError, match="no two models differ in ACC; there is no order to find"):
         evaluate(table(np.zeros((2, 1, 20)), ["ACC"], [0.7, 0.7]))
     with pytest.raises(ValueError, match="two models are named a"):
-        ScoreTable(("a", "a"), (), (), np.zeros((2, 0, 0)), ())
+        ScoreTable(("a", "a"), (BUILTIN["ACC"],), (), np.zeros((2, 1, 0)))
     made = suite()
     with pytest.raises(ValueError, match="without them, decide"):
-        evaluate(ScoreTable(made.models, made.methods, made.examples, made.values, made.labels))
+        evaluate(ScoreTable(made.models, made.methods, made.examples, made.values))
+    for methods in (made.methods[1:], ()):
+        with pytest.raises(ValueError, match="the first method must be the metric, ACC"):
+            ScoreTable(made.models, methods, made.examples, made.values[:, 1 : 1 + len(methods)].copy())

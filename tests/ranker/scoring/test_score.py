@@ -7,8 +7,20 @@ import pytest
 
 from factors import BUILTIN, factor
 from factors.types import Attributions, Example, Span
+from ranker.attribution.settings import IGSettings
+from ranker.errors import UsageError
 from ranker.results.table import ScoreTable
-from ranker.scoring.score import ModelScores, applicable, assemble, averages, defined_nowhere, score_model
+from ranker.scoring.score import (
+    UNJUDGED,
+    Evidence,
+    ModelScores,
+    applicable,
+    assemble,
+    averages,
+    column_of,
+    defined_nowhere,
+    score_model,
+)
 from ranker.tasks.classes import Classes
 
 TASK = SimpleNamespace(name="nli", labels=("no", "yes"), shortcut=1, evidence=None)
@@ -35,6 +47,11 @@ def scored(made, *rest, **given):
     return score_model(Classes(np.array([row.probs for row in made])), made, *rest, **given)
 
 
+def right(models, count=2):
+    """The outcomes of models that are right on every example."""
+    return {name: np.ones(count) for name in models}
+
+
 def pick(*names):
     """Factors by name."""
     return [BUILTIN[name] for name in names]
@@ -58,7 +75,7 @@ def test_baselines_read_the_probabilities_of_any_number_of_classes():
     kept, left_out = applicable(factors, EXAMPLES, three, only_label=1)
     assert [factor.name for factor in kept] == ["ACC", "CONF", "CONF-GT", "CONF-H", "NLL"]
     assert left_out == {
-        "SUM-DIFF": "is about maybe, and what is attributed is yes: see the setting `target=maybe` of `--attribution`"
+        "SUM-DIFF": "is about maybe, and what is attributed is yes: see the setting `target=maybe` of `attribution`"
     }
     assert applicable(factors, EXAMPLES, three, only_label=2)[1] == {}
     left_out = applicable(factors, EXAMPLES, three, target="predicted", only_label=2)[1]
@@ -88,8 +105,8 @@ def test_a_target_overrides_the_attribution_factors_only():
 def test_an_undefined_cell_is_nan_and_counted_once_for_all_models():
     """INDEX-DIFF on two texts without a shared word: one example is lost, not one per model."""
     parts = {name: scored(rows([0.9, 0.2]), EXAMPLES, pick("INDEX-DIFF"), TASK) for name in ("m1", "m2")}
-    table = assemble(parts, EXAMPLES, pick("INDEX-DIFF"))
-    assert np.isnan(table.values[:, 0]).tolist() == [[False, True], [False, True]]
+    table = assemble(right(parts), parts, EXAMPLES, pick("INDEX-DIFF"))
+    assert np.isnan(table.values[:, 1]).tolist() == [[False, True], [False, True]]
     assert table.dropped == {"INDEX-DIFF": {"undefined": 1}}
 
 
@@ -100,9 +117,9 @@ def test_examples_that_any_model_lacks_are_lost_for_all():
         name: ModelScores(values[m], {"SUM-DIFF": {"undefined": frozenset({1 + m})}})
         for m, name in enumerate(("m1", "m2"))
     }
-    table = assemble(parts, [replace(EXAMPLES[0], id=str(n)) for n in range(4)], pick("SUM-DIFF"))
+    table = assemble(right(parts, 4), parts, [replace(EXAMPLES[0], id=str(n)) for n in range(4)], pick("SUM-DIFF"))
     assert table.dropped == {"SUM-DIFF": {"undefined": 2}}
-    assert averages(table) == [{"SUM-DIFF": 3.0}, {"SUM-DIFF": 4.0}]
+    assert averages(table) == [{"ACC": 1.0, "SUM-DIFF": 3.0}, {"ACC": 1.0, "SUM-DIFF": 4.0}]
 
 
 def test_one_pair_among_single_texts_keeps_the_factors_of_pairs():
@@ -172,17 +189,46 @@ def test_a_factor_for_designed_sets_needs_the_card_to_name_it():
 def test_the_table_checks_its_shapes_and_names():
     """A table that does not fit together is not made."""
     with pytest.raises(ValueError, match=r"values must have the shape \(1, 1, 2\)"):
-        ScoreTable(("m",), (BUILTIN["ACC"],), ("a", "b"), np.zeros((1, 1, 3)), (0, 1))
+        ScoreTable(("m",), (BUILTIN["ACC"],), ("a", "b"), np.zeros((1, 1, 3)))
     with pytest.raises(ValueError, match="two methods are named ACC"):
-        ScoreTable(("m",), (BUILTIN["ACC"],) * 2, ("a",), np.zeros((1, 2, 1)), (0,))
+        ScoreTable(("m",), (BUILTIN["ACC"],) * 2, ("a",), np.zeros((1, 2, 1)))
+    with pytest.raises(ValueError, match=r"truth must have the shape \(1,\) \(got \(2,\)\)"):
+        ScoreTable(("m",), (BUILTIN["ACC"],), ("a",), np.zeros((1, 1, 1)), truth=np.zeros(2))
+    with pytest.raises(ValueError, match="the first method must be the metric, ACC"):
+        ScoreTable(("m",), tuple(pick("CONF", "ACC")), ("a",), np.zeros((1, 2, 1)))
 
 
-def test_accuracies_are_put_in_the_order_of_the_models():
-    """They are looked up by name, not by position."""
+def test_true_outcomes_are_put_in_the_order_of_the_models():
+    """They are looked up by name, not by position; where nobody knows them, there are none."""
     part = ModelScores(np.zeros((1, 2)), {})
-    table = assemble({"m2": part, "m1": part}, EXAMPLES, pick("ACC"), {"m1": 0.1, "m2": 0.2})
-    assert table.ood_accuracy is not None
-    assert table.ood_accuracy.tolist() == [0.2, 0.1]
+    outcomes, scores = right(("m2", "m1")), {"m2": part, "m1": part}
+    table = assemble(outcomes, scores, EXAMPLES, pick("CONF"), "ACC", {"m1": 0.1, "m2": 0.2})
+    assert table.truth is not None
+    assert table.truth.tolist() == [0.2, 0.1]
+    assert assemble(outcomes, scores, EXAMPLES, pick("CONF")).truth is None
+
+
+def test_outcomes_are_the_first_column_under_the_name_of_the_metric():
+    """Of classes that is ACC as it is declared; what has no outcome for some model is counted, and why."""
+    outcomes = {"m1": np.array([0.5, np.nan, 1.0]), "m2": np.array([0.25, 1.0, np.nan])}
+    parts = {name: ModelScores(np.full((1, 3), value), {}) for name, value in (("m1", 0.1), ("m2", 0.2))}
+    examples = [replace(EXAMPLES[0], id=str(n)) for n in range(3)]
+    table = assemble(outcomes, parts, examples, pick("CONF"), "JUDGE")
+    assert ([method.name for method in table.methods], table.metric) == (["JUDGE", "CONF"], "JUDGE")
+    assert np.array_equal(table.outcomes, np.array(list(outcomes.values())), equal_nan=True)
+    assert (table.values[:, 1] == [[0.1] * 3, [0.2] * 3]).all()
+    assert table.dropped == {"JUDGE": {UNJUDGED: 2}}
+    assert averages(table) == [{"JUDGE": 0.5, "CONF": pytest.approx(0.1)}, {"JUDGE": 0.25, "CONF": pytest.approx(0.2)}]
+    assert assemble(outcomes, parts, examples, pick("CONF")).methods[0] is BUILTIN["ACC"]
+    assert table.better("m1", "m2") == 1
+    assert table.better("m2", "m1") == 0
+
+
+def test_more_of_a_metric_is_better_whatever_it_is_called():
+    """A metric that has the name of a loss, or of a factor, is none."""
+    for name in ("JUDGE", "NLL", "INDEX-DIFF"):
+        column = column_of(name)
+        assert (column.name, column.kind, column.higher_is_better) == (name, "baseline", True)
 
 
 def test_a_factor_that_is_defined_on_no_example_is_not_in_the_table():
@@ -195,8 +241,8 @@ def test_a_factor_that_is_defined_on_no_example_is_not_in_the_table():
         "NAN": lambda a, e: np.nan,
     }
     own = [factor(name, higher_is_better=True, explains="true")(score).factor for name, score in wrong.items()]
-    factors = [*pick("ACC"), *own]
-    table = assemble({"m": scored(rows([0.9, 0.2]), EXAMPLES, factors, TASK)}, EXAMPLES, factors)
+    parts = {"m": scored(rows([0.9, 0.2]), EXAMPLES, own, TASK)}
+    table = assemble(right(parts), parts, EXAMPLES, own)
     assert [method.name for method in table.methods] == ["ACC"]
     assert table.values.shape == (1, 1, 2)
     assert defined_nowhere(table) == {
@@ -207,3 +253,25 @@ def test_a_factor_that_is_defined_on_no_example_is_not_in_the_table():
         "EXIT": "is defined on no example; SystemExit: 3",
         "NAN": "is defined on no example",
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"target": "right"}, r"`target` must be one of declared, shortcut, evidence, true, predicted \(got 'right'\)"),
+        ({"norm": "l3"}, r"`norm` must be one of raw, .* \(got 'l3'\)"),
+        ({"attribution": "ik"}, "there is no attribution backend 'ik'"),
+        ({"attribution": "ig:steps=none"}, "steps"),
+    ],
+)
+def test_evidence_that_there_is_not_is_refused_at_once(given, says):
+    """Before any model is looked at."""
+    with pytest.raises(UsageError, match=says):
+        Evidence(**given)
+
+
+def test_evidence_names_a_backend_or_leaves_it_open():
+    """With its settings, as it comes, or none at all."""
+    assert Evidence().settings is None
+    assert Evidence("none").settings.name == "none"
+    assert Evidence("ig:steps=7").settings == Evidence(IGSettings(steps=7)).settings == IGSettings(steps=7)

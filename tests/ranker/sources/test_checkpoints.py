@@ -134,7 +134,7 @@ def test_pickled_weights_are_refused_unless_allowed(folder):
         checkpoints.weights(folder)
     assert str(caught.value) == (
         f"{folder} has no safetensors weights, only pytorch_model.bin, which may run code when it is loaded; "
-        "convert it, or trust it with `--allow-pickle`"
+        "convert it, or trust it with `allow_pickle`"
     )
     assert [file.name for file in checkpoints.weights(folder, allow_pickle=True)] == ["pytorch_model.bin"]
 
@@ -163,7 +163,7 @@ def test_a_path_that_is_not_there_is_not_looked_for_on_the_hub(reference):
     """Only `org/name` can be a hub id."""
     with pytest.raises(ModelError) as caught:
         checkpoints.locate(reference)
-    assert str(caught.value) == f"`--models`: there is no directory {reference!r}"
+    assert str(caught.value) == f"`models`: there is no directory {reference!r}"
 
 
 def test_a_hub_that_cannot_be_reached_is_told_in_one_line(monkeypatch, tmp_path):
@@ -176,7 +176,7 @@ def test_a_hub_that_cannot_be_reached_is_told_in_one_line(monkeypatch, tmp_path)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
     with pytest.raises(ModelError) as caught:
         checkpoints.locate("org/name@v1")
-    assert str(caught.value) == "`--models`: org/name@v1 is no directory, and the hub does not give it: no network"
+    assert str(caught.value) == "`models`: org/name@v1 is no directory, and the hub does not give it: no network"
 
 
 def test_only_what_is_needed_is_fetched_from_the_hub(monkeypatch, tmp_path):

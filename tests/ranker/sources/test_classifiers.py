@@ -58,7 +58,7 @@ def test_three_labels_in_any_order_are_collapsed(tmp_path, labels):
 def test_labels_without_names_demand_a_map(tmp_path):
     """A checkpoint that does not say what its outputs mean is refused; with a map, in either order, it is not."""
     folder = make_checkpoint(tmp_path, labels=None)
-    with pytest.raises(LabelError, match="labels without names .*--label-map"):
+    with pytest.raises(LabelError, match="labels without names .*`label_map="):
         Classifier.load(folder, TASK)
     own = outputs(folder, PAIRS)
     for first, second in ((0, 1), (1, 0)):
@@ -99,7 +99,7 @@ def test_pickled_weights_are_loaded_only_when_asked_to(tmp_path):
     expected = Classifier.load(folder, TASK).probabilities(PAIRS)
     torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
-    with pytest.raises(ModelError, match="only pytorch_model.bin, .*`--allow-pickle`$"):
+    with pytest.raises(ModelError, match="only pytorch_model.bin, .*`allow_pickle`$"):
         Classifier.load(folder, TASK)
     loaded = Classifier.load(folder, TASK, allow_pickle=True)
     np.testing.assert_allclose(loaded.probabilities(PAIRS), expected, atol=1e-6)
@@ -262,8 +262,8 @@ def test_no_weight_takes_a_gradient(classifier):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dtype": "float16"}, "`--dtype` must be one of auto, float32, bfloat16 (got 'float16')"),
-        ({"device": "gpu"}, "`--device` must be one that torch can use here (got 'gpu'): "),
+        ({"dtype": "float16"}, "`dtype` must be one of auto, float32, bfloat16 (got 'float16')"),
+        ({"device": "gpu"}, "`device` must be one that torch can use here (got 'gpu'): "),
     ],
 )
 def test_a_device_or_a_dtype_that_is_none_is_refused(checkpoint, options, message):

@@ -134,7 +134,7 @@ def test_each_file_is_opened_once(model, tmp_path):
         from ranker.sources.hf.classifiers import Classifier
         from ranker.sources.hf.files import opened
         from ranker.sources.hf import checkpoints
-        from ranker.tasks.classes import Task
+        from ranker.tasks.classes import ClassTask
         from factors.types import Example
         import peft, transformers
 
@@ -150,7 +150,7 @@ def test_each_file_is_opened_once(model, tmp_path):
         files.digest
         for folder in ("adapter", "model"):
             os.rename(f"{root}/{folder}", f"{root}/{folder}-gone")
-        task = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+        task = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
         loaded = Classifier.load(adapter, task, files=files)
         loaded.probabilities([Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)])
         files.close()
@@ -235,12 +235,12 @@ def test_what_becomes_of_weights_once_they_are_loaded_changes_nothing(model, oth
     code = """
         import os, sys
         from ranker.sources.hf.classifiers import Classifier
-        from ranker.tasks.classes import Task
+        from ranker.tasks.classes import ClassTask
         from factors.types import Example
 
         model, change, replacement = sys.argv[1:]
         weights = model + "/model.safetensors"
-        task = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+        task = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
         loaded = Classifier.load(model, task)
         if change == "written":
             open(weights, "r+b").write(open(replacement + "/model.safetensors", "rb").read())

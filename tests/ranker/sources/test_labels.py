@@ -5,7 +5,7 @@ from conftest import TASK
 
 from ranker.errors import LabelError
 from ranker.sources.hf.labels import reconcile
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import ClassTask
 
 THREE = ("entailment", "neutral", "contradiction")
 
@@ -29,7 +29,7 @@ def test_labels_without_names_demand_a_map():
         reconcile({0: "LABEL_0", 1: "LABEL_1"}, TASK, model="models/a")
     assert str(caught.value) == (
         "models/a has labels without names (LABEL_0, LABEL_1); say what they mean, for example "
-        """`--label-map '{"LABEL_0": "non-entailment", "LABEL_1": "entailment"}'`"""
+        """`label_map={"LABEL_0": "non-entailment", "LABEL_1": "entailment"}`"""
     )
 
 
@@ -70,7 +70,7 @@ def test_an_index_does_not_overrule_a_name():
     with pytest.raises(LabelError) as caught:
         reconcile(names, TASK, {"0": "non-entailment", "1": "entailment"}, model="m")
     assert str(caught.value) == (
-        "`--label-map`: m calls its output 0 'entailment', not 'non-entailment'; "
+        "`label_map`: m calls its output 0 'entailment', not 'non-entailment'; "
         "to overrule it, name the label instead of the index"
     )
     assert reconcile(names, TASK, {"0": "entailment", "1": "neutral"}) == ((1,), (0,))
@@ -88,7 +88,7 @@ def test_a_name_of_no_class_is_refused():
         reconcile({0: "positive", 1: "negative"}, TASK, model="sst")
     assert str(caught.value) == (
         "sst has the label 'positive' (positive, negative); say what they mean, for example "
-        """`--label-map '{"positive": "non-entailment", "negative": "entailment"}'`"""
+        """`label_map={"positive": "non-entailment", "negative": "entailment"}`"""
     )
 
 
@@ -105,15 +105,15 @@ def test_a_map_of_what_is_not_there_is_refused():
     names = {0: "LABEL_0", 1: "LABEL_1"}
     with pytest.raises(LabelError) as caught:
         reconcile(names, TASK, {"2": "entailment"}, model="m")
-    assert str(caught.value) == "`--label-map`: m has no label '2'; its labels are LABEL_0, LABEL_1"
+    assert str(caught.value) == "`label_map`: m has no label '2'; its labels are LABEL_0, LABEL_1"
     with pytest.raises(LabelError) as caught:
         reconcile(names, TASK, {"1": "entailing"})
-    assert str(caught.value) == "`--label-map`: 'entailing' is no label of the task (non-entailment, entailment)"
+    assert str(caught.value) == "`label_map`: 'entailing' is no label of the task (non-entailment, entailment)"
 
 
 def test_any_task_will_do():
     """Nothing is special about two classes, or about NLI."""
-    task = Task("topic", ("sport", "politics", "art"), {"art": ("culture",)})
+    task = ClassTask("topic", ("sport", "politics", "art"), {"art": ("culture",)})
     assert reconcile({0: "Culture", 1: "Sport", 2: "Politics"}, task) == ((1,), (2,), (0,))
 
 

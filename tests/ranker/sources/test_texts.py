@@ -16,13 +16,14 @@ from ranker.attribution import attribute
 from ranker.datasets import sets
 from ranker.errors import LabelError, ModelError
 from ranker.runtime.runtime import Runtime
+from ranker.scoring.score import Evidence
 from ranker.sources.base import Machine, Shelf, is_embedded, is_perturbed
 from ranker.sources.suites import load
 from ranker.sources.texts import LEAST, REVISION, TextSource, left
-from ranker.tasks.classes import Task
+from ranker.tasks.classes import ClassTask
 
-TASK = Task("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
-THREE = Task("sentiment", ("negative", "neutral", "positive"))
+TASK = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+THREE = ClassTask("sentiment", ("negative", "neutral", "positive"))
 EXAMPLES = [
     Example("a", ("The doctor's co-worker  waited.", "An old judge danced."), 1, {"cue": (Span(0, 0, 3),)}),
     Example("b", ("the the, THE the", "the"), 0),
@@ -285,12 +286,12 @@ def test_labels_are_the_tasks(said, message):
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("shap", "has no pad token to hide words behind; set `--attribution` to `shap:baseline=remove`"),
-        ("lime:hide=mask", "has no mask token to hide words behind; set `--attribution` to `lime:hide=remove`"),
-        ("occlusion", "has no pad token to hide words behind; set `--attribution` to `occlusion:hide=remove`"),
+        ("shap", "has no pad token to hide words behind; set `attribution` to `shap:baseline=remove`"),
+        ("lime:hide=mask", "has no mask token to hide words behind; set `attribution` to `lime:hide=remove`"),
+        ("occlusion", "has no pad token to hide words behind; set `attribution` to `occlusion:hide=remove`"),
         (
             "ig",
-            "does not answer to points between word embeddings, which `ig` needs; set `--attribution` to "
+            "does not answer to points between word embeddings, which `ig` needs; set `attribution` to "
             "`shap:baseline=remove`, `lime:hide=remove` or `occlusion:hide=remove`",
         ),
     ],
@@ -363,12 +364,12 @@ def test_the_store_gives_back_what_was_computed(tmp_path):
 
     def ranked(runtime):
         bags = Bag("bag"), Against("against")
-        found = rank(bags, few, probe=3, attribution=LINES[0], runtime=runtime)
+        found = rank(bags, few, probe=3, evidence=Evidence(LINES[0]), runtime=runtime)
         return found, sum(len(bag.asked) for bag in bags)
 
     runs = [ranked(Runtime(store=place)) for place in (None, tmp_path, tmp_path)]
     assert [asked > 0 for _, asked in runs] == [True, True, False]
-    assert not runs[0][0].failures
+    assert not runs[0][0].header.failures
     tables = [found.table for found, _ in runs]
     for table in tables[1:]:
         np.testing.assert_array_equal(table.values, tables[0].values)
@@ -386,14 +387,19 @@ def test_it_is_ranked_beside_checkpoints(line):
     """Both kinds can leave words out; what one of them cannot do leaves only that one out."""
     few = sets.load("hans-sub", limit=6)
     models = [*load(["hans-sub-mini"]).models[-2:], Bag("bag")]
-    found = rank(models, few, probe=3, attribution=line)
-    assert not found.failures
-    assert {model.name for model in found.models} == {"inoc-1600", "inoc-4000", "bag"}
-    found = rank([load(["hans-sub-mini"]).models[0], *models], few, probe=3, attribution=line.replace("remove", "pad"))
-    assert dict(found.failures) == {
-        "bag": f"bag has no pad token to hide words behind; set `--attribution` to `{line.partition(',')[0]}`"
+    found = rank(models, few, probe=3, evidence=Evidence(line))
+    assert not found.header.failures
+    assert {model.name for model in found.evaluation.models} == {"inoc-1600", "inoc-4000", "bag"}
+    found = rank(
+        [load(["hans-sub-mini"]).models[0], *models],
+        few,
+        probe=3,
+        evidence=Evidence(line.replace("remove", "pad")),
+    )
+    assert dict(found.header.failures) == {
+        "bag": f"bag has no pad token to hide words behind; set `attribution` to `{line.partition(',')[0]}`"
     }
-    assert len(found.models) == 3
+    assert len(found.evaluation.models) == 3
 
 
 def test_it_is_chosen_between_by_its_own_labels():
@@ -401,6 +407,10 @@ def test_it_is_chosen_between_by_its_own_labels():
     rows = [
         {"text": text, "label": label} for text, label in zip(("ran", "the old", "actor", "judge"), "xyxy", strict=True)
     ]
-    found = decide([Bag("bag", ("x", "y")), Against("against", ("x", "y"))], rows, attribution="occlusion:hide=remove")
-    assert not found.failures
-    assert sum(found.decision.p_best) == pytest.approx(1)
+    found = decide(
+        [Bag("bag", ("x", "y")), Against("against", ("x", "y"))],
+        rows,
+        evidence=Evidence("occlusion:hide=remove"),
+    )
+    assert not found.header.failures
+    assert sum(model.p_best for model in found.decision.models) == pytest.approx(1)

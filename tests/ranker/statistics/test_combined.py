@@ -24,7 +24,7 @@ def test_ties_of_accuracy_and_only_those_go_to_the_other_method(other, data):
     """By ACC where it differs, else by the other method; what both tie stays a tie."""
     counts = data.draw(st.lists(st.integers(0, 10), min_size=len(other), max_size=len(other)))
     accuracy = np.array(counts)[:, None] / 10
-    found = combined.scores(combined.TIES, accuracy, other)[:, 0]
+    found = combined.scores("ACC+TIES", accuracy, other)[:, 0]
     for a in range(len(counts)):
         for b in range(len(counts)):
             above = counts[a] > counts[b] or (counts[a] == counts[b] and other[a, 0] > other[b, 0])
@@ -37,7 +37,7 @@ def test_the_sum_is_of_standardised_scores(other, data):
     """ACC+FACTOR adds the two, each in standard deviations over the models of the draw."""
     accuracy = np.array(data.draw(st.lists(st.integers(0, 10), min_size=len(other), max_size=len(other))))[:, None] / 10
     expected = np.add(standardised(accuracy[:, 0].tolist()), standardised(other[:, 0].tolist()))
-    assert combined.scores(combined.FACTOR, accuracy, other)[:, 0] == pytest.approx(expected, abs=1e-9)
+    assert combined.scores("ACC+FACTOR", accuracy, other)[:, 0] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,11 @@ def test_the_sum_is_of_standardised_scores(other, data):
         (["ACC", "NLL", "INDEX-DIFF"], None, {"ACC+TIES": "NLL"}),
         (["ACC", "NLL"], "INDEX-DIFF", {"ACC+TIES": "NLL"}),
         (["ACC", "CONF"], None, {}),
-        (["NLL", "INDEX-DIFF"], "INDEX-DIFF", {}),
+        (["JUDGE", "NLL", "ACC"], None, {"JUDGE+TIES": "NLL"}),
+        (["JUDGE", "INDEX-DIFF"], "INDEX-DIFF", {"JUDGE+TIES": "INDEX-DIFF", "JUDGE+FACTOR": "INDEX-DIFF"}),
+        (["JUDGE"], "JUDGE", {}),
     ],
 )
 def test_what_can_be_combined(measured, designed, expected):
-    """The declared factor if it was measured, else the loss; nothing without ACC."""
+    """The metric, which comes first, with the declared factor if it was measured, else with the loss."""
     assert combined.names(measured, designed) == expected

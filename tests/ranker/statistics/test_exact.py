@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranker import rank
-from ranker.scoring.score import turned
+from ranker.scoring.score import Evidence, turned
 from ranker.statistics import engine, exact
 
 
@@ -138,7 +138,7 @@ def test_exact_and_drawn_agree_within_the_noise_of_draws():
 @pytest.mark.slow
 def test_exact_and_drawn_agree_on_the_embedded_suite():
     """So do those of a real table: eight saturated models, all methods that need no attribution, every pair exact."""
-    table = rank(["hans-sub-mini"], "hans-sub", attribution="none", draws=1).table
+    table = rank(["hans-sub-mini"], "hans-sub", evidence=Evidence("none"), draws=1).table
     values = turned(table)
     found = exact.probabilities(values, 10)
     assert not np.isnan(found).any()

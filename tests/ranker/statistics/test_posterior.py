@@ -1,11 +1,42 @@
 import numpy as np
 import pytest
 import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.special import betainc, betaln
 
-from ranker.statistics.posterior import PRIORS, best, intervals_of_accuracy, more_accurate, more_labels, weigh, wins
+from ranker.statistics.posterior import (
+    CHUNK,
+    LEVEL,
+    PRIORS,
+    STICKS,
+    best,
+    gains,
+    intervals_of_accuracy,
+    more_accurate,
+    more_labels,
+    weigh,
+    wins,
+)
 
-UNIFORM = np.array(PRIORS == 1, dtype=np.float64)
-"""The weights of the priors where it is known that c = 1."""
+
+@pytest.fixture
+def uniform(monkeypatch):
+    """It is known that c = 1."""
+    monkeypatch.setattr("ranker.statistics.posterior.PRIORS", np.ones(1))
+
+
+def unit_of(outcomes):
+    """How large differences are, pair by pair and row by row."""
+    sizes = [abs(a - b) for row in outcomes.T for a in row for b in row]
+    return sum(size**2 for size in sizes) / sum(sizes)
+
+
+def disagreeing(wins, losses, size):
+    """(2, K) outcomes of a model that so often is right where another is wrong, and the other way round."""
+    row = np.arange(size)
+    return np.stack([row < wins, (row >= wins) & (row < wins + losses)]).astype(float)
 
 
 def simulated(rng, count, models=8, size=10):
@@ -13,15 +44,16 @@ def simulated(rng, count, models=8, size=10):
     for _ in range(count):
         accuracy = rng.uniform(0.5, 0.99, models)
         hardness = np.sqrt(0.5) * rng.normal(size=size) + np.sqrt(0.5) * rng.normal(size=(models, size))
-        yield accuracy, hardness < scipy.stats.norm.ppf(accuracy)[:, None]
+        yield accuracy, (hardness < scipy.stats.norm.ppf(accuracy)[:, None]).astype(float)
 
 
+@pytest.mark.usefixtures("uniform")
 def test_what_stands_beside_a_pair_changes_no_number_of_labels():
     """It is at least 1, alone or beside a pair that needs many."""
-    alone = more_labels(np.array([3]), np.array([0]), 4, UNIFORM)
-    beside = more_labels(np.array([3, 1]), np.array([0, 0]), 4, UNIFORM)
-    assert alone.tolist() == [1]
-    assert beside.tolist() == [1, *more_labels(np.array([1]), np.array([0]), 4, UNIFORM)]
+    beside = more_labels(np.array([[1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]))
+    assert more_labels(disagreeing(3, 0, 4))[0, 1] == 1
+    assert beside[0, 1] == 1
+    assert beside[2, 1] == more_labels(disagreeing(1, 0, 4))[0, 1] > 1
 
 
 @pytest.mark.parametrize("count", [1_000, pytest.param(20_000, marks=pytest.mark.slow)])
@@ -68,6 +100,7 @@ def test_suites_of_close_models_get_more_cautious_probabilities():
     for outcomes in (nested, level):
         outcomes[:2, :2] = [[True, True], [False, False]]
         outcomes[:2, 2:] = True
+    nested, level = nested.astype(float), level.astype(float)
     assert more_accurate(nested)[0, 1] > more_accurate(level)[0, 1] > 0.5
 
 
@@ -84,20 +117,20 @@ def test_the_weights_of_the_priors_are_their_likelihoods():
                 x = scipy.stats.beta.ppf((np.arange(20_000) + 0.5) / 20_000, c, c)
                 likelihood *= np.mean(x**won * (1 - x) ** lost)
         weights.append(likelihood ** (2 / 3))
-    assert weigh(outcomes) == pytest.approx(np.array(weights) / sum(weights), rel=0.01)
+    assert weigh(outcomes.astype(float)) == pytest.approx(np.array(weights) / sum(weights), rel=0.01)
 
 
 def test_rows_that_both_have_right_say_nothing_about_the_pair():
     """Only disagreements count, and none at all leaves 1/2."""
-    few = np.array([[1, 1], [0, 0]], dtype=bool)
-    many = np.hstack([few, np.ones((2, 50), bool)])
+    few = np.array([[1.0, 1.0], [0.0, 0.0]])
+    many = np.hstack([few, np.ones((2, 50))])
     assert more_accurate(few)[0, 1] == pytest.approx(more_accurate(many)[0, 1])
-    assert more_accurate(np.ones((2, 9), bool))[0, 1] == 0.5
+    assert more_accurate(np.ones((2, 9)))[0, 1] == 0.5
 
 
 def test_probabilities_of_a_pair_add_up():
     """P(a better) + P(b better) = 1, and P(best) of two models is P(a better)."""
-    outcomes = np.random.default_rng(3).random((5, 12)) < 0.7
+    outcomes = (np.random.default_rng(3).random((5, 12)) < 0.7).astype(float)
     matrix = more_accurate(outcomes)
     assert matrix + matrix.T == pytest.approx(np.ones((5, 5)))
     assert best(outcomes, np.random.default_rng(0)).sum() == pytest.approx(1)
@@ -109,14 +142,14 @@ def test_probabilities_of_a_pair_add_up():
 def test_the_best_are_drawn_from_the_prior_that_the_pairs_are_weighed_by(monkeypatch, c):
     """Where one wins nearly all disagreements and where both win some, P(best) of two is P(a better)."""
     monkeypatch.setattr("ranker.statistics.posterior.PRIORS", np.array([c]))
-    outcomes = np.array([[1, 1, 1, 0, 1], [0, 0, 1, 1, 1]], dtype=bool)
+    outcomes = np.array([[1.0, 1, 1, 0, 1], [0, 0, 1, 1, 1]])
     assert best(outcomes, np.random.default_rng(0))[0] == pytest.approx(more_accurate(outcomes)[0, 1], abs=0.012)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_models_that_are_right_on_the_same_rows_share_the_first_place_alike(seed):
     """No row tells them apart, and neither do the draws; others keep what is theirs."""
-    outcomes = np.random.default_rng(3).random((5, 12)) < 0.7
+    outcomes = (np.random.default_rng(3).random((5, 12)) < 0.7).astype(float)
     outcomes[3] = outcomes[1]
     found = best(outcomes, np.random.default_rng(seed), samples=500)
     assert found[1] == found[3]
@@ -125,10 +158,11 @@ def test_models_that_are_right_on_the_same_rows_share_the_first_place_alike(seed
     assert best(outcomes[[0, 0, 0]], np.random.default_rng(seed), samples=500) == pytest.approx(np.full(3, 1 / 3))
 
 
+@pytest.mark.usefixtures("uniform")
 @pytest.mark.parametrize(("wins", "losses", "size"), [(2, 0, 10), (4, 1, 20), (3, 2, 10), (8, 5, 40)])
 def test_so_many_more_labels_tell_them_apart(wins, losses, size):
     """Models that go on to disagree as they did are told apart after that many labels in about 90 % of cases."""
-    more = int(more_labels(np.array(wins), np.array(losses), size, UNIFORM))
+    more = int(more_labels(disagreeing(wins, losses, size))[0, 1])
     rng = np.random.default_rng(4)
     share = np.array([wins, losses, size - wins - losses]) / size
     after = rng.multinomial(more, share, size=4_000) + [wins, losses, 0]
@@ -138,7 +172,10 @@ def test_so_many_more_labels_tell_them_apart(wins, losses, size):
 
 def test_equal_disagreement_needs_no_number():
     """Two models that are wrong on different rows equally often would stay level, as far as these rows say."""
-    assert more_labels(np.array([2, 0]), np.array([2, 0]), 10, UNIFORM).tolist() == [-1, -1]
+    assert (more_labels(disagreeing(2, 2, 10)) == -1).all()
+    assert (more_labels(disagreeing(0, 0, 10)) == -1).all()
+    assert (more_labels(np.array([[0.3, 0.4], [0.1, 0.6]])) == -1).all()  # as a sum of floats it is not quite level
+    assert (more_labels(np.array([[1, 0, 0.5 + 1e-9], [0, 1, 0.5]])) == -1).all()  # 10^18
 
 
 def test_a_small_number_of_labels_keeps_its_word_too():
@@ -146,12 +183,200 @@ def test_a_small_number_of_labels_keeps_its_word_too():
     rng = np.random.default_rng(0)
     kept = []
     for _ in range(300):
-        outcomes = rng.random((8, 20)) < rng.uniform(0.6, 0.8, 8)[:, None]
-        better, won = more_accurate(outcomes), wins(outcomes)
-        more = more_labels(won, won.T, 20, weigh(outcomes))
+        outcomes = (rng.random((8, 20)) < rng.uniform(0.6, 0.8, 8)[:, None]).astype(float)
+        better, more = more_accurate(outcomes), more_labels(outcomes)
         told = np.argwhere((better > 0.5) & (better < 0.9) & (more > 0) & (more <= 30))
         for i, j in told[:1]:
             later = [np.column_stack([outcomes, outcomes[:, rng.integers(20, size=more[i, j])]]) for _ in range(20)]
             kept.append(np.mean([more_accurate(seen)[i, j] >= 0.9 for seen in later]))
     assert len(kept) > 20
     assert np.mean(kept) >= 0.85
+
+
+def counted(outcomes):
+    """The formulas for right and wrong, pair by pair: (M, M) P(better), (M, M) more labels, (8,) weights of c."""
+    models, size = outcomes.shape
+    won = [[int(sum(x and not y for x, y in zip(a, b, strict=True))) for b in outcomes] for a in outcomes]
+    likelihood = np.zeros(8)
+    for a in range(models):
+        for b in range(a):
+            likelihood += [betaln(won[a][b] + c, won[b][a] + c) - betaln(c, c) for c in PRIORS]
+    weights = np.exp(2 / models * (likelihood - likelihood.max()))
+    weights /= weights.sum()
+    better, more = np.full((models, models), 0.5), np.full((models, models), -1)
+    z = scipy.stats.norm.ppf(LEVEL)
+    for a in range(models):
+        for b in range(models):
+            lead, apart = abs(won[a][b] - won[b][a]), won[a][b] + won[b][a]
+            ahead = [betainc(won[b][a] + c, won[a][b] + c, 0.5) for c in PRIORS]
+            better[a, b] = np.dot(weights, ahead)
+
+            def enough(n, lead=lead / size, apart=apart / size):
+                safe = (size + n) * lead - z * np.sqrt(n * (apart - lead**2))
+                mass = [(size + n) * apart + 2 * c for c in PRIORS]
+                return np.dot(weights, [scipy.stats.norm.cdf(safe * np.sqrt(m + 1) / m) for m in mass]) >= LEVEL
+
+            if lead:
+                high = 1
+                while not enough(high):
+                    high *= 2
+                low = high // 2
+                while high - low > 1:
+                    low, high = (low, (low + high) // 2) if enough((low + high) // 2) else ((low + high) // 2, high)
+                more[a, b] = high
+    return better, more, weights
+
+
+def drawn_best(outcomes, rng, samples):
+    """P(best) for right and wrong, as it was drawn before outcomes were real numbers."""
+    models, size = outcomes.shape
+    weights, count = weigh(outcomes), np.zeros(models)
+    for _ in range(samples // CHUNK):
+        mass = 4 * rng.choice(PRIORS, size=(CHUNK, 1), p=weights)
+        seen = rng.standard_exponential((CHUNK, size))
+        broken = rng.beta(1.0, mass, (CHUNK, STICKS))
+        left = np.cumprod(np.column_stack([np.ones(CHUNK), 1 - broken[:, :-1]]), axis=1)
+        types = rng.integers(2, size=(CHUNK, STICKS, models)).astype(np.float64)
+        unseen = np.matmul((rng.standard_gamma(mass) * broken * left)[:, None], types)[:, 0]
+        accuracy = seen @ outcomes.T + unseen
+        first = accuracy == accuracy.max(axis=1, keepdims=True)
+        count += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
+    _, alike, many = np.unique(outcomes, axis=0, return_inverse=True, return_counts=True)
+    alike = alike.reshape(-1)
+    return (np.bincount(alike, weights=count) / many)[alike] / samples
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.tuples(st.integers(2, 5), st.integers(1, 15)).flatmap(lambda shape: arrays(bool, shape)), st.integers(0, 99))
+def test_outcomes_that_are_right_or_wrong_are_counted(right, seed):
+    """Of 0 and 1 everything follows from counts of rows: beta distributions, and the same draws, bit by bit."""
+    outcomes = right.astype(float)
+    better, more, weights = counted(right)
+    assert weigh(outcomes) == pytest.approx(weights, abs=1e-12)
+    assert more_accurate(outcomes) == pytest.approx(better, abs=1e-12)
+    assert more_labels(outcomes).tolist() == more.tolist()
+    assert gains(outcomes).tolist() == wins(outcomes).tolist() == [[(a & ~b).sum() for b in right] for a in right]
+    hits = right.sum(axis=1)
+    ends = scipy.stats.beta.interval(0.95, hits + 1, right.shape[1] - hits + 1)
+    assert np.array(intervals_of_accuracy(outcomes)) == pytest.approx(np.array(ends), abs=1e-12)
+    drawn = drawn_best(right, np.random.default_rng(seed), 1_000)
+    assert best(outcomes, np.random.default_rng(seed), samples=1_000).tolist() == drawn.tolist()
+
+
+GRADED = {
+    # name -> (M, K) outcomes that are real numbers
+    "even": np.random.default_rng(0).random((3, 12)),
+    "the mean of three tries": np.random.default_rng(1).binomial(3, 0.7, (3, 20)) / 3,
+    "a single row": np.array([[0.7], [0.6], [0.0]]),
+    "one tiny difference": np.array([[0.5 + 1e-6, 1, 0], [0.5, 1, 0]]),
+    "all sizes": 10.0 ** -np.random.default_rng(2).uniform(0, 6, (4, 15)),
+    "600 close rows": np.random.default_rng(3).normal([[0.5], [0.502]], 0.03, (2, 600)),
+    "a small lead beside great ones": np.array([[0.52, 0, 0.1], [0.5, 1, 0.9]]),
+}
+
+
+@pytest.mark.parametrize("outcomes", GRADED.values(), ids=GRADED)
+def test_real_outcomes_agree_with_draws(outcomes):
+    """200,000 draws of the gammas have a above b as often as computed, and a mean below an end in 2.5 % of cases."""
+    rng, count, size = np.random.default_rng(5), 200_000, outcomes.shape[1]
+    known = np.vstack([outcomes, np.ones(size)])
+    seen = np.vstack([rng.standard_exponential((1_000, size)) @ known.T for _ in range(count // 1_000)])
+    c = rng.choice(PRIORS, size=count, p=weigh(outcomes))
+    unseen = unit_of(outcomes) * (rng.standard_gamma(c) - rng.standard_gamma(c))
+    found = more_accurate(outcomes)
+    for a in range(len(outcomes)):
+        for b in range(a):
+            assert found[a, b] == pytest.approx((seen[:, a] - seen[:, b] + unseen > 0).mean(), abs=0.003)
+    right, wrong = rng.standard_exponential((2, count, 1))
+    means = (seen[:, :-1] + right) / (seen[:, -1:] + right + wrong)
+    low, high = intervals_of_accuracy(outcomes)
+    assert (means < low).mean(axis=0) == pytest.approx(0.025, abs=0.003)
+    assert (means < high).mean(axis=0) == pytest.approx(0.975, abs=0.003)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.tuples(st.integers(2, 4), st.integers(1, 12)).flatmap(
+        lambda shape: arrays(float, shape, elements=st.one_of(st.floats(0, 1), st.sampled_from([0, 1 / 3, 2 / 3, 1])))
+    )
+)
+def test_real_outcomes_have_sound_probabilities(outcomes):
+    """P(a better) + P(b better) is 1, and 1/2 of equals; good turned into bad turns all; ends hold the mean."""
+    found = more_accurate(outcomes)
+    assert ((found >= 0) & (found <= 1)).all()
+    assert (found + found.T == 1).all()
+    assert (np.diag(found) == 0.5).all()
+    assert more_accurate(outcomes[[0, 0]]).tolist() == [[0.5, 0.5]] * 2
+    assert more_accurate(1 - outcomes) == pytest.approx(found.T, abs=1e-9)
+    assert more_accurate(outcomes[::-1])[::-1, ::-1] == pytest.approx(found, abs=1e-11)
+    low, high = intervals_of_accuracy(outcomes)
+    assert ((low > 0) & (low < high) & (high < 1)).all()
+    mirrored = intervals_of_accuracy(1 - outcomes)
+    assert mirrored[0] == pytest.approx(1 - high, abs=1e-11)
+    assert mirrored[1] == pytest.approx(1 - low, abs=1e-11)
+    assert ((wins(outcomes) > 0) == (gains(outcomes) > 1e-12)).all()
+
+
+def test_the_scale_of_outcomes_makes_no_difference():
+    """Marks from 0 to 1 and from 0.4 to 0.6 say the same of who is better; differences near 0 change no unit."""
+    outcomes = np.random.default_rng(11).random((4, 10))
+    narrow = 0.4 + 0.2 * outcomes
+    assert more_accurate(narrow) == pytest.approx(more_accurate(outcomes), abs=1e-9)
+    assert weigh(narrow) == pytest.approx(weigh(outcomes), abs=1e-9)
+    assert more_labels(narrow).tolist() == more_labels(outcomes).tolist()
+    assert best(narrow, np.random.default_rng(0), samples=500).tolist() == (
+        best(outcomes, np.random.default_rng(0), samples=500).tolist()
+    )
+    right = np.array([[1.0, 1, 1, 0], [0, 0, 0, 1]])
+    noisy = np.hstack([right, [[0.5 + 1e-7] * 50, [0.5] * 50]])
+    assert more_accurate(noisy) == pytest.approx(more_accurate(right), abs=1e-4)
+
+
+@pytest.mark.parametrize("shape", [1, 10])
+def test_the_probabilities_of_real_outcomes_are_calibrated(shape):
+    """Of marks on rows of some hardness, in a wide or a narrow spread, 80 to 90 % are right of pairs given as many."""
+    rng, given, right = np.random.default_rng(12), [], []
+    for _ in range(300):
+        mean = rng.uniform(0.5, 0.99, (8, 1))
+        hardness = np.sqrt(0.5) * rng.normal(size=10) + np.sqrt(0.5) * rng.normal(size=(8, 10))
+        marks = scipy.stats.beta.ppf(scipy.stats.norm.cdf(hardness), shape * mean, shape * (1 - mean))
+        probability = more_accurate(marks)
+        i, j = np.nonzero(probability > 0.5)
+        given.append(probability[i, j])
+        right.append(mean[i, 0] > mean[j, 0])
+    given, right = np.concatenate(given), np.concatenate(right)
+    inside = (given >= 0.8) & (given < 0.9)
+    assert inside.sum() > 200
+    assert right[inside].mean() == pytest.approx(given[inside].mean(), abs=0.05)
+
+
+def test_rounding_of_outcomes_makes_no_difference():
+    """0.1 + 0.2 is 0.3: two models that are equal but for that have 1/2, and the same P(best); none is ahead."""
+    outcomes = np.array([[0.1 + 0.2, 0.9, 0.2], [0.3, 0.9, 0.2], [0.4, 0.9, 0.1]])
+    assert more_accurate(outcomes)[0, 1] == 0.5
+    chances = best(outcomes, np.random.default_rng(0), samples=500)
+    assert chances[0] == chances[1]
+    assert wins(outcomes)[:2, :2].tolist() == [[0, 0], [0, 0]]
+    assert more_labels(outcomes)[0, 1] == -1
+
+
+def test_the_best_of_two_real_models_is_the_better_one():
+    """The draws behind P(best) and the integral behind P(a better) are of one posterior."""
+    outcomes = np.random.default_rng(6).random((2, 8))
+    chances = best(outcomes, np.random.default_rng(0))
+    assert chances[0] == pytest.approx(more_accurate(outcomes)[0, 1], abs=0.012)
+
+
+def test_so_many_more_real_labels_tell_them_apart():
+    """Rows that are drawn again from those seen tell nine of ten pairs apart after that many labels."""
+    rng = np.random.default_rng(7)
+    kept = []
+    for _ in range(60):
+        outcomes = rng.beta(1.4, 0.6, (2, 20))
+        more = int(more_labels(outcomes)[0, 1])
+        ahead = int(more_accurate(outcomes)[0, 1] < 0.5)
+        if max(more_accurate(outcomes)[0]) < LEVEL and more <= 200:
+            later = [np.column_stack([outcomes, outcomes[:, rng.integers(20, size=more)]]) for _ in range(20)]
+            kept.append(np.mean([more_accurate(seen)[ahead, 1 - ahead] >= LEVEL for seen in later]))
+    assert len(kept) > 15
+    assert 0.85 <= np.mean(kept) <= 0.98

@@ -4,8 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from factors.types import Example
+from ranker.errors import LabelError
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
-from ranker.tasks.classes import Classes
+from ranker.tasks.classes import Classes, ClassTask, of_classes
+from ranker.tasks.given import GivenTask, Scores
 
 PROBS = np.array([[0.25, 0.75], [np.nan, np.nan], [1.0, 0.0]])
 STATE = np.array([ANSWERED, NO_ANSWER, ANSWERED])
@@ -63,3 +66,70 @@ def test_parts_and_blocks_are_rows_of_the_whole(probs, data):
     assert same(Classes.joined(blocks), whole)
     assert same(Classes.of_columns(whole.columns()), whole)
     assert [int(np.argmax(row)) for row in probs] == whole.predicted.tolist()
+
+
+TASK = ClassTask("nli", ("no", "yes"), {"no": ("neutral", "contradiction")}, shortcut=1)
+
+
+def examples(*labels):
+    """Rows of these labels."""
+    return [Example(str(n), ("x",), label) for n, label in enumerate(labels)]
+
+
+def test_the_outcome_of_a_row_is_whether_its_label_was_predicted():
+    """The most probable label and the true one, row by row; of labels that are as probable the first is said."""
+    answers = Classes(np.array([[0.2, 0.8], [0.3, 0.7], [0.9, 0.1], [0.5, 0.5], [0.5, 0.5]]))
+    assert TASK.outcomes(answers, examples(1, 0, 0, 0, 1)).tolist() == [1, 0, 1, 1, 0]
+    assert TASK.metric == "ACC"
+
+
+@pytest.mark.parametrize(
+    ("state", "label", "outcome"),
+    [
+        *((ANSWERED, label, expected) for label, expected in ((0, 1.0), (1, 0.0), (-1, np.nan))),
+        *((NO_ANSWER, label, expected) for label, expected in ((0, 0.0), (1, 0.0), (-1, np.nan))),
+        *((state, label, np.nan) for state in (ERROR, MISSING) for label in (0, 1, -1)),
+    ],
+)
+def test_what_was_asked_for_and_not_answered_is_wrong(state, label, outcome):
+    """Of what failed, was never asked for, or has no true label nothing is known; a row of nan is no label 0."""
+    answers = Classes(np.array([[0.9, 0.1] if state == ANSWERED else [np.nan] * 2]), np.array([state]))
+    assert np.array_equal(TASK.outcomes(answers, examples(label)), [outcome], equal_nan=True)
+
+
+@given(arrays(np.float64, st.tuples(st.integers(1, 6), st.just(3)), elements=st.floats(0, 1)), st.data())
+def test_outcomes_are_those_of_a_loop(probs, data):
+    """On any rows, in any states."""
+    task = ClassTask("three", ("a", "b", "c"))
+    labels = data.draw(st.lists(st.integers(-1, 2), min_size=len(probs), max_size=len(probs)))
+    state = data.draw(st.lists(st.integers(0, 3), min_size=len(probs), max_size=len(probs)))
+    found = task.outcomes(Classes(probs.copy(), np.array(state)), examples(*labels))
+    for row, label, one, outcome in zip(probs.tolist(), labels, state, found.tolist(), strict=True):
+        if label < 0 or one in (ERROR, MISSING):
+            assert np.isnan(outcome)
+        else:
+            assert outcome == (one == ANSWERED and row.index(max(row)) == label)
+
+
+def test_only_classes_are_judged_by_labels():
+    """Scores that come with an answer are another task's."""
+    with pytest.raises(TypeError, match=r"the task nli judges classes \(got scores\)"):
+        TASK.outcomes(Scores(np.array([0.5]), np.array([ANSWERED])), examples(1))
+    assert of_classes(TASK, "bert") is TASK
+    with pytest.raises(LabelError, match="bert answers with labels, and JUDGE is given for answers that were judged"):
+        of_classes(GivenTask("summaries", "JUDGE"), "bert")
+
+
+def test_the_identity_of_a_task_is_its_labels_and_what_else_they_are_called():
+    """Their order counts, that of aliases does not; what the shortcut speaks for changes no answer."""
+    turned = ClassTask("nli", ("no", "yes"), {"no": ("contradiction", "neutral")})
+    assert TASK.identity() == turned.identity() == {"labels": [["no", ["contradiction", "neutral"]], ["yes", []]]}
+    assert ClassTask("nli", ("yes", "no")).identity() != ClassTask("nli", ("no", "yes")).identity()
+
+
+def test_an_answer_that_is_not_given_predicts_nothing():
+    """It has no probabilities, is right of no label, and stands for none."""
+    answers = Classes(np.array([[np.nan, np.nan], [0.2, 0.8]]), np.array([NO_ANSWER, ANSWERED]))
+    assert answers.predicted.tolist() == [-1, 1]
+    rows = [Example("a", ("x",), 0), Example("b", ("y",), 1)]
+    assert ClassTask("mood", ("bad", "good")).outcomes(answers, rows).tolist() == [0.0, 1.0]

@@ -1,0 +1,75 @@
+"""What a metric is called in reports: accuracy has words of its own, and any other metric is called by its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ranker.numbers import percent
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of one metric.
+
+    Attributes:
+        what: an outcome's mean: "accuracy".
+        whats: several of these.
+        fully: the same with its column's name.
+        column: of the models' means on rows.
+        over: what stands in that column.
+        did, same, most: of a model on a row, of two on all rows, of the one to take.
+    """
+
+    what: str
+    whats: str
+    fully: str
+    column: str
+    over: str
+    did: str
+    same: str
+    most: str
+
+    def share(self, value: float | None) -> str:
+        """A mean outcome in a few words.
+
+        Example:
+            >>> words("ACC").share(0.91), words("ROUGE-L").share(0.91)
+            ('91.0 % right', 'ROUGE-L 91.0 %')
+        """
+        return f"{percent(value)} % right" if self is ACCURACY else f"{self.what} {percent(value)} %"
+
+    def on(self, value: float | None, rows: str) -> str:
+        """What a model did on rows, as a predicate.
+
+        Example:
+            >>> words("ACC").on(0.9, "10 rows"), words("ROUGE-L").on(0.9, "10 rows")
+            ('was right on 90.0 % of the 10 rows', 'had a mean ROUGE-L of 90.0 % on the 10 rows')
+        """
+        if self is ACCURACY:
+            return f"was right on {percent(value)} % of the {rows}"
+        return f"had a mean {self.what} of {percent(value)} % on the {rows}"
+
+
+ACCURACY = Words(
+    "accuracy",
+    "accuracies",
+    "accuracy, ACC,",
+    "right",
+    "right: share of the rows",
+    "right",
+    "they were right on the same rows",
+    "the most accurate",
+)
+
+
+def words(metric: str) -> Words:
+    """The words of a metric.
+
+    Example:
+        >>> words("ACC").column, words("ROUGE-L").column
+        ('right', 'mean ROUGE-L')
+    """
+    if metric == "ACC":
+        return ACCURACY
+    mean, same = f"mean {metric}", "they were as good on every row"
+    return Words(metric, metric, metric, mean, f"{mean}: over the rows", "better", same, "the best")

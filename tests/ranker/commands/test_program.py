@@ -1,0 +1,209 @@
+"""Messages of the library name parameters; the command line says options instead, in one place."""
+
+import json
+import logging
+
+import click
+import pytest
+
+from ranker.cli import cli, main
+from ranker.commands import stderr
+from ranker.commands.explain import explain
+from ranker.commands.program import Speaking, flags, in_flags, run_program, spoken
+from ranker.commands.run import run as run_command
+from ranker.errors import DataError, LabelError, UsageError
+from ranker.sources import suites
+
+FEW = [model.source.path for model in suites.load(["hans-sub-mini"]).models[::7]]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """`rank-models` in a folder of its own: arguments -> (exit status, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        return stop.value.code or 0, *capsys.readouterr()
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("`probe` must be at least 1", "`--probe` must be at least 1"),
+        ("`norm` must be one of `raw`, `l1`", "`--normalise` must be one of `raw`, `l1`"),
+        ("`normalise`, too", "`--normalise`, too"),
+        ("needs labelled rows: `in_domain`", "needs labelled rows: `--in-domain`"),
+        ("name more with `models`, or `more_models`", "name more with `--models`, or `more_models`"),
+        ("`store`: /x cannot be opened", "`--store`: /x cannot be opened"),
+        ("`ood` and `ood_name`", "`--ood` and `--ood`"),
+        ("`methods`, `factors`, `method`", "`--methods`, `--factors`, `--method`"),
+        ("`isolate`, `no_isolate`, `output`", "`--isolate`, `no_isolate`, `--output`"),
+        ("set `attribution` to `none`", "set `--attribution` to `none`"),
+        ("`attribution ig:steps=many`: no", "`--attribution ig:steps=many`: no"),
+        ("with `attribution=lime:hide=pad`.", "with `--attribution lime:hide=pad`."),
+        ("`task=NAME` is needed", "`--task NAME` is needed"),
+        ('say `label_map={"LABEL_0": "it\'s"}`', """say `--label-map '{"LABEL_0": "it'"'"'s"}'`"""),
+        ("the setting `target=yes` of `attribution`", "the setting `target=yes` of `--attribution`"),
+        ("`steps` is no option, nor is `Probe`", "`steps` is no option, nor is `Probe`"),
+        ("type `rank-models fetch x --data-dir DIR`", "type `rank-models fetch x --data-dir DIR`"),
+        ("probe, or ``probe``: `--probe`", "probe, or ``probe``: `--probe`"),
+    ],
+)
+def test_a_parameter_becomes_the_option_that_says_it(text, said):
+    """By the option's own name or that of its variable; whatever else stands between backticks stays."""
+    assert in_flags(text, flags(run_command)) == said
+    assert in_flags(said, flags(run_command)) == said
+
+
+def test_each_command_has_its_own_options():
+    """`target` is an option of `run` alone; all of a command's options are known by their variables."""
+    assert in_flags("see `target`", flags(explain)) == "see `target`"
+    assert in_flags("see `target`", flags(run_command)) == "see `--target`"
+    commands = [
+        *cli.commands.values(),
+        *(inner for one in cli.commands.values() for inner in getattr(one, "commands", {}).values()),
+    ]
+    for command in commands:
+        known = flags(command)
+        for option in command.params:
+            assert isinstance(option, click.Argument) or known[option.name] in option.opts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("--ood hans-sub --probe 601", "`--probe` must be between 1 and 600, the rows of hans-sub that are explained"),
+        ("run --ood hans-sub --attribution ig:steps=many", "`--attribution ig:steps=many`: `steps` must be a whole"),
+        ("--ood hans-sub --data-dir none", "`--data-dir` must be a folder that exists (got none)"),
+        ("--ood hans-sub --models {one}", "a ranking needs at least two models (got 1); name more with `--models`"),
+        ("--ood hans-sub --device gpu", "`--device` must be one that torch can use here (got 'gpu')"),
+        ("--ood hans-sub --store no-such://x", "`--store`: no-such://x cannot be opened"),
+        (
+            "--data rows.csv --models {one} {two}",
+            "rows.csv, line 1: no column has a usual name for the text; say which with `--columns` (columns: before,",
+        ),
+        (
+            "--data pair.csv --models {one} {two} --method surrogate",
+            "`--method`: SURROGATE needs rows without labels: `--pool`",
+        ),
+        (
+            "--data pair.csv --pool pair.csv --models {one} {two} --method atc",
+            "`--method`: ATC cannot order these models: needs labelled rows: `--in-domain`",
+        ),
+        (
+            "explain --ood hans-sub --text One. --text Two. --models {one} --toward entailment "
+            "--attribution shap:output=logit,target=non-entailment",
+            "`--toward` entailment: the scores speak for non-entailment alone; see `target` of `--attribution` shap",
+        ),
+        ("choose --pool pair.csv --labels 9 --models {one} {two}", "`--labels` must be between 1 and 1, the rows of "),
+        ("store info --store none", "`--store`: there is no folder none"),
+        ("fetch hans-sub --data-dir x --url ftp://x", "`--url` must begin with https:// or http:// (got ftp://x)"),
+    ],
+)  # fmt: skip
+def test_an_error_names_the_options_of_the_command_that_ran(run, tmp_path, arguments, said):
+    """Whichever command that is, the default one and those of a group among them, and wherever the error arose."""
+    (tmp_path / "rows.csv").write_text("before,label\nThe cook ran.,entailment\n")
+    (tmp_path / "pair.csv").write_text("premise,hypothesis,label\nThe cook ran.,It ran.,entailment\nA,B,\n")
+    status, out, err = run(*(part.format(one=FEW[0], two=FEW[1]) for part in arguments.split()))
+    assert status in (1, 2)
+    assert out == ""
+    (line,) = [line for line in err.splitlines() if line.startswith("rank-models: ")]
+    assert line.removeprefix("rank-models: ").startswith(said)
+
+
+def test_what_a_file_says_is_no_option(run, tmp_path):
+    """Keys of files bear the names of options by chance: a message that quotes what is wrong with them leaves them."""
+    (tmp_path / "suite.json").write_text(json.dumps({"schema_version": 1, "name": "a", "models": "many"}))
+    status, _, err = run("--ood", "hans-sub", "--models", "suite.json")
+    assert status == 2
+    assert "`--models`" not in err
+    (tmp_path / "card.toml").write_text('description = "d"\nsource = "s"\nlicence = "l"\npopulation = 0\n'
+                                        '[task]\nname = "t"\nlabels = ["a", "b"]\n')  # fmt: skip
+    status, _, err = run("--ood", "hans-sub", "--include", tmp_path)
+    assert status == 2
+    assert "`population` must be at least 1 (got 0)" in err
+
+
+def raising(error, *options):
+    """A program of one command in a group, which ends with an error."""
+
+    @click.group()
+    def program():
+        """All."""
+
+    @program.command()
+    def fails(**_):
+        """One."""
+        raise error
+
+    for option in options:
+        fails.params.append(click.Option([option]))
+    return program
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "line"),
+    [
+        (UsageError("`probe` is too large"), None, "p: `--probe` is too large"),
+        (DataError("x.json: `probe` is a key"), ValueError("`probe` is a key"), "p: x.json: `probe` is a key"),
+        (
+            UsageError("`probe`: `probe` is a key; see `probe`"),
+            ValueError("`probe` is a key"),
+            "p: `--probe`: `probe` is a key; see `--probe`",
+        ),
+        (LabelError("a: `probe`"), UsageError("`probe`"), "p: a: `--probe`"),
+        (UsageError("\x1b `probe`"), None, "p: \\x1b `--probe`"),
+        (UsageError(), None, "p: "),
+    ],
+)
+def test_what_an_error_quotes_of_another_stays(capsys, error, cause, line):
+    """That of the library is translated as a whole, and said as it always was: in one line."""
+    error.__cause__ = cause
+    with pytest.raises(SystemExit) as stop:
+        run_program(raising(error, "--probe"), "p", ["fails"], "stopped")
+    assert stop.value.code == error.exit_code
+    assert capsys.readouterr().err == f"{line}\n"
+
+
+def test_an_error_of_another_kind_is_left_alone():
+    """What no user can meet keeps its words, and its traceback."""
+    with pytest.raises(ZeroDivisionError, match="^`probe`$"):
+        run_program(raising(ZeroDivisionError("`probe`"), "--probe"), "p", ["fails"], "stopped")
+
+
+def test_lines_of_the_log_name_options_while_a_command_runs(capsys):
+    """And parameters where none does, as in a program of somebody else."""
+    stderr.log({"quiet": False, "verbose": False})
+    logger = logging.getLogger("ranker")
+    logger.warning("%s: name %s", "`store`", "`probe`")
+    with Speaking(run_command):
+        logger.warning("%s: say %s", "`store`", "`probe`")
+        assert spoken("`norm`") == "`--normalise`"
+    assert spoken("`norm`") == "`norm`"
+    assert capsys.readouterr().err.splitlines() == ["`store`: name `probe`", "`--store`: say `--probe`"]
+
+
+def test_notes_and_reasons_of_a_run_name_options(run, tmp_path):
+    """Why a method or a model is left out, what the rows lack: on the screen, in JSON and in what is kept."""
+    (tmp_path / "ten.csv").write_text(
+        "premise,hypothesis,label\n"
+        + "".join(f"The cook ran {n} miles.,It ran.,entailment\n" for n in range(4))
+        + "A,B,\n"
+    )
+    decision = ("--data", "ten.csv", "--models", *FEW, "--attribution", "none", "--format", "json")
+    status, out, _ = run(*decision, "--save", "run.json")
+    note = "1 row has no label yet, and counts only in a pool (`--pool`)."
+    assert (status, note in json.loads(out)["header"]["notes"]) == (0, True)
+    assert note in json.loads((tmp_path / "run.json").read_text())["header"]["notes"]
+    evaluation = ("--ood", "hans-sub", "--limit", "20", "--methods", "all", "--attribution", "none", "--models", *FEW)
+    status, out, err = run(*evaluation, "no/model", "--format", "json")
+    header = json.loads(out)["header"]
+    assert status == 1
+    assert header["left_out"]["ATC"] == "needs labelled rows: `--in-domain`"
+    assert header["failures"]["model"].startswith("`--models`: no/model is no directory")
+    assert "model is left out: `--models`: no/model is no directory" in err

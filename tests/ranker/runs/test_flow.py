@@ -1,0 +1,65 @@
+"""The flow goes one way: what commands hand down is typed, and no step knows a later one."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import ranker
+
+ROOT = Path(ranker.__file__).parent
+STEPS = ("gather", "plan", "collect", "scored")
+QUESTIONS = ("rank", "decide", "choose", "explain")
+
+
+def tree(file):
+    """A module, parsed."""
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def imported(module):
+    """Names that a module imports -> where from."""
+    return {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in ast.walk(module)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "runs").glob("*.py")), ids=lambda file: file.stem)
+def test_runs_take_no_mapping_of_anything(file):
+    """A mapping from names to anything is a command line; the flow has records."""
+    source = file.read_text(encoding="utf-8")
+    assert "dict[str, Any]" not in source
+    assert "Mapping[str, Any]" not in source
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "commands").glob("*.py")), ids=lambda file: file.stem)
+def test_commands_hand_no_unpacked_mapping_down(file):
+    """What the flow is given stands there by name, so that it is checked."""
+    module = tree(file)
+    of_runs = {name for name, where in imported(module).items() if where.startswith("ranker.runs")}
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call):
+            called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            if called in of_runs:
+                assert all(keyword.arg is not None for keyword in node.keywords), called
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_knows_those_before_it_alone(step):
+    """gather, plan, collect, scored; the questions know them, and they know no question."""
+    later = {*STEPS[STEPS.index(step) + 1 :], *QUESTIONS}
+    known = {
+        where.split(".")[2] for where in imported(tree(ROOT / "runs" / f"{step}.py")).values() if ".runs." in where
+    }
+    assert not known & later
+
+
+def test_every_question_takes_the_same_steps():
+    """Each gathers, plans and collects; none has a way of its own to ask models."""
+    for name in QUESTIONS:
+        known = {where for where in imported(tree(ROOT / "runs" / f"{name}.py")).values() if ".runs." in where}
+        assert {"ranker.runs.collect.collect", "ranker.runs.plan.plan"} <= known, name
+        assert any(where.startswith("ranker.runs.gather.") for where in known), name

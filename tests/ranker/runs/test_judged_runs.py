@@ -1,0 +1,166 @@
+"""Whole runs on answers that were judged elsewhere: no label is needed, and none is made up."""
+
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from factors import BUILTIN, Example
+from ranker import Ranking, decide, rank
+from ranker.datasets.sets import OODSet
+from ranker.errors import ModelError, UsageError
+from ranker.runs.choose import choose
+from ranker.scoring.score import Evidence
+from ranker.sources.base import Stated
+from ranker.statistics import methods
+from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER
+from ranker.tasks.given import GivenTask, Scores
+
+ROWS = tuple(Example(str(n), (f"question {n}",), -1) for n in range(80))
+TASK = GivenTask("questions", "JUDGE")
+LEVELS = {"poor": 0.3, "fair": 0.5, "good": 0.7}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A source that has scores at hand, on which it is as good as its name says.
+
+    Attributes:
+        name: one of `LEVELS`.
+        labelled: it has the probabilities of two labels, too.
+        odd: row -> the state of its answer, where that is no score.
+    """
+
+    name: str
+    labelled: bool = False
+    odd: tuple[tuple[str, int], ...] = ()
+    family: str = ""
+    at_hand: bool = True
+
+    @property
+    def place(self):
+        """It is nowhere."""
+        return f"judged {self.name}"
+
+    def look(self, shelf):
+        """It says nothing of itself."""
+        return Stated(self)
+
+    def identity(self, task, machine, shelf):
+        """Its name is all that it is."""
+        return {"content": self.name}
+
+    def open(self, task, machine, shelf):
+        """Nothing has to be opened."""
+        return self
+
+    def predict(self, examples, advance):
+        """What `scores` says."""
+        at = [int(example.id) for example in examples]
+        yield self.scores().part(at)
+
+    def scores(self):
+        """Of all rows."""
+        rng = np.random.default_rng(list(LEVELS).index(self.name))
+        state = np.array([dict(self.odd).get(row.id, ANSWERED) for row in ROWS])
+        values = np.clip(LEVELS[self.name] + 0.3 * rng.normal(size=len(ROWS)), 0, 1)
+        probs = rng.dirichlet([1, 1], len(ROWS)) if self.labelled else None
+        return Scores(np.where(state == ANSWERED, values, np.nan), state, probs)
+
+
+def suite(**more):
+    """One of each level."""
+    return [Judged(name, **more) for name in LEVELS]
+
+
+def a_set(count=80, task=TASK):
+    """The first rows as a set."""
+    return OODSet("questions", task, ROWS[:count], count)
+
+
+def test_models_are_ranked_by_scores_that_are_given():
+    """The metric alone is there; what reads answers is left out, and says why."""
+    found = rank(suite(), a_set(), probe=5)
+    means = {one.name: one.scores().values.mean() for one in suite()}
+    assert {model.name: model.outcome for model in found.evaluation.models} == pytest.approx(means)
+    assert [model.name for model in found.evaluation.models] == ["good", "fair", "poor"]
+    assert [one.name for one in found.evaluation.methods] == ["JUDGE", "RANDOM"]
+    assert found.header.metric == found.table.metric == "JUDGE"
+    assert set(found.header.left_out) >= {"ACC", "NLL", "INDEX-DIFF", "SURROGATE", "DAWID-SKENE"}
+    assert found.header.attribution == "none"
+    assert found.examples == ()
+    assert found.method("JUDGE").pairwise_accuracy > 0.75
+    assert not any("same label" in note for note in found.notes)
+    assert any("favours JUDGE" in note for note in found.notes)
+
+
+def test_what_was_not_answered_is_zero_and_what_is_missing_is_left_out():
+    """The mean over the set is of what can be judged; the population loses a row for all where one model lacks it."""
+    odd = Judged("good", odd=(("0", NO_ANSWER), ("1", MISSING)))
+    found = rank([*suite()[:2], odd], a_set(), probe=5)
+    values = odd.scores().values
+    outcomes = {model.name: model.outcome for model in found.evaluation.models}
+    assert outcomes["good"] == pytest.approx(np.nansum(values) / 79)
+    assert found.table.dropped == {"JUDGE": {"there is nothing to judge for some model": 1}}
+    column = found.table.outcomes[found.table.models.index("good")]
+    assert column[0] == 0
+    assert np.isnan(column[1])
+
+
+def test_models_are_decided_between_by_scores_that_are_given():
+    """The order is that of the means on the rows; nobody says what label a row has."""
+    found = decide(suite(), a_set(40))
+    assert (found.decision.method, found.decision.names) == ("JUDGE", ("good", "fair", "poor"))
+    means = [one.scores().values[:40].mean() for one in suite()[::-1]]
+    assert [model.outcome for model in found.decision.models] == pytest.approx(means)
+    assert found.decision.rows == ()
+    assert not any("same label" in note or "guessing" in note for note in found.notes)
+
+
+def test_labels_that_answers_have_let_methods_see_them():
+    """Probabilities of labels make a pool, of which no true label is known."""
+    task = GivenTask("questions", "JUDGE", ("no", "yes"))
+    found = rank(suite(labelled=True), a_set(task=task), probe=5, evidence=Evidence(methods=methods.BUILTIN))
+    names = {one.name for one in found.evaluation.methods}
+    assert {"MAJORITY", "AVG-CONF"} <= names
+    assert not any("same label" in note for note in found.notes)
+    assert not {"SURROGATE", "SURROGATE+CHOICE"} & names
+    assert found.header.left_out["SURROGATE"] == "needs the true labels of rows, and some are not known"
+    without = rank([*suite(labelled=True)[:2], Judged("good")], a_set(task=task), probe=5)
+    assert "DAWID-SKENE" not in {one.name for one in without.evaluation.methods}
+    assert without.header.left_out["DAWID-SKENE"].startswith("needs what each model says of each row")
+
+
+def test_of_a_label_that_is_not_known_nothing_is_said():
+    """Neither by a method that would take it for the last one, nor in the rows of a decision."""
+    task = GivenTask("questions", "JUDGE", ("no", "yes"))
+    decision = decide(suite(labelled=True), a_set(40, task), pool=ROWS).decision
+    assert (decision.method, decision.rows) == ("JUDGE", ())
+    assert not any("same label" in note for note in decision.notes)
+    with pytest.raises(UsageError, match="`method`: SURROGATE cannot order these models: needs the true labels"):
+        decide(suite(labelled=True), a_set(40, task), pool=ROWS, method="SURROGATE")
+    known = OODSet("questions", task, tuple(replace(row, label=n % 2) for n, row in enumerate(ROWS[:40])), 40)
+    decision = decide(suite(labelled=True), known, pool=ROWS).decision
+    assert (decision.method, decision.kind) == ("SURROGATE", "pool")
+    assert [row.label for row in decision.rows] == ["no", "yes"] * 20
+
+
+def test_a_saved_run_is_the_same(tmp_path):
+    """Whatever the metric is."""
+    for number, found in enumerate((rank(suite(), a_set(), probe=5), decide(suite(), a_set(40)))):
+        found.save(tmp_path / f"{number}.json")
+        assert Ranking.load(tmp_path / f"{number}.json").to_dict() == json.loads(json.dumps(found.to_dict()))
+
+
+def test_what_needs_labels_is_refused():
+    """A factor that reads answers orders nothing here, nothing is attributed, and no rows can be chosen."""
+    with pytest.raises(UsageError, match="`method`: NLL cannot order these models: reads what models answer"):
+        decide(suite(), a_set(40), method="NLL")
+    with pytest.raises(UsageError, match="`attribution` must be none: JUDGE is given for answers that were judged"):
+        rank(suite(), a_set(), probe=5, evidence=Evidence("shap"))
+    with pytest.raises(ModelError, match="some models say only how good their answers were"):
+        choose(suite(), TASK, ROWS, 3)
+    factors = [BUILTIN["NLL"]]
+    found = rank(suite(), a_set(), probe=5, evidence=Evidence(factors=factors))
+    assert list(found.header.left_out)[0] == "NLL"

@@ -1,0 +1,104 @@
+"""What holds of every method that sees a pool, whichever it is."""
+
+import numpy as np
+import pytest
+
+from ranker.statistics import choice, methods
+from ranker.statistics.pool import InDomain, Pool, PoolMethod, Targets, possible
+
+NAMED = {one.name: one for one in methods.BUILTIN}
+DRAWS = np.array([[3, 8, 8, 21], [0, 40, 17, 2], [5, 6, 7, 9]])
+
+
+def world(models=4, rows=41, classes=3):
+    """A pool that has all that a method may need, and what is known of its rows."""
+    rng = np.random.default_rng(0)
+    own = InDomain(rng.dirichlet(np.ones(classes), (models, 30)), rng.integers(classes, size=30))
+    pool = Pool(rng.dirichlet(np.ones(classes), (models, rows)), own, rng.normal(size=(models, rows)))
+    labels = rng.integers(classes, size=rows)
+    return pool, Targets((pool.predicted == labels).astype(float), labels)
+
+
+def estimate(name, pool, targets, draws=DRAWS):
+    """(M, B) the scores of a method."""
+    return NAMED[name].estimate(pool, targets, draws)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_score_for_each_model_and_draw(name):
+    """They are numbers, and the same for the same draw."""
+    found = estimate(name, *world())
+    assert found.shape == (4, 3)
+    assert np.isfinite(found).all()
+    assert np.array_equal(found, estimate(name, *world()))
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_no_target_is_looked_at_but_those_of_the_rows_shown(name):
+    """What is said of other rows may be anything; a method without labels looks at none."""
+    pool, targets = world()
+    outcomes, labels = np.full_like(targets.outcomes, np.nan), np.full_like(targets.labels, -1)
+    if NAMED[name].kind == "pool":
+        shown = np.unique(DRAWS)
+        outcomes[:, shown], labels[shown] = targets.outcomes[:, shown], targets.labels[shown]
+    assert np.array_equal(estimate(name, pool, targets), estimate(name, pool, Targets(outcomes, labels)))
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_each_model_has_the_same_score_whatever_the_order_of_models_and_rows(name):
+    """A draw shows the same rows, wherever these stand."""
+    pool, targets = world()
+    models, rows = [2, 0, 3, 1], np.random.default_rng(1).permutation(41)
+    other = pool.ordered(models).part(rows), Targets(targets.outcomes[models], targets.labels).part(rows)
+    found = estimate(name, *other, np.argsort(rows)[DRAWS])
+    assert found == pytest.approx(estimate(name, pool, targets)[models], abs=1e-9)
+
+
+@pytest.mark.parametrize("name", [one.name for one in methods.BUILTIN if one.posterior])
+def test_what_a_decision_goes_by_is_what_was_measured(name):
+    """The posterior ranks by the same scores, from the same targets, and its probabilities are some."""
+    pool, targets = world()
+    rows = DRAWS[0]
+    outcomes, labels = np.full_like(targets.outcomes, np.nan), np.full_like(targets.labels, -1)
+    outcomes[:, rows], labels[rows] = targets.outcomes[:, rows], targets.labels[rows]
+    known = NAMED[name].posterior(pool, Targets(outcomes, labels), rows)
+    beats = known.beats()
+    assert known.score == pytest.approx(estimate(name, pool, targets)[:, 0])
+    assert beats + beats.T == pytest.approx(np.ones((4, 4)))
+    assert np.array_equal(beats, NAMED[name].posterior(pool, targets, rows).beats())
+    assert known.best(np.random.default_rng(0)).sum() == pytest.approx(1)
+
+
+def test_each_is_declared_as_what_it_is():
+    """Names occur once; rules are those of `choice`; what sees chosen rows has no part in a decision."""
+    assert len(NAMED) == len(methods.BUILTIN)
+    assert not set(NAMED) & set(methods.COINS)
+    for one in methods.BUILTIN:
+        assert one.source
+        assert (one.rule == "") == (one.kind == "label-free")
+        assert one.rule in ("", *choice.RULES)
+        assert one.drawn == (one.kind == "pool" and one.rule == "random")
+        assert one.decides == (one.rule in ("", "random"))
+
+
+def test_what_a_pool_lacks_leaves_out_the_methods_that_need_it():
+    """All can be had of a pool that has all, and most of one that has probabilities alone."""
+    pool, targets = world()
+    assert possible(methods.BUILTIN, pool, targets.labels) == list(methods.BUILTIN)
+    bare = [one.name for one in possible(methods.BUILTIN, Pool(pool.probs), targets.labels)]
+    assert [name for name in NAMED if name not in bare] == ["POOL-FACTOR", "ATC", "DOC", "COT"]
+    unknown = [one.name for one in possible(methods.BUILTIN, pool, np.where(targets.labels == 0, -1, targets.labels))]
+    assert [name for name in NAMED if name not in unknown] == ["SURROGATE", "SURROGATE+CHOICE"]
+
+
+@pytest.mark.parametrize("name", ["", "TWO WORDS", "A,B", "A\tB", "mine.py"])
+def test_a_name_that_cannot_be_asked_for_is_refused(name):
+    """It stands in a list on the command line, beside files."""
+    with pytest.raises(ValueError, match="a method's name must be one word without a comma"):
+        PoolMethod(name, "pool", lambda pool, targets, rows: np.zeros((1, 1)))
+
+
+def test_what_is_shown_by_default_is_short():
+    """SURROGATE with random and with chosen rows, and one that needs no label."""
+    assert [one.name for one in methods.DEFAULT] == ["SURROGATE", "SURROGATE+CHOICE", "DAWID-SKENE"]
+    assert {need for one in methods.DEFAULT for need in one.needs} <= {"labels"}
