@@ -67,15 +67,19 @@ def evaluate(
         seen, known = pool.ordered(truth.order), Targets(targets.outcomes[truth.order], targets.labels)
         methods = possible(methods, seen, known.labels)
     ranked = Ranked.of(table.methods, designed, methods, seen, known)
-    rng = np.random.default_rng(seed)
-    measured, drawn = measure(values, ranked, probe, draws, truth.decided, rng)
+    of_probes, of_curve, of_halves = np.random.default_rng(seed).spawn(3)
+    measured, drawn = measure(values, ranked, probe, draws, truth.decided, of_probes)
     sizes = [size for size in curve if size <= len(table.examples)]
-    curves = {size: pairwise_accuracies(values, ranked, size, truth.decided, rng) for size in sizes}
+    curves = {
+        size: pairwise_accuracies(values, ranked, size, truth.decided, own)
+        for size, own in zip(sizes, of_curve.spawn(len(sizes)), strict=True)
+    }
     if seen is not None and known is not None:
-        added, reached = pooled.measure(methods, seen, known, probe, sizes, truth.decided, rng)
+        halves = pooled.Halves.of(len(table.examples), probe, of_halves)
+        added, reached = pooled.measure(methods, seen, known, probe, sizes, truth.decided, halves)
         measured = measured.joined(added.beside(measured))
         for one in ranked.pooled:
-            measured = measured.varying(one.name, *pooled.variances(one, seen, known, probe, truth.decided, rng))
+            measured = measured.varying(one.name, *pooled.variances(one, seen, known, truth.decided, halves))
         curves = {size: {**curves[size], **reached[size]} for size in sizes}
     measured = measured.with_coins(COINS if "across-family" in truth.splits else COINS[:1])
     found = _methods(table, truth, measured, curves, designed, {one.name: one.rule for one in methods})

@@ -13,6 +13,7 @@ Source of that: Shao and Wu 1989, "A general theory for jackknife variance estim
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,6 +29,32 @@ DRAWN = 400
 """Draws of K labels from each of them; what their noise adds to the variance is taken off."""
 
 
+@dataclass(frozen=True)
+class Halves:
+    """Halves of a population, and probes from each: the same for every method.
+
+    Attributes:
+        rows: (halves) the examples of each, in their order.
+        draws: (halves) (B, K) of these examples, by their places in the half.
+    """
+
+    rows: Sequence[Ints]
+    draws: Sequence[Ints]
+
+    @classmethod
+    def of(cls, examples: int, probe: int, rng: np.random.Generator) -> Halves:
+        """Draw them.
+
+        Args:
+            examples: N.
+            probe: K.
+            rng: the only source of randomness.
+        """
+        of_rows, of_draws = rng.spawn(2)
+        rows = [np.sort(of_rows.permutation(examples)[: (examples + 1) // 2]) for _ in range(HALVES)]
+        return cls(rows, [engine.draw_probes(of_draws, len(half), probe, DRAWN) for half in rows])
+
+
 def measure(
     methods: Sequence[PoolMethod],
     pool: Pool,
@@ -35,13 +62,13 @@ def measure(
     probe: int,
     sizes: Sequence[int],
     decided: Bools,
-    rng: np.random.Generator,
+    halves: Halves,
 ) -> tuple[Agreement, dict[int, dict[str, float]]]:
     """Rank by the methods that see the whole pool and no random labels: see `chosen` and `label_free`.
 
     Args:
         methods: those that the pool has what they need for; of the others nothing is said.
-        pool, decided, rng: as for `label_free`.
+        pool, decided, halves: as for `label_free`.
         targets: the population's, for `chosen`, which is left out where K is above N / 2.
         probe: K.
         sizes: the K of a learning curve.
@@ -49,19 +76,17 @@ def measure(
     Returns:
         What was found with K labels; and K -> method -> pairwise accuracy, for each of the sizes.
     """
-    found, always = label_free([one for one in methods if one.kind == "label-free"], pool, targets, decided, rng)
+    found, always = label_free([one for one in methods if one.kind == "label-free"], pool, targets, decided, halves)
     half = pool.probs.shape[1] // 2
     picking = [one for one in methods if one.kind == "pool" and not one.drawn]
     if probe > half or not picking:
         return found, dict.fromkeys(sizes, always)
     few = [size for size in sizes if size <= half]
-    first, picked = chosen(picking, pool, targets, probe, few, decided, rng)
+    first, picked = chosen(picking, pool, targets, probe, few, decided, halves)
     return first.joined(found), {size: always | picked.get(size, {}) for size in sizes}
 
 
-def variances(
-    method: PoolMethod, pool: Pool, targets: Targets, probe: int, decided: Bools, rng: np.random.Generator
-) -> tuple[float, float]:
+def variances(method: PoolMethod, pool: Pool, targets: Targets, decided: Bools, halves: Halves) -> tuple[float, float]:
     """The variances of a method's pairwise accuracy, and of its difference to the metric, over populations.
 
     Both the labels that it is shown and its pool are of the population, so that no single example's weight tells them.
@@ -70,13 +95,11 @@ def variances(
         method: one that is shown random labels.
         pool: what the models make of the population; the models in their true order.
         targets: the population's.
-        probe: K.
         decided: (P,) pairs that have a true order.
-        rng: the only source of randomness.
+        halves: of the population, with probes.
     """
     means, noise = [], []
-    for half in _halves(pool, rng):
-        draws = engine.draw_probes(rng, len(half), probe, DRAWN)
+    for half, draws in zip(halves.rows, halves.draws, strict=True):
         known = targets.part(half)
         derive = _beside_metric(method, pool.part(half), known)
         metric, own = engine.simulate(known.outcomes[:, None], draws, decided, derive).pairwise_accuracy
@@ -95,7 +118,7 @@ def _beside_metric(method: PoolMethod, pool: Pool, targets: Targets) -> engine.D
 
 
 def label_free(
-    methods: Sequence[PoolMethod], pool: Pool, targets: Targets, decided: Bools, rng: np.random.Generator
+    methods: Sequence[PoolMethod], pool: Pool, targets: Targets, decided: Bools, halves: Halves
 ) -> tuple[Agreement, dict[str, float]]:
     """Rank by what needs no label.
 
@@ -104,7 +127,7 @@ def label_free(
         pool: what the models make of the population; the models in their true order.
         targets: the population's, at which they do not look.
         decided: (P,) pairs that have a true order.
-        rng: the only source of randomness.
+        halves: of the population.
 
     Returns:
         What was found, and each method's pairwise accuracy, whatever K is.
@@ -112,8 +135,7 @@ def label_free(
     if not methods:
         none = np.zeros((len(decided), 0))
         return _agreement(methods, none, np.zeros(0), pool), {}
-    halves = _halves(pool, rng)
-    parts = [(pool, targets), *((pool.part(half), targets.part(half)) for half in halves)]
+    parts = [(pool, targets), *((pool.part(half), targets.part(half)) for half in halves.rows)]
     nothing = np.zeros((1, 0), dtype=np.int64)  # the labels of no row
     scores = np.array([[one.estimate(*part, nothing)[:, 0] for one in methods] for part in parts])
     points = engine.compare_pairs(scores.transpose(2, 1, 0)) / 2  # of (M, F, 1 + halves)
@@ -129,7 +151,7 @@ def chosen(
     probe: int,
     sizes: Sequence[int],
     decided: Bools,
-    rng: np.random.Generator,
+    halves: Halves,
 ) -> tuple[Agreement, dict[int, dict[str, float]]]:
     """Rank by methods that are shown the labels of the rows that are best to label, by the rule of each.
 
@@ -140,14 +162,14 @@ def chosen(
         probe: K.
         sizes: other K; all are at most N / 2.
         decided: (P,) pairs that have a true order.
-        rng: the only source of randomness.
+        halves: of the population.
 
     Returns:
         What was found with K labels, and K -> method -> pairwise accuracy.
     """
     wanted = list(dict.fromkeys([probe, *sizes]))
     scores = []
-    for half in _halves(pool, rng):
+    for half in halves.rows:
         part, own = pool.part(half), targets.part(half)
         best = [choice.choose(part, max(wanted), rule=one.rule) for one in methods]  # the best k of them come first
         each = list(zip(methods, best, strict=True))
@@ -159,11 +181,6 @@ def chosen(
     found = _agreement(methods, points[:, first].mean(axis=2), varying, pool)
     reached = pairwise_accuracy.mean(axis=1).reshape(len(wanted), len(methods)).tolist()
     return found, {size: dict(zip(found.names, each, strict=True)) for size, each in zip(wanted, reached, strict=True)}
-
-
-def _halves(pool: Pool, rng: np.random.Generator) -> list[Ints]:
-    size = pool.probs.shape[1]
-    return [np.sort(rng.permutation(size)[: (size + 1) // 2]) for _ in range(HALVES)]
 
 
 def _agreement(methods: Sequence[PoolMethod], beats: Floats, noise: Floats, pool: Pool) -> Agreement:

@@ -10,6 +10,7 @@ from ranker.statistics import choice, engine, intervals, pooled, surrogate
 from ranker.statistics.methods import BUILTIN as METHODS
 from ranker.statistics.methods import DEFAULT
 from ranker.statistics.pool import InDomain, Pool, PoolMethod, Targets
+from ranker.statistics.pooled import Halves
 
 NAMED = {one.name: one for one in METHODS}
 FREE = [one for one in METHODS if one.kind == "label-free"]
@@ -238,11 +239,9 @@ def pairwise_accuracy(scores):
 
 
 @pytest.fixture
-def halves(monkeypatch):
+def halves():
     """Three pools of half of the rows, where fifty would be drawn."""
-    given = [np.arange(30), np.arange(30, 60), np.arange(0, 60, 2)]
-    monkeypatch.setattr(pooled, "_halves", lambda pool, rng: given)
-    return given
+    return Halves([np.arange(30), np.arange(30, 60), np.arange(0, 60, 2)], ())
 
 
 def test_chosen_rows_are_those_that_choose_gives(halves):
@@ -250,12 +249,12 @@ def test_chosen_rows_are_those_that_choose_gives(halves):
     table, pool, targets = world()
     labels, order = targets.labels, np.argsort(-table.truth)
     best_first = pool.ordered(order), Targets(targets.outcomes[order], labels)
-    found, curve = pooled.chosen(RULES, *best_first, 5, [10], np.ones(6, dtype=bool), np.random.default_rng(0))
+    found, curve = pooled.chosen(RULES, *best_first, 5, [10], np.ones(6, dtype=bool), halves)
     assert found.names == tuple(one.name for one in RULES)
     for size in (5, 10):
         for one, beats, noise in zip(RULES, found.beats.mean(axis=0), found.noise, strict=True):
             reached = []
-            for half in halves:
+            for half in halves.rows:
                 part = pool.part(half)
                 places = choice.choose(part, size, rule=one.rule)
                 reached.append(pairwise_accuracy(surrogate.estimates(part, labels[half], places[None])[:, 0]))
@@ -269,13 +268,13 @@ def test_what_needs_no_label_is_that_of_the_whole_pool_and_varies_as_over_halves
     table, pool, targets = world()
     order, methods = np.argsort(-table.truth), [one for one in FREE if not one.needs]
     best_first = pool.ordered(order), Targets(targets.outcomes[order], targets.labels)
-    found, always = pooled.label_free(methods, *best_first, np.ones(6, dtype=bool), np.random.default_rng(0))
+    found, always = pooled.label_free(methods, *best_first, np.ones(6, dtype=bool), halves)
     assert found.names == tuple(one.name for one in methods)
     assert len(methods) > 3
     for name, beats, noise in zip(found.names, found.beats.mean(axis=0), found.noise, strict=True):
         nothing = targets, np.zeros((1, 0), int)
         whole, *parts = (
-            pairwise_accuracy(NAMED[name].estimate(one, *nothing)[:, 0]) for one in (pool, *map(pool.part, halves))
+            pairwise_accuracy(NAMED[name].estimate(one, *nothing)[:, 0]) for one in (pool, *map(pool.part, halves.rows))
         )
         assert (always[name], beats, noise) == pytest.approx((whole, whole, np.var(parts)))
 
@@ -300,7 +299,7 @@ def test_surrogates_variance_is_that_over_populations():
         ours, acc = engine.compare_pairs(scores).mean(axis=(0, 2)) / 2
         means.append((ours, ours - acc))
         known = Targets((pool.predicted == labels).astype(float), labels)
-        said.append(pooled.variances(NAMED["SURROGATE"], pool, known, 10, decided, rng))
+        said.append(pooled.variances(NAMED["SURROGATE"], pool, known, decided, Halves.of(200, 10, rng)))
     ratio = np.sqrt(np.mean(said, axis=0)) / np.std(means, axis=0)
     assert ((ratio > 0.8) & (ratio < 1.5)).all(), ratio
 
@@ -312,7 +311,9 @@ def test_the_interval_of_surrogate_is_that_of_its_variances():
     table = replace(world(5, 200)[0], methods=(BUILTIN["ACC"],), values=outcomes)
     targets, surrogates = Targets(outcomes[:, 0], labels), NAMED["SURROGATE"]
     found = measured(replace(table, truth=np.linspace(0.9, 0.5, 5)), pool, targets, probe=10, curve=())
-    own, lead = pooled.variances(surrogates, pool, targets, 10, np.ones(10, dtype=bool), np.random.default_rng(1))
+    own, lead = pooled.variances(
+        surrogates, pool, targets, np.ones(10, dtype=bool), Halves.of(200, 10, np.random.default_rng(1))
+    )
     shown = found.method("SURROGATE")
     (low,), (high,) = intervals.of_pairwise_accuracy(np.array([shown.pairwise_accuracy]), np.array([own]))
     assert shown.ci_high - shown.ci_low == pytest.approx(high - low, rel=0.3)
@@ -325,7 +326,7 @@ def test_each_rule_is_that_of_its_name(monkeypatch):
     asked = []
     choose = pooled.choice.choose
     monkeypatch.setattr(pooled.choice, "choose", lambda *given, rule: asked.append(rule) or choose(*given, rule=rule))
-    pooled.chosen(RULES, pool, targets, 5, [], np.ones(6, dtype=bool), np.random.default_rng(0))
+    pooled.chosen(RULES, pool, targets, 5, [], np.ones(6, dtype=bool), Halves.of(30, 5, np.random.default_rng(0)))
     assert set(asked) == {"variance-reduction", "facility", "disagreement"}
     assert [one.rule for one in RULES] == asked[:3]
 
@@ -334,7 +335,8 @@ def test_undefined_scores_leave_the_mean_over_the_pool():
     """An example that a factor cannot be computed on for one model leaves its mean for all."""
     _, pool, targets = world(models=2, rows=4)
     values = np.array([[1.0, 1.0, 1.0, np.nan], [0.0, 0.0, 0.0, 99.0]])
-    seen, rng = replace(pool, factor=values), np.random.default_rng(0)
-    found, _ = pooled.label_free([NAMED["POOL-FACTOR"]], seen, targets, np.ones(1, dtype=bool), rng)
+    seen = replace(pool, factor=values)
+    halves = Halves.of(4, 1, np.random.default_rng(0))
+    found, _ = pooled.label_free([NAMED["POOL-FACTOR"]], seen, targets, np.ones(1, dtype=bool), halves)
     assert found.names == ("POOL-FACTOR",)
     assert found.beats.tolist() == [[1.0]]
