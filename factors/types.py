@@ -129,6 +129,7 @@ class Example:
         segments: one or two strings, exactly as the model is shown them.
         label: index into the task's own label order; `UNLABELLED` where it is not known.
         marks: name -> spans, what a factor may look for ("control", "swapped", "feature").
+        group: which rows it belongs with; "" where rows are independent.
 
     Raises:
         ValueError: not one or two segments, half a character in one, or a mark outside its segment.
@@ -143,6 +144,7 @@ class Example:
     segments: tuple[str, ...]
     label: int
     marks: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
+    group: str = ""
 
     def __post_init__(self) -> None:
         if len(self.segments) not in (1, 2):

@@ -40,6 +40,22 @@ def probability(value: float | None, decimals: int = 1) -> str:
     return {f"{0:.{decimals}f}": low, f"{100:.{decimals}f}": high}.get(shown, shown)
 
 
+LEAST_P = 1e-4
+"""No smaller p-value is told from this one."""
+
+
+def p_value(value: float | None) -> str:
+    """A p-value with three decimals, or four where it is small.
+
+    Example:
+        >>> p_value(0.0312), p_value(0.00072), p_value(2e-7), p_value(1.0)
+        ('0.031', '0.0007', '<0.0001', '1.000')
+    """
+    if value is None:
+        return ""
+    return f"<{LEAST_P:.4f}" if value < LEAST_P else f"{value:.3f}" if value >= 1e-3 else f"{value:.4f}"
+
+
 def signed(value: float, decimals: int = 1) -> str:
     """A number with its sign; what rounds to nothing has a plus, whichever side it came from.
 

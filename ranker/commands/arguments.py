@@ -49,11 +49,11 @@ log = logging.getLogger("ranker")
 
 Given = Mapping[str, Any]
 
-FOR_OWN_ROWS = ("pool", "method", "task")
-"""Options of `run` and `explain` that mean something with ``--data`` only."""
+FOR_OWN_ROWS = ("pool", "method", "not_worse_than")
+"""Options of `run` that mean something on rows of one's own only, of ``--data`` or in the models' own files."""
 
 FOR_A_SET = ("data_dir", "limit", "population", "draws")
-"""Options of theirs that mean something without it only."""
+"""Options of theirs that mean something on a set whose truth is known only."""
 
 PROBE = 10
 """K on a set whose truth is known, where nobody says otherwise."""
@@ -114,7 +114,7 @@ def evidence(given: Given) -> Evidence:
 
 def _methods(given: Given) -> tuple[PoolMethod, ...]:
     """The methods of ``--methods``; else the short list, and for a decision all that it may go by."""
-    if given.get("method_names") is None and given.get("data"):
+    if given.get("method_names") is None and (given.get("data") or decides_on_own(given)):
         return tuple(custom.available_methods().values())
     return tuple(custom.methods(_names(given.get("method_names") or "")))
 
@@ -129,7 +129,7 @@ class Wanted:
 
     Attributes:
         models: the suite, or references to models.
-        rows: a set whose truth is known, or labelled rows of one's own.
+        rows: a set whose truth is known, or labelled rows of one's own; None for those that the models' files bring.
         pool: rows without labels; None where there are none.
         in_domain: labelled in-domain rows; None where there are none.
         evidence: what the models are to be ranked by.
@@ -137,11 +137,12 @@ class Wanted:
         probe: K; None for the default.
         draws: B, or "exact".
         seed: of the draws.
+        base: the model that the others are to be no worse than; None where that is not asked.
         runtime: how models are run.
     """
 
     models: Suite
-    rows: Named | Own
+    rows: Named | Own | None
     pool: Own | None
     in_domain: Own | None
     evidence: Evidence
@@ -149,6 +150,7 @@ class Wanted:
     probe: int | None
     draws: int | Literal["exact"]
     seed: int
+    base: str | None
     runtime: Runtime
 
     def plan(self) -> Plan:
@@ -162,7 +164,7 @@ class Wanted:
         """What comes of it."""
         if isinstance(self.rows, Named):
             return evaluated(made, self.size, self.draws, self.seed, self.runtime)
-        return decided(made, self.seed, self.runtime)
+        return decided(made, self.seed, self.runtime, self.base)
 
     @property
     def size(self) -> int:
@@ -173,7 +175,7 @@ class Wanted:
 def wanted(given: Given, progress: Progress) -> Wanted:
     """What `rank-models run` was asked; what cannot be right is refused before any model is looked at."""
     check_mode(given)
-    rows = own_rows(given, "data") or set_of(given)
+    rows = None if decides_on_own(given) else own_rows(given, "data") or set_of(given)
     return Wanted(
         models=suite(given, None if given["data"] else given["ood_name"]),
         rows=rows,
@@ -184,6 +186,7 @@ def wanted(given: Given, progress: Progress) -> Wanted:
         probe=given["probe"],
         draws=draws(given["draws"] or "exact"),
         seed=given["seed"],
+        base=given["not_worse_than"],
         runtime=runtime(given, progress),
     )
 
@@ -319,6 +322,16 @@ def source_options(given: Given) -> SourceOptions:
         label_map=label_map(given["label_map"]),
         trust_remote_code=frozenset(given["trust_remote_code"]),
         allow_pickle=given["allow_pickle"],
+        prediction=given.get("prediction") or (),
+        truth=given.get("truth") or "",
+        answers=given.get("answers") or "",
+        metric=given.get("metric") or "",
+        filter=given.get("filter") or "",
+        scorer=given.get("scorer") or "",
+        cluster=given.get("cluster") or "",
+        scale=given.get("scale") or None,
+        lower_is_better=bool(given.get("lower_is_better")),
+        errors_are_wrong=given.get("errors") == "wrong",
     )
 
 
@@ -378,12 +391,24 @@ def check_mode(given: Given) -> None:
     Raises:
         UsageError: the command line has one.
     """
-    other, mode = (FOR_A_SET, "`--ood`, without `--data`") if given["data"] else (FOR_OWN_ROWS, "`--data`")
-    for name in other:
+    if given["data"] or decides_on_own(given):
+        refused = dict.fromkeys(FOR_A_SET, "`--ood`, without `--data`")
+    else:
+        refused = dict.fromkeys(FOR_OWN_ROWS, "`--data`")
+    if not given["data"]:
+        refused["task"] = "`--data`"
+    for name, mode in refused.items():
         if given.get(name) is not None:
             raise UsageError(f"`--{name.replace('_', '-')}` is for {mode}")
+    if given.get("not_worse_than") and given["pool"]:
+        raise UsageError("`--not-worse-than` is for labelled rows alone, without `--pool`")
     if given["columns"] and not (given["data"] or given.get("in_domain")):
         raise UsageError("`--columns` is for files of your own: `--data`, `--pool`, `--in-domain`")
+
+
+def decides_on_own(given: Given) -> bool:
+    """Whether the rows are those that the models' own files bring: neither a set nor a file of rows is named."""
+    return not (given["data"] or given["ood_name"]) and bool(_references(given))
 
 
 def draws(value: str) -> int | Literal["exact"]:

@@ -38,6 +38,7 @@ log = logging.getLogger("ranker")
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the random rule.")
 @options.MODELS
+@options.ANSWERS
 @options.INCLUDE
 @options.MACHINE
 @options.WORKERS

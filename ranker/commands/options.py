@@ -34,7 +34,8 @@ MODELS = together(
         multiple=True,
         metavar="PATH ...",
         help="Model directories, folders of checkpoints, hub ids (org/name@revision), suite.json files or embedded "
-        "suites; NAME=PATH calls a model NAME.  "
+        "suites; or files of answers: tables of predictions (answers.csv, wide.parquet#gpt) and logs of "
+        "lm-evaluation-harness and Inspect. NAME=PATH calls a model NAME.  "
         "[default: the set's embedded mini suite]",
     ),
     click.argument("more_models", nargs=-1, metavar=""),
@@ -48,6 +49,36 @@ MODELS = together(
         help="Run code that comes with the checkpoint of this model; once for each model.",
     ),
     click.option("--allow-pickle", is_flag=True, help="Load weights that are not safetensors."),
+)
+
+
+ANSWERS = together(
+    click.option("--prediction", multiple=True, metavar="COLUMN", help="Of tables: a column that holds answers."),
+    click.option("--truth", metavar="COLUMN", help="Of tables: the column of the true labels."),
+    click.option(
+        "--answers",
+        metavar="KIND",
+        help="Of tables: what cells are: labels, probabilities, logits, log-likelihoods or outcomes.",
+    ),
+    click.option("--metric", metavar="NAME", help="Of logs: the recorded metric to rank on."),
+    click.option("--filter", metavar="NAME", help="Of logs of lm-evaluation-harness: which filter's answers."),
+    click.option("--scorer", metavar="NAME", help="Of logs of Inspect: which scorer."),
+    click.option("--cluster", metavar="COLUMN", help="Of tables and logs: what says which rows belong together."),
+    click.option(
+        "--range",
+        "scale",
+        type=(float, float),
+        metavar="LOW HIGH",
+        help="Of logs: what is worst and best of the metric, such as 1 10 of a judge's marks.",
+    ),
+    click.option("--lower-is-better", is_flag=True, help="Of logs: less of the metric is better."),
+    click.option(
+        "--errors",
+        type=click.Choice(["left-out", "wrong"]),
+        default="left-out",
+        show_default=True,
+        help="Of tables and logs: what becomes of answers that failed or were not scored.",
+    ),
 )
 
 

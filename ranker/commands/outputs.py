@@ -135,6 +135,25 @@ def write(answer: str | bytes, path: Path | None) -> None:
         raise RankModelsError(f"`--output`: {path} cannot be written: {error.strerror}") from error
 
 
+def worse(ranking: Ranking, base: str, by: float) -> list[str]:
+    """The models that are not shown to be no worse than one, but for a margin.
+
+    Args:
+        ranking: a decision on labelled rows alone.
+        base: the model that the others are held to.
+        by: how much worse is no worse, a fraction.
+
+    Raises:
+        UsageError: a pool was read, too: the files of the models brought one.
+    """
+    found = ranking.decision
+    if not found.versus:
+        raise UsageError("`--not-worse-than` is for labelled rows alone, and the models' files bring others, too")
+    low = {one.b: -one.high for one in found.versus if one.a == base and one.high is not None}
+    low |= {one.a: one.low for one in found.versus if one.b == base and one.low is not None}
+    return [name for name in found.names if name != base and low.get(name, -1.0) < -by - 1e-12]
+
+
 def plot(ranking: Ranking, folder: Path | None) -> None:
     """Write the figures into the folder of ``--plots``, if one was named."""
     if folder is not None:

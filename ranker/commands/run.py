@@ -49,6 +49,7 @@ def words(value: Any, several: bool) -> str | list[str]:
 )
 @options.OWN_ROWS
 @options.MODELS
+@options.ANSWERS
 @click.option(
     "--method", metavar="NAME", help="With --data: what to order by.  [default: ACC+TIES; with --pool SURROGATE]"
 )
@@ -118,6 +119,20 @@ def words(value: Any, several: bool) -> str | list[str]:
 @click.option(
     "--config", type=options.PATH, is_eager=True, expose_value=False, callback=configure, help="TOML of options."
 )
+@click.option(
+    "--not-worse-than",
+    metavar="MODEL",
+    help="On labelled rows, for CI: exit with 3 unless each other model is shown to be no worse than this one, but "
+    "for --by.",
+)
+@click.option(
+    "--by",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    metavar="MARGIN",
+    help="How much worse is no worse, as a fraction: the 95 % interval of the difference must lie above minus this.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would run, and how much of it is known already.")
 @options.TALK
 def run(**given: Any) -> None:
@@ -125,7 +140,7 @@ def run(**given: Any) -> None:
 
     With --ood the report says how often each method, shown K examples, would have put two models in the right order:
     its pairwise accuracy. With --data it says which model to take, which cannot be told apart, and how many more labels
-    would do it.
+    would do it. Tables of predictions and logs may bring the rows, and their truth, themselves.
 
     \b
     rank-models --ood hans-sub --probe 10
@@ -133,8 +148,11 @@ def run(**given: Any) -> None:
     rank-models --ood hans-sub --factors ACC,INDEX-DIFF,my_factors.py --format json -o ranking.json
     rank-models --data ten.jsonl --models bert-a bert-b bert-c
     rank-models --data ten.jsonl --pool unlabelled.jsonl --models bert-a bert-b bert-c
+    rank-models --models run-a/samples_x.jsonl run-b/samples_x.jsonl
+    rank-models --models wide.csv --not-worse-than bert-a --by 0.02
 
-    Exit status: 0 done; 1 something failed, the rest was done and is reported; 2 an argument cannot be right.
+    Exit status: 0 done; 1 something failed, the rest was done and is reported; 2 an argument cannot be right; 3 what
+    --not-worse-than asks for does not hold.
     """
     from contextlib import ExitStack
 
@@ -162,3 +180,6 @@ def run(**given: Any) -> None:
         outputs.write(outputs.rendered(ranking, format_name, given["output"]), given["output"])
     if ranking.header.failures or ranking.header.failed_factors:
         raise SystemExit(1)
+    if given["not_worse_than"] and (worse := outputs.worse(ranking, given["not_worse_than"], given["by"])):
+        click.echo(f"not shown to be no worse than {given['not_worse_than']}: {', '.join(worse)}", err=True)
+        raise SystemExit(3)

@@ -76,9 +76,10 @@ def sheet(
     a ``.parquet``.
 
     The first line of a ``.csv``, ``.tsv`` or ``.txt`` names the columns. The last two have a tab between cells and know
-    no quotes. Where the container of the rows names its label numbers (``features[...].names``, as a
-    ``datasets.Dataset`` and the Parquet that it writes do), they are read by these names: the Hugging Face copy of HANS
-    counts from entailment, and the task here from non-entailment.
+    no quotes; a ``.txt`` that names its columns with commas is read as a ``.csv``. Where the container of the rows
+    names its label numbers (``features[...].names``, as a ``datasets.Dataset`` and the Parquet that it writes do), they
+    are read by these names: the Hugging Face copy of HANS counts from entailment, and the task here from
+    non-entailment.
 
     Args:
         source: the file; or mappings, such as a ``datasets.Dataset``, or a table with ``to_dict("records")``, such as a

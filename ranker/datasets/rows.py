@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import itertools
 import json
+import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +26,13 @@ MAX_BYTES = 1 << 29
 
 MAX_LINE = 1 << 20
 """Bytes of a line: 1 MiB."""
+
+MAX_RATIO = 200
+"""Bytes that one byte of a gzip file may unpack to, once it has unpacked to `FREE`. A table of labels packs to a
+twentieth of its size; what packs to a thousandth is one byte, repeated."""
+
+FREE = 1 << 24
+"""Bytes that any file may unpack to: 16 MiB."""
 
 PARQUET = ".parquet"
 """How the name of a Parquet file ends, whose compression is its own."""
@@ -70,7 +79,7 @@ def label_names(path: Path, column: str | None) -> Sequence[str] | None:
     """
     if path.suffix != PARQUET:
         return None
-    with _parquet_file(path) as file:
+    with parquet_file(path) as file:
         about = parse_json((file.schema_arrow.metadata or {}).get(b"huggingface", b"{}").decode())
     try:
         return tuple(map(str, about["info"]["features"][column]["names"]))
@@ -86,7 +95,7 @@ def _parquet(path: Path) -> Iterator[Row]:
 
 def _unpacked(path: Path) -> Iterator[dict[str, Any]]:
     """The cells of each row of a Parquet file, no more of them in memory than a batch."""
-    with _parquet_file(path) as file:
+    with parquet_file(path) as file:
         names = file.schema_arrow.names
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -105,26 +114,31 @@ def _check_size(place: Path | str, size: int) -> None:
 
 
 @contextmanager
-def _parquet_file(path: Path) -> Iterator[Any]:
-    """A Parquet file, whose faults are said in one line."""
+def parquet_file(path: Path, **options: Any) -> Iterator[Any]:
+    """A Parquet file, whose faults are said in one line.
+
+    Args:
+        path: the file.
+        options: of `pyarrow.parquet.ParquetFile`.
+    """
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(path, **options) as file:
             yield file
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _tab_separated(path: Path) -> Iterator[Row]:
+def tab_separated(path: Path) -> Iterator[Row]:
     """Tabs between cells, no quotes: the format of HANS and PAWS."""
     return _table(path, ((number, line.split("\t")) for number, line in _filled(path)))
 
 
-def _comma_separated(path: Path) -> Iterator[Row]:
-    """RFC 4180: commas between cells, a cell may stand in double quotes and then hold anything."""
-    reader = csv.reader(_lines(path), strict=True)
+def separated(path: Path, sign: str = ",") -> Iterator[Row]:
+    """RFC 4180: a sign between cells, a cell may stand in double quotes and then hold anything."""
+    reader = csv.reader(lines(path), strict=True, delimiter=sign)
 
     def numbered() -> Iterator[tuple[int, list[str]]]:
         try:
@@ -138,14 +152,20 @@ def _comma_separated(path: Path) -> Iterator[Row]:
     return _table(path, numbered())
 
 
-def _table(path: Path, lines: Iterator[tuple[int, list[str]]]) -> Iterator[Row]:
-    header = next(lines, (1, []))[1]
+def _text(path: Path) -> Iterator[Row]:
+    """A ``.txt``: by tabs; by commas where the line that names the columns has some, and no tab."""
+    header = next(lines(path), "")
+    return separated(path) if "," in header and "\t" not in header else tab_separated(path)
+
+
+def _table(path: Path, numbered: Iterator[tuple[int, list[str]]]) -> Iterator[Row]:
+    header = next(numbered, (1, []))[1]
     if not any(header):
         raise DataError(f"{path} is empty; its first line must name the columns")
     if len(set(header)) < len(header):
         twice = next(name for name in header if header.count(name) > 1)
         raise DataError(f"{path}, line 1: two columns are named {twice!r}")
-    for number, (line, cells) in enumerate(lines, 1):
+    for number, (line, cells) in enumerate(numbered, 1):
         place = f"{path}, line {line}"
         if len(cells) != len(header):
             raise DataError(f"{place}: {len(header)} cells are needed, as in line 1 (got {len(cells)})")
@@ -156,7 +176,7 @@ def _json_lines(path: Path) -> Iterator[Row]:
     for number, (at, line) in enumerate(_filled(path), 1):
         place = f"{path}, line {at}"
         try:
-            cells = json.loads(line)
+            cells = json.loads(line, object_pairs_hook=once)
         except (ValueError, RecursionError) as error:
             raise DataError(f"{place}: no JSON ({getattr(error, 'msg', None) or error})") from error
         if not isinstance(cells, dict):
@@ -164,10 +184,28 @@ def _json_lines(path: Path) -> Iterator[Row]:
         yield Row(place, number, cells)
 
 
+def once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The object that JSON says, if no key of it is there twice.
+
+    Raises:
+        ValueError: one is; which of its values is meant, nobody can tell.
+
+    Example:
+        >>> json.loads('{"a": 1, "a": 2}', object_pairs_hook=once)
+        Traceback (most recent call last):
+        ValueError: the key 'a' is there twice
+    """
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)[:50]!r} is there twice")
+    return content
+
+
 def _filled(path: Path) -> Iterator[tuple[int, str]]:
     """The lines without their ends; only the last ones may be empty."""
     empty = 0
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(lines(path), 1):
         if line.isspace():
             empty = empty or number
         elif empty:
@@ -176,12 +214,17 @@ def _filled(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line.rstrip("\r\n")
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """The lines of a file with their ends, unpacked and decoded, no more of it in memory than one line."""
+def lines(path: Path) -> Iterator[str]:
+    """The lines of a file with their ends, unpacked and decoded, no more of it in memory than one line.
+
+    Raises:
+        DataError: it cannot be read, is no UTF-8, or it or a line of it is too large.
+    """
     size = 0
     number = 1
     try:
-        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as stream:
+        with _unpacking(path) as stream:
+            packed = os.fstat(stream.fileno()).st_size
             for number in itertools.count(1):
                 line = stream.readline(MAX_LINE + 1)
                 size += len(line)
@@ -190,6 +233,9 @@ def _lines(path: Path) -> Iterator[str]:
                 if len(line) > MAX_LINE:
                     raise DataError(f"{path}, line {number}: longer than {MAX_LINE:,} bytes, the most that is read")
                 _check_size(f"{path}, line {number}", size)
+                _check_ratio(path, size, packed)
+                if number == 1 and b"\0" in line:
+                    raise DataError(f"{path}, line 1: not UTF-8 (byte 0x{line[0]:02x}); is it UTF-16?")
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}, line {number}: not UTF-8 (byte 0x{error.object[error.start]:02x})") from error
@@ -197,4 +243,33 @@ def _lines(path: Path) -> Iterator[str]:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-_PARSERS = {".jsonl": _json_lines, ".csv": _comma_separated, ".tsv": _tab_separated, ".txt": _tab_separated}
+def content(path: Path, most: int) -> str:
+    """A file as one text, unpacked and decoded, for formats that cannot be read by the line.
+
+    Raises:
+        DataError: it cannot be read, is no UTF-8, or has more bytes than `most`.
+    """
+    try:
+        with _unpacking(path) as stream:
+            packed = os.fstat(stream.fileno()).st_size
+            whole = stream.read(1 + (most if path.suffix == ".gz" else min(most, packed)))
+        if len(whole) > most:
+            raise DataError(f"{path}: more than {most:,} bytes, the most that is read")
+        _check_ratio(path, len(whole), packed)
+        return whole.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 (byte 0x{error.object[error.start]:02x})") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _unpacking(path: Path) -> gzip.GzipFile | io.BufferedReader:
+    return gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
+
+
+def _check_ratio(path: Path, size: int, packed: int) -> None:
+    if size > FREE and size > MAX_RATIO * packed:
+        raise DataError(f"{path}: it unpacks to more than {MAX_RATIO} times its size, the most that is read")
+
+
+_PARSERS = {".jsonl": _json_lines, ".csv": separated, ".tsv": tab_separated, ".txt": _text}

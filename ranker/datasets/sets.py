@@ -24,7 +24,7 @@ from ranker.datasets.marks import marker
 from ranker.datasets.rows import Row, read_rows
 from ranker.errors import DataError, UsageError, look_up
 from ranker.tasks.base import Task
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassTask, fold
 
 SAMPLE = ("examples.jsonl.gz", "examples.jsonl")
 """The files of a set's own folder that may hold its rows."""
@@ -134,6 +134,7 @@ def labelled(
     like: str | None = None,
     include: Iterable[str | Path] = (),
     own: ClassTask | None = None,
+    free: bool = False,
 ) -> OODSet:
     """Read a user's own labelled rows; all of them are the population.
 
@@ -146,6 +147,7 @@ def labelled(
         like: an OOD set whose task, marks and designed factor hold for these rows, too.
         include: folders of a user's own sets.
         own: the task of the models' own labels (see `ranker.runs.gather.own_task`).
+        free: labels of no known task are taken as they are, since no model has labels of its own.
 
     Raises:
         UsageError: no such set or task, or no task whose labels fit, or several.
@@ -167,7 +169,7 @@ def labelled(
     rows = [row for row, label in zip(sheet.rows, written, strict=True) if label is not None]
     if not rows:
         raise DataError(f"{sheet.origin}: the column {sheet.layout.label!r} is still empty in all {len(written)} rows")
-    chosen = wanted or (task_of(sheet, own, include) if card is None else card.task)
+    chosen = wanted or (task_of(sheet, own, include, free) if card is None else card.task)
     marks = readers.no_marks if card is None else marker(card.marks)
     found = list(readers.examples(rows, chosen, lambda _: sheet.layout, marks))
     kept: dict[tuple[tuple[str, ...], int], Example] = {}
@@ -190,7 +192,9 @@ def labelled(
     )
 
 
-def task_of(sheet: readers.Sheet, own: ClassTask | None = None, include: Iterable[str | Path] = ()) -> ClassTask:
+def task_of(
+    sheet: readers.Sheet, own: ClassTask | None = None, include: Iterable[str | Path] = (), free: bool = False
+) -> ClassTask:
     """The task that the labels of rows are of.
 
     The models' own labels, if the rows have no others: so three-way rows are judged three ways by three-way models. A
@@ -201,6 +205,7 @@ def task_of(sheet: readers.Sheet, own: ClassTask | None = None, include: Iterabl
         sheet: the rows; of those without a label nothing is asked.
         own: the task of the models' own labels (see `ranker.runs.gather.own_task`).
         include: folders of a user's own sets.
+        free: where no known task fits, the labels are those of the rows.
 
     Raises:
         UsageError: no known task fits, or several do; the message says what to do.
@@ -221,7 +226,14 @@ def task_of(sheet: readers.Sheet, own: ClassTask | None = None, include: Iterabl
         raise UsageError(f"`task=NAME` is needed: the labels of {sheet.origin} fit several tasks ({several}){names}")
     if not labels:
         raise UsageError(f"`task=NAME` is needed ({', '.join(known)}): the models name no labels, or not all the same")
+    if free and len(labels) > 1 and not counted:
+        return ClassTask(sheet_name(sheet), tuple(sorted({fold(label): label for label in labels}.values(), key=fold)))
     raise DataError(_unfit(sheet, list(labels), [*([own] if own else []), *known.values()]))
+
+
+def sheet_name(sheet: readers.Sheet) -> str:
+    """What the task of rows is called that have labels of their own."""
+    return Path(sheet.origin).stem
 
 
 def _same_labels(task: ClassTask, own: ClassTask) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ranker.numbers import counted, interval, percent, points, probability
+from ranker.numbers import LEAST_P, counted, interval, p_value, percent, points, probability
 from ranker.report.words import words
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision, Evaluation, level
+from ranker.results.records import Decision, Evaluation, Versus, level
 from ranker.results.table import ScoreTable
 
 NEXT = (
@@ -64,6 +64,8 @@ def _truly_best(ranking: Ranking, found: Evaluation) -> str:
 
 def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     """Which model, how sure, who cannot be told apart, and how many more labels would tell."""
+    if len(found.models) == 2 and found.versus:
+        return between(ranking, found, found.versus[0])
     names, best, of = found.names, taken(found), words(ranking.header.metric)
     seen = "labels and pool" if found.reads_pool else "the labels"
     first = [model.name for model in found.models if model.rank == 1]
@@ -88,6 +90,52 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
         said.append(f"Every two models are told apart, with a probability of {found.level:.0%} or more.")
     said.append(next_step(ranking, found))
     return f"First choice: {names[best]}", said
+
+
+def between(ranking: Ranking, found: Decision, pair: Versus) -> tuple[str, list[str]]:
+    """Two models on the same rows: how far apart, how sure, on which rows, and what an unpaired test had said."""
+    metric = ranking.header.metric
+    first, second = found.models
+    if pair.better == pair.worse == 0:
+        return "Nothing to tell apart", [
+            f"{pair.a} and {pair.b} did equally well on each of the {counted(pair.rows, 'row')}: p = 1.",
+            next_step(ranking, found),
+        ]
+    what = "accuracy" if metric == "ACC" else metric
+    of = "" if pair.clusters is None else f" in {counted(pair.clusters, 'cluster')}"
+    said = [
+        f"{first.name} has {what} {percent(first.outcome)} % ({interval(first.low, first.high)}), {second.name} "
+        f"{percent(second.outcome)} % ({interval(second.low, second.high)}), on the same "
+        f"{counted(pair.rows, 'row')}{of}.",
+        f"The difference is {points(pair.difference)} points (95 % interval {interval(pair.low, pair.high, points)}; "
+        f"p {equals(pair.p)} by {TESTS[pair.test]}); {pair.a} is the better one in the domain with a probability of "
+        f"{probability(found.p_beats[0][1])} %.",
+        f"{pair.a} did better on {counted(pair.better, 'row')}, {pair.b} on {pair.worse:,}. A test that takes them as "
+        f"judged on different rows would say p {equals(pair.p_unpaired)}.",
+    ]
+    if pair.detectable is not None:
+        said.append(f"The smallest difference that such rows mostly show is {percent(pair.detectable)} points.")
+    apart = found.apart(0, 1)
+    lead = f"Better: {pair.a}" if apart else f"Not told apart: {pair.a} and {pair.b}"
+    return lead, [*said, next_step(ranking, found)]
+
+
+TESTS = {
+    "mcnemar": "McNemar's exact test",
+    "sign-flip": "a sign-flip test",
+    "sign-flip-drawn": "a sign-flip test of signs drawn at random",
+}
+"""Where a p comes from, in words."""
+
+
+def equals(p: float | None) -> str:
+    """A p-value in a sentence.
+
+    Example:
+        >>> equals(0.0312), equals(2e-7), equals(None)
+        ('= 0.031', '<0.0001', 'is unknown')
+    """
+    return "is unknown" if p is None else p_value(p) if p < LEAST_P else f"= {p_value(p)}"
 
 
 def taken(found: Decision) -> int:

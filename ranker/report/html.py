@@ -134,6 +134,15 @@ def _decision_tables(ranking: Ranking, found: Decision) -> Iterator[Shown]:
         help="Percent probability that the model of the row is more accurate in the domain than that of the column; "
         "50 is no idea.",
     )
+    if found.versus:
+        yield Shown(
+            pairs.versus(found),
+            help="The difference of mean outcomes on the same rows, in points, and its interval; on how many rows each "
+            "did better; p of a test that both do equally well, by itself and corrected for the number of pairs.",
+            folded=len(found.versus) > FEW,
+        )
+        if len(found.models) == 2:
+            yield Shown(rows.flips(ranking), help=rows.FLIPPED, folded=False)
     for shown in rows.tables(found):
         yield Shown(shown, help=rows.HELP[shown.caption], folded=len(shown.rows) > FEW)
     yield Shown(

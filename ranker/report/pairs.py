@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from ranker.numbers import percent, probability
+from ranker.numbers import interval, p_value, percent, points, probability
 from ranker.report import rows
 from ranker.report.tables import Table, table
 from ranker.report.terminal import written
@@ -37,6 +37,9 @@ def parts(ranking: Ranking) -> Iterator[Table | Text]:
         yield decided(found)
         if any(more is None for row in found.more_labels for more in row):
             yield Text(f"\n{UNSAID}")
+        if found.versus:
+            yield Text("\nEvery two models on the same rows\n")
+            yield versus(found)
         for shown in rows.tables(found):
             yield Text(f"\n{rows.HELP[shown.caption]}\n")
             yield shown
@@ -85,6 +88,17 @@ def splits(found: Evaluation) -> Table:
         row = [method.pairwise_accuracy, *(method.splits.get(kind) for kind in named)]
         shown.append((method.name, *map(percent, row)))
     return table("By kind of pair", ["method"], ["all", *named], shown)
+
+
+def versus(decision: Decision) -> Table:
+    """Every two models on the labelled rows: the difference, how sure it is, and on how many rows each did better."""
+    shown = [
+        (one.a, one.b, points(one.difference), interval(one.low, one.high, points), f"{one.better:,}", f"{one.worse:,}",
+         p_value(one.p), p_value(one.p_corrected))
+        for one in decision.versus
+    ]  # fmt: skip
+    numbers = ["difference", "95 % interval", "first better", "second better", "p", "p, Holm"]
+    return table("On the same rows", ["first", "second"], numbers, shown)
 
 
 def decided(decision: Decision) -> Table:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ranker.numbers import counted
 from ranker.report.tables import Table, table
+from ranker.results.ranking import Ranking
 from ranker.results.records import Decision
 
 LISTED = 200
@@ -35,6 +36,29 @@ def one_by_one(found: Decision) -> Table:
         wrong = [f"{name} ({row.predicted[name]})" for name in names if row.predicted[name] != row.label]
         listed.append((row.id, row.label, ", ".join(wrong)))
     return table(LISTS, ["row", "true label", "wrong"], [], listed)
+
+
+LONGEST = 24
+"""Characters of a row's id that are shown: of a hash, more than enough."""
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[:LONGEST]}…"
+
+
+FLIPPED = "Rows on which the second model named does worse than the first come first."
+
+
+def flips(ranking: Ranking) -> Table:
+    """The rows on which two models differ: those first on which the one that was named last does worse."""
+    of = ranking.table
+    lead = of.outcomes[1] - of.outcomes[0]
+    differing = [n for n in range(len(of.examples)) if abs(lead[n]) > 0]  # nan is not
+    shown = [
+        (_short(of.examples[n]), "worse" if lead[n] < 0 else "better", *(f"{of.outcomes[m][n]:.3g}" for m in (0, 1)))
+        for n in sorted(differing, key=lambda n: (lead[n] > 0, n))
+    ][:LISTED]
+    return table("Rows on which the two differ", ["row", f"{of.models[1]} does"], of.models[:2], shown)
 
 
 def by_label(found: Decision) -> Table:

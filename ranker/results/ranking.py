@@ -297,6 +297,8 @@ def _check_references(ranking: Ranking) -> None:
     for model in found.models:
         _within(f"{model.name} has scores by methods that", model.scores, measured | {_decided_by(found)}, "the table")
     if isinstance(found, Decision):
+        compared = [name for one in found.versus for name in (one.a, one.b)]
+        _within("`versus` compares models that", compared, models, "`models`")
         _within("`rows` are some that", [row.id for row in found.rows], ranking.table.examples, "the table")
         for row in found.rows:
             _same(f"what is predicted of {row.id}", row.predicted, models, "the models")

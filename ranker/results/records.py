@@ -10,6 +10,7 @@ from typing import Any, Literal
 from ranker.errors import look_up
 from ranker.statistics.engine import TIE
 from ranker.statistics.pool import RANDOM, Kind
+from ranker.statistics.significance import Test
 
 FOLLOWS = 0.8
 """A model follows the shortcut that gives its label on this share of the rows on which that is wrong, or on more."""
@@ -286,6 +287,43 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
+class Versus:
+    """Two models on the same labelled rows: how far apart they are, and how sure that is.
+
+    Attributes:
+        a, b: the models, the one that is first in the order first.
+        difference: the mean outcome of a minus that of b.
+        se: its standard error, robust to clusters of rows; None where one cluster is all there is, as below.
+        low, high: its 95 % interval.
+        better, worse: rows on which a did better, and worse, than b.
+        p: of a two-sided test that both do equally well; 1 where no row tells them apart.
+        test: where p comes from: "mcnemar", "sign-flip", or "sign-flip-drawn".
+        p_corrected: the same, corrected for the number of pairs (Holm).
+        p_unpaired: what a test would have said that takes the two as judged on different rows.
+        detectable: the smallest true difference that as many such rows find in 80 % of cases; None where no row tells
+            the two apart.
+        rows: how many rows both were judged on.
+        clusters: how many clusters these make; None where rows are independent.
+    """
+
+    a: str
+    b: str
+    difference: float
+    se: float | None
+    low: float | None
+    high: float | None
+    better: int
+    worse: int
+    p: float
+    test: Test
+    p_corrected: float
+    p_unpaired: float | None
+    detectable: float | None
+    rows: int
+    clusters: int | None
+
+
+@dataclass(frozen=True)
 class Decision:
     """What K labelled rows say about models whose truth is not known. Models are in the predicted order, best first.
 
@@ -304,6 +342,8 @@ class Decision:
             as good on the same rows, or each as often where the other was not; with a pool: labels and pool put them
             level, or nearly so, or the pool has too few rows.
         level: the probability at which two models count as told apart.
+        versus: every two models on the labelled rows alone, of very many each with the first; none where a pool was
+            read, too.
         rows: (K,) the labelled rows, as every model predicts them; none where answers have no labels.
         notes: what a reader of these numbers has to know, a sentence each.
 
@@ -318,6 +358,7 @@ class Decision:
     groups: tuple[tuple[str, ...], ...] = field(init=False)
     more_labels: tuple[tuple[int | None, ...], ...]
     level: float = 0.9
+    versus: tuple[Versus, ...] = ()
     rows: tuple[RowResult, ...] = ()
     notes: tuple[str, ...] = ()
 

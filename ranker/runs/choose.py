@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from factors import Example
+from factors.types import Ints
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, UsageError
 from ranker.runs.collect import collect
 from ranker.runs.gather import Gathered, Models, Rows, looked
 from ranker.runs.plan import plan
-from ranker.runs.scored import pool_of
+from ranker.runs.pool import placed, pool_of
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.statistics import choice
@@ -75,16 +76,21 @@ def choose(
         raise UsageError("no row is left to choose: all of the pool have a label")
     if not 1 <= count <= left:
         raise UsageError(f"`labels` must be between 1 and {left}, the rows of the pool without a label (got {count})")
-    seen, failures = predictions(models, task, rows, runtime)
+    seen, asked, failures = predictions(models, task, rows, runtime)
+    places = placed(places, asked, len(rows))
     if (seen.predicted == seen.predicted[0]).all():
         log.warning("all models predict the same on every row of the pool; no label would tell them apart")
-    return Choice(tuple(rows[n] for n in choice.choose(seen, count, places.tolist(), rule, seed)), failures)
+    left = len(asked) - len(set(places[places >= 0].tolist()))
+    if count > left:
+        raise UsageError(f"`labels`: only {left} rows without a label are in the files of all models (got {count})")
+    chosen = choice.choose(seen, count, places[places >= 0].tolist(), rule, seed)
+    return Choice(tuple(rows[asked[n]] for n in chosen), failures)
 
 
 def predictions(
     models: Models, task: Task, rows: Sequence[Example], runtime: Runtime = Runtime()
-) -> tuple[Pool, Mapping[str, str]]:
-    """What models make of rows, and why others of them make nothing of these.
+) -> tuple[Pool, Ints, Mapping[str, str]]:
+    """What models make of rows, which rows these are, and why others of them make nothing of these.
 
     Raises:
         ModelError: fewer than two models could be asked, or some say nothing of labels.
@@ -96,7 +102,8 @@ def predictions(
     if len(collected.answered) < 2:
         count = len(made.gathered.looked.models)
         raise ModelError(f"nothing to choose by: {len(collected.failures)} of {count} models failed")
-    seen = pool_of(made, collected.answered)
+    seen, at = pool_of(made, collected.answered)
     if seen is None:
-        raise ModelError("nothing to choose by: some models say only how good their answers were")
-    return seen, collected.failures
+        why = "some models say only how good their answers were" if len(at) else "no row is in the files of all models"
+        raise ModelError(f"nothing to choose by: {why}")
+    return seen, at, collected.failures

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ranker.datasets.sets import OODSet
+from ranker.errors import look_up
 from ranker.results.ranking import Ranking
 from ranker.runs.collect import collect
 from ranker.runs.gather import LabelledRows, Models, Own, UnlabelledRows, without_truth
@@ -16,7 +17,7 @@ from ranker.scoring.score import Evidence
 
 def decide(
     models: Models,
-    examples: LabelledRows,
+    examples: LabelledRows | None = None,
     *,
     pool: UnlabelledRows = (),
     probe: int | None = None,
@@ -24,6 +25,7 @@ def decide(
     seed: int = 0,
     evidence: Evidence = Evidence(),
     in_domain: OODSet | Own | None = None,
+    base: str | None = None,
     runtime: Runtime = Runtime(),
 ) -> Ranking:
     """Order models by a few labelled examples where nobody knows the truth, and say what of that order they support.
@@ -31,29 +33,33 @@ def decide(
     Args:
         models, evidence, in_domain, runtime: as in `rank`.
         examples: the labelled rows (see `ranker.datasets.sets.labelled`); or their file, or rows in memory, judged by
-            the models' own labels if they have no others.
+            the models' own labels if they have no others. None takes the rows that the models' own files bring, as logs
+            and tables with the truth do.
         pool: rows of the same domain without labels (see `ranker.datasets.sets.unlabelled`), or their file; labelled
             rows may be among them.
         probe: K, how many of the labelled ones to use; None for all.
         method: what to order by; None for SURROGATE with a pool, and without one for ACC, its ties broken by the factor
             designed for the set.
         seed: of the draws behind P(best).
+        base: a model that each other one is compared with, however many they are.
 
     Returns:
         The ranking, which holds a `Decision`.
 
     Raises:
-        UsageError: K does not fit the rows, an unknown backend or method, or labels that are numbers which the models
-            count otherwise.
+        UsageError: K does not fit the rows, a base, backend or method that there is not, or labels that are numbers
+            which the models count otherwise.
         ModelError: fewer than two models could be asked.
         StoreError: the store cannot be read or written.
     """
     made = plan(without_truth(models, examples, pool, probe, in_domain), evidence, method)
-    return decided(made, seed, runtime)
+    return decided(made, seed, runtime, base)
 
 
-def decided(made: Plan, seed: int, runtime: Runtime) -> Ranking:
+def decided(made: Plan, seed: int, runtime: Runtime, base: str | None = None) -> Ranking:
     """What comes of a plan on labelled rows; see `decide` for arguments and errors."""
+    if base is not None:
+        look_up("model", base, {model.name: model for model in made.suite.models})
     collected = collect(made, runtime)
     found = scored(made, collected)
     check_method(made.method, found.left_out)
@@ -65,16 +71,18 @@ def decided(made: Plan, seed: int, runtime: Runtime) -> Ranking:
         families=found.families,
         misled=found.misled,
         in_domain=found.in_domain,
-        beside=_beside(made, found),
+        beside=_beside(found),
         rows=found.rows,
+        groups=[example.group for example in made.rows.population],
+        kept=made.gathered.looked.at_hand,
+        base=base,
     )
     of = header(made, collected, found, seed, len(found.table.examples), runtime.machine)
     return Ranking(of, decision, found.table, found.examples)
 
 
-def _beside(made: Plan, found: Scored) -> Beside | None:
+def _beside(found: Scored) -> Beside | None:
     """The rows without a label, where there are any and the models say something of them."""
-    places = made.rows.places
-    if places is None or found.pool is None:
+    if found.places is None or found.pool is None:
         return None
-    return Beside(found.pool, found.targets, places, found.methods)
+    return Beside(found.pool, found.targets, found.places, found.methods)

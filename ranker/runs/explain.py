@@ -16,7 +16,11 @@ from ranker.runs.plan import BACKEND, plan
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.scoring.views import View
+from ranker.tasks.base import ANSWERED
 from ranker.tasks.classes import ClassTask
+
+UNANSWERED = "has no answer to it in its file"
+"""Why a model says nothing of an example."""
 
 
 def explain(
@@ -55,15 +59,24 @@ def explain(
             f"`toward` {task.labels[toward]}: the scores speak for {task.labels[only]} alone; see `target` of "
             f"`attribution` {settings.name}"
         )
+    seen = looked(models)
+    if settings.name != "none" and seen.at_hand:
+        raise UsageError(
+            "`attribution` must be none: the answers of these models lie in files, and nobody can be asked where they "
+            "come from"
+        )
     factors = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
     if settings.name == "none":
         factors = tuple(factor for factor in factors if factor.kind == "baseline")
     rows = Rows(OODSet("example", task, (example,), 1, designed), (example,))
-    made = plan(Gathered(looked(models), rows), replace(evidence, attribution=settings, factors=factors))
+    made = plan(Gathered(seen, rows), replace(evidence, attribution=settings, factors=factors))
     collected = collect(replace(made, compares=False), runtime)
-    if not collected.answered:
-        raise ModelError("; ".join(f"{name}: {reason}" for name, reason in collected.failures.items()))
+    answered = [one for one in collected.answered if one.to["population"].predictions.state[0] == ANSWERED]
+    silent = {one.model.name: UNANSWERED for one in collected.answered if one not in answered}
+    failures = {**collected.failures, **silent}
+    if not answered:
+        raise ModelError("; ".join(f"{name}: {reason}" for name, reason in failures.items()))
     metric = [one for one in factors if one.name == task.metric]
     view = View(task, made.settings, [*metric, *made.factors], designed, toward)
-    shown = view.explanation(example, {one.model.name: one.to["population"].seen(0) for one in collected.answered})
-    return replace(shown, left_out=made.left_out, failures=collected.failures)
+    shown = view.explanation(example, {one.model.name: one.to["population"].seen(0) for one in answered})
+    return replace(shown, left_out=made.left_out, failures=failures)

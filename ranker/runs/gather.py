@@ -18,12 +18,17 @@ from ranker.errors import ModelError, UsageError
 from ranker.scoring.score import check_probe
 from ranker.sources.base import Shelf, Source, Stated
 from ranker.sources.suites import Model, Suite, named
+from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassTask, fold, of_classes
+from ranker.tasks.given import GivenTask
 
 log = logging.getLogger(__name__)
 
 OWN = "own labels"
 """The name of a task that is made of the models' own labels."""
+
+OWN_ROWS = "their own rows"
+"""What the rows of several files are called that have no name in common."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,11 @@ class Looked:
     def models(self) -> tuple[Model, ...]:
         """(M,) the models with their sources pinned."""
         return tuple(replace(model, source=one.source) for model, one in zip(self.named, self.stated, strict=True))
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether the answers of all models lie in files."""
+        return all(one.source.at_hand for one in self.stated)
 
     @property
     def suite(self) -> Suite:
@@ -124,9 +134,9 @@ class Own:
     like: str | None = None
     include: tuple[Path, ...] = ()
 
-    def labelled(self, own: ClassTask | None = None) -> OODSet:
-        """The rows that have a label; judged by the models' own labels if no task is named."""
-        return sets.labelled(self.file, self.task, self.columns, self.like, self.include, own)
+    def labelled(self, own: ClassTask | None = None, free: bool = False) -> OODSet:
+        """The rows that have a label; judged by the models' own labels if no task is named, else see `sets.task_of`."""
+        return sets.labelled(self.file, self.task, self.columns, self.like, self.include, own, free)
 
     def judged_by(self, task: ClassTask) -> OODSet:
         """The rows that have a label of this task."""
@@ -207,7 +217,7 @@ def with_truth(
 
 def without_truth(
     models: Models,
-    examples: LabelledRows,
+    examples: LabelledRows | None = None,
     pool: UnlabelledRows = (),
     probe: int | None = None,
     in_domain: OODSet | Own | None = None,
@@ -216,7 +226,8 @@ def without_truth(
 
     Args:
         models, in_domain: as for `with_truth`.
-        examples: the labelled rows; judged by the models' own labels if they have no others.
+        examples: the labelled rows; judged by the models' own labels if they have no others. None takes the rows that
+            the models' own files bring.
         pool: rows of the same domain without labels; labelled rows may be among them.
         probe: K, how many of the labelled ones to use; None for all.
 
@@ -226,12 +237,15 @@ def without_truth(
         ModelError: no model can be read, whose labels the rows should be judged by.
     """
     seen = looked(models)
+    if examples is None:
+        examples, own_pool = brought(seen)
+        pool = pool or own_pool
     if isinstance(examples, (str, Path)):
         examples = Own(Path(examples))
     if isinstance(examples, Own):
-        examples = examples.labelled(None if examples.task or examples.like else agreed(seen))
+        examples = examples.labelled(None if examples.task or examples.like else agreed(seen), seen.at_hand)
     elif not isinstance(examples, OODSet):
-        examples = sets.labelled(examples, own=agreed(seen))
+        examples = sets.labelled(examples, own=agreed(seen), free=seen.at_hand)
     if isinstance(pool, (str, Path)):
         pool = Own(Path(pool))
     if isinstance(pool, Own):
@@ -249,6 +263,68 @@ def without_truth(
         places=places[:probe] if pool else None,
     )
     return _met(seen, rows, in_domain)
+
+
+def brought(seen: Looked) -> tuple[OODSet, tuple[Example, ...]]:
+    """The rows that the models' own files bring: those whose truth is known, and all, where there are others.
+
+    A row is the same in all files where its id is. Rows stand in the order of the first file that has them.
+
+    Raises:
+        UsageError: no file brings rows, or they are judged by different metrics, or differ on the right answer to one.
+    """
+    bringing = {id(one.rows): (one.source.name, one.rows) for one in seen.stated if one.rows is not None}
+    found = list(bringing.values())  # the models of one file bring the same
+    if not found:
+        check_readable(seen.stated)
+        why = next((f" ({one.unclear})" for one in seen.stated if one.unclear), "")
+        raise UsageError(f"`data` or `ood` is needed: no model brings rows of its own whose truth is known{why}")
+    first, of_first = found[0]
+    rows: dict[str, Example] = {}
+    checks: dict[str, str] = {}
+    for name, one in found:
+        if (one.task.metric, type(one.task)) != (of_first.task.metric, type(of_first.task)):
+            raise UsageError(
+                f"{first} is judged by {of_first.task.metric} and {name} by {one.task.metric}; name one with `metric`"
+            )
+        for example, check in zip(one.examples, one.checks or ("",) * len(one.examples), strict=True):
+            known = rows.setdefault(example.id, example)
+            if check != checks.setdefault(example.id, check) or _another(known, example):
+                raise UsageError(f"{first} and {name} differ on the right answer to the row {example.id[:50]!r}")
+    _check_labels([(name, one.task) for name, one in found])
+    task = _agreed_task([one.task for _, one in found])
+    every = tuple(rows.values())
+    judged = every if not isinstance(task, ClassTask) else tuple(row for row in every if row.label >= 0)
+    origin = ", ".join(dict.fromkeys(one.source.place.partition("#")[0] for one in seen.stated if one.rows is not None))
+    name = task.name if len({one.task.name for _, one in found}) == 1 else OWN_ROWS
+    ood = OODSet(name, task, judged, len(judged), origin=origin)
+    return ood, every if len(judged) < len(every) else ()
+
+
+def _another(known: Example, example: Example) -> bool:
+    """Whether two files give one row different labels, both of which are known."""
+    return known.label != example.label and min(known.label, example.label) >= 0
+
+
+def _check_labels(found: Sequence[tuple[str, Task]]) -> None:
+    """Refuse files whose own labels differ: what a number of theirs means is then not the same.
+
+    Raises:
+        UsageError: they do.
+    """
+    first, of_first = found[0]
+    for name, task in found:
+        if isinstance(task, ClassTask) and task.labels != of_first.labels:
+            theirs = f"{first} has the labels {', '.join(of_first.labels)} and {name} {', '.join(task.labels)}"
+            raise UsageError(f"{theirs}; put the rows into a file of their own: `data`")
+
+
+def _agreed_task(tasks: Sequence[Task]) -> Task:
+    """The task of several files: the first; answers that were judged have labels only where all name the same."""
+    first = tasks[0]
+    if isinstance(first, GivenTask) and any(one.labels != first.labels for one in tasks):
+        return GivenTask(first.name, first.metric)
+    return first
 
 
 def _met(seen: Looked, rows: Rows, in_domain: OODSet | Own | None) -> Gathered:
@@ -285,7 +361,8 @@ def own_task(stated: Iterable[Stated]) -> ClassTask | None:
         >>> own_task(looked("paws-mini").stated).labels
         ('non-paraphrase', 'paraphrase')
     """
-    named = [one.labels for one in stated if one.labels]
+    said = [one.labels for one in stated if one.labels]
+    named = [labels for labels in said if not all(name.isdecimal() for name in labels)] or said  # numbers name nothing
     if not named or any({*map(fold, labels)} != {*map(fold, named[0])} for labels in named):
         return None
     labels = {fold(name): name for name in named[0]}

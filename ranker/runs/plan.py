@@ -35,6 +35,7 @@ JUDGED = "reads what models answer, and these answers were judged elsewhere"
 NEEDS = {
     "in_domain": "needs labelled rows: `in_domain`",
     "labels": "needs the true labels of rows, and some are not known",
+    "probabilities": "needs probabilities, and some answers are labels alone",
     "factor": "needs a factor that is designed for these rows, and about one label on all of them",
 }
 """What is lacking -> why methods that need it cannot be had."""
@@ -172,7 +173,12 @@ def plan(gathered: Gathered, evidence: Evidence = Evidence(), method: str | None
 def _lacks(method: PoolMethod, made: Plan) -> str | None:
     """Why a method cannot be had of these rows, as far as that is known before models are asked; None if it can."""
     unlabelled = any(example.label < 0 for example in made.rows.population)
-    missing = {"in_domain": made.gathered.in_domain is None, "factor": made.about_all is None, "labels": unlabelled}
+    missing = {
+        "in_domain": made.gathered.in_domain is None,
+        "factor": made.about_all is None,
+        "labels": unlabelled,
+        "probabilities": False,  # which answers show
+    }
     return next((NEEDS[need] for need in sorted(method.needs) if missing[need]), None)
 
 

@@ -11,22 +11,26 @@ from typing import TypeVar
 import numpy as np
 
 from factors import BUILTIN, Example, Factor
-from factors.types import Floats
+from factors.types import Ints
 from ranker.attribution import hiding, spelled
 from ranker.attribution.settings import Attributing
 from ranker.errors import ModelError
+from ranker.numbers import counted
 from ranker.results.explanation import Explanation
 from ranker.results.records import Data, Header, Provenance, Quality, RowResult
 from ranker.results.table import ScoreTable
 from ranker.runs.collect import Answered, Collected
-from ranker.runs.plan import Plan
+from ranker.runs.plan import NEEDS, Plan
+from ranker.runs.pool import labels_of, own, placed, pool_of, scores_of, targets_of
 from ranker.runtime.base import Answer
 from ranker.scoring.diagnostics import below_chance, misled_share, quality_of, shortcut_avoided, worse_than_guessing
-from ranker.scoring.score import UNDEFINED, ModelScores, assemble, defined_nowhere, score_model
+from ranker.scoring.score import UNDEFINED, assemble, defined_nowhere
 from ranker.scoring.views import View, telling
 from ranker.sources.base import Machine
-from ranker.statistics.pool import InDomain, Pool, PoolMethod, Targets
+from ranker.statistics.pool import Pool, PoolMethod, Targets
+from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 from ranker.tasks.classes import Classes, ClassTask
+from ranker.tasks.given import Scores
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +59,7 @@ class Scored:
         table: the scores of the models that could be asked.
         pool: what these make of all rows, labelled or not; None where some say nothing of labels.
         targets: what is known of these rows.
+        places: (K,) where the labelled rows stand in the pool; None where there is none beside them.
         methods: those that see the pool, and can be had.
         left_out: method -> why it has no numbers.
         families: of the models, in the order of the table; None where no family is known.
@@ -71,6 +76,7 @@ class Scored:
     table: ScoreTable
     pool: Pool | None
     targets: Targets
+    places: Ints | None
     methods: tuple[PoolMethod, ...]
     left_out: Mapping[str, str]
     families: tuple[str, ...] | None
@@ -98,42 +104,71 @@ def scored(plan: Plan, collected: Collected) -> Scored:
         count = len(plan.gathered.looked.models)
         raise ModelError(f"nothing to rank: {len(collected.failures)} of {count} models failed")
     truth = _known(answered, lambda one: _truth(plan, one)) if rows.truth else None
+    factors, ungraded = _graded(plan, answered)
     table = assemble(
-        _known(answered, lambda one: plan.task.outcomes(one.to["population"].predictions, rows.population)),
-        _known(answered, lambda one: _scores(plan, one.to["population"], rows.population, plan.factors)),
+        _known(answered, lambda one: plan.task.outcomes(own(one).predictions, rows.population)),
+        _known(answered, lambda one: scores_of(plan, own(one), rows.population, factors)),
         rows.population,
-        plan.factors,
+        factors,
         plan.task.metric,
         truth,
     )
-    pool = pool_of(plan, answered)
+    pool, asked = pool_of(plan, answered)
+    places = None if pool is None or rows.places is None else placed(rows.places, asked, len(rows.pool))
     nowhere = defined_nowhere(table)
-    failed = failing(table, nowhere, plan.factors)
+    failed = failing(table, nowhere, factors)
     misled = _known(answered, lambda one: _misled(plan, one))
     families = [one.model.family for one in answered]
-    without = {one.name: NO_PROBABILITIES for one in plan.methods} if pool is None and rows.truth else {}
+    without = _without(plan, pool)
     return Scored(
         table=table,
         pool=pool,
-        targets=_targets(plan, table, pool),
+        targets=targets_of(plan, table, asked, places) if pool else Targets(table.outcomes, labels_of(plan)),
+        places=None if places is None else places[places >= 0],
         methods=plan.methods,
-        left_out={**plan.left_out, **nowhere, **without},
+        left_out={**plan.left_out, **ungraded, **nowhere, **without},
         families=tuple(families) if any(families) else None,
         misled=misled,
         in_domain=in_domain,
         failed_factors=failed,
-        quality=_known(answered, lambda one: quality_of(_own(one).attributions, rows.population, plan.settings)),
+        quality=_known(answered, lambda one: quality_of(own(one).attributions, rows.population, plan.settings)),
         notes=(
             *ood.notes,
+            *_read(plan),
             *warnings,
             *_own_truth(plan),
             *_here(plan, table),
+            *states(plan, answered),
             *hiding.speaks(_known(answered, _effects), plan.settings),
             *(shortcut_avoided(misled) if any(one.kind == "factor" for one in table.methods) else ()),
         ),
-        examples=_examples(plan, answered),
+        examples=_examples(plan, answered, factors),
         rows=() if rows.truth else _predicted(plan, answered),
     )
+
+
+def _graded(plan: Plan, answered: Sequence[Answered]) -> tuple[tuple[Factor, ...], dict[str, str]]:
+    """The factors that can be had, and why others cannot: where answers are labels alone there is no confidence."""
+    reading = [one for one in plan.factors if one.kind == "baseline"]
+    hard = [one.model.name for one in answered if one.model.source.at_hand and _labels_alone(own(one).predictions)]
+    if not hard:
+        return plan.factors, {}
+    others = f" and of {counted(len(hard) - 1, 'other')}" if len(hard) > 1 else ""
+    why = f"needs probabilities, and the answers of {hard[0]}{others} are labels alone"
+    return tuple(one for one in plan.factors if one not in reading), {one.name: why for one in reading}
+
+
+def _labels_alone(predictions: Classes | Scores) -> bool:
+    """Whether no answer has a probability that is neither 0 nor 1."""
+    return isinstance(predictions, Classes) and not ((predictions.probs > 0) & (predictions.probs < 1)).any()
+
+
+def _without(plan: Plan, pool: Pool | None) -> dict[str, str]:
+    """Which methods that see a pool cannot be had of these answers, and why; of a decision, that it is to go by."""
+    asked = [one for one in plan.methods if plan.rows.truth or one.name == plan.method]
+    if pool is None:
+        return {one.name: NO_PROBABILITIES for one in asked}
+    return {one.name: NEEDS["probabilities"] for one in asked if "probabilities" in one.needs and not pool.graded}
 
 
 def header(plan: Plan, collected: Collected, found: Scored, seed: int, probe: int, machine: Machine) -> Header:
@@ -161,10 +196,6 @@ def header(plan: Plan, collected: Collected, found: Scored, seed: int, probe: in
     )
 
 
-def _own(one: Answered) -> Answer:
-    return one.to["population"]
-
-
 def _truth(plan: Plan, one: Answered) -> float:
     """A model's mean outcome on the whole set: as its suite states it, else as it was asked."""
     ood = plan.rows.ood
@@ -183,51 +214,8 @@ def _mean(plan: Plan, answer: Answer, examples: Sequence[Example]) -> float:
 
 
 def _misled(plan: Plan, one: Answered) -> float | None:
-    predictions = _own(one).predictions
+    predictions = own(one).predictions
     return misled_share(predictions, plan.rows.population, plan.task) if isinstance(predictions, Classes) else None
-
-
-def _scores(plan: Plan, answer: Answer, examples: Sequence[Example], factors: Sequence[Factor]) -> ModelScores:
-    predictions = answer.predictions
-    if not isinstance(predictions, Classes):
-        return ModelScores(np.zeros((0, len(examples))), {})
-    return score_model(predictions, answer.attributions, examples, factors, plan.task, plan.target, plan.norm)
-
-
-def pool_of(plan: Plan, answered: Sequence[Answered]) -> Pool | None:
-    """What the models make of all rows, labelled or not."""
-    of_pool = [one.to.get("pool", _own(one)) for one in answered]
-    probs = [one.predictions.probs for one in of_pool]
-    some = [_opinion(one) for one in probs if one is not None and one.shape[1] > 1]
-    if len(some) < len(probs):
-        return None
-    designed, explained = plan.about_all, plan.explains_pool or not plan.rows.pool
-    examples = plan.rows.pool or plan.rows.population
-    factor = None
-    if designed is not None and explained:
-        sign = 1.0 if designed.higher_is_better else -1.0
-        factor = np.array([sign * _scores(plan, one, examples, [designed]).values[0] for one in of_pool])
-    domain = [one.to["in-domain"].predictions.probs for one in answered if "in-domain" in one.to]
-    labels = np.array([example.label for example in plan.gathered.in_domain_rows])
-    known = [one for one in domain if one is not None]
-    return Pool(np.array(some), InDomain(np.array(known), labels) if known else None, factor)
-
-
-def _opinion(probs: Floats) -> Floats:
-    """(N, C) probabilities; a model that does not answer a row has no opinion of it."""
-    return np.where(np.isnan(probs), 1 / probs.shape[1], probs)
-
-
-def _targets(plan: Plan, table: ScoreTable, pool: Pool | None) -> Targets:
-    """What is known of the rows of the pool; where there is none beside the labelled rows, of these."""
-    labels = np.array([example.label for example in plan.rows.population], dtype=np.int64)
-    places = plan.rows.places
-    if pool is None or places is None:
-        return Targets(table.outcomes, labels)
-    size = pool.probs.shape[1]
-    outcomes, every = np.full((len(table.models), size), np.nan), np.full(size, -1, dtype=np.int64)
-    outcomes[:, places], every[places] = table.outcomes, labels
-    return Targets(outcomes, every)
 
 
 def _effects(one: Answered) -> tuple[float, float] | None:
@@ -239,18 +227,65 @@ def _effects(one: Answered) -> tuple[float, float] | None:
     return (found[0], found[1]) if len(found) == 2 else None
 
 
-def _examples(plan: Plan, answered: Sequence[Answered]) -> tuple[Explanation, ...]:
-    """What the models see in the most telling examples; none where answers have no labels."""
+def _examples(plan: Plan, answered: Sequence[Answered], factors: Sequence[Factor]) -> tuple[Explanation, ...]:
+    """What the models see in the most telling examples that all answered; none where answers have no labels."""
     if not isinstance(plan.task, ClassTask):
         return ()
     rows = plan.rows
-    view = View(plan.task, plan.settings, plan.factors, rows.ood.designed, target=plan.target, norm=plan.norm)
-    given = {one.model.name: _own(one).predictions for one in answered}
-    classes = {name: one for name, one in given.items() if isinstance(one, Classes)}
+    view = View(plan.task, plan.settings, factors, rows.ood.designed, target=plan.target, norm=plan.norm)
+    given = {one.model.name: own(one).predictions for one in answered}
+    every = np.flatnonzero(np.all([one.state == ANSWERED for one in given.values()], axis=0)).tolist()
+    classes = {name: one.part(every) for name, one in given.items() if isinstance(one, Classes)}
+    shown = telling(classes, [rows.population[n] for n in every], view) if every else []
     return tuple(
-        view.explanation(rows.population[n], {one.model.name: _own(one).seen(n) for one in answered})
-        for n in telling(classes, rows.population, view)
+        view.explanation(rows.population[n], {one.model.name: own(one).seen(n) for one in answered})
+        for n in (every[place] for place in shown)
     )
+
+
+def _read(plan: Plan) -> Iterator[str]:
+    """What was understood of the models' files; of which models, where it does not hold of all."""
+    stated, noted = plan.gathered.looked.stated, plan.gathered.looked.shelf.noted
+    holds: dict[str, list[str]] = {}
+    for one in stated:
+        for note in dict.fromkeys((*one.notes, *noted.get(one.source.place, (0, ()))[1])):
+            holds.setdefault(note.rstrip("."), []).append(one.source.name)
+    for note, names in holds.items():
+        yield f"{note[:1].upper()}{note[1:]}." if len(names) == len(stated) else f"{', '.join(names)}: {note}."
+
+
+UNANSWERED = 0.1
+"""A model that does not answer more than this part of the rows it was asked about is pointed out."""
+
+
+def states(plan: Plan, answered: Sequence[Answered]) -> Iterator[str]:
+    """What became of answers that were made elsewhere: rows without one, no answer, and one that failed."""
+    for one in answered:
+        if not one.model.source.at_hand:
+            continue
+        state = own(one).predictions.state
+        counts = {word: int((state == what).sum()) for what, word in STATES.items()}
+        told = [counted(count, f"row {one_row}", f"rows {rows}") for (one_row, rows), count in counts.items() if count]
+        if told:
+            yield f"{one.model.name}: {', '.join(told)}."
+        asked = int((state != MISSING).sum())
+        silent = int((state == NO_ANSWER).sum())
+        if silent > UNANSWERED * asked:
+            log.warning("%s gives no answer to %d of %d rows; they count as wrong", one.model.name, silent, asked)
+
+
+UNSAID = {NO_ANSWER: "no answer", ERROR: "failed", MISSING: "missing"}
+"""State of an answer -> what stands in the place of a label where there is none."""
+
+STATES = {
+    MISSING: ("is not in its file, and left out for all models", "are not in its file, and left out for all models"),
+    NO_ANSWER: ("has no answer, which counts as wrong", "have no answer, which counts as wrong"),
+    ERROR: (
+        "failed or was not scored, and is left out for all models",
+        "failed or were not scored, and are left out for all models",
+    ),
+}
+"""State of an answer -> what is said of rows in it."""
 
 
 def _own_truth(plan: Plan) -> tuple[str, ...]:
@@ -320,11 +355,13 @@ def _predicted(plan: Plan, answered: Sequence[Answered]) -> tuple[RowResult, ...
     if any(example.label < 0 for example in plan.rows.population):
         return ()
     for one in answered:
-        probs = _own(one).predictions.probs
-        if probs is None or not labels:
+        predictions = own(one).predictions
+        if predictions.probs is None or not labels:
             return ()
-        best = zip(probs.argmax(axis=1).tolist(), np.isnan(probs[:, 0]).tolist(), strict=True)
-        given[one.model.name] = [NO_LABEL if nothing else labels[label] for label, nothing in best]
+        given[one.model.name] = [
+            UNSAID.get(state, labels[label])
+            for state, label in zip(predictions.state.tolist(), predictions.probs.argmax(axis=1).tolist(), strict=True)
+        ]
     return tuple(
         RowResult(example.id, labels[example.label], {name: said[n] for name, said in given.items()})
         for n, example in enumerate(plan.rows.population)

@@ -17,12 +17,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.errors import look_up
+from ranker.errors import UsageError, look_up
 from ranker.numbers import counted
 from ranker.results.records import DecidedModel, Decision, RowResult
 from ranker.results.table import ScoreTable
 from ranker.scoring.score import averages, check, turned
-from ranker.statistics import combined, engine, posterior
+from ranker.scoring.versus import clusters_of, versus, warnings
+from ranker.statistics import combined, engine, paired, posterior
 from ranker.statistics.engine import TIE
 from ranker.statistics.pool import Kind, Pool, PoolMethod, Posterior, Targets, possible
 from ranker.statistics.posterior import LEVEL
@@ -78,6 +79,9 @@ def decide(
     in_domain: Mapping[str, float] | None = None,
     beside: Beside | None = None,
     rows: Sequence[RowResult] = (),
+    groups: Sequence[str] = (),
+    kept: bool = False,
+    base: str | None = None,
 ) -> Decision:
     """Put models whose truth is not known in order, and say what of that order these rows support.
 
@@ -92,9 +96,12 @@ def decide(
         in_domain: model -> its mean outcome in the domain that it was trained for, where that is known.
         beside: rows without labels; None where there are none.
         rows: (K,) the labelled rows as the models predict them, for reports.
+        groups: (K,) which of them belong together; none where rows are independent.
+        kept: the answers were made elsewhere, so that more of them could have been.
+        base: a model that each other one is compared with, however many they are.
 
     Raises:
-        UsageError: fewer than two models, no rows, or an unknown method.
+        UsageError: fewer than two models, no row that all were judged on, or an unknown method.
     """
     check(table, len(table.examples))
     by = _order(table, method, designed, beside)
@@ -104,8 +111,18 @@ def decide(
     if by.method not in (metric_ties, *shown[0]):
         shown = [{**one, by.method: float(value)} for one, value in zip(shown, by.score, strict=True)]
     scored_by = table.metric if by.method == metric_ties else by.method
-    outcomes = table.outcomes[:, engine.defined(table.values)[0]]
-    better, best, (low, high), more = _sure(outcomes, by.known, order, np.random.default_rng(seed))
+    judged = engine.defined(table.values)[0]
+    if not judged.any():
+        raise UsageError("there is no row that all models were judged on; do their answers belong to the same rows?")
+    outcomes = table.outcomes[:, judged]
+    clusters = clusters_of([group for group, known in zip(groups, judged, strict=False) if known])
+    rng = np.random.default_rng(seed)
+    if clusters is not None and not by.known:
+        better, best, (low, high), more = _sure_of_clusters(outcomes, clusters, order, rng)
+    else:
+        better, best, (low, high), more = _sure(outcomes, by.known, order, rng)
+    rows_of = groups or ("",) * len(table.examples)
+    pairs = () if beside is not None else versus(table, order.tolist(), rows_of, seed, base)
     found = Decision(
         method=by.method,
         kind=by.kind,
@@ -128,9 +145,11 @@ def decide(
         p_beats=tuple(map(tuple, better[np.ix_(order, order)].tolist())),
         more_labels=tuple(tuple(None if n < 0 else n for n in row) for row in more[np.ix_(order, order)].tolist()),
         level=LEVEL,
+        versus=pairs,
         rows=tuple(rows),
     )
-    return replace(found, notes=tuple(_notes(by.score[order], found, outcomes[order], beside)))
+    notes = (*_notes(by.score[order], found, outcomes[order], beside), *warnings(pairs, kept))
+    return replace(found, notes=notes)
 
 
 def named(method: str, names: Sequence[str], designed: str | None, pooled: Sequence[str] = ()) -> str:
@@ -195,6 +214,28 @@ def _sure(outcomes: Floats, known: Posterior | None, order: Ints, rng: np.random
     more[np.maximum(better, 1 - better) >= LEVEL] = 0
     np.fill_diagonal(more, 0)
     return better, best, ends, more
+
+
+def _sure_of_clusters(outcomes: Floats, clusters: Ints, order: Ints, rng: np.random.Generator) -> Sure:
+    """The same of rows that belong together: a cluster is what is drawn anew, so that its rows have one weight.
+
+    A cluster's outcomes are summed, in units of the largest cluster; intervals are those of `statistics.paired`, robust
+    to clusters. How many more labels would tell two apart, is told in rows, of clusters of the mean size.
+
+    Args:
+        outcomes, order, rng: as for `_sure`.
+        clusters: (K,) the number of each row's cluster.
+    """
+    sizes = np.bincount(clusters)
+    sums = paired.cluster_sums(outcomes, clusters) / sizes.max()
+    better, best, _, more = _sure(sums, None, order, rng)
+    errors = paired.standard_errors(outcomes, clusters)
+    df = len(sizes) - 1
+    ends = [paired.of_mean(mean, se, df) for mean, se in zip(outcomes.mean(axis=1), errors.tolist(), strict=True)]
+    low = np.nan_to_num(np.array([end.low for end in ends]), nan=0.0)
+    high = np.nan_to_num(np.array([end.high for end in ends]), nan=1.0)
+    rows = np.where(more > 0, np.ceil(more * sizes.mean()).astype(np.int64), more)
+    return better, best, (low, high), rows
 
 
 def _notes(score: Floats, found: Decision, outcomes: Floats, beside: Beside | None) -> list[str]:

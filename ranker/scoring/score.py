@@ -34,6 +34,9 @@ FIXED = ("shortcut", "evidence")
 UNJUDGED = "there is nothing to judge for some model"
 """Why an example has no outcome: an answer to it is missing or failed."""
 
+SILENT = "some model gives no answer"
+"""Why a factor has no value where there is nothing to read."""
+
 UNDEFINED = "undefined"
 """Why a factor has no value where it returns nan or infinity, and raises nothing that would say so."""
 
@@ -121,6 +124,10 @@ def score_model(
     values = np.full((len(factors), len(examples)), np.nan)
     undefined: dict[str, dict[str, set[int]]] = {}
     for n, (predicted, example) in enumerate(zip(answers.predicted.tolist(), examples, strict=True)):
+        if predicted < 0:
+            for factor in factors:
+                undefined.setdefault(factor.name, {}).setdefault(SILENT, set()).add(n)
+            continue
         probabilities = Attributions(answers.probs[n], predicted)  # what a baseline reads, of any label
         seen = attributions[n].normalised(norm) if attributions else probabilities
         toward: dict[str, Callable[[int], Attributions]] = {

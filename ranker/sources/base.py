@@ -65,11 +65,29 @@ class SourceOptions:
         label_map: for checkpoints whose labels have no names, and that bring no map of their own.
         trust_remote_code: the names of the models whose checkpoints may run code that they bring.
         allow_pickle: load weights that are not safetensors.
+        prediction: the columns of tables that hold answers.
+        truth: the column of tables that holds the true labels; "" where that is not said.
+        answers: what the cells of tables are: labels, probabilities, logits, log-likelihoods or outcomes.
+        metric, filter, scorer: what is read of logs that record several values, or read answers in several ways.
+        cluster: the column, or field of a log's rows, that says which rows belong together.
+        scale: what is worst and best of a recorded metric; None for 0 and 1.
+        lower_is_better: less of a recorded metric is better, whatever the log says.
+        errors_are_wrong: an answer that failed or was not scored counts as wrong; else its row is left out.
     """
 
     label_map: Mapping[str, str] | None = None
     trust_remote_code: frozenset[str] = frozenset()
     allow_pickle: bool = False
+    prediction: tuple[str, ...] = ()
+    truth: str = ""
+    answers: str = ""
+    metric: str = ""
+    filter: str = ""
+    scorer: str = ""
+    cluster: str = ""
+    scale: tuple[float, float] | None = None
+    lower_is_better: bool = False
+    errors_are_wrong: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label_map", None if self.label_map is None else Frozen(self.label_map))
@@ -82,11 +100,33 @@ class Shelf(dict[Hashable, Any]):
         beat: called at each step of long work (a batch, a piece of a file, a call of a tokenizer), for somebody who
             watches whether the work hangs.
         known: what lies on it from the start.
+
+    Attributes:
+        noted: the place of a source -> of how many rows it was asked at most, and what was understood of its answers to
+            these, a sentence each.
     """
 
     def __init__(self, beat: Callable[[], None] = lambda: None, known: Mapping[Hashable, Any] | None = None) -> None:
         super().__init__(known or {})
         self.beat = beat
+        self.noted: dict[str, tuple[int, tuple[str, ...]]] = {}
+
+
+@dataclass(frozen=True)
+class Brought:
+    """The rows that a model's own file brings.
+
+    Attributes:
+        task: how the answers to them are judged.
+        examples: the rows, each with an id that is the same wherever the row is, its texts, its true label where that
+            is known, and the group that it belongs to.
+        checks: what must agree between files that bring the same row (a hash of the right answer), by id; "" where
+            that is not known.
+    """
+
+    task: Task
+    examples: tuple[Example, ...]
+    checks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,6 +140,9 @@ class Stated:
         preload: modules that are worth importing before it is opened.
         unused: the fields of `SourceOptions` that were given and say nothing of it.
         trouble: why it cannot be read, in a line; "" where it can.
+        unclear: why it can only be read beside rows whose task is known, in a line; "" where it can be by itself.
+        rows: the rows that its answers are to, where its file brings them.
+        notes: what was understood of its file, a sentence each.
     """
 
     source: Source
@@ -108,6 +151,9 @@ class Stated:
     preload: tuple[str, ...] = ()
     unused: frozenset[str] = frozenset()
     trouble: str = ""
+    unclear: str = ""
+    rows: Brought | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Source(Protocol):

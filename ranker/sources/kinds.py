@@ -10,7 +10,11 @@ from ranker.errors import UnknownName, UsageError, look_up
 from ranker.sources.base import Source, SourceOptions
 from ranker.sources.references import Reference
 
-BUILTIN = {"hf": "ranker.sources.hf.kind"}
+BUILTIN = {
+    "log": "ranker.sources.logs.kind",
+    "table": "ranker.sources.tables.kind",
+    "hf": "ranker.sources.hf.kind",
+}
 """A kind -> the module that is it."""
 
 GROUP = "rank_models.sources"
@@ -78,6 +82,6 @@ def sources(reference: Reference, options: SourceOptions, names: Sequence[str] =
     kind = next((kind for kind in kinds.values() if kind.claims(reference)), None)
     if kind is None:
         known = str(UnknownName("suite", reference.place, names))
-        where = "no directory, suite.json or hub id `org/name`"
+        where = "no file, directory, suite.json or hub id `org/name`"
         raise UsageError(f"`models`: {where} is called {reference.place!r}; {known}")
     return kind.sources(reference, options)

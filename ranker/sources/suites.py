@@ -79,7 +79,9 @@ class Suite:
     def __post_init__(self) -> None:
         _check_name("suite", self.name)
         if len(self.models) < 2:
-            raise UsageError(f"a ranking needs at least two models (got {len(self.models)}); name more with `models`")
+            doubts = [doubt for model in self.models if (doubt := getattr(model.source, "doubt", ""))]
+            more = doubts[0] if doubts else "name more with `models`"
+            raise UsageError(f"a ranking needs at least two models (got {len(self.models)}); {more}")
         twice = [name for name, count in Counter(model.name for model in self.models).items() if count > 1]
         if twice:
             raise UsageError(f"two models are named {twice[0]!r}; list them in a suite.json under names of their own")
@@ -112,7 +114,7 @@ def named(
         UsageError: as `load`, but for fewer than two models.
     """
     parts = [_part(one, options) for one in references]
-    models = _told_apart([model for part in parts for model in part.models])
+    models = _told_apart(parts)
     check_places(models)
     known = {model.name: model for model in models}
     for name in sorted(options.trust_remote_code):
@@ -138,17 +140,41 @@ def check_places(models: Sequence[Model]) -> None:
             log.warning("%s and %s are one model: both are %s", other.name, model.name, model.source.place)
 
 
-def _told_apart(models: Sequence[Model]) -> tuple[Model, ...]:
-    """The models; what would share a name, as `checkpoint-500` of two runs, bears that of the folder around it, too."""
+def _told_apart(parts: Sequence[_Part]) -> tuple[Model, ...]:
+    """The models; what would share a name, as `checkpoint-500` of two runs, bears that of the folder around it, too.
+
+    Where that does not tell them apart, as of two files in one folder, it bears that of the file. A name that somebody
+    gave stays.
+    """
+    models = [model for part in parts for model in part.models]
+    free = [not part.chosen for part in parts for _ in part.models]
     count = Counter(model.name for model in models)
-    return tuple(model.called(_longer(model)) if count[model.name] > 1 else model for model in models)
+    for name in [name for name, times in count.items() if times > 1]:
+        alike = [n for n, model in enumerate(models) if model.name == name and free[n]]
+        ways = ([longer(models[n]) for n in alike] for longer in (_with_folder, _with_file))
+        apart = next((names for names in ways if len(set(names)) == len(names)), None)
+        for n, longer in zip(alike, apart or [_with_folder(models[n]) for n in alike], strict=True):
+            models[n] = models[n].called(longer)
+    return tuple(models)
 
 
-def _longer(model: Model) -> str:
-    """A model's place, of a path the last two parts; its name, where that is another than the place's."""
-    place = model.source.place
-    longer = "/".join(Path(place).parts[-2:]) if os.path.isabs(place) else place
+def _with_folder(model: Model) -> str:
+    """A model's place, of a path the last two folders; its name, where that is another than the place's."""
+    place = Path(model.source.place.partition("#")[0])
+    if place.is_file():
+        place = place.absolute().parent
+        if place.name != model.name:  # as that of a log is
+            return f"{place.name}/{model.name}"
+    longer = "/".join(place.parts[-2:]) if place.is_absolute() or place.exists() else model.source.place
     return longer if longer.endswith(f"/{model.name}") else model.name
+
+
+def _with_file(model: Model) -> str:
+    """A model's name behind that of its file, where it lies in one."""
+    file = Path(model.source.place.partition("#")[0])
+    if not file.is_file():
+        return model.name
+    return f"{getattr(model.source, 'short', file.name.partition('.')[0])}/{model.name}"
 
 
 def embedded() -> dict[str, Path]:
@@ -159,10 +185,11 @@ def embedded() -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class _Part:
-    """What one reference names: a suite of any size."""
+    """What one reference names: a suite of any size, and whether somebody chose the name of its only model."""
 
     name: str
     models: tuple[Model, ...]
+    chosen: bool = False
 
 
 def _part(given: str | Path | Source | Model, options: SourceOptions) -> _Part:
@@ -179,7 +206,7 @@ def _resolve(text: str, options: SourceOptions) -> _Part:
         return found
     if len(found.models) > 1:
         raise UsageError(f"`models`: {text}: a name is for one model (got {len(found.models)} in {reference.place})")
-    return _Part(reference.name, (found.models[0].called(reference.name),))
+    return _Part(reference.name, (found.models[0].called(reference.name),), chosen=True)
 
 
 def _found(reference: Reference, options: SourceOptions) -> _Part:

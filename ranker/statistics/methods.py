@@ -72,6 +72,7 @@ BUILTIN: tuple[PoolMethod, ...] = (
         label_free.average_confidence,
         "a model that is sure of a wrong shortcut looks best",
         "Hendrycks and Gimpel 2017",
+        "probabilities",
     ),
     _free(
         "ATC",
@@ -79,6 +80,7 @@ BUILTIN: tuple[PoolMethod, ...] = (
         "what confidence means in-domain has to hold here",
         "Garg et al. 2022, section 4",
         "in_domain",
+        "probabilities",
     ),
     _free(
         "DOC",
@@ -86,6 +88,7 @@ BUILTIN: tuple[PoolMethod, ...] = (
         "a model may lose accuracy and stay sure",
         "Guillory et al. 2021, section 3",
         "in_domain",
+        "probabilities",
     ),
     _free(
         "MAJORITY",
@@ -99,12 +102,14 @@ BUILTIN: tuple[PoolMethod, ...] = (
         "the labels have to be as frequent here as in-domain",
         "Lu et al. 2023, section 3",
         "in_domain",
+        "probabilities",
     ),
     _free(
         "MANO",
         label_free.matrix_norm,
         "it measures confidence, as AVG-CONF does",
         "Xie et al. 2024, section 3, the softmax branch: logits are not kept",
+        "probabilities",
     ),
     _free(
         "DAWID-SKENE",

@@ -17,8 +17,8 @@ from factors.types import Floats, Ints
 Kind = Literal["baseline", "factor", "combined", "pool", "label-free"]
 """What a method reads: probabilities, attributions, both; a pool and some labels; a pool and none."""
 
-Need = Literal["in_domain", "factor", "labels"]
-"""What may be lacking: an attribute of a `Pool`, or a true label of a row that is shown."""
+Need = Literal["in_domain", "factor", "labels", "probabilities"]
+"""What may be lacking: an attribute of a `Pool`, probabilities, or a true label of a row that is shown."""
 
 RANDOM = "random"
 """The rule of a method that is shown any rows."""
@@ -68,6 +68,11 @@ class Pool:
     def predicted(self) -> Ints:
         """(M, N) the label that each model takes for the most probable."""
         return np.asarray(self.probs.argmax(axis=2))
+
+    @cached_property
+    def graded(self) -> bool:
+        """Whether every model gives probabilities, and not labels alone."""
+        return bool(((self.probs > 0) & (self.probs < 1)).any(axis=(1, 2)).all())
 
     @cached_property
     def agreement(self) -> Floats:
@@ -181,5 +186,10 @@ def possible(methods: Iterable[PoolMethod], pool: Pool, labels: Ints) -> list[Po
         pool: what the models make of the rows.
         labels: of the rows that may be shown; below 0 where they are not known.
     """
-    lacking = {"in_domain": pool.in_domain is None, "factor": pool.factor is None, "labels": bool((labels < 0).any())}
+    lacking = {
+        "in_domain": pool.in_domain is None,
+        "factor": pool.factor is None,
+        "labels": bool((labels < 0).any()),
+        "probabilities": not pool.graded,
+    }
     return [one for one in methods if not any(lacking[need] for need in one.needs)]

@@ -185,7 +185,7 @@ def test_a_decision_as_json(run, ten):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--models a b", "`--ood NAME` or `--data FILE` is needed"),
+        ("--models a b", "`--models`: no file, directory, suite.json or hub id `org/name` is called 'a'"),
         ("--data {ten}", "`--models` is needed: the models to choose from"),
         ("--data {ten} --models hans-sub-mini --probe 5", "`--probe` must be between 1 and 4"),
         ("--data {ten} --models hans-sub-mini --task nly", "there is no task 'nly'; did you mean nli?"),

@@ -36,6 +36,7 @@ RECORDS = [
     (RUN, "pair", results.PairResult),
     (RUN, "decision", results.Decision),
     (RUN, "decided_model", results.DecidedModel),
+    (RUN, "versus", results.Versus),
     (RUN, "row", results.RowResult),
     (RUN, "quality", results.Quality),
     (COMPARISON, "model", comparison.ModelChange),
@@ -195,6 +196,7 @@ def test_comparisons_keep_to_the_schema(mode):
         (toy_decision, ("decision", "models", 0, "p_best"), 1.1),
         (toy_decision, ("decision", "more_labels", 0, 1), 0.5),
         (toy_decision, ("decision", "p_beats", 0, 1), None),
+        (toy_decision, ("decision", "versus"), [{"a": "bert_large", "b": "lstm"}]),
     ],
 )
 def test_what_is_wrong_does_not_pass(make, path, value):

@@ -7,7 +7,7 @@ from test_evaluation import suite
 
 from ranker import report
 from ranker.errors import UnknownName
-from ranker.numbers import percent, points
+from ranker.numbers import p_value, percent, points
 
 
 @pytest.fixture(scope="module")
@@ -62,14 +62,18 @@ def test_pairs_come_with_curves_and_kinds(evaluation):
 
 
 def test_a_decision_by_pairs(decided):
-    """Each two models with the probability of their order and the labels that would settle it."""
-    text = report.render(decided, "pairs")
+    """Each two models with the probability of their order and the labels that would settle it; then paired."""
+    order, same_rows = report.render(decided, "pairs").split("Every two models on the same rows")
     found = decided.decision
     for i, a in enumerate(found.names):
         for j in range(i + 1, len(found.names)):
             more = found.more_labels[i][j]
             shown = [percent(found.p_beats[i][j]), "?" if more is None else f"{more:,}"]
-            assert cells(text, a, found.names[j]) == shown
+            assert cells(order, a, found.names[j]) == shown
+    for one in found.versus:
+        shown = [f"{one.better}", f"{one.worse}", p_value(one.p), p_value(one.p_corrected)]
+        assert cells(same_rows, one.a, one.b)[-4:] == shown
+        assert cells(same_rows, one.a, one.b)[0] == points(one.difference)
 
 
 def test_json_is_the_dictionary(evaluation, decided):

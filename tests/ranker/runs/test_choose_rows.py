@@ -215,7 +215,8 @@ def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(su
         suite, labelled, pool=unlabelled(rows), method="ACC", evidence=Evidence("none"), runtime=runtime
     )
     without = decide(suite, labelled, method="ACC", evidence=Evidence("none"), runtime=runtime)
-    assert replace(by_accuracy.decision, notes=()) == replace(without.decision, notes=())
+    assert replace(by_accuracy.decision, notes=()) == replace(without.decision, notes=(), versus=())
+    assert len(without.decision.versus) == len(suite.models) * (len(suite.models) - 1) / 2
     assert without.notes == ()
     assert by_accuracy.notes[0] == "Read without a label: 70 more rows of the pool."
     found = decide(

@@ -69,7 +69,7 @@ def answers(rows):
 def explained(*models, example=EXAMPLE, **given):
     """An explanation of canned models."""
     models = models or (Canned("one"),)
-    found = SimpleNamespace(models=models)
+    found = SimpleNamespace(models=models, at_hand=False)
     evidence = Evidence(given.pop("attribution", None), given.pop("factors", None))
     with patch("ranker.runs.explain.looked", lambda _: found), patch("ranker.runs.explain.collect", collected):
         return explain(models, models[0].task, example, evidence=evidence, **given)
@@ -399,7 +399,7 @@ def test_a_page_is_written_to_a_file(run, tmp_path):
         ((*PAIR, "--toward", "maybe"), "there is no label of nli 'maybe'; known: "),
         ((*PAIR, "--format", "htm"), "there is no format of explanations 'htm'; did you mean html?"),
         ((*PAIR, "--attribution", "igg"), "there is no attribution backend 'igg'; did you mean ig?"),
-        ((*PAIR, "--models", "nowhere"), "`--models`: no directory, suite.json or hub id"),
+        ((*PAIR, "--models", "nowhere"), "`--models`: no file, directory, suite.json or hub id"),
     ],
 )
 def test_wrong_arguments_get_one_line(run, arguments, message):

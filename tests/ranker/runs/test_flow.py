@@ -8,7 +8,7 @@ import pytest
 import ranker
 
 ROOT = Path(ranker.__file__).parent
-STEPS = ("gather", "plan", "collect", "scored")
+STEPS = ("gather", "plan", "collect", "pool", "scored")
 QUESTIONS = ("rank", "decide", "choose", "explain")
 
 
@@ -49,7 +49,7 @@ def test_commands_hand_no_unpacked_mapping_down(file):
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_step_knows_those_before_it_alone(step):
-    """gather, plan, collect, scored; the questions know them, and they know no question."""
+    """gather, plan, collect, pool, scored; the questions know them, and they know no question."""
     later = {*STEPS[STEPS.index(step) + 1 :], *QUESTIONS}
     known = {
         where.split(".")[2] for where in imported(tree(ROOT / "runs" / f"{step}.py")).values() if ".runs." in where

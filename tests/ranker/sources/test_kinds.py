@@ -1,53 +1,134 @@
 """Every kind of source that is registered keeps its word: records that pin, say who they are, and answer in order."""
 
+import csv
 import json
-import os
 import pickle  # noqa: TID251  # as processes do
 import shutil
-from dataclasses import FrozenInstanceError, replace
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, dataclass, replace
 from importlib import metadata
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from conftest import TASK
+from logmaking import choice_row, lm_log
 
 from factors.types import Example
 from ranker.errors import UnknownName, UsageError
 from ranker.sources import kinds, suites
-from ranker.sources.base import Machine, Shelf, SourceOptions
+from ranker.sources.base import Machine, Shelf, Source, SourceOptions
 from ranker.sources.references import Reference
-from ranker.tasks.classes import Classes
+from ranker.tasks.base import Task
+from ranker.tasks.given import GivenTask
 
 EXAMPLES = [Example(str(n), (f"The doctor saw {n} actors.", "An old judge danced."), n % 2) for n in range(7)]
 
 
-@pytest.fixture
-def made(checkpoint, tmp_path):
-    """Kind -> a source of it, what lies at its place, and how to change that."""
-    folder = tmp_path / "here" / "model"
-    shutil.copytree(checkpoint("bert"), folder)
+@dataclass(frozen=True)
+class Made:
+    """What a test knows of a source of some kind.
+
+    Attributes:
+        source: the source.
+        place: the file or folder that it lies in.
+        change: changes what is in there.
+        labels: those that it names.
+        size: bytes that it loads.
+        task: one whose rows it answers.
+        trouble: what is said where it is not there.
+        works: answers are computed, and signs of life given meanwhile; else they lie in a file.
+    """
+
+    source: Source
+    place: Path
+    change: Callable[[], None]
+    labels: set[str]
+    size: int
+    task: Task
+    trouble: str
+    works: bool = False
+
+
+def checkpoint_made(folder):
+    """A checkpoint that is there already."""
 
     def change():
         content = json.loads((folder / "config.json").read_text())
         (folder / "config.json").write_text(json.dumps({**content, "note": "changed"}))
 
     (source,) = kinds.available()["hf"].sources(Reference(str(folder)), SourceOptions())
-    return {"hf": (source, folder, change)}
+    labels = {"contradiction", "entailment", "neutral"}
+    size = (folder / "model.safetensors").stat().st_size
+    return Made(source, folder, change, labels, size, TASK, "there is no directory", works=True)
+
+
+def table_made(folder):
+    """A table of one model, with ids, texts and the truth."""
+    file = folder / "answers.csv"
+    with file.open("w", newline="") as lines:
+        writer = csv.writer(lines)
+        writer.writerow(["id", "premise", "hypothesis", "label", "prediction"])
+        for at, row in enumerate(EXAMPLES):
+            answer = TASK.labels[at % 3 == 0]
+            writer.writerow([row.id, *row.segments, TASK.labels[row.label], answer])
+
+    def change():
+        file.write_text(file.read_text().replace("entailment\n", "non-entailment\n", 1))
+
+    (source,) = kinds.available()["table"].sources(Reference(str(file)), SourceOptions())
+    return Made(source, file, change, set(TASK.labels), 0, TASK, "cannot be read")
+
+
+def log_made(folder):
+    """A log of lm-evaluation-harness, whose rows are known by their own ids."""
+    rows = []
+    for at, row in enumerate(EXAMPLES):
+        right, chosen = at % 2, int(at % 3 == 0)
+        likelihoods = [-1.0, -0.5 if chosen else -2.0]
+        rows.append(choice_row(at, {"text": row.id}, right, likelihoods, acc=float(chosen == right), doc_hash=row.id))
+    file = lm_log(folder / "model", rows)
+
+    def change():
+        file.write_text(file.read_text().replace("Is it?", "Was it?"))
+
+    (source,) = kinds.available()["log"].sources(Reference(str(file)), SourceOptions())
+    task = GivenTask("small", "acc", ("no", "yes"))
+    return Made(source, file, change, {"no", "yes"}, 0, task, "cannot be read")
+
+
+@pytest.fixture
+def made(checkpoint, tmp_path):
+    """Kind -> a source of it, and what is known of that."""
+    here = tmp_path / "here"
+    folder = here / "model"
+    shutil.copytree(checkpoint("bert"), folder)
+    for name in ("table", "log"):
+        (here / name).mkdir()
+    return {"hf": checkpoint_made(folder), "table": table_made(here / "table"), "log": log_made(here / "log")}
 
 
 KINDS = list(kinds.BUILTIN)
 
 
+def copied(place, target):
+    """A file or a folder in another place."""
+    return (shutil.copytree if place.is_dir() else shutil.copy)(place, target)
+
+
 def test_every_kind_is_tested(made):
-    """A new kind brings a source of it."""
+    """A new kind brings a source of it, and is told by what lies there."""
     assert made.keys() == kinds.BUILTIN.keys()
+    for kind, one in made.items():
+        claiming = (name for name, each in kinds.available().items() if each.claims(Reference(str(one.place))))
+        assert next(claiming) == kind
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_source_is_a_frozen_record(made, kind):
     """It goes to other processes as it is, can be compared, and is renamed like any record."""
-    source, *_ = made[kind]
+    source = made[kind].source
     assert pickle.loads(pickle.dumps(source)) == source  # noqa: S301  # our own
     assert hash(source) == hash(replace(source))
     renamed = replace(source, name="other")
@@ -59,64 +140,69 @@ def test_a_source_is_a_frozen_record(made, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_source_that_was_looked_at_is_pinned(made, kind, tmp_path, monkeypatch):
-    """However its place was written, it is found from any folder; to look again changes nothing."""
-    _, folder, _ = made[kind]
-    monkeypatch.chdir(folder.parent)
-    (source,) = kinds.available()[kind].sources(Reference(folder.name), SourceOptions())
+    """However its place was written, it is found from any folder; to look again says the same."""
+    one = made[kind]
+    monkeypatch.chdir(one.place.parent)
+    (source,) = kinds.available()[kind].sources(Reference(one.place.name), SourceOptions())
     stated = source.look(Shelf())
     assert stated.trouble == ""
     monkeypatch.chdir(tmp_path)
     again = stated.source.look(Shelf())
     assert again == stated
-    assert stated.source.identity(TASK, Machine(), Shelf())
-    assert stated.size == (folder / "model.safetensors").stat().st_size
-    assert set(stated.labels) == {"contradiction", "entailment", "neutral"}
-    assert stated.source.place == source.look(Shelf()).source.place or not os.path.isdir(source.place)
+    assert stated.source.identity(one.task, Machine(), Shelf())
+    assert stated.size == one.size
+    assert set(stated.labels) == one.labels
+    assert stated.source.at_hand == (not one.works) == (stated.rows is not None)
+    assert stated.source.place == one.source.look(Shelf()).source.place
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_identity_is_of_content(made, kind, tmp_path):
     """Plain JSON with a text; the same under another name and in another place, another once the content is."""
-    source, folder, change = made[kind]
-    before = source.identity(TASK, Machine(), Shelf())
+    one = made[kind]
+    before = one.source.identity(one.task, Machine(), Shelf())
     assert json.loads(json.dumps(before)) == dict(before)
     assert isinstance(before["content"], str)
-    (moved,) = kinds.available()[kind].sources(
-        Reference(str(shutil.copytree(folder, tmp_path / "moved"))), SourceOptions()
-    )
-    assert moved.identity(TASK, Machine(), Shelf()) == before
-    assert replace(source, name="other").identity(TASK, Machine(), Shelf()) == before
-    assert source.identity(TASK, Machine("meta", token_budget=7, threads=3), Shelf()) == before
-    change()
-    assert source.identity(TASK, Machine(), Shelf())["content"] != before["content"]
+    moved = copied(one.place, tmp_path / f"moved-{one.place.name}")
+    (there,) = kinds.available()[kind].sources(Reference(str(moved)), SourceOptions())
+    assert there.identity(one.task, Machine(), Shelf()) == before
+    assert replace(one.source, name="other").identity(one.task, Machine(), Shelf()) == before
+    assert one.source.identity(one.task, Machine("meta", token_budget=7, threads=3), Shelf()) == before
+    one.change()
+    assert one.source.identity(one.task, Machine(), Shelf())["content"] != before["content"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_opened_source_answers_in_order(made, kind):
-    """In blocks that add up to an answer for each example; it is told of each, and gives signs of life."""
-    source, *_ = made[kind]
+    """In blocks that add up to an answer for each example; it is told of each, and gives signs of life while it works.
+
+    An answer does not depend on what else is asked.
+    """
+    one = made[kind]
     told, beats = [], []
     shelf = Shelf(lambda: beats.append(1))
-    source.identity(TASK, Machine(), shelf)
-    model = source.open(TASK, Machine(), shelf)
-    found = Classes.joined(list(model.predict(EXAMPLES, told.append)))
+    one.source.identity(one.task, Machine(), shelf)
+    model = one.source.open(one.task, Machine(), shelf)
+    blocks = list(model.predict(EXAMPLES, told.append))
+    found = type(blocks[0]).joined(blocks)
     assert found.probs.shape == (len(EXAMPLES), 2)
     assert sum(told) == len(EXAMPLES)
-    assert beats
+    assert bool(beats) == one.works
     for n, example in enumerate(EXAMPLES):
         (alone,) = model.predict([example], lambda done: None)
-        np.testing.assert_allclose(alone.probs[0], found.probs[n], atol=1e-6)
+        for name, column in alone.columns().items():
+            np.testing.assert_allclose(column[0], found.columns()[name][n], atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_trouble_is_stated_and_not_raised(made, kind):
     """A model that cannot be read is left out with a line, and the others are ranked."""
-    _, folder, _ = made[kind]
-    shutil.rmtree(folder)
-    (source,) = kinds.available()[kind].sources(Reference(str(folder)), SourceOptions())
+    one = made[kind]
+    shutil.rmtree(one.place) if one.place.is_dir() else one.place.unlink()
+    (source,) = kinds.available()[kind].sources(Reference(str(one.place)), SourceOptions())
     stated = source.look(Shelf())
     assert stated.source == source
-    assert "there is no directory" in stated.trouble
+    assert one.trouble in stated.trouble
     assert "\n" not in stated.trouble
 
 
@@ -128,7 +214,7 @@ def installed(monkeypatch, name, load):
 
 def test_a_package_adds_a_kind(monkeypatch, made):
     """It claims references of its own, before or behind ours, and is named by its entry point."""
-    source, *_ = made["hf"]
+    source = made["hf"].source
     kind = SimpleNamespace(
         claims=lambda reference: reference.place.startswith("moon"),
         sources=lambda reference, options: [replace(source, name=reference.place)],
@@ -165,7 +251,7 @@ def test_a_package_that_is_no_kind_is_told_of(monkeypatch, name, load, said):
 
 def test_a_kind_that_is_not_there_is_told_of():
     """With those that there are."""
-    with pytest.raises(UnknownName, match="there is no kind of source 'hg'; known: hf"):
+    with pytest.raises(UnknownName, match="there is no kind of source 'hg'; known: log, table, hf"):
         kinds.sources(Reference("a", kind="hg"), SourceOptions())
 
 

@@ -104,8 +104,11 @@ def test_directories_of_one_name_bear_that_of_the_folder_around_them(tmp_path):
         (["a=org/one", "a=org/two"], "two models are named 'a'; list them in a suite.json under names of their own"),
         (["a=hans-sub-mini", "org/a"], "`models`: a=hans-sub-mini: a name is for one model (got 8 in hans-sub-mini)"),
         (["org/one#2", "org/a"], "`models`: org/one: a checkpoint has no parts (got #2)"),
-        (["./nowhere", "org/a"], "`models`: no directory, suite.json or hub id `org/name` is called './nowhere'"),
-        (["a" * 5000, "org/a"], "`models`: no directory, suite.json or hub id `org/name` is called 'aaaaa"),
+        (
+            ["./nowhere", "org/a"],
+            "`models`: no file, directory, suite.json or hub id `org/name` is called './nowhere'",
+        ),
+        (["a" * 5000, "org/a"], "`models`: no file, directory, suite.json or hub id `org/name` is called 'aaaaa"),
     ],
 )
 def test_a_wrong_list_of_models_is_one_line(references, message):

@@ -196,7 +196,7 @@ def test_each_method_without_labels_is_told_of_with_its_trap():
     given = world()
     (note,) = (note for note in measured(*given, curve=()).notes if "see no label" in note)
     assert {one.name for one in FREE if f"{one.name}: {one.warning}" in note} == {
-        one.name for one in FREE if not one.needs
+        one.name for one in FREE if one.needs <= {"probabilities"}
     }
     for without in ((given[0], None, None), (*given, [NAMED["SURROGATE"]])):
         assert not any("see no label" in note for note in measured(*without, curve=()).notes)
@@ -266,7 +266,7 @@ def test_chosen_rows_are_those_that_choose_gives(halves):
 def test_what_needs_no_label_is_that_of_the_whole_pool_and_varies_as_over_halves(halves):
     """The accuracy is of all rows, the variance of the halves."""
     table, pool, targets = world()
-    order, methods = np.argsort(-table.truth), [one for one in FREE if not one.needs]
+    order, methods = np.argsort(-table.truth), [one for one in FREE if one.needs <= {"probabilities"}]
     best_first = pool.ordered(order), Targets(targets.outcomes[order], targets.labels)
     found, always = pooled.label_free(methods, *best_first, np.ones(6, dtype=bool), halves)
     assert found.names == tuple(one.name for one in methods)

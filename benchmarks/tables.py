@@ -1,0 +1,147 @@
+"""Tables of predictions of three sizes, read and joined: ``python -m benchmarks.tables`` prints a table.
+
+Each line is a process of its own, so that its peak memory is its own. Seconds are of computing (CPU); the ratio is to
+`import numpy, pyarrow, pyarrow.parquet, pyarrow.compute` in the same process: what any program needs that reads such a
+file. Memory is the peak of the process above what it had after the imports. Two lines have twice the rows of the one
+before them: the time of a join grows with the rows, and not with their square.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+NAMES = ("negative", "positive")
+
+
+def wide(models: int, rows: int, folder: Path) -> Path:
+    """A CSV with a column of labels for each model, an id and a text."""
+    import numpy as np
+
+    drawn = np.random.default_rng(0).integers(2, size=(rows, models)).tolist()
+    path = folder / "wide.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text", *(f"model-{m}" for m in range(models))])
+        for at, row in enumerate(drawn):
+            writer.writerow([f"row-{at}", f"A sentence, the one of number {at}.", *(NAMES[label] for label in row)])
+    return path
+
+
+def shuffled(models: int, rows: int, folder: Path) -> Path:
+    """A CSV of probabilities whose ids stand in another order than the rows."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    path = folder / "shuffled.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text", *(f"model-{m}/{name}" for m in range(models) for name in NAMES)])
+        for at in rng.permutation(rows).tolist():
+            scores = [p for first in rng.random(models).tolist() for p in (first, 1 - first)]
+            writer.writerow([f"row-{at}", f"A sentence, the one of number {at}.", *scores])
+    return path
+
+
+def parquet(models: int, rows: int, folder: Path) -> Path:
+    """A Parquet file with a column of labels for each model, an id and a text."""
+    import numpy as np
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
+    rng = np.random.default_rng(0)
+    names = np.array(NAMES)
+    columns = {
+        "id": pa.array([f"row-{at}" for at in range(rows)]),
+        "text": pa.array([f"A sentence, the one of number {at}." for at in range(rows)]),
+        **{f"model-{m}": pa.array(names[rng.integers(2, size=rows)].tolist()) for m in range(models)},
+    }
+    path = folder / "wide.parquet"
+    pq.write_table(pa.table(columns), path, row_group_size=2_000)
+    return path
+
+
+MADE: dict[str, Callable[[int, int, Path], Path]] = {"wide": wide, "shuffled": shuffled, "parquet": parquet}
+SIZES = (
+    ("wide", 60, 5_000),
+    ("shuffled", 1, 20_000),
+    ("shuffled", 1, 40_000),
+    ("parquet", 1_000, 10_000),
+    ("parquet", 1_000, 20_000),
+)
+
+
+def peak() -> float:
+    """The most megabytes that this process had; on Linux not those of the process that started it, which count there
+    as its own."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(status.read_text().partition("VmHWM:")[2].split()[0]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measured(path: Path, models: int, rows: int) -> tuple[float, float, float, float, float]:
+    """Seconds of the imports, of reading, understanding and joining, and the megabytes that the last three took."""
+    start = time.process_time()
+    import numpy as np
+    import pyarrow as pa  # noqa: F401  # what it costs is measured
+    import pyarrow.compute
+    import pyarrow.parquet  # noqa: F401
+
+    imported = time.process_time() - start
+    from ranker.sources.tables import files, join, reading
+    from ranker.sources.tables.base import Rows
+    from ranker.tasks.classes import ClassTask
+
+    asked = Rows(
+        tuple(f"row-{at}" for at in range(rows)),
+        tuple((f"A sentence, the one of number {at}.",) for at in range(rows)),
+    )
+    before = peak()
+    start = time.process_time()
+    columns = files.read(path)
+    read = time.process_time() - start
+    understood = reading.understand(columns, ClassTask("sentiment", NAMES), rows=asked)
+    known = time.process_time() - start - read
+    joined = join.join(understood, asked)
+    done = time.process_time() - start - read - known
+    taken = peak() - before
+    assert len(joined.models) == models  # noqa: S101  # a benchmark of the wrong thing is none
+    assert all((model.state == 0).all() for model in joined.models)  # noqa: S101
+    assert np.isfinite(joined.models[-1].to_classes().probs).all()  # noqa: S101
+    return imported, read, known, done, taken
+
+
+def main() -> None:
+    """Measure all sizes, each in a process of its own."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--one", nargs=3, metavar=("PATH", "MODELS", "ROWS"), help="measure one file, in this process")
+    given = parser.parse_args()
+    if given.one:
+        print(*measured(Path(given.one[0]), *map(int, given.one[1:])))
+        return
+    print("| table | models | rows | MB of file | read s | understood s | joined s | times the imports | peak MB |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for kind, models, rows in SIZES:
+        with tempfile.TemporaryDirectory() as scratch:
+            path = MADE[kind](models, rows, Path(scratch))
+            command = [sys.executable, "-m", "benchmarks.tables", "--one", str(path), str(models), str(rows)]
+            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+            imported, read, known, done, taken = map(float, said)
+            size = path.stat().st_size / 2**20
+        ratio = (read + known + done) / imported
+        print(
+            f"| {kind} | {models:,} | {rows:,} | {size:.1f} | {read:.2f} | {known:.2f} | {done:.2f} | {ratio:.1f} "
+            f"| {taken:.0f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Two models on the same labelled rows: the paired comparison that a decision without a pool rests on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from factors.types import Ints
+from ranker.numbers import counted, percent
+from ranker.results.records import Versus
+from ranker.results.table import ScoreTable
+from ranker.statistics import engine, paired
+from ranker.statistics.significance import holm
+
+FEW_CLUSTERS = 20
+"""Clusters below which intervals were seen to be too narrow (docs/STATISTICS.md)."""
+
+FEW_ROWS = 300
+"""Rows of a table or log below which a difference of a few points is seldom seen."""
+
+MOST = 30
+"""Models up to which every two are compared; of more, each with the first, and with one that somebody names."""
+
+
+def versus(
+    table: ScoreTable, order: Sequence[int], groups: Sequence[str], seed: int, base: str | None = None
+) -> tuple[Versus, ...]:
+    """Compare models two at a time, the better one first in the order.
+
+    Args:
+        table: the scores on the labelled rows; those without an outcome for some model are left out.
+        order: (M,) the models in the predicted order.
+        groups: (N,) which rows belong together; all "" where rows are independent.
+        seed: of the signs that are drawn where they are too many; each pair has a generator of its own.
+        base: a model that each other one is compared with, however many they are.
+    """
+    judged = engine.defined(table.values)[0]
+    outcomes, names = table.outcomes[:, judged], table.models
+    clusters = clusters_of([group for group, kept in zip(groups, judged, strict=True) if kept])
+    pairs = list(combinations(order, 2))
+    if len(order) > MOST:
+        hubs = {order[0], *(n for n, name in enumerate(names) if name == base)}
+        pairs = [pair for pair in pairs if not hubs.isdisjoint(pair)]
+    streams = np.random.default_rng(seed).spawn(len(pairs))
+    found = [
+        (names[a], names[b], paired.compare(outcomes[[a, b]], own, clusters))
+        for (a, b), own in zip(pairs, streams, strict=True)
+    ]
+    corrected = holm(np.array([one.p for _, _, one in found])).tolist() if found else []
+    return tuple(_shown(a, b, one, p, clusters) for (a, b, one), p in zip(found, corrected, strict=True))
+
+
+def clusters_of(groups: Sequence[str]) -> Ints | None:
+    """(N,) numbers of the groups of rows; None where rows are independent.
+
+    Example:
+        >>> clusters_of(["a", "b", "a"]).tolist(), clusters_of(["", ""])
+        ([0, 1, 0], None)
+    """
+    if not any(groups):
+        return None
+    number = {group: n for n, group in enumerate(dict.fromkeys(groups))}
+    return np.array([number[group] for group in groups])
+
+
+def _shown(a: str, b: str, found: paired.Paired, corrected: float, clusters: Ints | None) -> Versus:
+    difference = found.difference
+    return Versus(
+        a=a,
+        b=b,
+        difference=difference.value,
+        se=known(difference.se),
+        low=known(difference.low),
+        high=known(difference.high),
+        better=found.better,
+        worse=found.worse,
+        p=found.p,
+        test=found.test,
+        p_corrected=corrected,
+        p_unpaired=known(found.p_unpaired),
+        detectable=known(found.detectable),
+        rows=found.rows,
+        clusters=None if clusters is None else found.clusters,
+    )
+
+
+def known(value: float) -> float | None:
+    """A number; None where there is none."""
+    return None if math.isnan(value) else float(value)
+
+
+def warnings(found: Sequence[Versus], kept: bool) -> Iterator[str]:
+    """What is to be known of rows that are few.
+
+    Args:
+        found: what was compared.
+        kept: answers were made elsewhere, so that more of them could have been.
+    """
+    if kept and found and found[0].rows < FEW_ROWS:
+        yield f"{counted(found[0].rows, 'row is', 'rows are')} few{_least(found)}."
+    if found and found[0].clusters is not None and found[0].clusters < FEW_CLUSTERS:
+        yield f"{found[0].clusters} clusters of rows are few: intervals and tests of differences are rather too sure."
+
+
+def _least(found: Sequence[Versus]) -> str:
+    least = [one.detectable for one in found if one.detectable is not None]
+    return f": a difference below {percent(min(min(least), 1.0))} points would mostly not be seen" if least else ""

@@ -1,0 +1,172 @@
+"""Logs as files: opened, unpacked and parsed within the budget; every fault is one line that names the file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import stat
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from ranker.errors import DataError
+from ranker.sources.logs.base import MAX_ALL_VALUES, MAX_LINE, MAX_ROWS, MAX_UNPACKED, MAX_VALUES, MAX_WHOLE
+
+GZIP = b"\x1f\x8b"
+"""How a gzip file begins."""
+
+_PIECE = 1 << 20
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """A file, unpacked if it is gzip, whatever its name.
+
+    Raises:
+        DataError: it cannot be read, or is none: a folder, a pipe, a device.
+    """
+    try:
+        kind = os.stat(path).st_mode
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    if not stat.S_ISREG(kind):
+        raise DataError(f"{path} cannot be read as a log: it is no file")
+    try:
+        with path.open("rb") as raw:
+            packed = raw.read(len(GZIP)) == GZIP
+            raw.seek(0)
+            if packed:
+                with gzip.GzipFile(fileobj=raw) as stream:
+                    yield cast(IO[bytes], stream)
+            else:
+                yield raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def whole(path: Path, most: int = MAX_WHOLE) -> bytes:
+    """All of a file, unpacked.
+
+    Raises:
+        DataError: it cannot be read, or is too large.
+    """
+    pieces, size = [], 0
+    with opened(path) as stream:
+        while piece := stream.read(_PIECE):  # asked for all at once, memory for the most there may be would be taken
+            pieces.append(piece)
+            size += len(piece)
+            if size > most:
+                raise DataError(f"{path} has more than {most:,} bytes, the most that is read of a log in one piece")
+    return b"".join(pieces)
+
+
+def beginning(path: Path, size: int) -> bytes:
+    """The first bytes of a file, unpacked.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    with opened(path) as stream:
+        return stream.read(size)
+
+
+def lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that say something, with their numbers; no more of it is in memory than one.
+
+    Raises:
+        DataError: it cannot be read, or it, a line or their number is too large.
+    """
+    with opened(path) as stream:
+        size = 0
+        for at in range(1, MAX_ROWS + 2):
+            line = stream.readline(MAX_LINE + 1)
+            if not line:
+                return
+            if len(line) > MAX_LINE:
+                raise DataError(f"{path}, line {at}: longer than {MAX_LINE:,} bytes, the most that is read")
+            size += len(line)
+            if size > MAX_UNPACKED:
+                raise DataError(f"{path}, line {at}: more than {MAX_UNPACKED:,} bytes, the most that is read of a log")
+            if not line.isspace():
+                yield at, line
+    raise DataError(f"{path} has more than {MAX_ROWS:,} lines, the most that are read of a log")
+
+
+class Budget:
+    """How many more values of one log may be read: `MAX_ALL_VALUES` at first."""
+
+    def __init__(self) -> None:
+        self._left = MAX_ALL_VALUES
+
+    def spend(self, content: bytes, place: object) -> None:
+        """Count the values of a JSON text.
+
+        Raises:
+            DataError: they are too many, for one text or with those before.
+        """
+        found = sum(map(content.count, _SIGNS))
+        self._left -= found
+        if found > MAX_VALUES:
+            raise DataError(f"{place}: more than {MAX_VALUES:,} values, the most that are read at once")
+        if self._left < 0:
+            raise DataError(f"{place}: more than {MAX_ALL_VALUES:,} values, the most that are read of a log")
+
+
+def parse(content: bytes, place: object, budget: Budget | None = None) -> Any:
+    """What bytes say in JSON. NaN and Infinity may stand bare, as Python and Inspect write them.
+
+    Args:
+        content: the bytes.
+        place: what messages begin with.
+        budget: of the log that they are of; None where they are all of it.
+
+    Raises:
+        DataError: they are no JSON, hold too much, or name a key of an object twice.
+    """
+    (budget or Budget()).spend(content, place)
+    try:
+        return _DECODER.decode(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise DataError(f"{place}: not UTF-8 (byte 0x{error.object[error.start]:02x})") from error
+    except RecursionError as error:
+        raise DataError(f"{place}: nested too deeply") from error
+    except json.JSONDecodeError as error:
+        raise DataError(f"{place}: no JSON, or cut off ({error.msg}, character {error.pos:,})") from error
+    except ValueError as error:
+        raise DataError(f"{place}: {_fault(error)}") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice in one object")
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
+_SIGNS = (b"[", b"{", b",", b":")  # a value of a JSON text costs one of these at least
+
+
+def _fault(error: ValueError) -> str:
+    """What is wrong with JSON that is well formed: Python says the digits of a long number at length."""
+    return "a number has too many digits" if "digits" in str(error) else str(error)
+
+
+def strayed(folder: Path, names: Iterable[str]) -> None:
+    """Refuse a folder's files that link to one outside of it; the hub's cache links to a folder beside it.
+
+    A folder of logs is what somebody hands on: it must not have other files of this machine read.
+
+    Raises:
+        DataError: one does.
+    """
+    whole = Path(os.path.realpath(folder))
+    limit = whole.parents[1] if whole.parent.name == "snapshots" and len(whole.parents) > 1 else whole
+    for name in names:
+        file = folder / name
+        if file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(limit):
+            raise DataError(f"{file} links to a file outside of its folder; put a copy there")

@@ -1,0 +1,182 @@
+"""Logs of Inspect, 0.3.41 to today: one task a file, ``.eval`` or ``.json``, a sample for each row and epoch."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from factors.types import Floats, Ints
+from ranker.errors import DataError
+from ranker.sources.logs.base import MOST_WRONG, Choice, Logged, listed, of_those
+from ranker.sources.logs.inspect_samples import Header, Mark, Sample, chosen, samples_of
+from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
+
+PROGRAM = "inspect"
+
+
+def read(path: Path, choice: Choice = Choice()) -> Logged:
+    """One log.
+
+    Args:
+        path: a file ``*.eval`` or ``*.json``, or either as gzip. What a killed run wrote is read as far as it goes.
+        choice: the scorer, where the log has several, or the part of its value, and what rows belong together.
+
+    Raises:
+        DataError: it is no such log, or broken, or answers a row twice, or what is asked for is not in it.
+    """
+    header, samples = samples_of(path, choice.cluster)
+    candidate, candidates = _candidate(path, samples, choice)
+    rows = _rows(samples)
+    firsts = [row[0] for row in rows]
+    values = [np.array([_value(sample, candidate) for sample in row]) for row in rows]
+    counts = np.array([int((~np.isnan(found)).sum()) for found in values], dtype=np.int64)
+    epochs = max(header.epochs, max(sample.epoch for sample in samples) if len(samples) > len(rows) else 1)
+    cluster, clusters, unclustered = _clusters(header, candidate[0], firsts, choice.cluster)
+    labels, truth, answers, mislabelled = _labelled(rows, candidate)
+    return Logged(
+        program=PROGRAM,
+        version=header.version,
+        task=header.task,
+        model=header.model,
+        metric=candidate[1] or candidate[0],
+        scorer=candidate[0],
+        candidates=candidates,
+        higher_is_better=None,
+        keys=tuple(sample.key for sample in firsts),
+        numbered=all(0 < sample.position <= max(header.size, len(rows)) for sample in firsts),
+        texts=tuple(sample.text for sample in firsts),
+        target_hashes=tuple(sample.target_hash for sample in firsts),
+        prompt_hashes=tuple(sample.prompt_hash for sample in firsts),
+        outcomes=np.array([_mean(path, row, found) for row, found in zip(rows, values, strict=True)]),
+        counts=counts,
+        epochs=epochs,
+        state=np.array([_state(row, candidate) for row in rows], dtype=np.int64),
+        labels=labels,
+        truth=truth,
+        answers=answers,
+        scores=None,
+        cluster=cluster,
+        clusters=clusters,
+        notes=(*header.notes, *_counted(header, counts, epochs), *unclustered, *mislabelled),
+    )
+
+
+def _candidate(path: Path, samples: Sequence[Sample], choice: Choice) -> tuple[tuple[str, str], tuple[str, ...]]:
+    """(scorer, part) that is read, and the names of all that could be.
+
+    Raises:
+        DataError: there is none, none of that name, or no clear one.
+    """
+    wrong: dict[tuple[str, str], Mark] = {}
+    scored: dict[tuple[str, str], bool] = {}
+    for sample in samples:
+        for key, mark in sample.marks.items():
+            if mark.value is None:
+                wrong.setdefault(key, mark)
+            scored[key] = scored.get(key, False) or not (mark.value is None or math.isnan(mark.value))
+    found = [key for key, usable in scored.items() if usable and key not in wrong]
+    names = tuple(map(_name, found))
+    meant = [key for key in found if _is_meant(key, choice)]
+    odd = next((key for key in wrong if _is_meant(key, choice)), None)
+    if not meant and odd:
+        raise DataError(f"{path}: the scores of {_name(odd)!r} are no numbers (got {wrong[odd].written})")
+    if not found:
+        raise DataError(f"{path} has no sample with a score")
+    if not meant:
+        asked = ".".join(filter(None, (choice.scorer, choice.metric)))
+        raise of_those(path, "scorer", asked, names)
+    if len(meant) > 1:
+        raise DataError(f"{path} has several scores, {listed(list(map(_name, meant)))}; say which with `scorer`")
+    return meant[0], names
+
+
+def _name(key: tuple[str, str]) -> str:
+    return ".".join(filter(None, key))
+
+
+def _is_meant(key: tuple[str, str], choice: Choice) -> bool:
+    """Whether a scorer, or a part of its value, is what was asked for."""
+    scorer, part = key
+    return choice.scorer in (None, scorer, _name(key)) and choice.metric in (None, part or scorer, scorer, _name(key))
+
+
+def _rows(samples: Sequence[Sample]) -> list[list[Sample]]:
+    """The samples of each row, by epoch; rows in the order of the log."""
+    rows: dict[str, list[Sample]] = {}
+    for sample in samples:
+        rows.setdefault(sample.key, []).append(sample)
+    return [sorted(row, key=lambda sample: sample.epoch) for row in rows.values()]
+
+
+def _value(sample: Sample, candidate: tuple[str, str]) -> float:
+    mark = sample.marks.get(candidate)
+    return math.nan if mark is None or mark.value is None else mark.value
+
+
+def _mean(path: Path, row: Sequence[Sample], values: Floats) -> float:
+    """The mean of the epochs that have a value; nan where none has."""
+    if np.isinf(values).any():
+        raise DataError(f"{path}: a score of the sample {row[0].key!r} is infinite, or too large a number")
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan
+
+
+def _state(row: Sequence[Sample], candidate: tuple[str, str]) -> int:
+    known = [sample.marks[candidate] for sample in row if not math.isnan(_value(sample, candidate))]
+    if not known:
+        return ERROR
+    return NO_ANSWER if all(mark.silent for mark in known) else ANSWERED
+
+
+def _clusters(
+    header: Header, scorer: str, firsts: Sequence[Sample], asked: str | None
+) -> tuple[str, tuple[str, ...] | None, tuple[str, ...]]:
+    """The field that says what rows belong together, its values, and what is to be known of that."""
+    name = asked or header.clusters.get(scorer)
+    if name is None:
+        return "", None, ()
+    lacking = sum(name not in sample.groups for sample in firsts)
+    if lacking:
+        return "", None, (f"Rows are not clustered by {name}, as the log asks: {lacking} of them have no such field.",)
+    return name, tuple(sample.groups[name] for sample in firsts), ()
+
+
+def _labelled(
+    rows: Sequence[Sequence[Sample]], candidate: tuple[str, str]
+) -> tuple[tuple[str, ...], Ints, Ints, tuple[str, ...]]:
+    """Labels, the right ones and the model's own, where all rows have the same choices, in whatever order."""
+    none = np.full(len(rows), -1)
+    offered = {sample.choices for row in rows for sample in row}
+    first = next(iter(offered))
+    if len(first) < 2 or any(len(set(choices)) < len(choices) or set(choices) != set(first) for choices in offered):
+        return (), none, none.copy(), ()
+    labels = first if len(offered) == 1 else tuple(sorted(first))
+    truth, answers, wrong = none, none.copy(), 0
+    for at, row in enumerate(rows):
+        right = row[0].right
+        truth[at] = labels.index(right[0]) if len(right) == 1 else -1
+        said: Counter[int] = Counter()
+        for sample in row:
+            mark = sample.marks.get(candidate)
+            named = chosen(mark.answer, sample.choices) if mark and mark.answer else ()
+            if mark and len(named) == 1:
+                said[labels.index(named[0])] += 1
+                wrong += mark.value in (0, 1) and len(sample.right) == 1 and (named == sample.right) != mark.value
+        answers[at] = said.most_common(1)[0][0] if said else -1
+    if wrong > MOST_WRONG * sum(map(len, rows)):
+        note = f"Labels are left out: in {wrong} samples the answer tells something else than the score."
+        return (), np.full(len(rows), -1), np.full(len(rows), -1), (note,)
+    return labels, truth, answers, ()
+
+
+def _counted(header: Header, counts: Ints, epochs: int) -> Iterator[str]:
+    """What is to be known of the number of rows, and of epochs."""
+    if header.planned is not None and header.planned > len(counts):
+        yield f"The log is partial: it holds {len(counts)} of the {header.planned} samples that were to be run."
+    fewer = int(((counts > 0) & (counts < epochs)).sum())
+    if fewer:
+        yield f"{fewer} of {len(counts)} rows have a score in some of {epochs} epochs only, and the mean of these."

@@ -1,0 +1,251 @@
+"""Logs of lm-evaluation-harness and Inspect as a kind of source: what was answered elsewhere, and how it was judged.
+
+A log brings its own rows, and the metric that it records is the outcome: it is what users of these programs quote.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from factors.types import Example, Floats
+from ranker.errors import DataError, ModelError, UsageError
+from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated
+from ranker.sources.references import Reference
+from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
+from ranker.tasks.classes import softmax
+from ranker.tasks.given import GivenTask, Scores
+
+if TYPE_CHECKING:
+    from ranker.progress import Advance
+    from ranker.sources.logs.base import Choice, Logged
+    from ranker.sources.logs.folders import Found
+    from ranker.tasks.base import Task
+
+_LOG = "log at"
+"""Where on a shelf a log is that was read."""
+
+
+@dataclass(frozen=True)
+class LogModel:
+    """What one log says of one model on one task: a `Source`.
+
+    Attributes:
+        name: as it stands in tables.
+        path: the file.
+        options: what is said of the run's references.
+        family: "" where it is not known.
+    """
+
+    name: str
+    path: str
+    options: SourceOptions = SourceOptions()
+    family: str = ""
+
+    @property
+    def place(self) -> str:
+        """The file."""
+        return self.path
+
+    @property
+    def short(self) -> str:
+        """What tells its file from the others in its folder: the task."""
+        from ranker.sources.logs.results import task_and_time
+
+        path = Path(self.path)
+        return task_and_time(path)[0] or path.name.partition(".")[0]
+
+    @property
+    def shares(self) -> str:
+        """Logs share nothing."""
+        return ""
+
+    @property
+    def at_hand(self) -> bool:
+        """The answers lie in the file."""
+        return True
+
+    def look(self, shelf: Shelf) -> Stated:
+        """Its labels and rows. See `Source.look`."""
+        pinned = replace(self, path=os.path.abspath(self.path))
+        try:
+            found = pinned.logged(shelf)
+            scaled(found, self.options)
+            rows = _brought(found)
+        except (DataError, UsageError) as error:
+            return Stated(pinned, trouble=str(error))
+        return Stated(pinned, found.labels, rows=rows, notes=found.notes)
+
+    def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
+        """The hash of the file, and what of it is read. See `Source.identity`."""
+        try:
+            with open(self.path, "rb") as file:
+                content = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise ModelError(f"{self.path} cannot be read: {error.strerror}") from error
+        return {"content": content, "metric": task.metric}
+
+    def open(self, task: Task, machine: Machine, shelf: Shelf) -> Predictor:
+        """What gives its answers. See `Source.open`."""
+        return LogAnswers(self, task, shelf)
+
+    def logged(self, shelf: Shelf) -> Logged:
+        """What the log says; it is read once."""
+        from ranker.sources.logs import read
+
+        key = (_LOG, self.path, self.options)
+        if key not in shelf:
+            shelf[key] = read(Path(self.path), choice_of(self.options))
+        return cast("Logged", shelf[key])
+
+
+@dataclass(frozen=True)
+class LogAnswers:
+    """The answers that a log holds: a `Predictor`."""
+
+    source: LogModel
+    task: Task
+    shelf: Shelf
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.source.name
+
+    def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Scores]:
+        """Its answers to examples, which are told by their ids; see `Predictor.predict`."""
+        if not isinstance(self.task, GivenTask):
+            raise ModelError(f"{self.name} is a log: it answers the rows that it brings itself")
+        try:
+            found = self.source.logged(self.shelf)
+            outcomes = scaled(found, self.source.options)
+        except (DataError, UsageError) as error:
+            raise ModelError(str(error)) from error
+        places = {key: n for n, key in enumerate(found.keys)}
+        at = np.array([places.get(example.id, -1) for example in examples])
+        if (at < 0).all():
+            raise ModelError(f"{self.name}: no row of the log is one of those asked about")
+        there = at >= 0
+        state, values = np.full(len(at), MISSING), np.full(len(at), np.nan)
+        state[there], values[there] = found.state[at[there]], outcomes[at[there]]
+        state[(state != NO_ANSWER) & there & np.isnan(values)] = ERROR
+        state[(state == NO_ANSWER) & (values > 0)] = (
+            ANSWERED  # a measure that is above 0 for silence, too, is ranked on
+        )
+        if self.source.options.errors_are_wrong:
+            state[state == ERROR] = NO_ANSWER
+        yield Scores(values, state, _probs(found, at) if self.task.labels == found.labels else None)
+        advance(len(examples))
+
+
+def _probs(found: Logged, at: np.ndarray) -> Floats | None:
+    """(N, C) softmax of the log-likelihoods, else the chosen label alone; None where the log has no labels."""
+    if len(found.labels) < 2:
+        return None
+    probs = np.full((len(at), len(found.labels)), np.nan)
+    there = at >= 0
+    if found.scores is not None:
+        probs[there] = softmax(found.scores[at[there]])
+        return probs
+    chosen = found.answers[at[there]]
+    known = np.flatnonzero(there)[chosen >= 0]
+    probs[known] = np.eye(len(found.labels))[chosen[chosen >= 0]]
+    return probs
+
+
+def scaled(found: Logged, options: SourceOptions) -> Floats:
+    """(N,) outcomes in [0, 1], more being better.
+
+    Raises:
+        DataError: they are not in [0, 1], and nothing says how to scale them.
+    """
+    low, high = options.scale or (0.0, 1.0)
+    values = (found.outcomes - low) / (high - low)
+    known = values[~np.isnan(values)]
+    if len(known) and (known.min() < -1e-9 or known.max() > 1 + 1e-9):
+        worst = found.outcomes[~np.isnan(values)]
+        raise DataError(
+            f"{found.task}: {found.metric} is between {worst.min():g} and {worst.max():g}; say with `range` what "
+            "is worst and best"
+        )
+    values = np.clip(values, 0.0, 1.0)
+    better = not options.lower_is_better and found.higher_is_better is not False
+    return values if better else 1 - values
+
+
+def _brought(found: Logged) -> Brought:
+    """The rows of a log."""
+    groups = found.clusters or ("",) * len(found)
+    rows = zip(found.keys, found.texts, found.truth.tolist(), groups, strict=True)
+    examples = tuple(Example(key, (text,), label, group=group) for key, text, label, group in rows)
+    texts = found.texts if found.numbered else ("",) * len(found)
+    checks = tuple(f"{target}{text}" for target, text in zip(found.target_hashes, texts, strict=True))
+    return Brought(GivenTask(found.task, found.metric, found.labels), examples, checks)
+
+
+def choice_of(options: SourceOptions) -> Choice:
+    """What options say of logs."""
+    from ranker.sources.logs.base import Choice
+
+    return Choice(options.metric or None, options.filter or None, options.scorer or None, options.cluster or None)
+
+
+def claims(reference: Reference) -> bool:
+    """Whether a reference is a log by what is in it, or a folder that holds some and no model."""
+    from ranker.sources.logs.folders import program_of
+
+    path = Path(reference.place)
+    if os.path.isfile(path):
+        return program_of(path) is not None
+    return os.path.isdir(path) and not os.path.exists(path / "config.json") and bool(_listed(path))
+
+
+def _listed(folder: Path) -> bool:
+    from ranker.sources.logs.folders import listing
+
+    try:
+        return bool(listing(folder).logs)
+    except DataError:
+        return False
+
+
+def sources(reference: Reference, options: SourceOptions) -> list[LogModel]:
+    """The log that a reference names; of a folder that of the task `#PART`, or of its only task.
+
+    Raises:
+        UsageError: the folder holds logs of several tasks, or none of that name.
+    """
+    from ranker.sources.logs.folders import listing
+
+    path = Path(reference.place)
+    if not path.is_dir():
+        return [LogModel(_name(path), str(path), options)]
+    found = listing(path).logs
+    named = [log for log in found if reference.part in ("", log.task)]
+    tasks = dict.fromkeys(log.task for log in found)
+    if len({log.task for log in named}) != 1:
+        raise UsageError(
+            f"{path} holds logs of several tasks: {', '.join(tasks)}; name one, {path}#{next(iter(tasks))}"
+        )
+    return [LogModel(_name_in_folder(log), str(log.path), options) for log in named]
+
+
+def _name_in_folder(log: Found) -> str:
+    """What a log of a folder is called: Inspect keeps the logs of several models there."""
+    return log.model if log.program == "inspect" and log.model else _name(log.path)
+
+
+def _name(path: Path) -> str:
+    """What a log is called: by the folder that it lies in, which lm-evaluation-harness names after the model."""
+    bare = path.name.removesuffix(".gz")
+    return path.resolve().parent.name if bare.startswith("samples_") else Path(bare).stem
+
+
+if TYPE_CHECKING:
+    _can: type[Source] = LogModel  # checked by mypy

@@ -1,0 +1,203 @@
+"""The rows of a log of lm-evaluation-harness, 0.4.0 to today: of each what is needed, and no more in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ranker.errors import DataError
+from ranker.sources.logs import files
+from ranker.sources.logs.base import MAX_ROWS, canonical, hashed, listed, name_of, number, shown
+
+INVALID = "[invalid]"
+"""What its filters write where they find no answer."""
+
+_OWN = frozenset(
+    ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics")
+    + ("doc_hash", "prompt_hash", "target_hash", "scores_per_repeat", "bypass")
+)  # the keys of a row that are no metric
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is kept of one row of a log.
+
+    Attributes:
+        number: the line, or the place in a list, where it stands, from 1.
+        doc, prompt, target_hash: hashes; "" where they are not known.
+        doc_id: the program's number of it, as text; "" where there is none. It tells rows of one file apart, and
+            nothing else: it was wrong in some versions.
+        filter: its filter; None where none is named.
+        said: a hash of what the model said, before any filter; "" where that is not needed.
+        text: what it says.
+        target: the right answer, as it stands there.
+        values: metric -> its value, None where that is no number.
+        likelihoods: the log-likelihood of each thing that was asked for; () where it was asked to write.
+        choices: (the text of each choice, with what stands before it in the prompt).
+        answer: what a filter made of what the model wrote; "" where that is nothing, or it was not asked to write.
+        silent: it was asked to write, and that is nothing.
+        cluster: what rows it belongs to; "" where that is not asked.
+    """
+
+    number: int
+    doc: str
+    prompt: str
+    target_hash: str
+    doc_id: str
+    filter: str | None
+    said: str
+    text: str
+    target: Any
+    values: Mapping[str, float | None]
+    likelihoods: tuple[float, ...]
+    choices: tuple[str, ...]
+    answer: str
+    silent: bool
+    cluster: str
+
+
+def rows_of(path: Path, cluster: str | None) -> Iterator[Row]:
+    """The rows of a file: one a line, or all in one JSON list, as versions before 0.4.3 wrote them.
+
+    Args:
+        path: the file, which may be gzip.
+        cluster: the field of a document that says what rows belong together, or None.
+
+    Raises:
+        DataError: it is no such log, or broken, or too large.
+    """
+    found = False
+    for at, place, content in _contents(path):
+        try:
+            found = True
+            yield _row(content, at, place, cluster)
+        except RecursionError as error:
+            raise DataError(f"{place}: nested too deeply") from error
+    if not found:
+        raise DataError(f"{path} holds no row")
+
+
+def _contents(path: Path) -> Iterator[tuple[int, str, Any]]:
+    """(number, place, content) of each row."""
+    if files.beginning(path, 1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        content = files.parse(files.whole(path), path)
+        if not isinstance(content, list) or len(content) > MAX_ROWS:
+            raise DataError(f"{path} has more than {MAX_ROWS:,} rows, the most that are read of a log")
+        yield from ((at, f"{path}, row {at}", row) for at, row in enumerate(content, 1))
+        return
+    budget = files.Budget()
+    for at, line in files.lines(path):
+        place = f"{path}, line {at}"
+        yield at, place, files.parse(line, place, budget)
+
+
+def _row(content: Any, at: int, place: str, cluster: str | None) -> Row:
+    if not isinstance(content, dict) or "doc" not in content or not {"resps", "filtered_resps"} & set(content):
+        raise DataError(f"{place}: no row of a log of lm-evaluation-harness (it needs `doc` and `filtered_resps`)")
+    doc, target = content["doc"], content.get("target")
+    requests = _requests(content.get("arguments"))
+    answers = content.get("filtered_resps", content.get("resps"))
+    answers = answers if isinstance(answers, list) else [answers]
+    likelihoods, requests = _likelihoods(answers, requests)
+    named = content.get("filter")
+    written = "" if likelihoods else _written(answers)
+    return Row(
+        number=at,
+        doc=_hash(content, "doc_hash") or hashed(json.dumps(doc, indent=2, ensure_ascii=False)),
+        prompt=_hash(content, "prompt_hash") or (hashed(requests[0][0]) if requests else ""),
+        target_hash=_hash(content, "target_hash") or hashed(str(target)),
+        doc_id="" if content.get("doc_id") is None else name_of(content["doc_id"]),
+        filter=None if named is None else name_of(named),
+        said=hashed(canonical(content.get("resps"))) if named is None else "",
+        text=shown(_text(doc)),
+        target=target,
+        values=_values(content),
+        likelihoods=likelihoods,
+        choices=_offered(requests) if len(likelihoods) == len(requests) > 1 else (),
+        answer=written,
+        silent=not likelihoods and not written,
+        cluster=_cluster(doc, cluster, place) if cluster else "",
+    )
+
+
+def _hash(content: Mapping[str, Any], name: str) -> str:
+    """A hash that stands in the log; "#" is what numbers repeated ones, so that what holds it is hashed again."""
+    found = content.get(name)
+    if not isinstance(found, str):
+        return ""
+    return hashed(found) if "#" in found else name_of(found)
+
+
+def _text(doc: Any) -> str:
+    """What a document says to people: its texts of several words, or all its texts, or all of it."""
+    if isinstance(doc, str):
+        return doc
+    texts = [value for value in doc.values() if isinstance(value, str)] if isinstance(doc, dict) else []
+    return "\n".join([text for text in texts if " " in text.strip()] or texts) or canonical(doc)
+
+
+def _cluster(doc: Any, name: str, place: str) -> str:
+    fields = doc if isinstance(doc, dict) else {}
+    if fields.get(name) is None:
+        raise DataError(f"{place}: its document has no {name!r}; it has {listed(list(fields))}")
+    return name_of(fields[name])
+
+
+def _values(content: Mapping[str, Any]) -> dict[str, float | None]:
+    """The metrics of a row: those that it names, or whatever is no key of the program's own."""
+    named = content.get("metrics")
+    names = named if isinstance(named, list) and named else content
+    return {name_of(name): number(content.get(name)) for name in names if isinstance(name, str) and name not in _OWN}
+
+
+def _requests(arguments: Any) -> list[tuple[str, str]]:
+    """(prompt, what is to follow) of each request; since 0.4.3 they are objects, before they were lists."""
+    requests = list(arguments.values()) if isinstance(arguments, dict) else arguments
+    found = []
+    for request in requests if isinstance(requests, list) else ():
+        parts = list(request.values()) if isinstance(request, dict) else request
+        texts = parts if isinstance(parts, list) else [parts]
+        prompt, follows = (*texts, "", "")[:2]
+        prompt = prompt if isinstance(prompt, str) else canonical(prompt)
+        found.append((prompt, follows if isinstance(follows, str) else ""))
+    return found
+
+
+def _likelihoods(
+    answers: Sequence[Any], requests: list[tuple[str, str]]
+) -> tuple[tuple[float, ...], list[tuple[str, str]]]:
+    """The log-likelihoods of the choices and their requests; () where the model was asked to write.
+
+    For mutual information every choice is asked for once more, after an empty prompt: these are no choices.
+    """
+    found = [number(pair[0]) for pair in answers if isinstance(pair, list) and len(pair) == 2 and _greedy(pair[1])]
+    if not found or len(found) < len(answers) or None in found:
+        return (), requests
+    half = len(requests) // 2
+    twice = half > 1 and len(requests) == len(found) == 2 * half
+    if twice and requests[0][0] and not any(prompt for prompt, _ in requests[half:]):
+        found, requests = found[:half], requests[:half]
+    return tuple(value for value in found if value is not None), requests
+
+
+def _greedy(value: Any) -> bool:
+    """Whether a value says if a choice is what the model would have written."""
+    return isinstance(value, bool) or value in ("True", "False")
+
+
+def _offered(requests: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """The texts of the choices: what is to follow; where that is one for all, what stands before it."""
+    follows = tuple(follows for _, follows in requests)
+    return tuple(prompt for prompt, _ in requests) if len(set(follows)) == 1 else follows
+
+
+def _written(answers: Sequence[Any]) -> str:
+    """What the model wrote, as a filter left it; of several answers the first that is one, "" where none is."""
+    found: list[Any] = []
+    for answer in answers:
+        found.extend(answer if isinstance(answer, list) else (answer,))
+    texts = [name_of(answer).strip() for answer in found if answer is not None]
+    return next((text for text in texts if text and text not in (INVALID, "None")), "")

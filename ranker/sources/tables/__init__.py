@@ -1,0 +1,1 @@
+"""Tables of predictions, made anywhere: a file -> columns -> what each model answers -> answers to rows."""

@@ -1,0 +1,158 @@
+"""Arrays of numpy, ``.npy`` and ``.npz``, as columns. Nothing is unpickled: numpy's own reader is not asked."""
+
+from __future__ import annotations
+
+import ast
+import math
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.lib import format as npy
+
+from ranker.datasets.rows import FREE
+from ranker.errors import DataError
+from ranker.sources.tables.base import Columns
+from ranker.sources.tables.limits import LIMITS, check
+
+MAX_HEADER = 10_000
+"""Bytes of the header of an array, as numpy itself reads."""
+
+ALONE = "predictions"
+"""What the array of a ``.npy`` file is called."""
+
+
+FEW = 1_000
+"""Distinct values of a column, up to which each is kept once, and a small number for each cell."""
+
+
+def read(path: Path) -> Columns:
+    """The columns of arrays: one of n numbers or texts is a column, one of (n, C) numbers a group of C.
+
+    Raises:
+        DataError: an array holds Python's objects, has another shape or length, or is larger than `LIMITS`.
+    """
+    cells: dict[str, Any] = {}
+    groups: dict[str, tuple[str, ...]] = {}
+    sizes: dict[str, int] = {}
+    try:
+        for name, array in _arrays(path):
+            if array.ndim not in (1, 2):
+                raise DataError(
+                    f"{path}: the array {name!r} must have the shape (rows,) or (rows, classes) (got {array.shape})"
+                )
+            sizes[name] = len(array)
+            check(path, "rows", len(array))
+            check(path, "columns", array.shape[1] if array.ndim == 2 else 1)
+            if array.ndim == 2:
+                groups[name] = tuple(f"{name}/{i}" for i in range(array.shape[1]))
+            for column, values in zip(groups.get(name, (name,)), np.atleast_2d(array.T), strict=True):
+                cells[column] = compact(pa.array(np.ascontiguousarray(values)))
+    except (
+        ValueError,
+        OverflowError,
+        EOFError,
+        OSError,
+        RuntimeError,
+        NotImplementedError,
+        zipfile.BadZipFile,
+        zlib.error,
+        pa.ArrowException,
+        SyntaxError,
+        MemoryError,
+    ) as error:
+        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    if len(set(sizes.values())) > 1:
+        raise DataError(
+            f"{path}: its arrays have different numbers of rows: "
+            + ", ".join(f"{name!r} {size:,}" for name, size in sizes.items())
+        )
+    check(path, "cells", len(cells) * max(sizes.values(), default=0))
+    return Columns(str(path), max(sizes.values(), default=0), cells, groups)
+
+
+def _arrays(path: Path) -> Iterator[tuple[str, np.ndarray]]:
+    if path.suffix == ".npy":
+        with path.open("rb") as file:
+            yield ALONE, _array(file, f"{path}", path.stat().st_size)
+        return
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        check(path, "members", len(members))
+        names = [member.filename.removesuffix(".npy") for member in members]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise DataError(f"{path}: two arrays are named {twice!r}")
+        size = sum(member.file_size for member in members)
+        check(path, "unpacked", size)
+        if size > FREE and size > LIMITS["ratio"].most * path.stat().st_size:
+            raise DataError(
+                f"{path}: it unpacks to more than {LIMITS['ratio'].most} times its size, the most that is read"
+            )
+        for name, member in zip(names, members, strict=True):
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise DataError(f"{path}: the array {name!r} is packed in a way that numpy does not use")
+            with archive.open(member) as file:
+                yield name, _array(file, f"{path}: the array {name!r}", member.file_size)
+
+
+def _array(file: IO[bytes], place: str, size: int) -> np.ndarray:
+    """One array, whose header is held against what there is before anything is made room for."""
+    version = npy.read_magic(file)
+    if version not in ((1, 0), (2, 0)):
+        raise DataError(f"{place} is written in the version {version} of the format, which holds no plain numbers")
+    shape, by_column, kind = _header(file, 2 if version == (1, 0) else 4)
+    if kind.hasobject:
+        raise DataError(f"{place} holds Python's own objects, which are never unpickled; save numbers or texts")
+    if kind.kind not in "biufU":
+        raise DataError(f"{place} must hold numbers, texts or truth values (got {kind})")
+    count = math.prod(shape)
+    if any(side < 0 for side in shape) or count * kind.itemsize > size:
+        raise DataError(f"{place} is cut: its header promises {count * kind.itemsize:,} bytes (got {size:,} at most)")
+    if kind.kind == "U":
+        check(place, "cell", kind.itemsize // 4)
+    content = file.read(count * kind.itemsize + 1)
+    if len(content) != count * kind.itemsize:
+        raise DataError(f"{place} must have {count * kind.itemsize:,} bytes, as its header says (got {len(content):,})")
+    array = np.frombuffer(content, kind).reshape(shape, order="F" if by_column else "C")
+    if kind.kind == "f":
+        return array.astype(np.float64)
+    if kind.kind == "U" or not kind.isnative:
+        return array.astype(kind.newbyteorder("="))
+    return array
+
+
+def _header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """The shape, whether it is written by columns, and the type of an array.
+
+    Raises:
+        ValueError: no such header stands there.
+    """
+    length = int.from_bytes(file.read(size), "little")
+    if length > MAX_HEADER:
+        raise ValueError(f"its header has {length:,} bytes; at most {MAX_HEADER:,} are read")
+    try:
+        said = ast.literal_eval(file.read(length).decode("ascii"))
+        shape, by_column, kind = said["shape"], said["fortran_order"], np.dtype(said["descr"])
+    except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError) as error:
+        raise ValueError("its header is none of numpy's") from error
+    if not isinstance(shape, tuple) or not all(type(side) is int for side in shape) or type(by_column) is not bool:
+        raise ValueError("its header is none of numpy's")
+    return shape, by_column, kind
+
+
+def compact(array: Any) -> Any:
+    """The same array, each value once where there are few of them."""
+    if pa.types.is_null(array.type) or (pa.types.is_floating(array.type) and pc.count_distinct(array).as_py() > 127):
+        return array
+    coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    if len(coded.dictionary) > FEW:
+        return coded.dictionary_decode() if array is coded else array
+    return pa.DictionaryArray.from_arrays(
+        coded.indices.cast(pa.int8() if len(coded.dictionary) <= 127 else pa.int16()), coded.dictionary
+    )

@@ -1,0 +1,243 @@
+"""The records of tables of predictions: columns as a file holds them, what is said of them, and answers.
+
+Axis letters: n rows of the file, N rows that are asked about, C classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from factors.types import Bools, Floats, Frozen, Ints
+from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
+from ranker.tasks.classes import Classes
+
+Kind = Literal["labels", "probabilities", "logits", "log-likelihoods", "outcomes"]
+"""What the cells of a model say: a label, scores of all labels, or how right the answer was."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+Small = npt.NDArray[np.int8]
+
+NONE = -1
+"""The number of a cell of labels that holds none."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What somebody says of a table. What is not said is found out, or asked for in the message of an error.
+
+    Attributes:
+        prediction: the columns, or groups of columns by their name, that hold answers; each is a model.
+        truth: the column of the true labels; "" where it is not said.
+        id: the column of the rows' ids.
+        text: the columns of the rows' texts, in order.
+        cluster: the column that says which rows belong together.
+        answers: what the cells of the models are; "" where they show it.
+        label_map: other names of labels, and numbers, -> labels of the task.
+    """
+
+    prediction: tuple[str, ...] = ()
+    truth: str = ""
+    id: str = ""
+    text: tuple[str, ...] = ()
+    cluster: str = ""
+    answers: Kind | Literal[""] = ""
+    label_map: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.answers not in ("", *KINDS):
+            raise ValueError(f"`answers` must be one of {', '.join(KINDS)} (got {self.answers!r})")
+        object.__setattr__(self, "label_map", Frozen(self.label_map))
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What a file holds.
+
+    Attributes:
+        origin: the file, for messages.
+        size: n, how many rows it has.
+        cells: column -> (n,) a pyarrow array of texts, numbers or truth values, which may be dictionary-encoded.
+        groups: column of lists or objects -> the columns in `cells` that its parts became, ``column/part``.
+        unread: column -> what it holds, where that is nothing that can be read.
+        names: column -> the labels that its numbers stand for, where the file says so.
+    """
+
+    origin: str
+    size: int
+    cells: Mapping[str, Any]
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What one model answers to N rows.
+
+    Labels are kept as small numbers, so that 1,000 models fit into memory; `probs` is made when it is asked for.
+
+    Attributes:
+        name: of the model.
+        kind: what the cells said.
+        classes: C; 0 where only outcomes are known.
+        given: (N,) small whole numbers, the labels, `NONE` where there is none; or (N, C) probabilities, or (N,)
+            outcomes in [0, 1], both nan where there are none. Read-only.
+        state: (N,) `ANSWERED`, `NO_ANSWER`, `ERROR` or `MISSING`, as small whole numbers. Read-only.
+        hard: labels were given, or probabilities that are all 0 or 1.
+        notes: what was understood, in sentences.
+    """
+
+    name: str
+    kind: Kind
+    classes: int
+    given: npt.NDArray[Any]
+    state: Small
+    hard: bool = False
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for array in (self.given, self.state):
+            array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+    @cached_property
+    def probs(self) -> Floats | None:
+        """(N, C) the probabilities, one-hot where labels were given, nan without an answer; None of outcomes."""
+        if self.kind == "outcomes":
+            return None
+        if self.given.ndim == 2:
+            return self.given
+        answered = self.state == ANSWERED
+        probs = np.full((len(self), self.classes), np.nan)
+        probs[answered] = np.eye(self.classes)[self.given[answered]]
+        probs.flags.writeable = False
+        return probs
+
+    @property
+    def outcomes(self) -> Floats | None:
+        """(N,) outcomes, 0 where there is no answer and nan where nothing is known; None where it is known what was
+        said."""
+        return self.given if self.kind == "outcomes" else None
+
+    @property
+    def predicted(self) -> Ints:
+        """(N,) the label of the highest probability, of equals the first; `NONE` where there is no answer.
+
+        Raises:
+            ValueError: only outcomes are known.
+        """
+        if self.kind == "outcomes":
+            raise ValueError(f"{self.name}: outcomes say what was right, and not what was said")
+        if self.given.ndim == 1:
+            return self.given.astype(np.int64)
+        found = np.where(np.isnan(self.given), -np.inf, self.given).argmax(axis=1)
+        return np.where(self.state == ANSWERED, found, NONE)
+
+    def correct(self, truth: Ints) -> Floats:
+        """(N,) how right the answers are: no answer is 0, nan where nothing is known.
+
+        Args:
+            truth: (N,) the true labels; not looked at where outcomes were given.
+        """
+        known = (self.state == ANSWERED) | (self.state == NO_ANSWER)
+        right = self.given if self.kind == "outcomes" else (self.predicted == truth).astype(float)
+        return np.where(known, np.where(self.state == NO_ANSWER, 0.0, right), np.nan)
+
+    def part(self, places: Sequence[int] | Ints) -> Answers:
+        """Some of the answers, in another order; a place of -1 is a row that was never asked about."""
+        at = np.asarray(places, dtype=np.int64)
+        there = at >= 0
+        empty = NONE if np.issubdtype(self.given.dtype, np.integer) else np.nan
+        given = np.full((len(at), *self.given.shape[1:]), empty, self.given.dtype)
+        state = np.full(len(at), MISSING, np.int8)
+        given[there], state[there] = self.given[at[there]], self.state[at[there]]
+        return replace(self, given=given, state=state)
+
+    def to_classes(self) -> Classes:
+        """The same as the answers of any other source.
+
+        Raises:
+            ValueError: only outcomes are known.
+        """
+        if self.probs is None:
+            raise ValueError(f"{self.name}: outcomes say what was right, and not what was said")
+        return Classes(self.probs.copy(), self.state.astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Own:
+    """The rows that a file brings itself.
+
+    Attributes:
+        ids: (n,) as they stand there; numbers from 1 where no column holds them.
+        texts: (n,) of each row, as many as there are columns of texts.
+        truth: (n,) the true labels, `NONE` where a row has none.
+        clusters: (n,) which rows belong together; None where that is not said.
+        labels: (C,) the names of the labels.
+    """
+
+    ids: tuple[str, ...]
+    texts: tuple[tuple[str, ...], ...]
+    truth: Ints
+    clusters: tuple[str, ...] | None
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The N rows that are asked about.
+
+    Attributes:
+        ids: each once.
+        texts: the segments of each; () where the rows have none.
+    """
+
+    ids: tuple[str, ...]
+    texts: tuple[tuple[str, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def segments(self) -> int:
+        """How many texts a row has."""
+        return len(self.texts[0]) if self.texts else 0
+
+
+def states(answered: Bools, otherwise: int = ERROR) -> Small:
+    """(N,) `ANSWERED`, and another state elsewhere."""
+    return np.where(answered, ANSWERED, otherwise).astype(np.int8)
+
+
+def count(number: int, noun: str, one: str = "", more: str = "") -> str:
+    """How many there are, with the right form of the noun and of a verb.
+
+    Example:
+        >>> count(1, "row", "is", "are"), count(2_000, "row")
+        ('1 row is', '2,000 rows')
+    """
+    said = f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return " ".join(filter(None, [said, one if number == 1 else more]))
+
+
+def some(items: Iterable[object], most: int = 3) -> str:
+    """A few of several things, in words.
+
+    Example:
+        >>> some(["a", "b"]), some(range(5))
+        ("'a' and 'b'", '0, 1, 2 and 2 more')
+    """
+    every = list(items)
+    said = [repr(item if not isinstance(item, str) or len(item) <= 50 else f"{item[:50]} ...") for item in every[:most]]
+    if len(every) > most:
+        said.append(f"{len(every) - most:,} more")
+    return " and ".join([*([", ".join(said[:-1])] if said[1:] else []), *said[-1:]])

@@ -1,0 +1,277 @@
+"""Tables of predictions as a kind of source: a file of one model, or of many, a column or a group of columns each."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+import numpy as np
+
+from factors.types import Example, Floats
+from ranker.errors import DataError, ModelError, UnknownName, UsageError, look_up
+from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated
+from ranker.sources.references import Reference
+from ranker.tasks.base import ERROR, NO_ANSWER
+from ranker.tasks.classes import Classes, ClassTask
+from ranker.tasks.given import GivenTask, Scores
+
+if TYPE_CHECKING:
+    from ranker.progress import Advance
+    from ranker.sources.tables.base import Answers, Columns, Said
+    from ranker.sources.tables.join import Joined
+    from ranker.sources.tables.reading import Reading
+    from ranker.tasks.base import Task
+
+ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet", ".npy", ".npz")
+"""How the names of tables end; those of text may be gzipped."""
+
+OUTCOME = "outcome"
+"""What outcomes are called whose metric the file does not name."""
+
+_COLUMNS, _READING, _BROUGHT = "columns of", "reading of", "rows of"
+"""Where on a shelf a file's content is, what it says by itself, and its rows."""
+
+_JOINED, _DIGEST = "join of", "digest of"
+"""Where its answers to the rows that are asked about are, and its hash."""
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """One model of a table: a `Source`.
+
+    Attributes:
+        name: as it stands in tables.
+        path: the file.
+        column: the model's name in the file; "" where the file is of one.
+        options: what is said of the run's references.
+        family: "" where it is not known.
+        doubt: why it is not known how many models the file holds; "" where it is.
+    """
+
+    name: str
+    path: str
+    column: str = ""
+    options: SourceOptions = SourceOptions()
+    family: str = ""
+    doubt: str = field(default="", compare=False)
+
+    @property
+    def place(self) -> str:
+        """The file, and which model of it."""
+        return f"{self.path}#{self.column}" if self.column else self.path
+
+    @property
+    def shares(self) -> str:
+        """Models of one file are read from one parsing of it."""
+        return self.path
+
+    @property
+    def at_hand(self) -> bool:
+        """The answers lie in the file."""
+        return True
+
+    def look(self, shelf: Shelf) -> Stated:
+        """The labels in the file, and its rows where it has the truth. See `Source.look`."""
+        pinned = replace(self, path=os.path.abspath(self.path))
+        try:
+            pinned.columns(shelf)
+        except (DataError, UsageError) as error:
+            return Stated(pinned, trouble=str(error))
+        try:
+            reading = pinned.reading(shelf)
+        except (DataError, UsageError) as error:
+            return Stated(pinned, unclear=str(error))
+        judged = all(model.kind == "outcomes" for model in reading.models)
+        rows = pinned.brought(reading, shelf)
+        notes = (*reading.notes, *pinned.model(reading.models).notes)
+        return Stated(pinned, () if judged else reading.task.labels, rows=rows, notes=notes)
+
+    def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
+        """The hash of the file, and which model of it. See `Source.identity`."""
+        if (_DIGEST, self.path) not in shelf:
+            try:
+                with open(self.path, "rb") as file:
+                    shelf[_DIGEST, self.path] = hashlib.file_digest(file, "sha256").hexdigest()
+            except OSError as error:
+                raise ModelError(f"{self.path} cannot be read: {error.strerror}") from error
+        content = shelf[_DIGEST, self.path]
+        return {"content": f"{content}#{self.column}" if self.column else content}
+
+    def open(self, task: Task, machine: Machine, shelf: Shelf) -> Predictor:
+        """What gives its answers. See `Source.open`."""
+        return TableAnswers(self, task, shelf)
+
+    def columns(self, shelf: Shelf) -> Columns:
+        """What the file holds; it is parsed once for all its models."""
+        from ranker.sources.tables import files
+
+        if (_COLUMNS, self.path) not in shelf:
+            shelf[_COLUMNS, self.path] = files.read(Path(self.path))
+        return cast("Columns", shelf[_COLUMNS, self.path])
+
+    def reading(self, shelf: Shelf) -> Reading:
+        """What the file says by itself."""
+        from ranker.sources.tables.reading import understand
+
+        key = (_READING, self.path, self.options)
+        if key not in shelf:
+            shelf[key] = understand(self.columns(shelf), said=said_by(self.options), name=stem(self.path))
+        return cast("Reading", shelf[key])
+
+    def brought(self, reading: Reading, shelf: Shelf) -> Brought | None:
+        """The rows of the file, where it has the truth, or outcomes; they are the same for all its models."""
+        key = (_BROUGHT, self.path, self.options)
+        if key not in shelf:
+            shelf[key] = None if reading.own is None else _brought(reading)
+        return cast("Brought | None", shelf[key])
+
+    def joined(self, task: Task, examples: Sequence[Example], shelf: Shelf) -> Joined:
+        """The answers of the file's models to examples; they are joined once for all models."""
+        from ranker.sources.tables.base import Rows
+        from ranker.sources.tables.join import join
+        from ranker.sources.tables.reading import understand
+
+        key = (_JOINED, self.path, self.options, id(examples))  # which stay the same while the shelf has them
+        if key not in shelf:
+            texts = tuple(example.segments for example in examples)
+            rows = Rows(tuple(example.id for example in examples), texts if any(map(any, texts)) else ())
+            said = said_by(self.options)
+            of_task = task if isinstance(task, ClassTask) else None
+            reading = understand(self.columns(shelf), of_task, said, rows, stem(self.path))
+            shelf[key] = examples, join(reading, rows)
+        return cast("Joined", shelf[key][1])
+
+    def model(self, models: Sequence[Answers]) -> Answers:
+        """This model among those of the file.
+
+        Raises:
+            UsageError: the file has no such model, or several, of which none is named.
+        """
+        from ranker.sources.tables.base import some
+
+        known = {one.name: one for one in models}
+        if self.column:
+            return look_up(f"model in {self.path}", self.column, known)
+        if len(models) > 1:
+            raise UsageError(
+                f"{self.path} holds {len(models)} models: {some(known)}; name one, {self.path}#{models[0].name}"
+            )
+        return models[0]
+
+
+@dataclass(frozen=True)
+class TableAnswers:
+    """The answers of one model of a table: a `Predictor`."""
+
+    source: TableModel
+    task: Task
+    shelf: Shelf
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.source.name
+
+    def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Classes | Scores]:
+        """Its answers to examples; see `Predictor.predict`."""
+        try:
+            joined = self.source.joined(self.task, examples, self.shelf)
+            found = self.source.model(joined.models)
+        except (DataError, UsageError) as error:
+            raise ModelError(str(error)) from error
+        if len(examples) >= self.shelf.noted.get(self.source.place, (0, ()))[0]:
+            self.shelf.noted[self.source.place] = len(examples), (*found.notes, *joined.notes)
+        state = found.state.astype(np.int64)
+        if self.source.options.errors_are_wrong:
+            state[state == ERROR] = NO_ANSWER
+        if isinstance(self.task, ClassTask):
+            if found.outcomes is not None:
+                raise ModelError(f"{self.name} says what was right, and not what was said")
+            yield Classes(found.to_classes().probs, state)
+        else:
+            yield Scores(_values(found), state)
+        advance(len(examples))
+
+
+def _values(found: Answers) -> Floats:
+    if found.outcomes is None:
+        raise ModelError(f"{found.name} says what was said, and its file not how good that was")
+    return np.where(found.state == 0, found.outcomes, np.nan)
+
+
+def said_by(options: SourceOptions) -> Said:
+    """What options say of tables."""
+    from ranker.sources.tables.base import Kind, Said
+
+    if options.answers not in ("", *get_args(Kind)):
+        raise UsageError(f"`answers` must be one of {', '.join(get_args(Kind))} (got {options.answers!r})")
+    return Said(
+        prediction=options.prediction,
+        truth=options.truth,
+        cluster=options.cluster,
+        answers=cast("Any", options.answers),
+        label_map=options.label_map or {},
+    )
+
+
+def _brought(reading: Reading) -> Brought:
+    """The rows of a table that has the truth, or outcomes."""
+    own = reading.own
+    assert own is not None  # the caller looked
+    name = stem(reading.origin)
+    judged = all(model.kind == "outcomes" for model in reading.models)
+    task: Task = GivenTask(name, OUTCOME) if judged else replace(reading.task, name=name)
+    groups = own.clusters or ("",) * len(own.ids)
+    examples = [
+        Example(key, texts[:2] or ("",), int(label), group=group)
+        for key, texts, label, group in zip(own.ids, own.texts, own.truth, groups, strict=True)
+    ]
+    return Brought(task, tuple(examples))
+
+
+def stem(path: str) -> str:
+    """A file's name without its endings.
+
+    Example:
+        >>> stem("runs/gpt.jsonl.gz"), stem("wide.csv")
+        ('gpt', 'wide')
+    """
+    name = Path(path).name.removesuffix(".gz")
+    return Path(name).stem if Path(name).suffix in ENDINGS else name
+
+
+def claims(reference: Reference) -> bool:
+    """Whether a reference is a file whose name ends like a table's."""
+    name = os.path.basename(reference.place).removesuffix(".gz")
+    return name.endswith(ENDINGS) and os.path.isfile(reference.place)
+
+
+def sources(reference: Reference, options: SourceOptions) -> list[TableModel]:
+    """The models of a table: that of `#PART`, or all. A file that cannot be read is one, which says so later.
+
+    Raises:
+        UsageError: the file has no model of that name.
+    """
+    path = reference.place
+    one = TableModel(stem(path), path, reference.part, options)
+    if reference.part:
+        one = replace(one, name=reference.part)
+    said_by(options)
+    try:
+        reading = one.reading(Shelf())
+    except (DataError, UnknownName) as error:
+        return [replace(one, doubt=str(error))]
+    if reference.part:
+        one.model(reading.models)
+        return [one]
+    if len(reading.models) == 1:
+        return [one]
+    return [TableModel(model.name, path, model.name, options) for model in reading.models]
+
+
+if TYPE_CHECKING:
+    _can: type[Source] = TableModel  # checked by mypy

@@ -1,0 +1,170 @@
+"""What the name of a column says of it, and what its cells look like: clues, and no more than that."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ranker.sources.tables.base import NONE, Columns
+from ranker.sources.tables.cells import NOTHING, UNKNOWN, Labels, distinct, numbers, written
+
+PREDICTED = frozenset(
+    {"prediction", "predictions", "pred", "preds", "predicted", "predict", "yhat", "output", "outputs", "response"}
+)
+"""Words in the names of columns that say that a model answered."""
+
+TRUE = frozenset(["gold", "truth", "true", "expected", "reference", "target", "targets"])
+"""Words in the names of columns that usually hold the truth."""
+
+LABELS = frozenset({"label", "labels", "label ids", "is duplicate"})
+"""Names of columns that hold labels, of which the truth is the likelier."""
+
+NAMED = PREDICTED | TRUE | frozenset(["label", "labels", "category", "class", "annotation", "answer"])
+"""Words that say that 0 and 1 are labels, whoever gave them."""
+
+RIGHT = frozenset(["correct", "correctness", "outcome", "outcomes", "right", "acc", "accuracy", "em", "hit"])
+"""Words that say that a number is an outcome."""
+
+DECISION = frozenset({"decision", "decision function", "margin", "logit", "log odds"})
+"""Names of one score for two labels that is above 0 for the second."""
+
+GENERIC = PREDICTED | frozenset(
+    [
+        "",
+        "p",
+        "prob",
+        "probs",
+        "proba",
+        "probability",
+        "probabilities",
+        "predict proba",
+        "score",
+        "scores",
+        "logit",
+        "logits",
+        "ll",
+        "loglik",
+        "loglikelihood",
+        "log likelihood",
+        "logprob",
+        "logprobs",
+        "logp",
+        "class",
+        "label",
+    ]
+)
+"""What stands before the name of a class where there is one model: it says what the numbers are, not whose."""
+
+CLEAR = 100
+"""Rows that are looked at to see whether a column holds numbers."""
+
+
+def plain(name: str) -> str:
+    """A name without the differences that do not matter.
+
+    Example:
+        >>> plain("Gold_Label")
+        'gold label'
+    """
+    return " ".join(re.findall(r"[a-z0-9]+", name.casefold()))
+
+
+def words(name: str) -> set[str]:
+    """The words of a name.
+
+    Example:
+        >>> sorted(words("goldLabel_2"))
+        ['gold', 'label']
+    """
+    return set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).casefold()))
+
+
+def is_true(name: str) -> bool:
+    """Whether a column is named as the truth usually is."""
+    return not is_prediction(name) and (bool(words(name) & TRUE) or plain(name) in LABELS)
+
+
+def is_prediction(name: str) -> bool:
+    """Whether a column is named for what a model said."""
+    return bool(words(name) & PREDICTED)
+
+
+def is_right(name: str) -> bool:
+    """Whether a column is named for what is right."""
+    return bool(words(name) & RIGHT)
+
+
+def is_bare(name: str) -> bool:
+    """Whether a column is named for what a model said, and for no model.
+
+    Example:
+        >>> is_bare("predicted_label"), is_bare("pred_bert")
+        (True, False)
+    """
+    return is_prediction(name) and words(name) <= PREDICTED | NAMED | {"y", "model", "id", "ids"}
+
+
+def holds_numbers(columns: Columns, name: str) -> bool:
+    """Whether a column holds numbers, or more of them than of other things."""
+    values, bad = numbers(columns.cells[name].slice(0, CLEAR))
+    if np.isnan(values).all() and not bad.any():
+        values, bad = numbers(columns.cells[name])
+    return bool((~np.isnan(values)).sum() > bad.sum())
+
+
+def is_empty(columns: Columns, name: str) -> bool:
+    """Whether a column holds nothing, as the scores of a model do that failed on every row."""
+    values, bad = numbers(columns.cells[name])
+    return bool(np.isnan(values).all()) and not bad.any()
+
+
+def in_unit(columns: Columns, name: str) -> bool:
+    """Whether a column holds nothing but numbers from 0 to 1."""
+    values, bad = numbers(columns.cells[name])
+    return not bad.any() and bool(((values >= 0) & (values <= 1) | np.isnan(values)).all())
+
+
+def has_fractions(columns: Columns, name: str) -> bool:
+    """Whether a column holds a number that is no whole one, and so no label."""
+    values, _ = numbers(columns.cells[name])
+    return bool((values[np.isfinite(values)] % 1 != 0).any())
+
+
+def holds_whole(columns: Columns, name: str) -> bool:
+    """Whether a column holds whole numbers, or truth values, which are written where labels are counted."""
+    truths = {written(value).casefold() for value in distinct(columns.cells[name])} <= {"true", "false"}
+    return truths or (holds_numbers(columns, name) and not has_fractions(columns, name))
+
+
+def holds_outcomes(columns: Columns, name: str) -> bool:
+    """Whether a column may hold outcomes: numbers from 0 to 1, or truth values."""
+    values = {written(value).casefold() for value in distinct(columns.cells[name].slice(0, CLEAR))} - NOTHING
+    truths = bool(values) and values <= {"true", "false"}
+    return truths or (holds_numbers(columns, name) and in_unit(columns, name))
+
+
+def holds_decision(columns: Columns, name: str) -> bool:
+    """Whether a column is unmistakably one score for two labels: named so, and on both sides of 0."""
+    if plain(name.rpartition("/")[2]) not in DECISION or not holds_numbers(columns, name):
+        return False
+    values, bad = numbers(columns.cells[name])
+    return not bad.any() and bool((values < 0).any() and (values > 0).any()) and has_fractions(columns, name)
+
+
+def holds_labels(columns: Columns, name: str, labels: Labels) -> bool:
+    """Whether a column holds labels, or, by its name, what is meant to be labels."""
+    array = columns.cells[name]
+    if str(array.type) != "null" and not str(array.type).startswith("dictionary"):
+        return False
+    every = [labels.index(value) for value in distinct(array)]
+    known, wrong = sum(at >= 0 for at in every), sum(at == UNKNOWN for at in every)
+    meant = is_prediction(name) and not (holds_numbers(columns, name) and has_fractions(columns, name))
+    return known > wrong or (meant and (known + wrong > 0 or not every))
+
+
+def holds_bits(columns: Columns, name: str, labels: Labels) -> bool:
+    """Whether a column holds 0 and 1, or true and false, and these are no names of labels."""
+    said = {written(value).casefold() for value in distinct(columns.cells[name]) if labels.index(value) != NONE}
+    named = {label.casefold() for label in labels.task.labels} - {"0", "1"}
+    return bool(said) and said <= {"0", "1", "true", "false"} and not said & named

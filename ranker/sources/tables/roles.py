@@ -1,0 +1,225 @@
+"""Which columns of a table hold answers, and which the truth. What cannot be known is asked: names are not trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ranker.errors import DataError, UnknownName
+from ranker.sources.tables import groups, names
+from ranker.sources.tables.base import Columns, Kind, Said, some
+from ranker.sources.tables.cells import Labels
+from ranker.sources.tables.groups import Model
+from ranker.sources.tables.keys import Keys, is_text, there
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the answers stand.
+
+    Attributes:
+        models: their columns.
+        truth: the column of true labels; "" where none is known.
+        notes: what was understood, in sentences.
+    """
+
+    models: tuple[Model, ...]
+    truth: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def find(columns: Columns, said: Said, keys: Keys, labels: Labels) -> Layout:
+    """Where the answers and the truth stand.
+
+    Raises:
+        UnknownName: a column that was named is not there.
+        DataError: it cannot be known; the message lists the candidates, and says what decides.
+    """
+    there(columns, said.truth)
+    rest = [name for name in columns.cells if name not in keys.columns | {said.truth}]
+    look = _Look(columns, said, labels, rest)
+    layout = look.named() if said.prediction else look.outcomes() if said.answers == "outcomes" else look.found()
+    used = {column for model in layout.models for column in (*model.columns, model.beside)} | {layout.truth}
+    notes = list(layout.notes)
+    if layout.truth and layout.truth != said.truth:
+        notes.append(f"{layout.truth!r} is taken for the truth, by its name; `truth` and `prediction` say otherwise")
+    left = [name for name in look.labelled if name not in used]
+    if left:
+        verb = "is" if len(left) == 1 else "are"
+        notes.append(f"{some(left)} {verb} not read; `prediction` names what is to be read")
+    return replace(layout, notes=tuple(notes))
+
+
+class _Look:
+    """The candidates of one file: groups of scores, and single columns, of which some hold labels."""
+
+    def __init__(self, columns: Columns, said: Said, labels: Labels, rest: Sequence[str]) -> None:
+        self.columns, self.said, self.labels, self.rest = columns, said, labels, rest
+        self.groups = groups.find(columns, said, labels, rest)
+        inside = {column for model in self.groups.values() for column in model.columns}
+        self.single = [name for name in rest if name not in inside]
+        self.labelled = [name for name in self.single if names.holds_labels(columns, name, labels)]
+
+    def named(self) -> Layout:
+        """The columns, or groups of columns, that were named."""
+        models = []
+        for name in self.said.prediction:
+            if name not in self.groups and name not in (*self.columns.cells, *self.columns.unread):
+                raise UnknownName(f"column in {self.columns.origin}", name, [*self.groups, *self.columns.cells])
+            if name not in self.groups:
+                there(self.columns, name)
+            models.append(self.groups.get(name) or self._alone(name))
+        if len(models) == 1 and (
+            names.words(models[0].name) & names.NAMED or names.plain(models[0].name) in names.GENERIC
+        ):
+            models = [replace(models[0], name="")]  # it says what the column holds, and not whose it is
+        used = {column for model in models for column in model.columns}
+        return Layout(tuple(models), self._truth([name for name in self.labelled if name not in used]))
+
+    def outcomes(self) -> Layout:
+        """What holds numbers from 0 to 1, and is not named for anything else."""
+        every = [name for name in self.single if names.holds_outcomes(self.columns, name)]
+        right = [name for name in every if names.is_right(name)]
+        other = [name for name in every if not names.is_true(name) and not names.is_prediction(name)]
+        found = right or other or every
+        if not found:
+            raise DataError(self._nothing("outcomes, numbers from 0 to 1"))
+        truth = self._truth([name for name in self.labelled if name not in found])
+        return Layout(_models(found, "outcomes"), truth, (_listed(found, "outcomes"),))
+
+    def found(self) -> Layout:
+        """What the columns themselves say."""
+        if self.groups:
+            return self._scores()
+        if len(self.columns.cells) == 1 and _hint(next(iter(self.columns.cells)), self.labels):
+            raise DataError(self._nothing("answers"))
+        right = [n for n in self.single if names.is_right(n) and names.holds_outcomes(self.columns, n)]
+        models, truth = self._labels([name for name in self.labelled if name not in right])
+        if models:
+            self._check_bits(models, truth)
+            note = _listed(models, "labels")
+            if len(models) == 1 and names.is_true(models[0]):
+                note = f"{models[0]!r} is read as the answers, since no other column could hold them"
+            return Layout(_models(models, "labels"), truth, (note,))
+        if right:
+            note = _listed(right, "outcomes: what was right, not what was said")
+            return Layout(_models(right, "outcomes"), truth, (note,))
+        return self._others()
+
+    def _others(self) -> Layout:
+        """Single columns that hold no labels: one score for two labels; or texts, which are said to be no labels when
+        they are read."""
+        numeric = [name for name in self.single if names.holds_numbers(self.columns, name)]
+        alone = [name for name in numeric if self._is_decision(name)]
+        if alone:
+            return Layout(tuple(self._alone(name) for name in alone))
+        texts = [name for name in self.single if is_text(self.columns.cells[name]) and name not in numeric]
+        if len(texts) == 1:
+            return Layout(_models(texts, "labels"))
+        if numeric:
+            what = f"{_listed(numeric, 'numbers')}; `answers` says what they are: {self._kinds(numeric)}"
+            more = "; `label_map`, which label each is the score of, if they are scores" if len(numeric) > 1 else ""
+            raise DataError(f"{self.columns.origin}: {what}{more}")
+        raise DataError(self._nothing("answers"))
+
+    def _scores(self) -> Layout:
+        """Groups of columns, and columns of one score beside them."""
+        models = list(self.groups.values())
+        models += [self._alone(name) for name in self.single if self._is_decision(name)]
+        truth = self._truth(self.labelled)
+        if len(models) == 1:
+            (only,) = models
+            beside = [name for name in self.labelled if names.is_prediction(name) and name != truth]
+            of_file = "/" not in only.columns[0] or only.columns[0] in groups.listed(self.columns)
+            name = "" if of_file or names.plain(only.name) in names.GENERIC else only.name
+            models = [replace(only, name=name, beside=beside[0] if len(beside) == 1 else "")]
+        return Layout(tuple(models), truth)
+
+    def _labels(self, found: Sequence[str]) -> tuple[list[str], str]:
+        """The columns of labels that are answers, and the one that is the truth."""
+        predicted = [name for name in found if names.is_prediction(name)]
+        true = [] if self.said.truth else [name for name in found if names.is_true(name)]
+        others = [name for name in found if name not in {*predicted, *true}]
+        truth = self.said.truth or next(iter(true), "")
+        if len(true) == 1 and not others and not predicted:
+            return true, ""
+        unclear = [*true] if len(true) > 1 else []
+        if predicted and others and not all(map(names.is_bare, predicted)):
+            unclear += [*predicted, *others]
+        if unclear:
+            what = f"{some(unclear, 5)} may hold the answers, or something else"
+            raise DataError(f"{self.columns.origin}: {what}; `prediction` says which hold the answers")
+        return predicted or others, truth
+
+    def _truth(self, found: Sequence[str]) -> str:
+        """The one column that is named as the truth; "" where there are none or several."""
+        true = [name for name in found if names.is_true(name)]
+        return self.said.truth or (true[0] if len(true) == 1 else "")
+
+    def _alone(self, name: str) -> Model:
+        """A model of one column."""
+        kind = self.said.answers
+        if not kind and name in self.labelled:
+            kind = "outcomes" if names.is_right(name) and names.holds_outcomes(self.columns, name) else "labels"
+        if kind in ("labels", "outcomes"):
+            return Model(name, (name,), kind=kind)
+        part = groups.split(self.columns, self.labels, name)
+        if kind:
+            return Model(name, (name,), (part.at if part else 1,), kind)
+        if self._is_decision(name):
+            before, sign, _ = name.rpartition("/")
+            return Model(before if sign else "", (name,), (1,), "logits")
+        if names.holds_numbers(self.columns, name):
+            what = f"the column {name!r} holds numbers; `answers` says what they are: {self._kinds([name])}"
+            raise DataError(f"{self.columns.origin}: {what}")
+        return Model(name, (name,), kind="labels")
+
+    def _is_decision(self, name: str) -> bool:
+        return len(self.labels.task.labels) == 2 and names.holds_decision(self.columns, name)
+
+    def _kinds(self, of: Sequence[str]) -> str:
+        """What columns of one number a row may be."""
+        two = len(self.labels.task.labels) == 2
+        unit = all(names.in_unit(self.columns, name) for name in of)
+        kinds = [f"probabilities (of {self.labels.task.labels[1]!r})"] if two and unit else []
+        kinds += ["logits (a decision value)"] if two else []
+        return ", ".join([*kinds, *(["outcomes"] if unit else []), "labels"])
+
+    def _check_bits(self, models: Sequence[str], truth: str) -> None:
+        """Refuse 0 and 1 that may be labels or outcomes; a truth in the same numbers says that they are labels."""
+        bits = [name for name in models if not names.words(name) & names.NAMED and self._are_bits(name)]
+        if bits and not self.said.answers and not (truth and names.holds_whole(self.columns, truth)):
+            what = f"{_listed(bits, '0 and 1')}, which may be labels, or say whether an answer is right"
+            raise DataError(f"{self.columns.origin}: {what}; `answers` says which: labels, outcomes")
+
+    def _are_bits(self, name: str) -> bool:
+        return names.holds_bits(self.columns, name, self.labels)
+
+    def _nothing(self, what: str) -> str:
+        unread = [f"{name!r} holds {held}, which are not read" for name, held in self.columns.unread.items()]
+        more = f"; {', '.join(unread[:3])}" if unread else ""
+        hint = _hint(next(iter(self.columns.cells)), self.labels) if len(self.columns.cells) == 1 else ""
+        return f"{self.columns.origin}: no column holds {what} (columns: {some(self.columns.cells, 10)}){more}{hint}"
+
+
+def _hint(name: str, labels: Labels) -> str:
+    """What is probably wrong with a file whose only column is called so."""
+    sign = next((sign for sign in ";\t|," if sign in name), None)
+    if sign:
+        return f"; are its cells separated by {sign!r}? in a .csv they are by commas, in a .tsv by tabs"
+    return "; is that a row, and the line that names the columns missing?" if labels.index(name) >= 0 else ""
+
+
+def _models(columns: Sequence[str], kind: Kind) -> tuple[Model, ...]:
+    """A model a column: one alone is called as the file is, and ``model/label`` is the model."""
+    before = [
+        name.rpartition("/")[0] for name in columns if names.words(name.rpartition("/")[2]) <= names.NAMED | names.RIGHT
+    ]
+    short = len(set(before) - {""}) == len(columns)
+    called = dict(zip(columns, before if short else columns, strict=True))
+    return tuple(Model("" if len(columns) == 1 else called[name], (name,), kind=kind) for name in columns)
+
+
+def _listed(columns: Sequence[str], what: str) -> str:
+    """What columns hold, in words."""
+    return f"{some(columns)} {'holds' if len(columns) == 1 else 'hold'} {what}"

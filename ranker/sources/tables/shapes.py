@@ -1,0 +1,123 @@
+"""The shapes that JSON gives to a table, as rows; and a row's lists and objects as columns of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ranker.datasets.rows import Row, content, once
+from ranker.errors import DataError
+from ranker.sources.tables.limits import LIMITS, check
+
+ANSWER = "prediction"
+"""What the column of a bare list of answers is called, and of answers by id."""
+
+_SINGLE = (str, int, float, bool, type(None))
+
+
+def read(path: Path) -> Iterator[Row]:
+    """The rows of a JSON file: an array of records or of answers, ``{"columns", "data"}``, columns of lists or of
+    objects, records by id, or answers by id.
+
+    Raises:
+        DataError: it is no JSON, has another shape, or is too large.
+    """
+    text = content(path, LIMITS["json"].most)
+    check(path, "objects", text.count("{") + text.count("["))
+    try:
+        whole = json.loads(text, object_pairs_hook=once)  # with NaN, which Python's own programs write
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else getattr(error, "msg", None) or error
+        hint = "; a file with an object a line is called .jsonl" if "Extra data" in str(why) else ""
+        raise DataError(f"{path}: no JSON ({why}){hint}") from error
+    del text
+    for number, cells in enumerate(_rows(path, whole), 1):
+        yield Row(f"{path}, row {number}", number, cells)
+
+
+def _rows(path: Path, whole: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(whole, list):
+        return _records(path, whole)
+    if not isinstance(whole, dict) or not whole:
+        raise DataError(f"{path}: an array of records, or an object, is needed (got {str(whole)[:50]!r})")
+    if isinstance(whole.get("columns"), list) and isinstance(whole.get("data"), list):
+        return _split(path, whole["columns"], whole["data"])
+    values = list(whole.values())
+    if all(isinstance(value, list) for value in values) and _are_columns(values):
+        return (dict(zip(whole, row, strict=True)) for row in zip(*values, strict=True))
+    if all(isinstance(value, dict) for value in values):
+        numbered = list(map(str, range(len(values[0]))))
+        if all(list(value) == numbered for value in values) and list(whole) != numbered:  # pandas' own
+            return (dict(zip(whole, row, strict=True)) for row in zip(*(v.values() for v in values), strict=True))
+        return ({"id": key, **value} for key, value in whole.items())
+    if not all(isinstance(value, (*_SINGLE, list)) for value in values):
+        got = ", ".join(sorted({type(value).__name__ for value in values}))
+        raise DataError(f"{path}: an object of answers by id holds nothing but answers (got values of {got})")
+    return ({"id": key, ANSWER: value} for key, value in whole.items())
+
+
+def _are_columns(values: list[list[Any]]) -> bool:
+    """Whether lists are the columns of a table, and not the scores of each row, by its id."""
+    return len({len(value) for value in values}) == 1 and (len(values[0]) > len(values) or not _numbers(values))
+
+
+def _numbers(values: list[list[Any]]) -> bool:
+    return all(isinstance(item, (int, float)) for value in values for item in value)
+
+
+def _records(path: Path, items: list[Any]) -> Iterator[Mapping[str, Any]]:
+    kinds = {type(item) for item in items}
+    if kinds == {dict}:
+        return iter(items)
+    if kinds <= {*_SINGLE, list}:
+        return ({ANSWER: item} for item in items)
+    raise DataError(f"{path}: the items of an array are all objects, or all answers")
+
+
+def _split(path: Path, names: list[Any], data: list[Any]) -> Iterator[Mapping[str, Any]]:
+    columns = ["" if name is None else str(name) for name in names]
+    if len(set(columns)) < len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        raise DataError(f"{path}: two columns are named {twice!r}")
+    for number, row in enumerate(data, 1):
+        if not isinstance(row, list) or len(row) != len(columns):
+            got = len(row) if isinstance(row, list) else type(row).__name__
+            raise DataError(f"{path}, row {number}: {len(columns)} cells are needed, as in `columns` (got {got})")
+        yield dict(zip(columns, row, strict=True))
+
+
+def flat(cells: Mapping[str, Any], groups: dict[str, dict[str, None]], unread: dict[str, str]) -> Mapping[str, Any]:
+    """The row with each list of numbers, or of two texts, and each object of numbers as columns ``column/part``.
+
+    Args:
+        cells: of one row.
+        groups: column -> its parts so far, in order; more are added.
+        unread: column -> what it holds instead; more are added.
+    """
+    if {list, dict}.isdisjoint(map(type, cells.values())):
+        return cells
+    found: dict[str, Any] = {}
+    for name, value in cells.items():
+        if not isinstance(value, (list, dict)):
+            found[name] = value
+            continue
+        parts = _parts(value)
+        if parts is None:
+            unread[name] = "lists or objects"
+            continue
+        for part, item in parts.items():
+            groups.setdefault(name, {})[f"{name}/{part}"] = None
+            found[f"{name}/{part}"] = item
+    return found
+
+
+def _parts(value: list[Any] | dict[str, Any]) -> Mapping[str, Any] | None:
+    if isinstance(value, dict):
+        return value if all(isinstance(item, _SINGLE) for item in value.values()) else None
+    if value and all(isinstance(item, dict) and {*item} == {"label", "score"} for item in value):
+        return {str(item["label"]): item["score"] for item in value}  # as pipelines of transformers answer
+    single = all(isinstance(item, _SINGLE) for item in value)
+    most = 2 if any(isinstance(item, str) for item in value) else LIMITS["list"].most
+    return {str(at): item for at, item in enumerate(value)} if single and len(value) <= most else None

@@ -1,0 +1,377 @@
+"""How far apart two models are that were judged on the same rows, and how sure that is.
+
+A row has an outcome in [0, 1] for each model: 1 right, 0 wrong, or between (a graded answer, a mean over epochs).
+All is computed from the differences row by row, so what makes a row hard for both models cancels out. Rows of one
+cluster belong together (questions on one passage, cases from one template): then clusters are independent, and rows are
+not.
+
+`compare` answers for two models, `pooled` and `macro` for a group of tasks. How probable it is that one model is
+better, `posterior` says; many pairs at once are `significance.holm`'s. Axis letters as in `engine`, and G clusters (N
+where every row is one).
+
+A quantity is nan where one cluster is all there is: one cluster shows no spread.
+
+Sources: Miller 2024, "Adding error bars to evals"; Cameron and Miller 2015, "A practitioner's guide to cluster-robust
+inference"; Dror, Baumer, Shlomov, Reichart 2018, "The hitchhiker's guide to testing statistical significance in NLP".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from factors.types import Floats, Ints
+from ranker.statistics.intervals import Z95
+from ranker.statistics.significance import MCNEMAR, TIE, Test, mcnemar, sign_flip
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean or a difference of means, with what is known of its error.
+
+    Attributes:
+        value: between 0 and 1, or -1 and 1.
+        se: its standard error.
+        df: the degrees of freedom that the standard error has.
+        low, high: the 95 % interval.
+    """
+
+    value: float
+    se: float
+    df: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Both:
+    """Two models: the mean outcome of each, and the first minus the second.
+
+    Attributes:
+        first, second: the means.
+        difference: first minus second, paired.
+    """
+
+    first: Estimate
+    second: Estimate
+    difference: Estimate
+
+
+@dataclass(frozen=True)
+class Paired(Both):
+    """Two models on the same rows, beside their means.
+
+    Attributes:
+        rows: N.
+        clusters: G.
+        se_rows: the standard error of the difference if rows were independent; that of `difference` without clusters.
+        better, worse: rows on which the first model did better, and worse, than the second.
+        p: of a two-sided test that the two do equally well; 1 where no row tells them apart.
+        test: where p comes from.
+        se_unpaired: the standard error of the difference if the two had answered different rows.
+        p_unpaired: of a two-sided test that believes so (Welch's).
+        detectable: the smallest true difference that as many such rows find in 80 % of cases, at p < 0.05; nan where
+            the standard error is 0, which says nothing of the next difference.
+    """
+
+    rows: int
+    clusters: int
+    se_rows: float
+    better: int
+    worse: int
+    p: float
+    test: Test
+    se_unpaired: float
+    p_unpaired: float
+    detectable: float
+
+    @property
+    def equal(self) -> bool:
+        """Whether there is nothing to tell apart: both have the same outcome on every row."""
+        return self.better == self.worse == 0
+
+
+def compare(outcomes: Floats, rng: np.random.Generator, clusters: Ints | None = None) -> Paired:
+    """Compare two models on the same rows.
+
+    Where every outcome is 0 or 1 and rows are independent the test is McNemar's, else signs of clusters are flipped.
+
+    Args:
+        outcomes: (2, N) of the first and the second model, between 0 and 1.
+        rng: the only source of randomness, read only where signs are drawn. Give each of many pairs a generator of its
+            own, so that no p depends on which pairs came before.
+        clusters: (N,) the number of each row's cluster, in any order; None where rows are independent.
+
+    Raises:
+        ValueError: shapes do not fit, or an outcome is not finite or not in [0, 1].
+
+    Example:
+        >>> outcomes = np.array([[1, 1, 1, 1, 1, 1, 1, 0], [1, 0, 0, 0, 0, 0, 0, 0]], dtype=np.float64)
+        >>> found = compare(outcomes, np.random.default_rng(0))
+        >>> found.difference.value, round(found.difference.low, 2), round(found.difference.high, 2)
+        (0.75, 0.36, 1.0)
+        >>> found.better, found.worse, found.test, found.p, round(found.p_unpaired, 3)
+        (6, 0, 'mcnemar', 0.03125, 0.001)
+    """
+    _check(outcomes, clusters)
+    differences = outcomes[0] - outcomes[1]
+    differences[np.abs(differences) <= TIE] = 0.0
+    values = np.stack([*outcomes, differences])
+    sums = cluster_sums(differences[None], clusters)[0]
+    df = len(sums) - 1
+    (first, second, difference), errors = values.mean(axis=1).tolist(), standard_errors(values, clusters).tolist()
+    both = Both(of_mean(first, errors[0], df), of_mean(second, errors[1], df), of_difference(difference, errors[2], df))
+    better, worse = int((differences > 0).sum()), int((differences < 0).sum())
+    if len(sums) == outcomes.shape[1] and np.isin(outcomes, (0, 1)).all():
+        p, test = float(mcnemar(np.array(better), np.array(worse))), MCNEMAR
+    else:
+        p, test = sign_flip(sums, rng)
+    _, se_unpaired, df_unpaired = weighted([both.first, both.second], np.array([1.0, -1.0]))
+    return Paired(
+        both.first,
+        both.second,
+        both.difference,
+        rows=outcomes.shape[1],
+        clusters=df + 1,
+        se_rows=float(standard_errors(differences[None])[0]),
+        better=better,
+        worse=worse,
+        p=p,
+        test=test,
+        se_unpaired=se_unpaired,
+        p_unpaired=_p_of_t(difference, se_unpaired, df_unpaired),
+        detectable=detectable(errors[2]),
+    )
+
+
+def cluster_sums(values: Floats, clusters: Ints | None) -> Floats:
+    """Sum the values of each cluster.
+
+    Args:
+        values: (R, N) any quantities of the rows.
+        clusters: (N,) the number of each row's cluster; None where every row is one.
+
+    Returns:
+        (R, G) sums, in the order of the numbers.
+
+    Example:
+        >>> cluster_sums(np.array([[1.0, 2.0, 3.0]]), np.array([7, 2, 7]))
+        array([[2., 4.]])
+    """
+    if clusters is None:
+        return values
+    order = np.argsort(clusters, kind="stable")
+    starts = np.flatnonzero(np.diff(clusters[order], prepend=clusters[order[0]] - 1))
+    return np.asarray(np.add.reduceat(values[:, order], starts, axis=1))
+
+
+def standard_errors(values: Floats, clusters: Ints | None = None) -> Floats:
+    """The standard error of means over rows, robust to whatever binds the rows of a cluster.
+
+    sqrt(G / (G - 1) * sum over clusters of (sum over its rows of (x_k - mean))^2) / N, which is called CR1. Where every
+    row is a cluster this is sd / sqrt(N), with N - 1 for the divisor of the variance.
+
+    Args:
+        values: (R, N) outcomes, or differences.
+        clusters: (N,) the number of each row's cluster; None where rows are independent.
+
+    Returns:
+        (R,) standard errors; nan with one cluster.
+
+    Example:
+        >>> standard_errors(np.array([[1.0, 0.0, 1.0, 0.0]])).round(3).tolist()
+        [0.289]
+        >>> standard_errors(np.array([[1.0, 0.0, 1.0, 0.0]]), np.array([0, 1, 0, 1])).round(3).tolist()
+        [0.5]
+
+    Source: Liang and Zeger 1986, "Longitudinal data analysis using generalized linear models"; Cameron and Miller 2015,
+    section II.
+    """
+    residuals = cluster_sums(values - values.mean(axis=1, keepdims=True), clusters)
+    count = residuals.shape[1]
+    if count == 1:
+        return np.full(len(values), np.nan)
+    return np.asarray(np.sqrt(count / (count - 1) * (residuals**2).sum(axis=1)) / values.shape[1])
+
+
+def of_difference(value: float, se: float, df: float) -> Estimate:
+    """A difference with its 95 % interval: value -+ t standard errors, cut at -1 and 1.
+
+    Args:
+        value, se: the difference and its standard error.
+        df: degrees of freedom of t, G - 1.
+
+    Example:
+        >>> found = of_difference(0.1, 0.04, 299)
+        >>> round(found.low, 3), round(found.high, 3)
+        (0.021, 0.179)
+    """
+    half = _t_quantile(df) * se
+    return Estimate(value, se, df, float(np.maximum(value - half, -1.0)), float(np.minimum(value + half, 1.0)))
+
+
+def of_mean(value: float, se: float, df: float) -> Estimate:
+    """A mean of outcomes in [0, 1] with its 95 % interval, which stays in [0, 1] and has a width at 0 and at 1, too.
+
+    Wilson's, with t in place of the normal quantile:
+
+        (value + t^2 / 2n -+ t sqrt(value (1 - value) / n + t^2 / 4n^2)) / (1 + t^2 / n)
+
+    n = value (1 - value) / se^2 is how many independent rows of 0 and 1 would have this standard error. Where se is 0,
+    as for a model that has every row right, n = G. (value -+ t se would then have no width.)
+
+    Args:
+        value, se: the mean and its standard error.
+        df: degrees of freedom of t, G - 1.
+
+    Example:
+        >>> found = of_mean(1.0, 0.0, 99)
+        >>> round(found.low, 3), found.high
+        (0.962, 1.0)
+
+    Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference"; n: Korn and Graubard
+    1998, "Confidence intervals for proportions with small expected number of positive counts".
+    """
+    if np.isnan(se):
+        return Estimate(value, se, df, np.nan, np.nan)
+    variance = value * (1 - value)
+    pull = _t_quantile(df) ** 2 * (se**2 / variance if se > TIE else 1 / (df + 1))  # t^2 / n
+    middle, half = value + pull / 2, np.sqrt(pull * variance + pull**2 / 4)
+    low, high = np.clip([(middle - half) / (1 + pull), (middle + half) / (1 + pull)], 0.0, 1.0).tolist()
+    return Estimate(value, se, df, low, high)
+
+
+def detectable(se: float, power: float = 0.8) -> float:
+    """The smallest true difference that is found, at p < 0.05, with a given probability: (z_.975 + z_power) * se.
+
+    Args:
+        se: of a difference.
+        power: that probability.
+
+    Returns:
+        The difference; nan where the standard error is 0.
+
+    Example:
+        >>> round(detectable(0.02), 3)
+        0.056
+
+    Source: Card, Henderson, Khandelwal, Jia, Mahowald, Jurafsky 2020, "With little power comes great responsibility";
+    Miller 2024, section 5.
+    """
+    from scipy.special import ndtri
+
+    return float((Z95 + ndtri(power)) * se) if se > TIE else np.nan
+
+
+def not_worse(difference: Estimate, by: float) -> bool:
+    """Whether a model is shown to be no worse than another, but for a margin: the 95 % interval lies above -margin.
+
+    A test of one side at 2.5 %. One cluster shows nothing, so the answer is no.
+
+    Args:
+        difference: the model minus the other.
+        by: the margin, at least 0.
+
+    Example:
+        >>> not_worse(of_difference(-0.005, 0.006, 499), 0.02), not_worse(of_difference(0.01, 0.02, 499), 0.02)
+        (True, False)
+
+    Source: ICH E9 1998, "Statistical principles for clinical trials", section 3.3.2.
+    """
+    return difference.low >= -by - TIE
+
+
+def pooled(tasks: Sequence[Paired]) -> Both:
+    """The means over all rows of a group of tasks, and their difference: every row counts the same.
+
+    The tasks are these and no others; what varies is their rows, independently from task to task. So the standard error
+    is sqrt(sum of (n_j / N)^2 se_j^2), for a task with n_j of N rows, with the degrees of freedom of `weighted`.
+
+    Args:
+        tasks: at least one, from `compare`.
+
+    Source: Cochran 1977, "Sampling techniques", section 5.3 (each task is a stratum).
+    """
+    rows = np.array([task.rows for task in tasks])
+    return _grouped(tasks, rows / rows.sum())
+
+
+def macro(tasks: Sequence[Both]) -> Both:
+    """The mean of the tasks' means, and the difference of these: every task counts the same, however many rows it has.
+
+    The standard error is sqrt(sum of se_j^2) / J, for J tasks, which are taken as in `pooled`.
+
+    Args:
+        tasks: at least one, from `compare`, or groups of tasks.
+
+    Example:
+        >>> task = Both(of_mean(0.8, 0.03, 99), of_mean(0.7, 0.03, 99), of_difference(0.1, 0.04, 99))
+        >>> round(macro([task, task, task, task]).difference.se, 3)
+        0.02
+    """
+    return _grouped(tasks, np.full(len(tasks), 1 / len(tasks)))
+
+
+def weighted(estimates: Sequence[Estimate], weights: Floats) -> tuple[float, float, float]:
+    """Sum independent estimates with weights.
+
+    df = (sum of v)^2 / (sum of v^2 / df), with v = weight^2 se^2; the sum of the df where every standard error is 0.
+
+    Args:
+        estimates: one or more.
+        weights: (E,) of each.
+
+    Returns:
+        The sum, its standard error, and the degrees of freedom of that.
+
+    Example:
+        >>> found = weighted([of_mean(0.8, 0.03, 99), of_mean(0.5, 0.04, 99)], np.array([1.0, -1.0]))
+        >>> [round(number, 2) for number in found]
+        [0.3, 0.05, 183.61]
+
+    Source: Welch 1947, "The generalization of 'Student's' problem"; Satterthwaite 1946, "An approximate
+    distribution of estimates of variance components".
+    """
+    values, errors, df = np.array([(one.value, one.se, one.df) for one in estimates]).T
+    variances = (weights * errors) ** 2
+    se = float(np.sqrt(variances.sum()))
+    freedom = variances.sum() ** 2 / (variances**2 / df).sum() if se > TIE else df.sum()
+    return float(weights @ values), se, float(freedom)
+
+
+def _grouped(tasks: Sequence[Both], weights: Floats) -> Both:
+    """Both models over tasks, weighted."""
+    first, second, difference = zip(*((task.first, task.second, task.difference) for task in tasks), strict=True)
+    return Both(
+        of_mean(*weighted(first, weights)),
+        of_mean(*weighted(second, weights)),
+        of_difference(*weighted(difference, weights)),
+    )
+
+
+def _check(outcomes: Floats, clusters: Ints | None) -> None:
+    """Refuse what is no two models on the same rows."""
+    if outcomes.ndim != 2 or outcomes.shape[0] != 2 or outcomes.shape[1] < 1:
+        raise ValueError(f"outcomes must have the shape (2, N), with N >= 1 (got {outcomes.shape})")
+    if not ((outcomes >= 0) & (outcomes <= 1)).all():
+        raise ValueError("outcomes must be finite and between 0 and 1")
+    if clusters is not None and clusters.shape != outcomes.shape[1:]:
+        raise ValueError(f"clusters must have the shape ({outcomes.shape[1]},), a number a row (got {clusters.shape})")
+
+
+def _t_quantile(df: float) -> float:
+    """The 97.5 % quantile of Student's t; nan without degrees of freedom."""
+    from scipy.special import stdtrit  # scipy takes longer to import than everything else here takes to run
+
+    return float(stdtrit(df, 0.975)) if df > 0 else np.nan
+
+
+def _p_of_t(value: float, se: float, df: float) -> float:
+    """The two-sided p of Student's t; without any spread 1 for equal means, and 0 for others."""
+    from scipy.special import stdtr
+
+    if np.isnan(se):
+        return np.nan
+    return float(2 * stdtr(df, -abs(value) / se)) if se > TIE else float(abs(value) <= TIE)

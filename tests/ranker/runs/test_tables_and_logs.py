@@ -1,0 +1,630 @@
+"""Whole runs on answers that were made elsewhere: tables of predictions, and logs of two programs."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from logmaking import choice_row, eval_log, header, lm_log, results, sample, written_row
+
+from ranker import Ranking, decide, report
+from ranker.cli import main
+from ranker.datasets import sets
+from ranker.errors import UsageError
+from ranker.sources import suites
+from ranker.sources.base import SourceOptions
+
+LABELS = ("negative", "positive")
+SIZE = 40
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """`rank-models` in a folder and with a store of its own: arguments -> (exit status, stdout, stderr)."""
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        return stop.value.code or 0, *capsys.readouterr()
+
+    return call
+
+
+def one_line(result, expected=2):
+    """The one line that a run was refused with."""
+    status, out, err = result
+    assert status == expected, (out, err)
+    assert not out
+    assert err.startswith("rank-models: ")
+    assert err.count("\n") == 1
+    return err.removeprefix("rank-models: ").rstrip("\n")
+
+
+def flat(text):
+    """Text without its line ends."""
+    return " ".join(text.split())
+
+
+def truth(size=SIZE):
+    """Labels, as many of each."""
+    return [LABELS[n % 2] for n in range(size)]
+
+
+def said(wrong, size=SIZE, silent=()):
+    """Labels that are wrong on some rows, and none on others."""
+    answers = [LABELS[(n + (n in wrong)) % 2] for n in range(size)]
+    return ["" if n in silent else answer for n, answer in enumerate(answers)]
+
+
+def written(path, columns):
+    """A CSV of columns."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+    return path
+
+
+def keyed(size=SIZE, **columns):
+    """Columns behind one of ids."""
+    return {"id": [f"r{n}" for n in range(size)], **columns}
+
+
+def rows(folder, size=SIZE, name="rows.csv", labelled=None):
+    """A file of labelled rows; of rows without labels where that is False."""
+    texts = [f"Sentence number {n}." for n in range(size)]
+    label = {} if labelled is False else {"label": truth(size)}
+    return written(folder / name, keyed(size, text=texts, **label))
+
+
+def wide(folder, **models):
+    """A table of several models with the truth."""
+    return written(folder / "wide.csv", keyed(label=truth(), **models))
+
+
+def log(folder, right, task="small", size=SIZE, **more):
+    """A log of lm-evaluation-harness: a model that is right on some rows."""
+    made = []
+    for n in range(size):
+        chosen = n % 2 if n in right else 1 - n % 2
+        likelihoods = [-1.0 - chosen, -2.0 + chosen]
+        fields = {name: values[n] for name, values in more.items()}
+        made.append(choice_row(n, {"text": f"Row {n}"}, n % 2, likelihoods, acc=float(n in right), **fields))
+    return lm_log(folder, made, task)
+
+
+def graded(path, values, scorer="judge", **more):
+    """A log of Inspect with a score for each row."""
+    samples = [sample(f"s{n}", value, scorer=scorer, **more) for n, value in enumerate(values)]
+    return eval_log(path, samples, header(scorer=scorer))
+
+
+# ---- two logs
+
+
+def test_two_logs_are_compared(run, tmp_path):
+    """The answer comes first: each model's interval, the difference, flips, p, and what an unpaired test had said."""
+    one, two = log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20, 40)))
+    status, out, err = run("--models", one, two)
+    assert (status, err) == (0, "")
+    text = flat(out)
+    assert "models on small: 2 models, K = 40" in text
+    assert "Better: run-a run-a has acc 85.0 %" in text
+    assert ", run-b 50.0 % (" in text
+    assert "The difference is +35.0 points (95 % interval +11" in text
+    assert "by McNemar's exact test); run-a is the better one in the domain with a probability of 99." in text
+    assert "run-a did better on 20 rows, run-b on 6." in text
+    assert "A test that takes them as judged on different rows would say p < 0.0001" not in text
+    assert "judged on different rows would say p = 0.000" in text
+    assert "The smallest difference that such rows mostly show is" in text
+    assert "40 rows are few: a difference below" in text
+
+
+def test_the_same_from_python(tmp_path):
+    """The files alone are enough."""
+    found = decide([log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20, 40)))])
+    assert found.decision.names == ("run-a", "run-b")
+    assert found.header.metric == "acc"
+    one = found.decision.versus[0]
+    assert (one.better, one.worse, one.rows, one.test) == (20, 6, 40, "mcnemar")
+    assert one.difference == pytest.approx(0.35)
+    assert [row.predicted["run-b"] for row in found.decision.rows[:2]] == ["yes", "no"]
+
+
+def test_the_page_shows_the_rows_that_flip(run, tmp_path):
+    """Those first on which the second model does worse; the report of the saved run is the same page."""
+    one, two = log(tmp_path / "run-a", set(range(38))), log(tmp_path / "run-b", set(range(35)) | {39})
+    arguments = ("--models", one, two, "--save", "run.json", "--format", "html")
+    status, page, _ = run(*arguments)
+    assert status == 0
+    table = page.partition("Rows on which the two differ")[2].partition("</table>")[0]
+    assert re.findall(r">(worse|better)<", table) == ["worse"] * 3 + ["better"]
+    assert run("report", "run.json", "--format", "html") == (0, page, "")
+    loaded = Ranking.load(tmp_path / "run.json")
+    assert loaded.decision.versus[0].better == 3
+    assert all(report.render(loaded, name) for name in report.FORMATS)
+
+
+def test_logs_of_one_folder_and_files_of_one_name_are_told_apart(tmp_path):
+    """By the folder around them, or by the task; a name that somebody gives stays."""
+    right = set(range(30))
+    a, b = (log(tmp_path / run_of / "model", right) for run_of in ("zero", "few"))
+    other = log(tmp_path / "zero" / "model", right, "other")
+    assert [one.name for one in suites.load([a, b]).models] == ["zero/model", "few/model"]
+    assert [one.name for one in suites.load([a, other]).models] == ["small/model", "other/model"]
+    assert [one.name for one in suites.load([f"new={a}", b]).models] == ["new", "model"]
+    for folder in ("x", "y"):
+        (tmp_path / folder).mkdir()
+        written(tmp_path / folder / "answers.csv", keyed(prediction=truth()))
+        written(tmp_path / folder / "wide.csv", keyed(a=truth(), b=truth(), label=truth()))
+    tables = [str(tmp_path / folder / "answers.csv") for folder in ("x", "y")]
+    assert [one.name for one in suites.load(tables).models] == ["x/answers", "y/answers"]
+    tables = [str(tmp_path / folder / "wide.csv#a") for folder in ("x", "y")]
+    assert [one.name for one in suites.load(tables).models] == ["x/a", "y/a"]
+    with pytest.raises(UsageError, match="two models are named 'm'"):
+        suites.load([f"m={a}", f"m={b}"])
+
+
+def test_a_folder_of_logs_is_its_only_task(run, tmp_path):
+    """Of several, one has to be named."""
+    for name, right in (("run-a", range(34)), ("run-b", range(20))):
+        log(tmp_path / name, set(right))
+    assert "run-a did better on 14 rows" in flat(run("--models", "run-a", "run-b")[1])
+    for name in ("run-a", "run-b"):
+        log(tmp_path / name, set(range(10)), "other")
+    assert one_line(run("--models", "run-a", "run-b")) == (
+        "run-a holds logs of several tasks: other, small; name one, run-a#other"
+    )
+    assert "models on small" in run("--models", "run-a#small", "run-b#small")[1]
+
+
+def test_the_metric_the_filter_and_the_scorer_are_chosen(run, tmp_path):
+    """What a log records is ranked on, and named; where several could be meant, one line lists them."""
+    for name, lucky in (("run-a", 30), ("run-b", 10)):
+        every = [
+            written_row(n, {"q": n}, "yes", "yes", "yes", filter=filter, em=float(n < lucky - 5 * loose), f1=0.5)
+            for loose, filter in enumerate(("strict", "loose"))
+            for n in range(SIZE)
+        ]
+        lm_log(tmp_path / name, every)
+    assert "has several filters, strict, loose; say which with `--filter`" in one_line(
+        run("--models", "run-a", "run-b"), 1
+    )
+    assert "metrics, em, f1; say which with `--metric`" in one_line(
+        run("--models", "run-a", "run-b", "--filter", "loose"), 1
+    )
+    status, out, _ = run("--models", "run-a", "run-b", "--filter", "loose", "--metric", "em")
+    assert status == 0
+    assert "run-a has em 62.5 %" in flat(out)
+    assert "Nothing to tell apart" in run("--models", "run-a", "run-b", "--filter", "strict", "--metric", "f1")[1]
+    two = {"judge": {"value": "C"}, "match": {"value": "I"}}
+    for name in "ab":
+        eval_log(tmp_path / f"{name}.eval", [sample(f"s{n}", 1, scores=two) for n in range(5)])
+    assert "judge, match" in one_line(run("--models", "a.eval", "b.eval"), 1)
+    found = json.loads(run("--models", "a.eval", "b.eval", "--scorer", "judge", "--format", "json")[1])
+    assert (found["header"]["metric"], found["decision"]["models"][0]["outcome"]) == ("judge", 1.0)
+
+
+def test_marks_from_1_to_10_need_a_range(run, tmp_path):
+    """`--range` says what is worst and best; `--lower-is-better` turns it."""
+    graded(tmp_path / "a.eval", [2, 4, 6, 8, 10, 10])
+    graded(tmp_path / "b.eval", [1, 4, 5, 8, 10, 1])
+    assert one_line(run("--models", "a.eval", "b.eval"), 1) == (
+        "small: judge is between 2 and 10; say with `--range` what is worst and best"
+    )
+    found = json.loads(run("--models", "a.eval", "b.eval", "--range", "1", "10", "--format", "json")[1])
+    assert [model["name"] for model in found["decision"]["models"]] == ["a", "b"]
+    assert found["decision"]["models"][0]["outcome"] == pytest.approx(np.mean([1, 3, 5, 7, 9, 9]) / 9)
+    assert found["header"]["metric"] == "judge"
+    turned = json.loads(
+        run("--models", "a.eval", "b.eval", "--range", "1", "10", "--lower-is-better", "--format", "json")[1]
+    )
+    assert [model["name"] for model in turned["decision"]["models"]] == ["b", "a"]
+    assert turned["decision"]["versus"][0]["difference"] == pytest.approx(found["decision"]["versus"][0]["difference"])
+
+
+def test_a_log_that_says_that_less_is_better_is_turned(tmp_path):
+    """Whatever the metric is called."""
+    for name, values in (("run-a", (0.1, 0.2)), ("run-b", (0.9, 0.8))):
+        lm_log(tmp_path / name, [written_row(n, {"q": n}, "x", "x", "x", loss=value) for n, value in enumerate(values)])
+        results(tmp_path / name, higher={"loss": False})
+    found = decide([tmp_path / "run-a", tmp_path / "run-b"])
+    assert found.decision.names == ("run-a", "run-b")
+    assert found.decision.models[0].outcome == pytest.approx(0.85)
+
+
+def test_logs_that_do_not_fit_are_one_line(run, tmp_path):
+    """Another metric, another right answer, no row in common, no row at all."""
+    log(tmp_path / "run-a", set(range(30)))
+    lm_log(tmp_path / "f1", [written_row(0, {"text": "Row 0"}, "0", "x", "x", f1=0.5)])
+    assert one_line(run("--models", "run-a", "f1")) == ("run-a is judged by acc and f1 by f1; name one with `--metric`")
+    log(tmp_path / "hashed", set(range(30)), doc_hash=[f"h{n}" for n in range(SIZE)], target_hash=["t"] * SIZE)
+    log(tmp_path / "other", set(range(30)), doc_hash=[f"h{n}" for n in range(SIZE)], target_hash=["u"] * SIZE)
+    assert one_line(run("--models", "hashed", "other")) == (
+        "hashed and other differ on the right answer to the row 'h0'"
+    )
+    assert one_line(run("--models", "run-a", "hashed")) == (
+        "there is no row that all models were judged on; do their answers belong to the same rows?"
+    )
+
+
+def test_what_logs_lack_is_counted_apart(run, tmp_path):
+    """Rows that one log alone has, no answer, and what failed: three things, each said of each model."""
+    values = ["C"] * 20 + ["I"] * 10 + ["N"] * 6 + ["C"] * 4
+    samples = [sample(f"s{n}", value) for n, value in enumerate(values)]
+    eval_log(tmp_path / "a.eval", samples)
+    samples = [sample(f"s{n}", "C") for n in range(35)]
+    samples[3] = sample("s3", None, scores={}, error={"message": "it broke"})
+    eval_log(tmp_path / "b.eval", samples)
+    status, out, err = run("--models", "a.eval", "b.eval")
+    text = flat(out)
+    assert status == 0
+    assert "a: 6 rows have no answer, which counts as wrong." in text
+    assert "b: 5 rows are not in its file, and left out for all models, 1 row failed or was not scored" in text
+    assert "on the same 34 rows" in text
+    assert "a gives no answer to 6 of 40 rows; they count as wrong" in err
+    assert "b gives no answer" not in err
+    text = flat(run("--models", "a.eval", "b.eval", "--errors", "wrong")[1])
+    assert "on the same 35 rows" in text
+    assert "b: 5 rows are not in its file, and left out for all models, 1 row has no answer" in text
+
+
+def test_rows_that_belong_together_are_drawn_together(run, tmp_path):
+    """`--cluster` names a field of a log's rows, or a column; a field that is not there is one line."""
+    for name, wrong in (("a", 8), ("b", 16)):
+        samples = [sample(f"s{n}", "I" if n < wrong else "C", metadata={"passage": f"p{n // 8}"}) for n in range(SIZE)]
+        eval_log(tmp_path / f"{name}.eval", samples)
+    text = flat(run("--models", "a.eval", "b.eval", "--cluster", "passage")[1])
+    assert "on the same 40 rows in 5 clusters" in text
+    assert "by a sign-flip test" in text
+    assert "5 clusters of rows are few" in text
+    assert "passage" not in flat(run("--models", "a.eval", "b.eval")[1])
+    columns = {"a": said(range(8)), "b": said(range(16)), "passage": [f"p{n // 8}" for n in range(SIZE)]}
+    wide(tmp_path, **columns)
+    found = json.loads(run("--models", "wide.csv", "--cluster", "passage", "--format", "json")[1])
+    (versus,) = found["decision"]["versus"]
+    assert (versus["clusters"], versus["rows"], versus["test"]) == (5, 40, "sign-flip")
+    assert versus["se"] == pytest.approx(0.2)
+    assert "nothing" in one_line(run("--models", "wide.csv", "--cluster", "nothing"))
+
+
+# ---- tables
+
+
+def test_a_wide_file_is_several_models(run, tmp_path):
+    """A column each, of which the truth is none; one of them is `file#column`."""
+    wide(tmp_path, good=said(range(4)), fair=said(range(12)), poor=said(range(24)))
+    status, out, err = run("--models", "wide.csv")
+    assert (status, err) == (0, "")
+    assert "wide.csv on wide: 3 models, K = 40" in out
+    assert re.findall(r"(?m)^([123]) +(\w+) ", out)[:3] == [("1", "good"), ("2", "fair"), ("3", "poor")]
+    text = flat(out)
+    assert "'good', 'fair' and 'poor' hold labels." in text
+    assert "'label' is taken for the truth, by its name; `--truth` and `--prediction` say otherwise." in text
+    assert "CONF, CONF-GT, NLL (needs probabilities, and the answers of good and of 2 others are labels alone)" in text
+    status, out, _ = run("--models", "wide.csv#good", "wide.csv#poor")
+    assert "good did better on 20 rows, poor on 0." in flat(out)
+    assert "there is no model in wide.csv 'god'; did you mean good?" in one_line(
+        run("--models", "wide.csv#god", "wide.csv#poor")
+    )
+
+
+def test_probabilities_have_all_methods(run, tmp_path):
+    """Groups of columns, model/class; what reads confidence is measured."""
+    rng = np.random.default_rng(0)
+    columns = {}
+    for name, hits in (("a", 34), ("b", 22)):
+        right = np.where(np.arange(SIZE) < hits, 0.8, 0.2) + 0.1 * rng.random(SIZE)
+        positive = [p if label == "positive" else 1 - p for p, label in zip(right, truth(), strict=True)]
+        columns |= {f"{name}/negative": [1 - p for p in positive], f"{name}/positive": positive}
+    wide(tmp_path, **columns)
+    found = json.loads(run("--models", "wide.csv", "--format", "json")[1])
+    assert found["decision"]["method"] == "ACC+TIES"
+    assert set(found["decision"]["models"][0]["scores"]) == {"ACC", "CONF", "CONF-GT", "NLL"}
+    assert [model["outcome"] for model in found["decision"]["models"]] == [0.85, 0.55]
+    by = json.loads(run("--models", "wide.csv", "--method", "nll", "--format", "json")[1])
+    assert by["decision"]["method"] == "NLL"
+    assert "`--task` is for `--data`" in one_line(run("--models", "wide.csv", "--task", "nli"))
+    assert "`--draws` is for `--ood`" in one_line(run("--models", "wide.csv", "--draws", "5"))
+
+
+def test_outcomes_alone_are_ranked(run, tmp_path):
+    """What was right, and not what was said; they must be said to be that where they could be labels."""
+    columns = {f"m{m}": [int(n >= 5 * m) for n in range(SIZE)] for m in range(3)}
+    written(tmp_path / "outcomes.csv", keyed(**columns))
+    assert "`--answers` says which: labels, outcomes" in one_line(run("--models", "outcomes.csv"))
+    status, out, _ = run("--models", "outcomes.csv", "--answers", "outcomes")
+    assert status == 0
+    assert "outcome puts m0 first. It had a mean outcome of 100.0 % on the 40 rows" in flat(out)
+    assert "(reads what models answer, and these answers were judged elsewhere)" in flat(out)
+    assert "must be one of labels" in one_line(run("--models", "outcomes.csv", "--answers", "marks"))
+
+
+def test_one_file_a_model_beside_rows(run, tmp_path):
+    """In any order and of any kind; numbers and names of labels, ids or none."""
+    rows(tmp_path)
+    written(tmp_path / "names.csv", keyed(prediction=said(range(4))))
+    shuffled = np.random.default_rng(0).permutation(SIZE)
+    numbers = [LABELS.index(answer) for answer in said(range(8))]
+    written(tmp_path / "numbers.csv", {"Id": [f"r{n}" for n in shuffled], "Category": [numbers[n] for n in shuffled]})
+    logits = np.random.default_rng(1).normal(size=(SIZE, 2))
+    np.savez(tmp_path / "logits.npz", predictions=logits)
+    status, out, err = run("--data", "rows.csv", "--models", "names.csv", "numbers.csv", "logits.npz")
+    assert (status, err) == (0, "")
+    right = (logits.argmax(axis=1) == np.arange(SIZE) % 2).mean()
+    shown = dict(re.findall(r"(?m)^[123] +(\w+) +\w+ +[\d.]+ +([\d.]+) ", out))
+    assert shown == {"names": "90.0", "numbers": "80.0", "logits": f"{100 * right:.1f}"}
+    text = flat(out)
+    assert "numbers: the numbers in 'Category' are labels: 0 is negative, 1 is positive." in text
+    assert "logits: rows are joined by their order alone: nothing in the file can check it." in text
+    assert one_line(run("--models", "names.csv", "numbers.csv")) == (
+        "`--data` or `--ood` is needed: no model brings rows of its own whose truth is known"
+    )
+
+
+def test_labels_are_those_of_the_rows_where_no_file_names_them(run, tmp_path):
+    """A table of bare numbers, or of columns named p_..., is read by the task of the rows beside it."""
+    texts = [f"Sentence number {n}." for n in range(4)]
+    written(tmp_path / "rows.csv", keyed(4, text=texts, label=["pos", "neg", "pos", "neg"]))
+    written(tmp_path / "p.csv", keyed(4, p_pos=[0.9, 0.2, 0.8, 0.4], p_neg=[0.1, 0.8, 0.2, 0.6]))
+    (tmp_path / "numbers.json").write_text(json.dumps({f"r{n}": 0 for n in range(4)}))
+    status, out, _ = run("--data", "rows.csv", "--models", "p.csv", "numbers.json", "--format", "json")
+    assert status == 0
+    rows_of = json.loads(out)["decision"]["rows"]
+    assert [row["predicted"] for row in rows_of[:2]] == [
+        {"p": "pos", "numbers": "neg"}, {"p": "neg", "numbers": "neg"}
+    ]  # fmt: skip
+    turned = '{"0": "pos", "1": "neg"}'
+    out = run("--data", "rows.csv", "--models", "p.csv", "numbers.json", "--label-map", turned, "--format", "json")[1]
+    assert json.loads(out)["decision"]["rows"][0]["predicted"]["numbers"] == "pos"
+    written(tmp_path / "mood.csv", keyed(4, label=["good", "bad"] * 2, prediction=["good", "bad"] * 2))
+    written(tmp_path / "tone.csv", keyed(4, label=["pos", "neg"] * 2, prediction=["pos", "neg"] * 2))
+    assert one_line(run("--models", "mood.csv", "tone.csv")) == (
+        "mood has the labels bad, good and tone neg, pos; put the rows into a file of their own: `--data`"
+    )
+
+
+def test_what_a_table_lacks_is_counted_apart(run, tmp_path):
+    """Missing rows, rows of another text, no answers, errors."""
+    rows(tmp_path)
+    whole = said(range(10), silent=(0, 1, 2, 3, 4))
+    written(tmp_path / "a.csv", {name: column[:37] for name, column in keyed(prediction=whole).items()})
+    texts = [f"Sentence number {n}." for n in range(SIZE)]
+    scores = ["" if n in (5, 6) else 0.5 + 0.2 * (n % 2) for n in range(SIZE)]
+    other = [0.5 if score == "" else 1 - score for score in scores]
+    texts[39] = "Quite another."
+    written(tmp_path / "b.csv", keyed(sentence=texts, negative=other, positive=scores))
+    status, out, err = run("--data", "rows.csv", "--models", "a.csv", "b.csv")
+    assert status == 0
+    text = flat(out)
+    assert "a: 3 rows are not in its file, and left out for all models, 5 rows have no answer, which counts" in text
+    assert "b: 1 row has another text in the file, and so no answer: missing." in text
+    assert "b: 1 row is not in its file, and left out for all models, 2 rows failed or were not scored" in text
+    assert "on the same 35 rows" in text
+    assert "a gives no answer to 5 of 37 rows; they count as wrong" in err
+    assert "on the same 37 rows" in flat(
+        run("--data", "rows.csv", "--models", "a.csv", "b.csv", "--errors", "wrong")[1]
+    )
+    found = json.loads(run("--data", "rows.csv", "--models", "a.csv", "b.csv", "--format", "json")[1])
+    rows_of = {row["id"]: row["predicted"] for row in found["decision"]["rows"]}
+    assert rows_of["r0"]["a"] == "no answer"
+    assert rows_of["r38"]["a"] == rows_of["r39"]["b"] == "missing"
+    assert rows_of["r5"]["b"] == "failed"
+    for name in report.FORMATS:
+        assert run("--data", "rows.csv", "--models", "a.csv", "b.csv", "--format", name)[0] == 0
+
+
+@pytest.mark.parametrize("silent", [(), (1, 5, 9)])
+def test_ten_labels_and_a_pool(run, tmp_path, silent):
+    """Labels of ten rows, answers to all: SURROGATE ranks, rows on which somebody was silent among them."""
+    rows(tmp_path, name="pool.csv", labelled=False)
+    rows(tmp_path, 10, name="ten.csv")
+    for name, wrong in (("a", range(0, 40, 9)), ("b", range(0, 40, 4)), ("c", range(0, 40, 2))):
+        quiet = silent if name == "b" else ()
+        written(tmp_path / f"{name}.csv", keyed(prediction=said(wrong, silent=quiet)))
+    status, out, _ = run("--data", "ten.csv", "--pool", "pool.csv", "--models", "a.csv", "b.csv", "c.csv")
+    assert status == 0
+    text = flat(out)
+    assert "SURROGATE puts a first" in text
+    assert "Read without a label: 30 more rows of the pool." in text
+    assert "nan" not in out
+    assert "are in the file alone" not in text
+    chosen = run("choose", "--pool", "pool.csv", "--labels", "5", "--models", "a.csv", "b.csv", "c.csv")
+    assert chosen[0] == 0
+    assert len(chosen[1].splitlines()) == 6
+    assert "MAJORITY puts" in flat(
+        run("--data", "ten.csv", "--pool", "pool.csv", "--models", "a.csv", "b.csv", "c.csv", "--method", "majority")[1]
+    )
+    assert "AVG-CONF cannot order these models: needs probabilities" in one_line(
+        run("--data", "ten.csv", "--pool", "pool.csv", "--models", "a.csv", "c.csv", "--method", "avg-conf")
+    )
+
+
+def test_rows_that_a_file_lacks_are_no_part_of_the_pool(run, tmp_path):
+    """Neither ranked on nor chosen: nobody knows what it would have said."""
+    rows(tmp_path, name="pool.csv", labelled=False)
+    rows(tmp_path, 10, name="ten.csv")
+    written(tmp_path / "a.csv", keyed(prediction=said(range(4))))
+    part = {name: column[5:30] for name, column in keyed(prediction=said(range(20))).items()}
+    written(tmp_path / "b.csv", part)
+    status, out, _ = run("--data", "ten.csv", "--pool", "pool.csv", "--models", "a.csv", "b.csv")
+    assert status == 0
+    assert "Read without a label: 20 more rows of the pool." in flat(out)
+    status, out, _ = run("choose", "--pool", "pool.csv", "--labels", "25", "--models", "a.csv", "b.csv")
+    assert status == 0
+    assert {line.split(",")[0] for line in out.splitlines()[1:]} == {f"r{n}" for n in range(5, 30)}
+    assert one_line(run("choose", "--pool", "pool.csv", "--labels", "26", "--models", "a.csv", "b.csv")) == (
+        "`--labels`: only 25 rows without a label are in the files of all models (got 26)"
+    )
+
+
+def test_a_wide_file_with_some_labels_brings_its_pool(run, tmp_path):
+    """Rows without a truth are read, too; so is said what --not-worse-than cannot do then."""
+    label = [name if n < 10 else "" for n, name in enumerate(truth())]
+    columns = keyed(label=label, a=said(range(0, 40, 9)), b=said(range(0, 40, 3)), c=said(range(0, 40, 2)))
+    written(tmp_path / "wide.csv", columns)
+    status, out, _ = run("--models", "wide.csv")
+    assert status == 0
+    assert "SURROGATE puts a first" in flat(out)
+    assert "K = 10" in out
+    status, _, err = run("--models", "wide.csv", "--not-worse-than", "a")
+    assert status == 2
+    assert "`--not-worse-than` is for labelled rows alone" in err
+
+
+def test_beside_a_checkpoint_on_the_same_rows(run, tmp_path):
+    """One suite of an embedded model, a table and a wide file; nothing of the tables lands in the store."""
+    hans = sets.sample(sets.load("hans-sub"), 30)
+    labels = sets.cards()["hans-sub"].task.labels
+    ids = [row.id for row in hans]
+    texts = {"premise": [row.segments[0] for row in hans], "hypothesis": [row.segments[1] for row in hans]}
+    right = [labels[row.label] for row in hans]
+    written(tmp_path / "rows.csv", {"id": ids, **texts, "label": right})
+    written(tmp_path / "perfect.csv", {"id": ids, "prediction": right})
+    written(tmp_path / "wide.csv", {"id": ids, "u": right[::-1], "v": [labels[0]] * 30})
+    model = suites.load(["hans-sub-mini"]).models[0].source.path
+    status, out, err = run(
+        "--data", "rows.csv", "--models", model, "perfect.csv", "wide.csv", "--format", "json", "--workers", "1"
+    )
+    assert status == 0, err
+    found = json.loads(out)
+    assert found["decision"]["models"][0]["name"] == "perfect"
+    assert len(found["decision"]["models"]) == 4
+    assert len(found["header"]["provenance"]["models"]) == 4
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file())
+    assert kept
+    assert b"perfect" not in kept
+    assert b"wide.csv" not in kept
+
+
+def test_nothing_of_tables_and_logs_is_kept(run, tmp_path):
+    """They are read where they lie, each time: a changed file is another answer at once."""
+    wide(tmp_path, a=said(range(4)), b=said(range(12)))
+    one, two = log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20)))
+    assert run("--models", "wide.csv")[0] == run("--models", one, two)[0] == 0
+    kept = [path for path in (tmp_path / "store").rglob("*") if path.is_file() and path.suffix in (".parquet", ".json")]
+    assert kept == []
+    before = decide(["wide.csv"])
+    wide(tmp_path, a=said(range(12)), b=said(range(4)))
+    after = decide(["wide.csv"])
+    assert (before.decision.names, after.decision.names) == (("a", "b"), ("b", "a"))
+    assert before.header.provenance.models != after.header.provenance.models
+
+
+def test_explain_says_why_not(run, tmp_path):
+    """In one line; what they answered can be shown, and a row without an answer is a failure that is listed."""
+    rows(tmp_path)
+    written(tmp_path / "a.csv", keyed(prediction=said(range(4))))
+    written(tmp_path / "b.csv", keyed(prediction=said(range(8), silent=(3,))))
+    explain = ("explain", "--data", "rows.csv", "--id", "r3", "--models", "a.csv", "b.csv")
+    assert one_line(run(*explain)) == (
+        "`--attribution` must be none: the answers of these models lie in files, and nobody can be asked where they "
+        "come from"
+    )
+    status, out, _ = run(*explain, "--attribution", "none")
+    assert status == 1
+    assert "a: negative with probability 1.000, wrong" in out
+    assert "b FAILED: has no answer to it in its file" in out
+
+
+# ---- equal models, CI
+
+
+def test_two_equal_models(run, tmp_path):
+    """Nothing to tell apart: p is 1, and that is no error, not even for CI."""
+    wide(tmp_path, a=said(range(4)), b=said(range(4)))
+    status, out, _ = run("--models", "wide.csv", "--not-worse-than", "a")
+    assert status == 0
+    assert "Nothing to tell apart a and b did equally well on each of the 40 rows: p = 1." in flat(out)
+    assert "40 rows are few." in flat(out)
+
+
+@pytest.mark.parametrize(
+    ("by", "status", "worse"),
+    [("0", 3, "fair, poor"), ("0.4", 3, "poor"), ("0.9", 0, "")],
+)
+def test_ci_holds_models_to_one(run, tmp_path, by, status, worse):
+    """Exit 3 unless the interval of the difference to it lies above minus the margin for each other model."""
+    wide(tmp_path, base=said(range(4)), fair=said(range(10)), poor=said(range(24)))
+    found = run("--models", "wide.csv", "--not-worse-than", "base", "--by", by)
+    assert found[0] == status
+    assert found[2] == (f"not shown to be no worse than base: {worse}\n" if worse else "")
+    assert "First choice: base" in found[1]
+
+
+def test_ci_holds_sixty_models_to_one_that_is_not_the_best(run, tmp_path):
+    """Of very many, every one is compared with it, too."""
+    columns = {f"m{m}": said(range(m // 4)) for m in range(60)}
+    wide(tmp_path, **columns)
+    status, _, err = run("--models", "wide.csv", "--not-worse-than", "m40", "--by", "0.15")
+    lacking = [name for name in columns if int(name[1:]) // 4 > 12]
+    assert status == 3
+    told = err.removeprefix("not shown to be no worse than m40: ").strip().split(", ")
+    assert set(told) <= set(lacking)
+    assert "m59" in told
+
+
+def test_ci_is_refused_where_it_means_nothing(run, tmp_path):
+    """A model that is not there, a set whose truth is known, a pool: before anything is run."""
+    wide(tmp_path, a=said(range(4)), b=said(range(12)))
+    assert "there is no model 'c'; known: a, b" in one_line(run("--models", "wide.csv", "--not-worse-than", "c"))
+    assert "`--not-worse-than` is for `--data`" in one_line(run("--ood", "hans-sub", "--not-worse-than", "a"))
+    assert "without `--pool`" in one_line(
+        run("--data", "x.csv", "--pool", "y.csv", "--models", "wide.csv", "--not-worse-than", "a")
+    )
+
+
+# ---- what it costs
+
+
+def test_no_model_library_is_imported(tmp_path):
+    """A comparison of tables or logs is over before torch alone would be there."""
+    wide(tmp_path, a=said(range(4)), b=said(range(12)))
+    one, two = log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20)))
+    program = (
+        "import sys\nfrom ranker.cli import main\n"
+        "for models in sys.argv[1].split('|'):\n"
+        "    try:\n        main(['--quiet', '--models', *models.split(',')])\n"
+        "    except SystemExit as stop:\n        assert not stop.code\n"
+        "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    asked = f"{tmp_path / 'wide.csv'}|{one},{two}"
+    done = subprocess.run([sys.executable, "-c", program, asked], capture_output=True, text=True, check=True)
+    loaded = {"torch", "transformers", "shap", "lime", "captum"} & set(done.stderr.split())
+    assert not loaded
+
+
+def test_a_file_of_many_models_is_read_once(tmp_path, monkeypatch):
+    """However many models it holds, and whatever they are asked."""
+    from ranker.sources.tables import files, join
+
+    wide(tmp_path, **{f"m{m}": said(range(m)) for m in range(8)})
+    calls = {"read": 0, "join": 0}
+    for module, name in ((files, "read"), (join, "join")):
+        inner = getattr(module, name)
+
+        def counting(*given, inner=inner, name=name):
+            calls[name] += 1
+            return inner(*given)
+
+        monkeypatch.setattr(module, name, counting)
+    decide([tmp_path / "wide.csv"])
+    assert calls["read"] <= 2
+    assert calls["join"] == 1
+
+
+def test_options_can_be_given_in_python(tmp_path):
+    """`suites.load` takes what the command line says of files."""
+    columns = {f"m{m}": [int(n >= 5 * m) for n in range(SIZE)] for m in range(3)}
+    file = written(tmp_path / "outcomes.csv", keyed(**columns))
+    found = decide(suites.load([file], SourceOptions(answers="outcomes")), base="m1")
+    assert found.decision.names == ("m0", "m1", "m2")
+    with pytest.raises(UsageError, match="there is no model 'm9'"):
+        decide(suites.load([file], SourceOptions(answers="outcomes")), base="m9")
+    with pytest.raises(UsageError, match="no file, directory, suite.json or hub id"):
+        decide([tmp_path / "no-log.csv", file])

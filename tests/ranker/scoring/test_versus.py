@@ -1,0 +1,200 @@
+"""Two models on the same rows, in a decision: oracles of the statistics in it, and which pairs there are."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.stats
+from test_evaluation import table
+
+from ranker.report import render
+from ranker.results.ranking import Ranking
+from ranker.results.records import Header
+from ranker.scoring.decision import decide
+from ranker.scoring.versus import FEW_CLUSTERS, FEW_ROWS, MOST, clusters_of, versus, warnings
+
+
+def judged(outcomes):
+    """A table without truth, of outcomes."""
+    return table(np.asarray(outcomes, dtype=float)[:, None], ["ACC"], None)
+
+
+def drawn(models, rows, seed=0, of=0.7):
+    """(M, N) outcomes 0 and 1 of models that are about as good."""
+    return (np.random.default_rng(seed).random((models, rows)) < of).astype(float)
+
+
+def blocks(models, groups, size, seed=0):
+    """(M, N) outcomes and (N,) groups: the rows of a group are all right or all wrong for a model, but for noise."""
+    rng = np.random.default_rng(seed)
+    whole = np.repeat(rng.random((models, groups)) < 0.6, size, axis=1)
+    noise = rng.random(whole.shape) < 0.1
+    return (whole ^ noise).astype(float), [f"g{n // size}" for n in range(groups * size)]
+
+
+def slow_holm(p):
+    """By its definition: tests are taken from the smallest p on, each times the tests that are left."""
+    done, greatest = {}, 0.0
+    for place, n in enumerate(sorted(range(len(p)), key=lambda n: p[n])):
+        greatest = max(greatest, p[n] * (len(p) - place))
+        done[n] = min(greatest, 1.0)
+    return [done[n] for n in range(len(p))]
+
+
+def test_two_models_worked_by_hand():
+    """Six rows that the first alone has right, one that the second has: McNemar's p is 2 * 8 / 128."""
+    first, second = [1] * 8 + [0], [1, 0, 0, 0, 0, 0, 0, 1, 1]
+    (found,) = versus(judged([first, second]), [0, 1], [""] * 9, 0)
+    assert (found.a, found.b, found.better, found.worse, found.rows, found.clusters) == ("m0", "m1", 6, 1, 9, None)
+    assert found.difference == pytest.approx(5 / 9)
+    differences = np.subtract(first, second)
+    assert found.se == pytest.approx(differences.std(ddof=1) / 3)
+    half = scipy.stats.t.ppf(0.975, 8) * found.se
+    assert (found.low, found.high) == pytest.approx((5 / 9 - half, min(5 / 9 + half, 1.0)))
+    assert (found.test, found.p) == ("mcnemar", pytest.approx(0.125))
+    assert found.p_corrected == found.p
+    assert found.p_unpaired == pytest.approx(scipy.stats.ttest_ind(first, second, equal_var=False).pvalue)
+
+
+def test_the_one_that_is_first_in_the_order_is_named_first():
+    """In any order of the table, the difference is that of the first named minus the other."""
+    outcomes = drawn(4, 40)
+    means = outcomes.mean(axis=1)
+    order = [2, 0, 3, 1]
+    found = versus(judged(outcomes), order, [""] * 40, 0)
+    assert [(one.a, one.b) for one in found] == [
+        ("m2", "m0"), ("m2", "m3"), ("m2", "m1"), ("m0", "m3"), ("m0", "m1"), ("m3", "m1")
+    ]  # fmt: skip
+    for one in found:
+        assert one.difference == pytest.approx(means[int(one.a[1:])] - means[int(one.b[1:])])
+
+
+def test_p_of_many_pairs_are_corrected_for_their_number():
+    """As Holm did it, test by test."""
+    outcomes = np.concatenate([drawn(3, 200, of=0.5), drawn(2, 200, seed=1, of=0.75)])
+    found = versus(judged(outcomes), range(5), [""] * 200, 0)
+    assert len(found) == 10
+    assert [one.p_corrected for one in found] == pytest.approx(slow_holm([one.p for one in found]))
+    assert any(one.p < one.p_corrected for one in found)
+
+
+def test_of_very_many_models_each_is_compared_with_the_first_and_with_one_that_is_named():
+    """So that neither time nor the correction grows with the square of their number."""
+    size = MOST + 5
+    of = judged(drawn(size, 30))
+    order = list(range(size))[::-1]
+    first, base = f"m{order[0]}", "m7"
+    found = versus(of, order, [""] * 30, 0)
+    assert [(one.a, one.b) for one in found] == [(first, f"m{n}") for n in order[1:]]
+    found = versus(of, order, [""] * 30, 0, base)
+    assert {name for one in found for name in (one.a, one.b)} == {f"m{n}" for n in range(size)}
+    assert sum(base in (one.a, one.b) for one in found) == size - 1
+    assert len(found) == 2 * (size - 1) - 1
+    assert len(versus(judged(drawn(MOST, 5)), range(MOST), [""] * 5, 0, "m3")) == MOST * (MOST - 1) / 2
+
+
+def test_a_row_that_is_not_judged_for_some_model_counts_for_none():
+    """As everywhere in the decision; so all pairs are of the same rows, and the clusters are those of these."""
+    outcomes = drawn(3, 20)
+    groups = [f"g{n // 4}" for n in range(20)]
+    holes = outcomes.copy()
+    holes[1, 4:8] = np.nan
+    kept = [n for n in range(20) if not 4 <= n < 8]
+    found = versus(judged(holes), range(3), groups, 0)
+    assert found == versus(judged(outcomes[:, kept]), range(3), [groups[n] for n in kept], 0)
+    assert {(one.rows, one.clusters) for one in found} == {(16, 4)}
+
+
+def test_clusters_of_one_row_are_rows_on_their_own():
+    """Standard errors, intervals and the test of differences are the same; so is the rest of the decision, but for the
+    interval of one model, which for clusters is the one that is robust to them."""
+    outcomes = drawn(3, 60)
+    alone, none = (decide(judged(outcomes), groups=groups) for groups in ([f"{n}" for n in range(60)], ()))
+    for one, other in zip(alone.versus, none.versus, strict=True):
+        assert (one.clusters, other.clusters) == (60, None)
+        assert one.se == pytest.approx(other.se)
+        assert (one.test, one.p) == (other.test, other.p)
+    assert alone.p_beats == none.p_beats
+    assert alone.more_labels == none.more_labels
+    assert [one.p_best for one in alone.models] == [one.p_best for one in none.models]
+    for one, other in zip(alone.models, none.models, strict=True):
+        assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=0.01)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_clusters_are_as_sure_as_drawing_whole_clusters_says(seed):
+    """Against a bootstrap by brute force: P(better), the standard error of a difference, and the intervals."""
+    outcomes, groups = blocks(3, 60, 5, seed)
+    found = decide(judged(outcomes), groups=groups)
+    numbers = np.array([int(group[1:]) for group in groups])
+    sums = np.array([[one[numbers == g].sum() for g in range(60)] for one in outcomes])
+    sizes = np.bincount(numbers)
+    rng = np.random.default_rng(seed)
+    picked = rng.integers(60, size=(20_000, 60))
+    means = sums[:, picked].sum(axis=2) / sizes[picked].sum(axis=1)
+    place = {f"m{m}": means[m] for m in range(3)}
+    for i, a in enumerate(found.names):
+        for j, b in enumerate(found.names):
+            if i < j:
+                won = (place[a] > place[b]).mean() + 0.5 * (place[a] == place[b]).mean()
+                assert found.p_beats[i][j] == pytest.approx(won, abs=0.04)
+    for one in found.versus:
+        assert one.se == pytest.approx((place[one.a] - place[one.b]).std(), rel=0.05)
+        low, high = np.quantile(place[one.a] - place[one.b], [0.025, 0.975])
+        assert (one.low, one.high) == pytest.approx((low, high), abs=0.02)
+    for model in found.models:
+        low, high = np.quantile(place[model.name], [0.025, 0.975])
+        assert (model.low, model.high) == pytest.approx((low, high), abs=0.025)
+
+
+def test_rows_that_belong_together_make_a_decision_less_sure():
+    """Here they are nearly copies of each other: five of them are worth about one."""
+    outcomes, groups = blocks(2, 40, 5, seed=1)
+    together, apart = decide(judged(outcomes), groups=groups), decide(judged(outcomes))
+    assert together.names == apart.names
+    assert together.versus[0].difference == apart.versus[0].difference
+    assert 1.5 < together.versus[0].se / apart.versus[0].se < 2.5
+    assert abs(together.p_beats[0][1] - 0.5) < abs(apart.p_beats[0][1] - 0.5)
+    for wide, narrow in zip(together.models, apart.models, strict=True):
+        assert wide.high - wide.low > narrow.high - narrow.low
+    assert together.versus[0].test.startswith("sign-flip")
+
+
+def test_one_cluster_shows_no_spread():
+    """Nothing is said of how sure it is, and reports say so; nothing ends in a traceback."""
+    found = decide(judged(drawn(2, 6)), groups=["a"] * 6)
+    one = found.versus[0]
+    assert (one.se, one.low, one.high, one.p_unpaired, one.detectable, one.clusters) == (None,) * 5 + (1,)
+    assert [(model.low, model.high) for model in found.models] == [(0.0, 1.0)] * 2
+    ranking = Ranking(Header("own", "two", 6, 0), found, judged(drawn(2, 6)))
+    for name in ("table", "html", "pairs", "json", "csv", "markdown"):
+        assert not re.search(r"\bnan\b", render(ranking, name), re.IGNORECASE), name
+
+
+def test_two_equal_models_are_nothing_to_tell_apart():
+    """P is 1, whatever test would have been asked."""
+    row = drawn(1, 50)[0]
+    found = decide(judged([row, row]))
+    one = found.versus[0]
+    assert (one.difference, one.better, one.worse, one.p, one.p_corrected, one.detectable) == (0, 0, 0, 1, 1, None)
+    assert found.groups == (("m0", "m1"),)
+
+
+def test_few_rows_and_few_clusters_are_pointed_out():
+    """Rows only where answers were made elsewhere, and so more of them could have been."""
+    few, many = (versus(judged(drawn(2, size)), range(2), [""] * size, 0) for size in (FEW_ROWS - 1, FEW_ROWS))
+    (said,) = warnings(few, kept=True)
+    assert said.startswith(f"{FEW_ROWS - 1} rows are few: a difference below ")
+    assert list(warnings(few, kept=False)) == list(warnings(many, kept=True)) == []
+    outcomes, groups = blocks(2, FEW_CLUSTERS - 1, 5)
+    (said,) = warnings(versus(judged(outcomes), range(2), groups, 0), kept=False)
+    assert said.startswith(f"{FEW_CLUSTERS - 1} clusters of rows are few")
+    row = drawn(1, 20)[0]
+    assert list(warnings(versus(judged([row, row]), range(2), [""] * 20, 0), kept=True)) == ["20 rows are few."]
+
+
+def test_groups_become_numbers():
+    """In order of their first row; where no row has one, rows are independent."""
+    assert clusters_of(["b", "a", "b", ""]).tolist() == [0, 1, 0, 2]
+    assert clusters_of(["", ""]) is None
+    assert clusters_of([]) is None

@@ -1,0 +1,399 @@
+"""Logs that are cut, damaged or made to do harm: each is refused in one line, in little memory and time."""
+
+import gzip
+import json
+import os
+import struct
+import time
+import tracemalloc
+
+import pytest
+from logmaking import TIME, archive, choice_row, eval_log, header, json_log, lines, named, part, sample, written_row
+
+from ranker.errors import DataError
+from ranker.sources.logs import (
+    Choice,
+    files,
+    folders,
+    inspect_samples,
+    listing,
+    lm_eval_rows,
+    program_of,
+    read,
+)
+from ranker.sources.logs import (
+    archive as archives,
+)
+
+ROW = choice_row(0, {"text": "a b"}, "1", (-3, -1), acc=1.0)
+LINE = json.dumps(ROW).encode()
+GOOD = [part("header.json", header()), part(named(sample(1, "C")), sample(1, "C"))]
+JSONL, EVAL, JSON = f"samples_small_{TIME}.jsonl", "log.eval", "log.json"
+MEMORY, SECONDS = 200 << 20, 20
+
+
+def with_part(**faults):
+    """A good archive with one sample whose part is false."""
+    content = faults.pop("content", sample(2, "C"))
+    return archive([*GOOD, part(faults.pop("name", "samples/2_epoch_1.json"), content, **faults)])
+
+
+def changed(content, at, by):
+    """Bytes with some of them replaced; a place below 0 is from the end."""
+    at = at % len(content)
+    return content[:at] + by + content[at + len(by) :]
+
+
+def whole(**more):
+    """A log of Inspect as one text."""
+    return json.dumps({**header(), "samples": [sample(1, "C")], **more}).encode()
+
+
+def inspect_of(*samples):
+    """The same of some samples."""
+    return whole(samples=list(samples))
+
+
+def row(**more):
+    """A line of lm-evaluation-harness with some of it changed."""
+    return json.dumps({**ROW, **more}).encode()
+
+
+NESTED = b"[" * 100_000
+END = len(archive(GOOD)) - 22
+ZIP64 = struct.pack("<4sLQL", b"PK\6\7", 0, 2**63, 1) + struct.pack(
+    "<4s4H2LH", b"PK\5\6", *(0xFFFF,) * 4, *(0xFFFFFFFF,) * 2, 0
+)
+
+BROKEN = {
+    # lm-evaluation-harness: a name -> (the file's name, its content, a part of the message)
+    "empty": (JSONL, b"", "holds no row"),
+    "blank lines": (JSONL, b"\n \n\n", "holds no row"),
+    "cut line": (JSONL, LINE + b"\n" + LINE[:200], "line 2: no JSON, or cut off"),
+    "prose": (JSONL, b"Dear reader,\n", "line 1: no JSON"),
+    "a table": (JSONL, b"id,text\n1,a\n", "line 1: no JSON"),
+    "NUL bytes": (JSONL, b"\0" * 1000, "line 1: no JSON"),
+    "NUL in a line": (JSONL, LINE + b"\n\0\n", "line 2: no JSON"),
+    "Latin-1": (JSONL, LINE + b"\n" + LINE.replace(b"a b", b"a \xe9"), "line 2: not UTF-8 (byte 0xe9)"),
+    "UTF-16": (JSONL, LINE.decode().encode("utf-16"), "not UTF-8"),
+    "a number": (JSONL, b"5\n", "line 1: no row of a log"),
+    "no document": (JSONL, json.dumps({"resps": []}).encode(), "line 1: no row of a log"),
+    "no answer at all": (JSONL, b'{"doc_id": 0, "doc": {}}', "line 1: no row of a log"),
+    "another object": (JSONL, LINE + b'\n{"doc_id": 1}', "line 2: no row of a log"),
+    "an empty list": (JSONL, b"[]", "holds no row"),
+    "a list of numbers": (JSONL, b"[1, 2]", "row 1: no row of a log"),
+    "a cut list": (JSONL, b"[" + LINE, "no JSON, or cut off"),
+    "a list and more": (JSONL, b"[" + LINE + b"] x", "no JSON"),
+    "two keys": (JSONL, LINE.replace(b'"acc": 1.0', b'"acc": 1.0, "acc": 0.0'), "'acc' stands twice"),
+    "two keys in a document": (JSONL, LINE.replace(b'"text"', b'"text": 1, "text"'), "'text' stands twice"),
+    "nested": (JSONL, b'{"doc_id": 0, "doc": ' + NESTED, "nested too deeply"),
+    "a nested list": (JSONL, NESTED, "nested too deeply"),
+    "nested, whole": (JSONL, LINE[:-1] + b', "x": ' + b"[" * 5000 + b"]" * 5000 + b"}", "nested too deeply"),
+    "many digits": (JSONL, LINE.replace(b"1.0", b"9" * 5000), "too many digits"),
+    "huge number": (JSONL, LINE.replace(b'"acc": 1.0', b'"acc": 1' + b"0" * 400), "infinite, or too large"),
+    "Infinity": (JSONL, LINE.replace(b'"acc": 1.0', b'"acc": Infinity'), "infinite, or too large"),
+    "1e999": (JSONL, LINE.replace(b'"acc": 1.0', b'"acc": -1e999'), "infinite, or too large"),
+    "no metric": (JSONL, row(acc=None), "predict_only"),
+    "only NaN": (JSONL, row(acc=float("nan")), "predict_only"),
+    "a metric that is a text": (JSONL, row(acc="good"), "no metric with one number a row (acc"),
+    "a metric that is a list": (JSONL, row(acc=[1, 0]), "no metric with one number a row (acc"),
+    "twice": (JSONL, LINE + b"\n" + LINE, "line 2: answers the row of line 1 a second time"),
+    "two logs in one": (JSONL, LINE + b"\n" + row(filter=None, doc_id=1), "two logs in one"),
+    "two filters": (JSONL, LINE + b"\n" + row(filter="loose"), "several filters, none, loose"),
+    "gzip cut": (JSONL, gzip.compress(LINE * 50)[:-9], "cannot be read"),
+    "gzip damaged": (JSONL, changed(gzip.compress(LINE), -8, b"xxxx"), "cannot be read"),
+    "gzip and more": (JSONL, gzip.compress(LINE) + b"more", "cannot be read"),
+    "gzip of nothing": (JSONL, gzip.compress(b""), "holds no row"),
+    "only the mark of gzip": (JSONL, b"\x1f\x8b", "cannot be read"),
+    "gzip in gzip": (JSONL, gzip.compress(gzip.compress(LINE)), "not UTF-8"),
+    "a long line in gzip": (JSONL, gzip.compress(b"x" * (40 << 20), 1), "longer than"),
+    "a long list in gzip": (JSONL, gzip.compress(b"[" + b" " * (300 << 20), 1), "the most that is read"),
+    "many values": (JSONL, b'{"doc_id": 0, "doc": [' + b"1," * (9 << 20), "longer than"),
+    # archives
+    "an empty archive": (EVAL, archive([]), "neither a header nor samples"),
+    "no archive": (EVAL, b"PK\3\4 and so on", "no zip archive, or cut off"),
+    "an archive of something else": (EVAL, archive([part("a.txt", b"a")]), "neither a header nor samples"),
+    "a cut archive": (EVAL, archive(GOOD)[:END], "no zip archive, or cut off"),
+    "a list of parts that is cut": (EVAL, archive(GOOD)[: END - 60] + archive(GOOD)[END:], "damaged"),
+    "too many parts": (EVAL, archive(GOOD, count=9), "list of parts is not as long as it states"),
+    "a list elsewhere": (EVAL, archive(GOOD, at=7), "damaged"),
+    "a list beyond the end": (EVAL, archive(GOOD, at=0xFFFFFFF0), "damaged"),
+    "a huge list": (EVAL, archive(GOOD, listed=0xFFFFFFF0), "list of parts has more than"),
+    "zip64 far away": (EVAL, archive(GOOD)[:END] + ZIP64, "list of parts has more than"),
+    "wrong checksum": (EVAL, with_part(checksum=1), "damaged (its size or its checksum"),
+    "size too small": (EVAL, with_part(size=5, method=8), "damaged (its size or its checksum"),
+    "size too large": (EVAL, with_part(size=9999, method=8), "damaged (its size or its checksum"),
+    "size too small, zstd": (EVAL, with_part(size=5), "damaged"),
+    "size too large, zstd": (EVAL, with_part(size=9999), "damaged"),
+    "size too small, stored": (EVAL, with_part(size=5, method=0), "damaged"),
+    "noise for zstd": (EVAL, archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 93, 9, 1, 0)]), "damaged"),
+    "noise for deflate": (EVAL, archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 8, 9, 1, 0)]), "damaged"),
+    "an unknown method": (EVAL, archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 14, 9, 1, 0)]), "method 14"),
+    "encrypted": (EVAL, with_part(flags=1), "encrypted"),
+    "a bomb": (EVAL, with_part(content=b" " * (100 << 20)), "more than 200 times its size"),
+    "a deflated bomb": (EVAL, with_part(content=b" " * (100 << 20), method=8), "more than 200 times its size"),
+    "a bomb that lies": (EVAL, with_part(content=b" " * (100 << 20), method=8, size=900), "damaged"),
+    "a zstd bomb that lies": (EVAL, with_part(content=b" " * (100 << 20), size=900), "damaged"),
+    "a large part": (EVAL, with_part(size=0xFFFFFFF0), "the most that is read of a part"),
+    "a header that is none": (EVAL, archive([part("header.json", b"[1]"), GOOD[1]]), "no log of Inspect"),
+    "a header that is cut": (EVAL, archive([part("header.json", b'{"eval":'), GOOD[1]]), "part 'header.json': no JSON"),
+    "no samples": (EVAL, archive(GOOD[:1]), "holds no sample"),
+    "a sample that is cut": (EVAL, with_part(content=b'{"id": 1'), "part 'samples/2_epoch_1.json': no JSON"),
+    "a sample that is a list": (EVAL, with_part(content=b"[]"), "no sample of a log"),
+    "a nested sample": (EVAL, with_part(content=NESTED), "nested too deeply"),
+    "a sample in Latin-1": (EVAL, with_part(content=b'{"id": "\xe9"}'), "not UTF-8 (byte 0xe9)"),
+    "a sample of many values": (
+        EVAL,
+        with_part(content=b"[" + b"1," * (17 << 20) + b"1]", method=0),
+        "more than 16,777,216 values",
+    ),
+    "an odd name": (EVAL, with_part(name="samples/../../etc/x_epoch_1.json", content=b"{"), "no JSON"),
+    "a name of controls": (EVAL, with_part(name="samples/\n\x1b[2J_epoch_1.json", content=b"{"), "no JSON"),
+    "a name that is no text": (
+        EVAL,
+        with_part(name=b"samples/\xff_epoch_1.json", flags=0x800, content=b"{"),
+        "no JSON",
+    ),
+    "a sample under two names": (EVAL, with_part(content=sample(1, "C")), "twice in epoch 1"),
+    # Inspect as one text
+    "text, empty": (JSON, b"", "no JSON"),
+    "text, cut": (JSON, whole()[:-20], "no JSON, or cut off"),
+    "text, another object": (JSON, b"{}", "no log of Inspect"),
+    "text, a list": (JSON, b"[]", "no log of Inspect"),
+    "text, no samples": (JSON, whole(samples=None), "holds no sample"),
+    "text, samples of another kind": (JSON, whole(samples={"a": 1}), "`samples` must be a list"),
+    "text, no id": (JSON, inspect_of({"epoch": 1}), "sample 1: no sample of a log"),
+    "text, an id that is a list": (JSON, inspect_of(sample([1], "C")), "sample 1: no sample of a log"),
+    "text, an epoch that is none": (JSON, inspect_of(sample(1, "C", epoch="x")), "sample 1: no sample of a log"),
+    "text, twice": (JSON, inspect_of(sample("a", 1), sample("a", 0)), "twice in epoch 1"),
+    "text, two keys": (JSON, whole().replace(b'"id": 1', b'"id": 1, "id": 2'), "'id' stands twice"),
+    "text, many digits": (JSON, whole().replace(b'"id": 1', b'"id": ' + b"1" * 5000), "too many digits"),
+    "text, no scores": (JSON, inspect_of(sample(1, 0, scores=[])), "no sample with a score"),
+    "text, odd scores": (JSON, inspect_of(sample(1, 0, scores={"a": 1})), "no sample with a score"),
+    "text, a score in a score": (JSON, inspect_of(sample(1, {"a": {"b": 1}})), "are no numbers"),
+    "text, nested": (JSON, b'{"eval": {"task": ' + NESTED, "nested too deeply"),
+    "text, in gzip, endless": (
+        JSON,
+        gzip.compress(b'{"eval": {}, "status": "' + b"x" * (300 << 20), 1),
+        "the most that is read",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_it_is_refused_in_one_line(tmp_path, name):
+    """The line names the file; reading it takes little memory and time."""
+    file, content, expected = BROKEN[name]
+    path = tmp_path / file
+    path.write_bytes(content)
+    tracemalloc.start()
+    start = time.process_time()
+    try:
+        with pytest.raises(DataError) as caught:
+            read(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert expected in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 1000
+    assert time.process_time() - start < SECONDS
+    assert peak < (MEMORY if "endless" not in name and "long list" not in name else 3 * MEMORY)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_looking_at_it_does_no_harm(tmp_path, name):
+    """What a broken file is can be asked, and a folder with it is listed or refused in one line."""
+    file, content, _ = BROKEN[name]
+    (tmp_path / file).write_bytes(content)
+    assert program_of(tmp_path / file) in (None, "lm-eval", "inspect")
+    harmless(listing, tmp_path)
+
+
+def harmless(done, *arguments):
+    """Do something that may be refused in one line, and nothing else."""
+    said = ""
+    try:
+        done(*arguments)
+    except DataError as error:
+        said = str(error)
+    assert said.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("module", "limit", "value", "expected"),
+    [
+        (files, "MAX_LINE", 100, "longer than 100 bytes"),
+        (files, "MAX_UNPACKED", 1000, "more than 1,000 bytes, the most that is read of a log"),
+        (files, "MAX_ROWS", 3, "more than 3 lines"),
+    ],
+)
+def test_lines_keep_to_the_budget(tmp_path, monkeypatch, module, limit, value, expected):
+    """Each limit of the table by itself."""
+    path = tmp_path / JSONL
+    path.write_bytes(lines([{**ROW, "doc_id": n, "doc": {"n": n}} for n in range(9)]).encode())
+    assert len(read(path)) == 9
+    monkeypatch.setattr(module, limit, value)
+    with pytest.raises(DataError, match=expected):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("module", "limit", "value", "expected"),
+    [
+        (archives, "MAX_PART", 100, "more than 100 bytes, the most that is read of a part"),
+        (archives, "MAX_UNPACKED", 1500, "more than 1,500 bytes, the most that is read of a log"),
+        (archives, "MAX_DIRECTORY", 100, "its list of parts has more than 100 bytes"),
+        (inspect_samples, "MAX_ROWS", 3, "more than 3 samples"),
+    ],
+)
+def test_archives_keep_to_the_budget(tmp_path, monkeypatch, module, limit, value, expected):
+    """Each limit of the table by itself."""
+    path = eval_log(tmp_path / EVAL, [sample(n, "C") for n in range(9)])
+    assert len(read(path)) == 9
+    monkeypatch.setattr(module, limit, value)
+    with pytest.raises(DataError, match=expected):
+        read(path)
+
+
+def test_texts_and_lists_keep_to_the_budget(tmp_path, monkeypatch):
+    """Rows in one list, samples in one text, and files in one folder."""
+    old, new = tmp_path / JSONL, json_log(tmp_path / JSON, [sample(n, "C") for n in range(9)])
+    old.write_text(json.dumps([{**ROW, "doc_id": n, "doc": {"n": n}} for n in range(9)]))
+    assert len(read(old)) == len(read(new)) == 9
+    for module in (lm_eval_rows, inspect_samples):
+        monkeypatch.setattr(module, "MAX_ROWS", 3)
+    for path in (old, new):
+        with pytest.raises(DataError, match="at most 3|more than 3"):
+            read(path)
+    monkeypatch.setattr(folders, "MAX_FILES", 1)
+    with pytest.raises(DataError, match="more than 1 files"):
+        listing(tmp_path)
+
+
+def test_a_text_is_cut_where_it_is_too_long_to_show(tmp_path):
+    """Two rows that begin alike are still two rows."""
+    path = tmp_path / JSONL
+    path.write_bytes(lines([{**ROW, "doc_id": n, "doc": {"text": "a " * 80_000 + str(n)}} for n in (1, 2)]).encode())
+    log = read(path)
+    assert [len(text) for text in log.texts] == [100_001] * 2
+    assert len(set(log.keys)) == 2
+
+
+def test_parts_that_share_their_bytes_are_counted_each(tmp_path, monkeypatch):
+    """An archive whose list names one part a thousand times unpacks no more than the budget."""
+    packed = archive([part(f"samples/{n}_epoch_1.json", sample(n, "C")) for n in range(1000)])
+    path = tmp_path / EVAL
+    path.write_bytes(packed)
+    monkeypatch.setattr(archives, "MAX_UNPACKED", 50_000)
+    with pytest.raises(DataError, match="more than 50,000 bytes"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    "make", [os.mkdir, os.mkfifo, lambda path: os.symlink("/dev/zero", path), lambda path: os.symlink(path, path)]
+)
+@pytest.mark.parametrize("file", [JSONL, EVAL, JSON])
+def test_what_is_no_file_is_not_opened(tmp_path, make, file):
+    """A folder, a pipe that nobody writes into, a device without an end, and a link to itself."""
+    make(tmp_path / file)
+    with pytest.raises(DataError, match="cannot be read"):
+        read(tmp_path / file)
+
+
+@pytest.mark.parametrize("name", [JSONL, EVAL, JSON, "\0.jsonl", "x" * 300 + ".jsonl", "table.csv"])
+def test_a_file_that_is_not_there_is_refused(tmp_path, name):
+    """Whatever it is called."""
+    with pytest.raises(DataError) as caught:
+        read(tmp_path / name)
+    assert str(caught.value).isprintable()
+
+
+def test_a_message_tells_nothing_of_a_file_that_is_no_log(tmp_path):
+    """A link may lead to a file that is none of the reader's business."""
+    (tmp_path / "secret").write_text("password: swordfish\n")
+    for name in (JSONL, EVAL, JSON):
+        (tmp_path / name).symlink_to(tmp_path / "secret")
+        with pytest.raises(DataError) as caught:
+            read(tmp_path / name)
+        assert "swordfish" not in str(caught.value)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_damage_is_one_line_or_none(tmp_path, seed):
+    """Bytes changed, cut or put in at random: a log is read or refused, and nothing else happens."""
+    import random
+
+    draw = random.Random(seed)
+    rows = [{**ROW, "doc_id": n, "doc": {"n": n}} for n in range(3)]
+    rows.append(written_row(9, {"n": 9}, "x", "x", "x", acc=1.0))
+    sources = {
+        JSONL: lines(rows).encode(),
+        EVAL: archive([*GOOD, part("samples/2_epoch_1.json", sample(2, "I"), 8)]),
+        JSON: whole(),
+        JSONL + ".gz": gzip.compress(lines(rows).encode()),
+    }
+    for _ in range(150):
+        for name, content in sources.items():
+            damaged = bytearray(content)
+            for _ in range(draw.randint(1, 4)):
+                at = draw.randrange(len(damaged))
+                damaged[at : at + draw.choice([0, 1, 1, 8])] = draw.choice(
+                    [b"", b"\0", b"9", b'"', b"[", b"\xff\xff", b"null"]
+                )
+            (tmp_path / name).write_bytes(damaged)
+            harmless(read, tmp_path / name, Choice(metric=draw.choice([None, "acc"])))
+
+
+def test_values_of_every_kind_in_every_place_do_no_harm(tmp_path):
+    """Each field of a row and of a sample, and of the header, replaced by each kind of value."""
+    kinds = [
+        None,
+        True,
+        0,
+        -1,
+        10**30,
+        1.5,
+        float("nan"),
+        "",
+        "x",
+        "\ud800",
+        [],
+        [[]],
+        [None],
+        {},
+        {"x": None},
+        {"name": []},
+    ]
+    for kind in kinds:
+        for key in [*ROW, "doc_hash", "scores_per_repeat"]:
+            (tmp_path / JSONL).write_text(json.dumps({**ROW, key: kind}))
+            harmless(read, tmp_path / JSONL)
+        for key in [*sample(1, "C"), "attachments"]:
+            harmless(read, json_log(tmp_path / JSON, [{**sample(1, "C"), key: kind}, sample(2, "C")]))
+        for key in ("value", "answer"):
+            harmless(read, json_log(tmp_path / JSON, [sample(1, "C", scores={"m": {"value": 1, key: kind}})]))
+        head = header()
+        for table in (head, head["eval"], head["eval"]["scorers"][0]):
+            for key in [*table]:
+                before, table[key] = table[key], kind
+                harmless(read, json_log(tmp_path / JSON, [sample(1, "C")], head))
+                table[key] = before
+        (tmp_path / JSONL).write_bytes(LINE)
+        for key in ("configs", "higher_is_better", "group_subtasks", "n-samples", "model_name"):
+            for value in (
+                kind,
+                {"small": kind},
+                {"small": {"doc_to_choice": kind, "filter_list": kind, "effective": kind}},
+            ):
+                (tmp_path / f"results_{TIME}.json").write_text(json.dumps({key: value}))
+                harmless(read, tmp_path / JSONL)
+
+
+def test_a_broken_log_in_a_folder_is_named(tmp_path):
+    """A header that cannot be read is no reason to pass a log over."""
+    eval_log(tmp_path / "a.eval", [sample(1, "C")])
+    (tmp_path / "b.eval").write_bytes(b"PK\3\4")
+    with pytest.raises(DataError, match=r"b\.eval: no zip archive"):
+        listing(tmp_path)

@@ -1,0 +1,353 @@
+import gzip
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from logmaking import archive, eval_log, header, json_log, named, part, sample
+
+from ranker.errors import DataError
+from ranker.sources.logs import Choice, listing, program_of, read
+from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
+
+NAN = float("nan")
+CLUSTERED = [{"name": "inspect_ai/accuracy"}, {"name": "inspect_ai/stderr", "options": {"cluster": "page"}}]
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Where a log may lie."""
+    return tmp_path / "log.eval"
+
+
+def refused(path, **choice):
+    """The one line that a log is refused with."""
+    with pytest.raises(DataError) as caught:
+        read(path, Choice(**choice))
+    assert "\n" not in str(caught.value)
+    assert path.name in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_log_is_arrays(path):
+    """Names of the header, ids as text, outcomes by hand."""
+    log = read(eval_log(path, [sample("a", "C"), sample(7, "I")], header(ids=["a", 7])))
+    assert (log.program, log.version, log.task, log.model) == ("inspect", "0.3.200", "small", "org/model")
+    assert (log.metric, log.scorer, log.candidates, log.higher_is_better) == ("match", "match", ("match",), None)
+    assert log.keys == ("a", "7")
+    assert log.texts == ("Is a so?", "Is 7 so?")
+    assert log.outcomes.tolist() == [1, 0]
+    assert log.state.tolist() == [ANSWERED, ANSWERED]
+    assert (log.labels, log.scores, log.clusters, log.notes) == ((), None, None, ())
+
+
+@pytest.mark.parametrize("method", [0, 8, 93])
+def test_parts_are_packed_in_one_of_three_ways(path, method):
+    """As they are, deflated, or by Zstandard, which Inspect uses since 0.3.206."""
+    assert read(eval_log(path, [sample(1, "C"), sample(2, "I")], method=method)).outcomes.tolist() == [1, 0]
+
+
+def test_an_archive_of_the_standard_library_is_read(path):
+    """With streamed sizes, long lists and parts that are none of ours."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("header.json", json.dumps(header()))
+        for number in range(70_000):
+            made.writestr(f"other/{number}", b"")
+        with made.open("samples/1_epoch_1.json", "w", force_zip64=True) as member:
+            member.write(json.dumps(sample(1, "C")).encode())
+        made.comment = b"PK\5\6 is no end"
+    path.write_bytes(stream.getvalue())
+    assert read(path).outcomes.tolist() == [1]
+
+
+@pytest.mark.parametrize("name", ["log.json", "log.json.gz"])
+def test_a_log_in_one_text_says_the_same(path, name):
+    """Bare NaN and all; an archive in gzip, too."""
+    samples = [sample("a", "C"), sample("b", NAN), sample("c", {"x": 1, "y": NAN}, scorer="two")]
+    one = read(eval_log(path, samples), Choice(scorer="match"))
+    two = read(json_log(path.with_name(name), samples), Choice(scorer="match"))
+    packed = path.with_name("again.eval.gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    three = read(packed, Choice(scorer="match"))
+    for other in (two, three):
+        assert (one.keys, one.texts, one.target_hashes, one.candidates) == (
+            *(other.keys, other.texts, other.target_hashes, other.candidates),
+        )
+        np.testing.assert_array_equal(one.outcomes, other.outcomes)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        *[("C", 1), ("P", 0.5), ("I", 0), ("N", 0), (True, 1), (False, 0), (0.25, 0.25), (7, 7), (-1, -1)],
+        *[("yes", 1), ("Yes", 1), ("true", 1), ("no", 0), ("FALSE", 0), ("0.25", 0.25), (" 3 ", 3)],
+    ],
+)
+def test_a_score_counts_as_a_number(path, value, expected):
+    """Letters, truths, numbers, and numbers as text."""
+    log = read(eval_log(path, [sample(1, value)]))
+    assert log.outcomes.tolist() == [expected]
+    assert log.state.tolist() == [NO_ANSWER if value == "N" else ANSWERED]
+
+
+def test_what_failed_or_is_not_scored_is_not_known(path):
+    """An error, NaN and null are no zeros."""
+    failed = sample(2, 0, scores={}, error={"message": "broken"})
+    log = read(eval_log(path, [sample(1, "C"), failed, sample(3, NAN), sample(4, None), sample(5, 0, scores=None)]))
+    np.testing.assert_array_equal(log.outcomes, [1, NAN, NAN, NAN, NAN])
+    assert log.state.tolist() == [ANSWERED] + [ERROR] * 4
+    assert log.counts.tolist() == [1, 0, 0, 0, 0]
+
+
+def test_no_answer_is_wrong_and_no_error(path):
+    """An empty answer, or none and nothing written; what is right without words is an answer."""
+    silent = {"output": {"choices": [], "completion": ""}}
+    samples = [
+        sample(1, "I", answer=""),
+        sample(2, "I", answer=None, **silent),
+        sample(3, "C", answer=None, **silent),
+        sample(4, "I", answer=None),
+        sample(5, "I", answer=None, output={"choices": [{"message": {"content": [{"type": "text", "text": " "}]}}]}),
+    ]
+    log = read(eval_log(path, samples))
+    assert log.state.tolist() == [NO_ANSWER, NO_ANSWER, ANSWERED, ANSWERED, NO_ANSWER]
+    assert log.outcomes.tolist() == [0, 0, 1, 0, 0]
+
+
+def test_one_of_several_scorers_has_to_be_named(path):
+    """Parts of a value are listed by the scorer and their own name."""
+    scores = {"match": {"value": "C"}, "judge": {"value": {"tone": 3, "fact": "C"}}, "list": {"value": [1, 0]}}
+    eval_log(path, [sample(1, 0, scores=scores)])
+    names = "match, judge.tone, judge.fact, list.0, list.1"
+    assert f"several scores, {names}; say which with `scorer`" in refused(path)
+    assert "several scores, judge.tone, judge.fact" in refused(path, scorer="judge")
+    assert f"no scorer 'x'; it has {names}" in refused(path, scorer="x")
+    for choice in ({"scorer": "judge.tone"}, {"scorer": "judge", "metric": "tone"}, {"metric": "judge.tone"}):
+        log = read(path, Choice(**choice))
+        assert (log.scorer, log.metric, log.outcomes.tolist()) == ("judge", "tone", [3])
+    assert read(path, Choice(scorer="list.1")).outcomes.tolist() == [0]
+
+
+def test_a_part_that_a_sample_lacks_is_not_known(path):
+    """Not zero."""
+    log = read(eval_log(path, [sample(1, {"a": 1}), sample(2, {"a": None}), sample(3, {}), sample(4, NAN)]))
+    np.testing.assert_array_equal(log.outcomes, [1, NAN, NAN, NAN])
+
+
+def test_values_that_are_no_numbers_are_no_scores(path):
+    """They are no candidates, and one line says so where they are asked for, or all there is."""
+    both = [sample(1, 0, scores={"grade": {"value": "B"}, "match": {"value": "C"}})]
+    assert read(eval_log(path, both)).candidates == ("match",)
+    assert "the scores of 'grade' are no numbers (got \"B\")" in refused(path, scorer="grade")
+    assert "the scores of 'match' are no numbers" in refused(eval_log(path, [sample(1, "good")]))
+    assert "no sample with a score" in refused(eval_log(path, [sample(1, 0, scores={})]))
+    assert "is infinite" in refused(eval_log(path, [sample(1, float("inf"))]))
+    assert "is infinite" in refused(eval_log(path, [sample(1, 10**400)]))
+
+
+def test_epochs_are_averaged_over_those_with_a_value(path):
+    """How many are missing is said."""
+    samples = [
+        *[sample("a", value, epoch) for epoch, value in enumerate(["C", "I", "C"], 1)],
+        *[sample("b", value, epoch) for epoch, value in enumerate(["C", NAN], 1)],
+        *[sample("c", value, epoch) for epoch, value in enumerate([NAN, NAN, NAN], 1)],
+        *[sample("d", "N", 3), sample("d", "N", 1)],
+    ]
+    log = read(eval_log(path, samples, header(epochs=3)))
+    np.testing.assert_allclose(log.outcomes, [2 / 3, 1, NAN, 0])
+    assert log.counts.tolist() == [3, 1, 0, 2]
+    assert log.epochs == 3
+    assert log.state.tolist() == [ANSWERED, ANSWERED, ERROR, NO_ANSWER]
+    assert log.notes == ("2 of 4 rows have a score in some of 3 epochs only, and the mean of these.",)
+
+
+def test_a_killed_run_is_read_as_far_as_it_goes(path):
+    """Without a header the run's beginning says what it is; the record says that it is partial."""
+    log = read(eval_log(path, [sample(1, "C"), sample(2, "I")], False))
+    assert (log.task, log.model, log.outcomes.tolist()) == ("small", "org/model", [1, 0])
+    assert log.notes == ("The log is partial: its run was killed before it wrote a header.",)
+    path.write_bytes(archive([part(named(sample(1, "C")), sample(1, "C"))]))
+    assert read(path).task == "log"
+
+
+@pytest.mark.parametrize("status", ["started", "cancelled", "error"])
+def test_a_run_that_did_not_end_well_is_partial(path, status):
+    """So is one that holds fewer samples than were to be run."""
+    log = read(eval_log(path, [sample("a", "C")], header(status, ids=["a", "b"])))
+    assert f"The log is partial: its run ended with the status {status}." in log.notes
+    assert "The log is partial: it holds 1 of the 2 samples that were to be run." in log.notes
+
+
+def test_a_log_that_was_marked_invalid_says_so(path):
+    """It is read."""
+    assert (
+        "Somebody has marked the log as invalid."
+        in read(eval_log(path, [sample(1, "C")], header(invalidated=True))).notes
+    )
+
+
+def test_a_sample_in_pieces_is_read(path):
+    """Its metadata lies beside it; what it said does, too, and is not needed."""
+    whole = sample("a/b", "C")
+    del whole["metadata"], whole["messages"]
+    beside = [
+        part("samples/a/b_epoch_1/sample.json", whole),
+        part("samples/a/b_epoch_1/metadata.json", {"page": "p1"}),
+        part("samples/a/b_epoch_1/messages/0.json", b"no JSON"),
+    ]
+    log = read(eval_log(path, [], header(metrics=CLUSTERED), also=beside))
+    assert (log.keys, log.clusters, log.prompt_hashes) == (("a/b",), ("p1",), ("",))
+
+
+def test_of_parts_of_one_name_the_last_counts(path):
+    """A sample that was run again replaces the first."""
+    log = read(eval_log(path, [sample(1, "I"), sample(2, "C"), sample(1, "C")]))
+    assert log.outcomes.tolist() == [1, 1]
+    assert log.notes == ("1 samples stand in the archive more than once; the last of each counts.",)
+
+
+def test_two_answers_to_one_sample_are_refused(path):
+    """In one text there is no last one, and two parts of different names are two answers."""
+    twice = [sample("a", "I"), sample("a", "C")]
+    assert "answers the sample 'a' twice in epoch 1" in refused(json_log(path.with_suffix(".json"), twice))
+    other = part("samples/b_epoch_1.json", sample("a", "C"))
+    assert "answers the sample 'a' twice in epoch 1" in refused(eval_log(path, twice[:1], also=[other]))
+
+
+def test_clusters_are_those_of_the_header(path):
+    """By the options of the standard error, in a list of metrics or in one for each part of a value."""
+    samples = [sample(n, "C", metadata={"page": page, "kind": 5}) for n, page in enumerate("xyx")]
+    log = read(eval_log(path, samples, header(metrics=CLUSTERED)))
+    assert (log.cluster, log.clusters) == ("page", ("x", "y", "x"))
+    assert read(eval_log(path, samples, header(metrics={"part": CLUSTERED}))).cluster == "page"
+    assert read(path, Choice(cluster="kind")).clusters == ("5", "5", "5")
+    assert "no 'pages'; it has page, kind" in refused(path, cluster="pages")
+    samples[1]["metadata"] = {}
+    log = read(eval_log(path, samples, header(metrics=CLUSTERED)))
+    assert log.clusters is None
+    assert "1 of them have no such field" in log.notes[0]
+
+
+def chosen(*rows):
+    """Samples with (choices, target, answer, value)."""
+    return [
+        sample(f"s{n}", value, answer=answer, choices=list(choices), target=target)
+        for n, (choices, target, answer, value) in enumerate(rows)
+    ]
+
+
+def test_choices_are_labels_in_whatever_order(path):
+    """A letter means the choice that stands there in its own row."""
+    log = read(eval_log(path, chosen(("yn", "A", "A", "C"), ("ny", "A", "B", "I"), ("yn", "B", "", "I"))))
+    assert log.labels == ("n", "y")
+    assert log.truth.tolist() == [1, 0, 0]
+    assert log.answers.tolist() == [1, 1, -1]
+    assert log.state.tolist() == [ANSWERED, ANSWERED, NO_ANSWER]
+
+
+def test_choices_of_one_order_keep_it(path):
+    """As a task lists them."""
+    assert read(eval_log(path, chosen(("yn", "A", "A", "C"), ("yn", "B", "B", "C")))).labels == ("y", "n")
+
+
+@pytest.mark.parametrize(
+    ("target", "answer", "truth", "said"),
+    [
+        (["A"], "A", 0, 0),
+        ("A,B", "A, B", -1, -1),
+        (["A", "B"], "B", -1, 1),
+        (" B", " B ", 1, 1),
+        ("maybe", "maybe", 2, 2),
+        ("D", "Z", -1, -1),
+        ("", "abc", -1, -1),
+    ],
+)
+def test_a_target_is_letters_or_a_text(path, target, answer, truth, said):
+    """Blanks do not matter; several right choices are no label."""
+    log = read(eval_log(path, chosen((("yes", "no", "maybe"), target, answer, 0.5))))
+    assert (log.labels, log.truth.tolist(), log.answers.tolist()) == (("yes", "no", "maybe"), [truth], [said])
+
+
+def test_different_choices_are_no_labels(path):
+    """Nor are choices of which two are equal."""
+    assert read(eval_log(path, chosen(("ab", "A", "A", "C"), ("cd", "A", "A", "C")))).labels == ()
+    assert read(eval_log(path, chosen(("aa", "A", "A", "C")))).labels == ()
+
+
+def test_labels_that_tell_something_else_than_the_score_are_left_out(path):
+    """The score is what counts."""
+    log = read(eval_log(path, chosen(("yn", "A", "A", "I"), ("yn", "B", "B", "C"))))
+    assert (log.labels, log.outcomes.tolist()) == ((), [0, 1])
+    assert "Labels are left out: in 1 samples" in log.notes[0]
+
+
+def test_of_several_epochs_the_most_frequent_answer_is_the_label(path):
+    """And none where none was given."""
+    samples = [
+        sample("a", value, epoch, answer=answer, choices=["y", "n"], target="A")
+        for epoch, (answer, value) in enumerate([("A", "C"), ("B", "I"), ("B", "I")], 1)
+    ]
+    assert read(eval_log(path, samples)).answers.tolist() == [1]
+
+
+def test_an_input_may_be_messages_in_parts(path):
+    """Their texts are the row's, those that are attached in their place."""
+    given = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "What is it?"}, {"type": "image", "image": "x"}]},
+        {"role": "user", "content": "attachment://abc"},
+    ]
+    log = read(eval_log(path, [sample(1, "C", input=given, attachments={"abc": "A long text."})]))
+    assert log.texts == ("Be brief.\nWhat is it?\nA long text.",)
+
+
+def test_other_prompts_and_other_targets_have_other_hashes(path):
+    """A blank beside a target, or a list of one, is the same target; what the model says later is no prompt."""
+    samples = [sample(n, "C", input="same") for n in range(4)]
+    for entry in samples:
+        entry["messages"] = [{"role": "user", "content": "Q"}, {"role": "assistant", "content": str(entry["id"])}]
+    samples[1]["target"] = [" yes"]
+    samples[2]["target"] = "no"
+    samples[3]["messages"].insert(0, {"role": "system", "content": "Think."})
+    log = read(eval_log(path, samples))
+    assert [len({log.target_hashes[0], log.target_hashes[n]}) for n in (1, 2, 3)] == [1, 2, 1]
+    assert [len({log.prompt_hashes[0], log.prompt_hashes[n]}) for n in (1, 2, 3)] == [1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("ids", "size", "expected"), [([1, 2], 2, True), ([2, 9], 10, True), ([1, 9], 2, False), (["1", "2"], 2, False)]
+)
+def test_ids_that_may_be_positions_are_told(path, ids, size, expected):
+    """Then callers have to compare the texts."""
+    head = header(ids=list(range(size)))
+    assert read(eval_log(path, [sample(identity, "C") for identity in ids], head)).numbered is expected
+
+
+def test_half_a_pair_of_surrogates_does_no_harm(path):
+    """JSON can say it, and no file can hold it."""
+    samples = [sample("\ud800", "C", input="a\udfff", choices=["\ud800", "b"], target="A", answer="A")]
+    log = read(eval_log(path, samples))
+    assert (log.keys, log.texts, log.labels) == (("?",), ("a?",), ("?", "b"))
+
+
+def test_a_folder_of_logs_is_listed_by_model_and_task(tmp_path):
+    """Of each the newest; archives and texts side by side."""
+    old = header()
+    old["eval"]["created"] = "2020-01-01T00:00:00+00:00"
+    other = header()
+    other["eval"]["model"] = "org/other"
+    eval_log(tmp_path / "a.eval", [sample(1, "C")], old)
+    json_log(tmp_path / "b.json", [sample(1, "C")])
+    json_log(tmp_path / "c.json.gz", [sample(1, "C")], other)
+    found = listing(tmp_path)
+    assert [(log.path.name, log.model) for log in found.logs] == [("b.json", "org/model"), ("c.json.gz", "org/other")]
+    assert [log.path.name for log in found.older] == ["a.eval"]
+    assert "2 logs of org/model" in found.notes[0]
+
+
+def test_an_archive_is_a_log_by_its_name_only(path):
+    """Other archives, as of NumPy, are none of ours."""
+    assert program_of(eval_log(path, [sample(1, "C")])) == "inspect"
+    assert program_of(eval_log(path.with_name("log.npz"), [sample(1, "C")])) is None

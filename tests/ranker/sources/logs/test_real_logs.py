@@ -1,0 +1,133 @@
+"""Logs of the real programs, which are not part of the project: what they say, computed apart from it."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ranker.sources.logs import Choice, listing, program_of, read
+
+_DATA = os.environ.get("RANK_MODELS_DATA")
+LOGS = (Path(_DATA) if _DATA else Path(__file__).parents[5] / "shared" / "data") / "logs"
+EXPECTED = LOGS / "expected.json"
+PAIRS = json.loads(EXPECTED.read_text())["pairs"] if EXPECTED.is_file() else []
+pytestmark = pytest.mark.skipif(not PAIRS, reason="the folder of the real logs is not there")
+
+TOLERANCE = {"rel": 0, "abs": 1e-9}
+
+
+def choice(pair):
+    """What a pair of logs is read by."""
+    asked = (pair.get("filter") or "").split()
+    name = asked[1] if asked[:1] == ["occurrence"] else pair.get("filter")
+    if "scorer" in pair:
+        return Choice(scorer=pair["scorer"], metric=pair["part"])
+    return Choice(metric=pair["metric"], filter=name, cluster=pair["cluster"])
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=[f"{n}" for n in range(len(PAIRS))])
+def test_two_logs_differ_as_expected(pair):
+    """Joined by key: how many rows, which only one has, both means, the difference and its standard errors."""
+    one, two = (read(LOGS / pair[side], choice(pair)) for side in "ab")
+    left, right = ({k: v for k, v in zip(log.keys, log.outcomes, strict=True) if not np.isnan(v)} for log in (one, two))
+    both = [key for key in left if key in right]
+    a, b = (np.array([found[key] for key in both]) for found in (left, right))
+    assert (len(both), len(left) - len(both), len(right) - len(both)) == (pair["n"], pair["only_a"], pair["only_b"])
+    assert a.mean() == pytest.approx(pair["mean_a"], **TOLERANCE)
+    assert b.mean() == pytest.approx(pair["mean_b"], **TOLERANCE)
+    assert (a - b).mean() == pytest.approx(pair["difference"], **TOLERANCE)
+    assert (a - b).std(ddof=1) / np.sqrt(len(both)) == pytest.approx(pair["se_rows"], **TOLERANCE)
+    if pair["mcnemar_exact_p"] is not None:
+        assert (int((a > b).sum()), int((a < b).sum())) == (pair["a_only"], pair["b_only"])
+    clusters = dict(zip(one.keys, one.clusters or one.keys, strict=True))
+    assert (one.cluster or None) == pair["cluster"]
+    sums: dict[str, float] = {}
+    for key, difference in zip(both, a - b, strict=True):
+        sums[clusters[key]] = sums.get(clusters[key], 0.0) + difference - (a - b).mean()
+    assert len(sums) == pair["clusters"]
+    error = np.sqrt(sum(value**2 for value in sums.values()) * len(sums) / (len(sums) - 1)) / len(both)
+    assert error == pytest.approx(pair["se_clusters"], **TOLERANCE)
+    if "scorer" in pair:
+        for log, side in ((one, "a"), (two, "b")):
+            assert int((log.epochs - log.counts).sum()) == pair[f"epochs_without_value_{side}"]
+        fewer = int(((one.counts > 0) & (one.counts < one.epochs)).sum())
+        assert fewer == pair["samples_with_fewer_epochs_a"]
+
+
+def test_the_same_rows_ask_the_same():
+    """Logs of one task have one target for each row; another number of examples is another prompt."""
+    folder = "sst2_local_2026-11-24T04-"
+    zero, few = (
+        read(LOGS / f"lm_eval_{name}")
+        for name in (
+            f"zero/smollm2/samples_{folder}08-04.313208.jsonl.gz",
+            f"few/smollm2/samples_{folder}19-05.567244.jsonl.gz",
+        )
+    )
+    targets, prompts = (
+        dict(zip(zero.keys, zero.target_hashes, strict=True)),
+        dict(zip(zero.keys, zero.prompt_hashes, strict=True)),
+    )
+    assert all(targets[key] == target for key, target in zip(few.keys, few.target_hashes, strict=True))
+    assert all(prompts[key] != prompt for key, prompt in zip(few.keys, few.prompt_hashes, strict=True))
+
+
+def test_every_log_is_known_and_labels_agree_with_metrics():
+    """All files that are logs are seen as such, and where there are labels they tell what the metric tells."""
+    seen = 0
+    for path in sorted(LOGS.rglob("*")):
+        if not path.is_file() or not ("samples_" in path.name or path.parent.name.startswith("inspect")):
+            continue
+        seen += 1
+        assert program_of(path) == ("lm-eval" if "samples_" in path.name else "inspect")
+        for asked in _readings(path):
+            log = read(path, asked)
+            if log.labels and log.metric in ("acc", "acc_norm", "choice"):
+                told = (log.answers >= 0) & (log.truth >= 0)
+                assert told.any()
+                assert ((log.answers == log.truth) == log.outcomes)[told].all()
+    assert seen == 37
+
+
+def _readings(path):
+    """What may be asked of a log."""
+    if "sst2_gen" in path.name:
+        return (
+            [Choice(filter=name) for name in (("maj@3", "first") if "repeats" in path.name else ("1", "2"))]
+            if ("0.4.3" in str(path) or "repeats" in path.name)
+            else [Choice(filter="strict-match"), Choice(filter="flexible-extract")]
+        )
+    if "squad" in path.name:
+        return [Choice(metric="em"), Choice(metric="f1")]
+    if "trouble" in path.name:
+        return [Choice(scorer="graded")]
+    return [Choice(), Choice(metric="acc")] if "samples_" in path.name else [Choice()]
+
+
+def test_acc_norm_is_chosen_for_choices_of_unequal_length():
+    """And the log-likelihoods are divided by the choice without its delimiter: 8 rows would differ with it."""
+    log = read(LOGS / "lm_eval_zero/smollm2/samples_sst2_local_p2_2026-11-24T04-08-04.313208.jsonl.gz")
+    assert log.metric == "acc_norm"
+    assert log.outcomes.mean() == pytest.approx(0.5866666666666667, **TOLERANCE)
+    assert ((log.answers == log.truth) == log.outcomes).all()
+
+
+def test_both_forms_of_one_run_say_the_same():
+    """An archive and a text of one task, model and seed."""
+    one, two = (read(LOGS / "inspect" / f"mnli-choice_wordlist-a{ending}") for ending in (".eval", ".json.gz"))
+    assert dict(zip(one.keys, one.outcomes, strict=True)) == dict(zip(two.keys, two.outcomes, strict=True))
+    assert dict(zip(one.keys, one.texts, strict=True)) == dict(zip(two.keys, two.texts, strict=True))
+
+
+def test_folders_are_listed():
+    """Tasks, models and groups; Inspect's logs by model and task."""
+    found = listing(LOGS / "lm_eval_zero" / "smollm2")
+    assert [log.task for log in found.logs] == sorted(
+        ["sst2_local", "sst2_local_p2", "sst2_gen", "paws_local", "mnli_local", "hans_sub_local"]
+    )
+    assert {log.model for log in found.logs} == {"models/smollm2-135m-instruct"}
+    assert found.groups == {"house_nli": ("mnli_local", "hans_sub_local")}
+    runs = listing(LOGS / "inspect")
+    assert len({(log.model, log.task) for log in runs.logs}) == len(runs.logs)

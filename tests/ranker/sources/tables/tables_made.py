@@ -1,0 +1,73 @@
+"""What tests of tables share: small files, and what is made of them."""
+
+import gzip
+import io
+import json
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from ranker.sources.tables import files, join, reading
+from ranker.sources.tables.base import Rows, Said
+from ranker.tasks.classes import ClassTask
+
+TASK = ClassTask("sentiment", ("negative", "positive"), {"positive": ("good",)})
+STATES = ("answered", "no answer", "error", "missing")
+ROWS = Rows(("a", "b", "c", "d"), (("Lovely.",), ("Dull.",), ("Fine.",), ("Poor.",)))
+
+
+def written(path, content):
+    """A file with a content: text, bytes, what JSON says, arrays, or the columns of a Parquet file; gzipped where its
+    name says so.
+    """
+    if path.suffix == ".parquet" and isinstance(content, dict):
+        parquet.write_table(pa.table(content), path)
+        return path
+    if path.suffix == ".npy" and isinstance(content, np.ndarray):
+        np.save(path, content)
+        return path
+    if path.suffix == ".npz" and isinstance(content, dict):
+        np.savez(path, **content)
+        return path
+    if isinstance(content, (dict, list)):
+        content = json.dumps(content)
+    content = content.encode() if isinstance(content, str) else content
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+def zipped(**members):
+    """The bytes of a zip file."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+    return file.getvalue()
+
+
+def npy(array, **options):
+    """The bytes of an array."""
+    file = io.BytesIO()
+    np.save(file, array, **options)
+    return file.getvalue()
+
+
+def understood(path, content=None, task=TASK, rows=None, **said):
+    """What a table says; it is written first, where a content is given."""
+    if content is not None:
+        written(path, content)
+    return reading.understand(files.read(path), task, Said(**said), rows, path.name.partition(".")[0])
+
+
+def answers(path, content=None, task=TASK, rows=ROWS, **said):
+    """The answers of a table to rows."""
+    return join.join(understood(path, content, task, rows, **said), rows)
+
+
+def said_by(model):
+    """The names of a model's labels; the state where it gives none."""
+    return [
+        TASK.labels[at] if at >= 0 else STATES[state] for at, state in zip(model.predicted, model.state, strict=True)
+    ]

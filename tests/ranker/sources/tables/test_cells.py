@@ -1,0 +1,223 @@
+import numpy as np
+import pytest
+from tables_made import TASK, said_by, understood
+
+from ranker.errors import DataError, UnknownName, UsageError
+from ranker.sources.tables.base import Said
+from ranker.sources.tables.cells import NOTHING, Labels, label_map
+from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
+from ranker.tasks.classes import ClassTask, softmax
+
+NLI = ClassTask("nli", ("entailment", "neutral", "contradiction"))
+
+
+def csv(*rows):
+    """A table of these rows, the first of them its header."""
+    return "\n".join(",".join(map(str, row)) for row in rows) + "\n"
+
+
+@pytest.mark.parametrize(
+    "cell", ["positive", "Positive", " POSITIVE ", "good", "1", "1.0", "LABEL_1", "label 1", "True"]
+)
+def test_a_label_by_any_of_its_names(tmp_path, cell):
+    """Names, aliases, numbers, and the names that transformers gives to numbers."""
+    assert said_by(understood(tmp_path / "a.csv", csv(["prediction"], [cell], ["negative"])).models[0])[0] == "positive"
+
+
+@pytest.mark.parametrize("cell", sorted(NOTHING - {""}))
+def test_no_answer_is_wrong(tmp_path, cell):
+    """It counts as 0, and is said with how often it stands there."""
+    found = understood(tmp_path / "a.csv", csv(["id", "prediction"], ["a", cell], ["b", "good"], ["c", ""])).models[0]
+    assert found.state.tolist() == [NO_ANSWER, ANSWERED, NO_ANSWER]
+    assert found.correct(np.array([1, 1, 1])).tolist() == [0, 1, 0]
+    assert np.isnan(found.probs[0]).all()
+    assert found.notes[0] == f"1 cell says '{cell}' in 'prediction': no answer"
+
+
+@pytest.mark.parametrize("name", ["None", "N", "NaN", "-1"])
+def test_what_is_a_label_is_an_answer(tmp_path, name):
+    """A task may call a label so."""
+    task = ClassTask("own", ("yes", name))
+    found = understood(tmp_path / "a.csv", csv(["id", "prediction"], ["a", name], ["b", "yes"]), task).models[0]
+    assert found.state.tolist() == [ANSWERED, ANSWERED]
+    assert found.predicted.tolist() == [1, 0]
+
+
+def test_minus_one_is_not_one(tmp_path):
+    """Case, blanks and hyphens of names do not matter; that of a number does."""
+    task = ClassTask("own", ("0", "1"))
+    found = understood(tmp_path / "a.csv", csv(["id", "prediction"], ["a", -1], ["b", 1], ["c", 0]), task).models[0]
+    assert found.state.tolist() == [NO_ANSWER, ANSWERED, ANSWERED]
+    assert found.predicted.tolist() == [-1, 1, 0]
+
+
+def test_a_label_map(tmp_path):
+    """Several names for one label, and numbers that are counted in another order."""
+    found = understood(
+        tmp_path / "a.csv", csv(["id", "prediction"], ["a", "bad"], ["b", "0"], ["c", "LABEL_0"], ["d", "1"]),
+        label_map=label_map("bad, awful = negative; 0 = positive; 1 = negative"),
+    ).models[0]  # fmt: skip
+    assert said_by(found) == ["negative", "positive", "positive", "negative"]
+
+
+def test_a_label_map_is_checked():
+    """Its form, its labels, and that no name stands for two of them."""
+    assert label_map("") == {}
+    for wrong in ("a", "a=", "=b", "a,,b=c"):
+        with pytest.raises(UsageError, match="is written as `a,b = label; c = label`"):
+            label_map(wrong)
+    with pytest.raises(UsageError, match="gives two labels to 'a'"):
+        label_map("a=b;a=c")
+    with pytest.raises(UnknownName, match="there is no label of the task 'postive'; did you mean positive"):
+        Labels(TASK, {"x": "postive"})
+
+
+def test_numbers_are_said(tmp_path):
+    """Which label they stand for nobody can see in the file."""
+    found = understood(tmp_path / "a.csv", csv(["id", "prediction"], ["a", 0], ["b", 1])).models[0]
+    assert found.notes == ("the numbers in 'prediction' are labels: 0 is negative, 1 is positive",)
+
+
+def test_probabilities_may_be_rounded(tmp_path):
+    """They add up to 1 within a hundredth, and are divided by their sum."""
+    found = understood(tmp_path / "a.csv", csv(["negative", "positive"], [0.333, 0.666], [0.5, 0.505])).models[0]
+    assert found.kind == "probabilities"
+    assert np.allclose(found.probs, [[1 / 3, 2 / 3], [0.5 / 1.005, 0.505 / 1.005]], atol=1e-12)
+    assert not found.hard
+
+
+def test_probabilities_of_zero_and_one_are_hard(tmp_path):
+    """They are labels, in another form."""
+    found = understood(tmp_path / "a.csv", csv(["negative", "positive"], [0, 1], [1, 0])).models[0]
+    assert (found.kind, found.hard) == ("probabilities", True)
+    assert understood(tmp_path / "b.csv", csv(["prediction"], ["good"])).models[0].hard
+
+
+def test_logits(tmp_path):
+    """Anything finite that is no probability; by softmax."""
+    scores = np.array([[1.5, -0.5], [100.0, 1000.0], [-1e9, 1e9]])
+    found = understood(tmp_path / "a.csv", csv(["negative", "positive"], *scores)).models[0]
+    assert found.kind == "logits"
+    assert np.allclose(found.probs, softmax(scores), atol=1e-12)
+
+
+def test_log_likelihoods_are_never_checked_for_adding_up(tmp_path):
+    """Their exponentials may be of any size; what is never above 0 is taken for them, and said to be uncalibrated."""
+    scores = np.array([[-20.5, -22.5], [-1000.0, -1001.0], [-3, -np.inf]])
+    found = understood(tmp_path / "a.csv", csv(["negative", "positive"], *scores)).models[0]
+    assert found.kind == "log-likelihoods"
+    assert np.allclose(found.probs, softmax(scores), atol=1e-12)
+    assert "log-likelihoods are made probabilities by softmax; they are not calibrated" in found.notes
+
+
+def test_what_is_said_holds(tmp_path):
+    """Numbers from 0 to 1 that are said to be logits go through the softmax, and need not add up."""
+    content = csv(["negative", "positive"], [0.5, 0.1], [0.9, 0.9])
+    found = understood(tmp_path / "a.csv", content, answers="logits").models[0]
+    assert np.allclose(found.probs, softmax(np.array([[0.5, 0.1], [0.9, 0.9]])))
+    with pytest.raises(ValueError, match="`answers` must be one of labels, probabilities"):
+        Said(answers="scores")
+
+
+def test_nan_in_a_score_is_an_error(tmp_path):
+    """Of that row; what is not there is no different."""
+    content = csv(["id", "negative", "positive"], ["a", "nan", "nan"], ["b", 0.4, 0.6], ["c", "", 0.5])
+    found = understood(tmp_path / "a.csv", content).models[0]
+    assert found.state.tolist() == [ERROR, ANSWERED, ERROR]
+    assert np.isnan(found.correct(np.array([0, 1, 1]))).tolist() == [True, False, True]
+    assert "2 rows hold no number in 'negative' and 'positive': errors" in found.notes
+
+
+def test_scores_of_several_names_of_a_label_add_up(tmp_path):
+    """Probabilities of a model of three labels, for a task of two; of logits, after the softmax."""
+    task = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+    scores = np.array([[2.0, 1.0, -1.0]])
+    content = csv(["entailment", "neutral", "contradiction"], scores[0])
+    found = understood(tmp_path / "a.csv", content, task).models[0]
+    whole = softmax(scores)[0]
+    assert np.allclose(found.probs, [[whole[1] + whole[2], whole[0]]])
+    assert "the probabilities of 'neutral' and 'contradiction' add up to that of 'non-entailment'" in found.notes
+
+
+def test_one_probability_that_is_named_for_its_label(tmp_path):
+    """It is unmistakable, of either label, and said."""
+    for name, expected in (("p_positive", 0.75), ("negative", 0.25)):
+        found = understood(tmp_path / "a.csv", csv(["id", name], ["a", 0.75], ["b", 0.5])).models[0]
+        assert np.allclose(found.probs[0], [1 - expected, expected])
+        assert f"'{name}' is the probability of '{TASK.labels[name != 'negative']}'" in found.notes
+
+
+def test_one_score_that_is_said_to_be_one(tmp_path):
+    """A probability of the second label, or a decision value above 0 for it."""
+    content = csv(["id", "score"], ["a", 0.75], ["b", 0.25])
+    found = understood(tmp_path / "a.csv", content, answers="probabilities", prediction=("score",)).models[0]
+    assert np.allclose(found.probs, [[0.25, 0.75], [0.75, 0.25]])
+    content = csv(["id", "score"], ["a", 1.5], ["b", -2])
+    found = understood(tmp_path / "a.csv", content, answers="logits", prediction=("score",)).models[0]
+    assert np.allclose(found.probs[:, 1], 1 / (1 + np.exp([-1.5, 2])))
+    assert "'score' is a decision value: above 0 is 'positive'" in found.notes
+
+
+def test_one_decision_value_that_is_unmistakable(tmp_path):
+    """Its name says so, and it stands on both sides of 0."""
+    found = understood(tmp_path / "a.csv", csv(["id", "decision"], ["a", 1.5], ["b", -0.5])).models[0]
+    assert (found.kind, said_by(found)) == ("logits", ["positive", "negative"])
+    with pytest.raises(DataError, match="`answers` says what they are"):
+        understood(tmp_path / "b.csv", csv(["id", "decision"], ["a", 1.5], ["b", 0.5]))
+
+
+def test_one_score_is_not_enough_for_three_labels(tmp_path):
+    """Which of the others it would be, nothing says."""
+    content = csv(["id", "score"], ["a", 0.75], ["b", 0.25])
+    with pytest.raises(DataError, match=r"is enough for two labels only \(the task has 3\)"):
+        understood(tmp_path / "a.csv", content, NLI, answers="probabilities", prediction=("score",))
+
+
+def test_one_probability_of_three_labels_is_no_answer(tmp_path):
+    """Even if it is named for its label: the others are not known."""
+    with pytest.raises(DataError, match="'p_neutral' holds numbers; `answers` says what they are: outcomes, labels"):
+        understood(tmp_path / "a.csv", csv(["id", "p_neutral"], ["a", 0.75], ["b", 0.5]), NLI)
+
+
+def test_a_class_without_a_column_is_said(tmp_path):
+    """Scores of two of three labels are no answer."""
+    content = csv(["m/entailment", "m/neutral"], [0.75, 0.25])
+    with pytest.raises(DataError, match="are scores of 'm', which has no column for 'contradiction'"):
+        understood(tmp_path / "a.csv", content, NLI)
+
+
+def test_outcomes(tmp_path):
+    """What was right: numbers from 0 to 1, and truth values; nothing is known of what is empty."""
+    content = csv(["id", "a", "b"], ["x", 1, "true"], ["y", 0.5, "False"], ["z", "", "[invalid]"])
+    one, other = understood(tmp_path / "a.csv", content, answers="outcomes").models
+    assert one.state.tolist() == [ANSWERED, ANSWERED, ERROR]
+    assert other.state.tolist() == [ANSWERED, ANSWERED, NO_ANSWER]
+    assert np.array_equal(one.correct(np.zeros(3)), [1, 0.5, np.nan], equal_nan=True)
+    assert other.outcomes.tolist() == [1, 0, 0]
+    assert (one.probs, one.classes) == (None, 0)
+    for ask in (lambda: one.predicted, one.to_classes):
+        with pytest.raises(ValueError, match="what was right, and not what was said"):
+            ask()
+
+
+def test_outcomes_need_no_task(tmp_path):
+    """And the rows of their file are rows, without a truth."""
+    found = understood(tmp_path / "a.csv", csv(["id", "m", "n"], ["x", 1, 0], ["y", 0, 1]), None, answers="outcomes")
+    assert found.own.ids == ("x", "y")
+    assert found.own.truth.tolist() == [-1, -1]
+
+
+def test_answers_are_made_for_any_other_source(tmp_path):
+    """The same record as that of a checkpoint; what is not answered is nan."""
+    found = understood(tmp_path / "a.csv", csv(["id", "prediction"], ["a", "good"], ["b", ""]))
+    made = found.models[0].part([1, 0, -1]).to_classes()
+    assert made.state.tolist() == [1, 0, 3]
+    assert np.array_equal(made.probs, [[np.nan] * 2, [0, 1], [np.nan] * 2], equal_nan=True)
+
+
+def test_answers_are_read_only(tmp_path):
+    """Nobody who has them changes them for others."""
+    model = understood(tmp_path / "a.csv", csv(["prediction"], ["good"])).models[0]
+    for array in (model.given, model.state, model.probs):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0

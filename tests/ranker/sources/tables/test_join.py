@@ -1,0 +1,292 @@
+import csv
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tables_made import ROWS, TASK, answers, said_by, understood
+
+from ranker.errors import DataError
+from ranker.sources.tables import join
+from ranker.sources.tables.base import Columns, Rows
+from ranker.sources.tables.reading import understand
+
+
+def table(header, *rows):
+    """A table with one row for each text of cells."""
+    return "\n".join([header, *rows]) + "\n"
+
+
+def test_by_id_in_any_order(tmp_path):
+    """A row without an answer is missing, and rows that nobody asked about are counted."""
+    found = answers(tmp_path / "a.csv", table("id,prediction", "d,good", "x,good", "a,negative"))
+    assert said_by(found.models[0]) == ["negative", "missing", "missing", "positive"]
+    assert (found.how, found.unused, found.at.tolist()) == ("id", 1, [2, -1, -1, 0])
+    assert found.notes == (
+        "rows are joined by their ids",
+        "2 rows are not in the file: missing",
+        "1 row is in the file alone",
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "rows", "same"),
+    [
+        ([7, 8], ["7", "8"], True),
+        ([7.0, 8.0], ["7", "8"], True),
+        (["7.0", "8.0"], ["7", "8"], True),
+        ([7, 8], ["7.0", "8.0"], True),
+        ([" 7", "8 "], ["7", "8"], True),
+        (["7.0", "8.1"], ["7", "8"], False),
+        (["07", "08"], ["7", "8"], False),
+        (["A", "B"], ["a", "b"], False),
+    ],
+)
+def test_ids_are_compared_as_texts(tmp_path, file, rows, same):
+    """Numbers as they are written; ".0" is no part of a whole number where all ids end in it; "07" is not "7"."""
+    content = [{"id": name, "prediction": "good"} for name in file]
+    asked = Rows(tuple(rows), ())
+    if same:
+        assert said_by(answers(tmp_path / "a.json", content, rows=asked).models[0]) == ["positive", "positive"]
+    else:
+        with pytest.raises(DataError, match="no id of the file is that of a row asked about"):
+            answers(tmp_path / "a.json", content, rows=asked)
+
+
+@pytest.mark.parametrize(
+    ("file", "ids", "expected"),
+    [
+        ("0 1 2 3", "1 2 3 4", [0, 1, 2, 3]),  # both number the rows, from 0 and from 1
+        ("1 2 3 4", "0 1 2 3", [0, 1, 2, 3]),
+        ("3 0 2 1", "1 2 3 4", [1, 3, 2, 0]),
+        ("0 3", "1 2 3 4", [0, -1, -1, 1]),  # of which there is no row 0
+        ("0 1 2 3", "a b c d", [0, 1, 2, 3]),  # all numbers from 0, as GLUE's own programs write them
+        ("2 1 3 4", "a b c d", [1, 0, 2, 3]),
+        ("0 1 2 3", "0 1 2 3", [0, 1, 2, 3]),
+        ("3 1", "1 2 3 4", [1, -1, 0, -1]),
+        ("1 2 3 4", "1 2 3 4", [0, 1, 2, 3]),
+    ],
+)
+def test_ids_that_number_the_rows(tmp_path, file, ids, expected):
+    """They are not taken for the ids that they look like: counted from 0, the number 1 is the second row."""
+    content = table("index,prediction", *(f"{number},good" for number in file.split()))
+    assert answers(tmp_path / "a.csv", content, rows=Rows(tuple(ids.split()), ())).at.tolist() == expected
+
+
+def test_numbers_of_some_rows_tell_nothing(tmp_path):
+    """Where the rows have other ids, they may be numbers of another file."""
+    with pytest.raises(
+        DataError, match=r"no id of the file is that of a row .* \(file: '0' and '1'; rows: 'a', 'b' and 'c'\)"
+    ):
+        answers(tmp_path / "a.csv", table("index,prediction", "0,good", "1,good"), rows=Rows(("a", "b", "c"), ()))
+
+
+def test_by_order_where_all_texts_agree(tmp_path):
+    """White space does not matter; repeated texts are no trouble."""
+    rows = Rows(("1", "2", "3"), (("Same.",), ("Same.",), ("An other\none.",)))
+    found = answers(
+        tmp_path / "a.csv", table("text,prediction", "Same.,good", "Same.,negative", "An  other one.,"), rows=rows
+    )
+    assert (found.how, found.differ) == ("order", 0)
+    assert said_by(found.models[0]) == ["positive", "negative", "no answer"]
+    assert found.notes == ("rows are joined by their order, and all texts agree",)
+
+
+def test_rows_whose_text_differs_are_counted(tmp_path):
+    """Two that were mangled, of five: their answers are to another text."""
+    rows = Rows(tuple("abcde"), tuple((f"Zürich {i}.",) for i in range(5)))
+    texts = ["Zürich 0.", "ZÃ¼rich 1.", "Zürich 2.", "Z?rich 3.", "Zürich 4."]
+    found = answers(tmp_path / "a.csv", table("text,prediction", *(f"{text},good" for text in texts)), rows=rows)
+    assert (found.how, found.differ) == ("order", 2)
+    assert said_by(found.models[0]) == ["positive", "missing", "positive", "missing", "positive"]
+    found = answers(
+        tmp_path / "b.csv",
+        table("id,text,prediction", *(f"{i},{t},good" for i, t in zip("abcde", texts, strict=True))),
+        rows=rows,
+    )
+    assert (found.how, found.differ) == ("id", 2)
+
+
+def test_by_text_where_the_order_is_another(tmp_path):
+    """As many rows, and even one in its place, are no order."""
+    lines = ["Lovely.,good", "Poor.,negative", "Dull.,negative", "Fine.,"]
+    found = answers(tmp_path / "a.csv", table("text,prediction", *lines))
+    assert (found.how, found.at.tolist()) == ("text", [0, 2, 3, 1])
+
+
+def test_texts_that_repeat_as_often_are_joined_in_order(tmp_path):
+    """One that is more or less often on one side is not joined: which answer is whose is not known."""
+    rows = Rows(tuple("abcdef"), tuple((text,) for text in ("x", "y", "x", "z", "y", "w")))
+    lines = ["y,good", "x,good", "z,good", "x,negative", "z,negative", "v,good", "y,negative"]
+    found = answers(tmp_path / "a.csv", table("text,prediction", *lines), rows=rows)
+    assert found.how == "text"
+    assert found.at.tolist() == [1, 0, 3, -1, 6, -1]
+    assert "1 row has a text that is not as often in the file: which answer is whose is not known" in found.notes
+
+
+def test_ids_of_another_file_give_way_to_texts(tmp_path):
+    """Rows that were numbered anew are known by their texts."""
+    found = answers(tmp_path / "a.csv", table("id,text,prediction", "x1,Dull.,negative", "x2,Lovely.,good"))
+    assert (found.how, found.at.tolist()) == ("text", [1, 0, -1, -1])
+
+
+def test_one_text_of_a_pair_is_enough(tmp_path):
+    """The file has the hypotheses only."""
+    rows = Rows(("1", "2"), (("A dog ran.", "It ran."), ("A dog ran.", "It sat.")))
+    found = answers(tmp_path / "a.csv", table("hyp,prediction", "It sat.,good", "It ran.,negative"), rows=rows)
+    assert said_by(found.models[0]) == ["negative", "positive"]
+
+
+def test_more_texts_than_the_rows_have(tmp_path):
+    """The file has pairs, and the rows their first text: that is compared."""
+    rows = Rows(("1", "2"), (("A dog ran.",), ("A cat sat.",)))
+    content = table("id,premise,hypothesis,prediction", "2,A cat sat.,It sat.,good", "1,A dog ran.,It ran.,negative")
+    reading = understood(tmp_path / "a.csv", content)
+    assert reading.texts.keys() == {0, 1}
+    assert join.join(reading, rows).differ == 0
+
+
+def test_rows_with_two_answers_are_counted(tmp_path):
+    """The first is named."""
+    content = table("id,prediction", "a,good", "b,good", "a,good", "b,good", "c,good", "c,good")
+    with pytest.raises(DataError, match="rows 1 and 3: two answers are given to the row 'a', and to 2 more$"):
+        answers(tmp_path / "a.csv", content)
+
+
+def test_order_alone_is_said(tmp_path):
+    """A file of nothing but answers, and rows without texts."""
+    for rows in (ROWS, Rows(ROWS.ids, ())):
+        found = answers(tmp_path / "a.csv", table("prediction", "good", "good", "negative", "good"), rows=rows)
+        assert found.notes == ("rows are joined by their order alone: nothing in the file can check it",)
+
+
+def test_scores_and_outcomes_are_joined_like_labels(tmp_path):
+    """What is missing is nan."""
+    found = answers(tmp_path / "a.csv", table("id,negative,positive", "b,0.25,0.75", "a,0.9,0.1")).models[0]
+    assert np.array_equal(found.probs, [[0.9, 0.1], [0.25, 0.75], [np.nan] * 2, [np.nan] * 2], equal_nan=True)
+    found = answers(tmp_path / "b.csv", table("id,m", "b,0.5", "a,1"), answers="outcomes").models[0]
+    assert np.array_equal(found.outcomes, [1, 0.5, np.nan, np.nan], equal_nan=True)
+    assert found.state.tolist() == [0, 0, 3, 3]
+
+
+def by_definition(file, rows):
+    """(N,) the place of each row, one pair after the other: a text is joined where it is as often on both sides."""
+    return [
+        [i for i, other in enumerate(file) if other == text][sum(t == text for t in rows[:place])]
+        if sum(t == text for t in file) == sum(t == text for t in rows)
+        else -1
+        for place, text in enumerate(rows)
+    ]
+
+
+@given(
+    st.lists(st.sampled_from("vwxyz"), min_size=1, max_size=12),
+    st.lists(st.sampled_from("vwxyz"), min_size=1, max_size=12),
+)
+def test_texts_are_joined_as_they_are_defined(file, rows):
+    """The fast join agrees with the slow one."""
+    assert join._by_text(file, rows)[0].tolist() == by_definition(file, rows)
+
+
+LABEL = st.sampled_from(["positive", "negative", "good", "", "[invalid]", "0", "1"])
+IDS = st.lists(
+    st.text("abc123é -", min_size=1, max_size=6).map(str.strip).filter(bool).filter(lambda t: t.casefold() != "nan"),
+    min_size=1,
+    max_size=12,
+    unique=True,
+)
+
+
+def text_of(header, rows):
+    """A CSV."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows([header, *rows])
+    return file.getvalue()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_the_order_of_rows_with_ids_does_not_matter(tmp_path_factory, data):
+    """Any permutation gives the same answers, of labels and of scores."""
+    ids = [f"k{name}" for name in data.draw(IDS)]  # not such as could be numbers of rows
+    labels = data.draw(st.lists(LABEL, min_size=len(ids), max_size=len(ids)))
+    first = data.draw(st.lists(st.integers(0, 100), min_size=len(ids), max_size=len(ids)))
+    order = data.draw(st.permutations(range(len(ids))))
+    rows = Rows(tuple(ids), ())
+    path = tmp_path_factory.mktemp("order") / "a.csv"
+    lines = [[name, label, p / 100, 1 - p / 100] for name, label, p in zip(ids, labels, first, strict=True)]
+    for header, cut in ((["id", "prediction"], slice(0, 2)), (["id", "m/negative", "m/positive"], None)):
+        cells = [line[cut] if cut else [line[0], *line[2:]] for line in lines]
+        here = answers(path, text_of(header, cells), rows=rows).models[0]
+        there = answers(path, text_of(header, [cells[i] for i in order]), rows=rows).models[0]
+        assert np.array_equal(here.state, there.state)
+        assert np.array_equal(here.probs, there.probs, equal_nan=True)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 4), st.integers(1, 8), st.data())
+def test_a_wide_table_is_as_many_files_of_one_model(tmp_path_factory, models, rows, data):
+    """And as one long table with a column that says which model was asked."""
+    folder = tmp_path_factory.mktemp("wide")
+    column = st.lists(LABEL, min_size=rows, max_size=rows)
+    said = {f"m{m}": data.draw(column) for m in range(models)}
+    ids = [f"k{i}" for i in range(rows)]
+    kind = {"answers": "labels"}
+    wide = understood(
+        folder / "w.csv",
+        text_of(["id", *said], [[i, *row] for i, *row in zip(ids, *said.values(), strict=True)]),
+        prediction=tuple(said),
+        **kind,
+    )
+    long = [[name, i, label] for name, labels in said.items() for i, label in zip(ids, labels, strict=True)]
+    below = understood(
+        folder / "l.csv",
+        text_of(["model", "id", "prediction"], data.draw(st.permutations(long))),
+        rows=Rows(tuple(ids), ()),
+        **kind,
+    )
+    below = {model.name: model for model in join.join(below, Rows(tuple(ids), ())).models}
+    for model in wide.models:
+        lines = [list(pair) for pair in zip(ids, said[model.name], strict=True)]
+        alone = understood(folder / f"{model.name}.csv", text_of(["id", "prediction"], lines), **kind).models[0]
+        for other in (alone, below[model.name]):
+            assert np.array_equal(model.state, other.state)
+            assert np.array_equal(model.probs, other.probs, equal_nan=True)
+
+
+def test_the_join_is_not_quadratic(tmp_path):
+    """20,000 rows with ids in another order: each id is compared a few times, and not with every other."""
+    looked = []
+
+    class Text(str):
+        __slots__ = ()
+
+        def __eq__(self, other):
+            looked.append(1)
+            return str.__eq__(self, other)
+
+        def strip(self):
+            return self
+
+        __hash__ = str.__hash__
+
+    size = 20_000
+    order = np.random.default_rng(0).permutation(size).tolist()
+    lines = [[f"k{i}", TASK.labels[i % 2]] for i in order]
+    reading = understood(tmp_path / "a.csv", text_of(["id", "prediction"], lines))
+    rows = Rows(tuple(Text(f"k{i}") for i in range(size)), ())
+    found = join.join(reading, rows)
+    assert found.models[0].predicted.tolist() == [i % 2 for i in range(size)]
+    assert size <= len(looked) <= 3 * size
+
+
+def test_columns_of_any_origin(tmp_path):
+    """Arrays that another program hands over are read like those of a file."""
+    import pyarrow as pa
+
+    columns = Columns(
+        "memory", 2, {"id": pa.array(["b", "a"]), "prediction": pa.array(["good", None]).dictionary_encode()}
+    )
+    found = join.join(understand(columns, TASK, rows=ROWS), ROWS)
+    assert said_by(found.models[0]) == ["no answer", "positive", "missing", "missing"]

@@ -1,0 +1,187 @@
+"""Tables that others published, and that real programs wrote: they are not part of the project."""
+
+import csv
+import gzip
+import io
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ranker.errors import DataError
+from ranker.sources.tables import files, join
+from ranker.sources.tables.base import Rows, Said
+from ranker.sources.tables.cells import label_map
+from ranker.sources.tables.reading import understand
+from ranker.tasks.classes import ClassTask
+
+SHARED = Path(os.environ.get("RANK_MODELS_DATA") or Path(__file__).parents[5] / "shared" / "data")
+LOGS = SHARED / "logs"
+pytestmark = pytest.mark.skipif(not LOGS.is_dir(), reason=f"there are no published tables in {LOGS}")
+
+SST2 = ClassTask("sentiment", ("negative", "positive"))
+NLI = ClassTask("nli", ("non-entailment", "entailment"))
+
+
+def plain(path):
+    """The rows of a CSV, read with nothing but the standard library."""
+    content = path.read_bytes()
+    content = gzip.decompress(content) if path.suffix == ".gz" else content
+    return list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"))))
+
+
+def sst2():
+    """The rows that the tables answer, and their labels."""
+    rows = plain(LOGS / "tables" / "sst2_dev_truth.csv")
+    return Rows(tuple(row["id"] for row in rows), tuple((row["sentence"],) for row in rows)), [
+        row["label"] for row in rows
+    ]
+
+
+def read(path, rows, task=SST2, **said):
+    """The models of a table, joined: name -> answers."""
+    name = path.name.partition(".")[0]
+    found = join.join(understand(files.read(path), task, Said(**said), rows, name), rows)
+    return {model.name: model for model in found.models}, found
+
+
+def accuracy(model, truth, task=SST2):
+    """The part of the rows that is right, as the record counts it."""
+    return float(np.nanmean(model.correct(np.array([task.index(label) for label in truth]))))
+
+
+def test_probabilities_beside_texts_and_labels():
+    """An index of pandas without a name first; probabilities that are rounded to four digits."""
+    path = LOGS / "tables" / "count-nb_with_index.csv.gz"
+    rows, truth = sst2()
+    models, found = read(path, rows)
+    own = plain(path)
+    right = [row["prediction"] == label for row, label in zip(own, truth, strict=True)]
+    assert accuracy(models["count-nb_with_index"], truth) == pytest.approx(np.mean(right), abs=1e-12)
+    scores = np.array([[float(row["p_negative"]), float(row["p_positive"])] for row in own])
+    expected = scores / scores.sum(axis=1, keepdims=True)
+    assert np.allclose(models["count-nb_with_index"].probs, expected, atol=1e-12)
+    assert (found.how, found.differ) == ("id", 0)
+
+
+def test_a_submission_of_kaggle():
+    """`Id,Category` in another order, 0 and 1."""
+    path = LOGS / "tables" / "kaggle_submission.csv"
+    rows, truth = sst2()
+    models, found = read(path, rows)
+    said = {row["Id"]: int(row["Category"]) for row in plain(path)}
+    right = [SST2.labels[said[name]] == label for name, label in zip(rows.ids, truth, strict=True)]
+    assert accuracy(models["kaggle_submission"], truth) == pytest.approx(np.mean(right), abs=1e-12)
+    assert found.how == "id"
+
+
+def test_what_the_programs_of_glue_write():
+    """`index TAB prediction`, where the index numbers the rows."""
+    path = LOGS / "tables" / "predict_results_sst2.txt"
+    rows, truth = sst2()
+    models, found = read(path, rows)
+    said = [line.split("\t") for line in path.read_text().splitlines()[1:]]
+    right = [SST2.labels[int(label)] == truth[int(at)] for at, label in said]
+    assert accuracy(models["predict_results_sst2"], truth) == pytest.approx(np.mean(right), abs=1e-12)
+    assert found.how == "number"
+
+
+def test_columns_that_are_named_for_the_classes():
+    """No ids and no texts: the order, which is said."""
+    path = LOGS / "tables" / "sklearn_predict_proba.csv"
+    rows, truth = sst2()
+    models, found = read(path, rows)
+    right = [
+        (float(row["positive"]) > 0.5) == (label == "positive") for row, label in zip(plain(path), truth, strict=True)
+    ]
+    assert accuracy(models["sklearn_predict_proba"], truth) == pytest.approx(np.mean(right), abs=1e-12)
+    assert found.notes[0].startswith("rows are joined by their order alone")
+
+
+def test_the_arrays_of_a_trainer():
+    """Logits, by softmax, and the truth beside them."""
+    path = LOGS / "tables" / "trainer_predict.npz"
+    rows, truth = sst2()
+    models, _ = read(path, rows)
+    arrays = np.load(path)
+    logits = arrays["predictions"].astype(float)
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    assert np.allclose(models["trainer_predict"].probs, powers / powers.sum(axis=1, keepdims=True), atol=1e-12)
+    expected = float((logits.argmax(axis=1) == arrays["label_ids"]).mean())
+    assert accuracy(models["trainer_predict"], truth) == pytest.approx(expected, abs=1e-12)
+    own = understand(files.read(path), SST2).own
+    assert own.truth.tolist() == arrays["label_ids"].tolist()
+
+
+def test_wide_tables_of_one_kind_and_another_agree():
+    """Labels, probabilities with a decision value among them, and outcomes of the same four models."""
+    rows, truth = sst2()
+    labels, _ = read(LOGS / "tables" / "wide_labels.parquet", rows)
+    scores, _ = read(LOGS / "tables" / "wide_probabilities.parquet", rows)
+    outcomes, _ = read(LOGS / "tables" / "outcomes_wide.csv", rows, answers="outcomes")
+    own = plain(LOGS / "tables" / "outcomes_wide.csv")
+    assert set(labels) == set(scores) == set(outcomes) == set(own[0]) - {"id"}
+    for name, model in labels.items():
+        expected = np.mean([int(row[name]) for row in own])
+        for other in (model, scores[name], outcomes[name]):
+            assert accuracy(other, truth) == pytest.approx(expected, abs=1e-12)
+    assert scores["tfidf-svm"].kind == "logits"
+    assert scores["count-nb"].kind == "probabilities"
+
+
+def test_outcomes_are_not_taken_for_labels():
+    """0 and 1 under the names of models may be either: it is asked."""
+    with pytest.raises(DataError, match="may be labels, or say whether an answer is right"):
+        read(LOGS / "tables" / "outcomes_wide.csv", sst2()[0])
+
+
+def test_wide_tables_bring_their_own_rows():
+    """Ids, texts and truth, read without being told a task."""
+    own = understand(files.read(LOGS / "tables" / "wide_labels.parquet")).own
+    rows, truth = sst2()
+    assert own.ids == rows.ids
+    assert own.texts == rows.texts
+    assert [own.labels[at] for at in own.truth] == truth
+
+
+@pytest.mark.parametrize("name", ["esim", "decomp_attn"])
+def test_predictions_on_hans(name):
+    """A column `gold_label` that holds predictions; three labels for a task of two, by a map; CSV in a .txt."""
+    path = LOGS / "hans_official" / f"{name}_heur_preds.txt.gz"
+    official = gzip.decompress((SHARED / "hans" / "heuristics_evaluation_set.txt.gz").read_bytes()).decode()
+    header, *lines = (line.split("\t") for line in official.splitlines())
+    table = [dict(zip(header, line, strict=True)) for line in lines]
+    rows = Rows(tuple(row["pairID"] for row in table), tuple((row["sentence1"], row["sentence2"]) for row in table))
+    with pytest.raises(DataError, match="'contradiction' .*`label_map` says what"):
+        read(path, rows, NLI)
+    said = {"label_map": label_map("contradiction,neutral = non-entailment")}
+    models, found = read(path, rows, NLI, **said)
+    (model,) = models.values()
+    answered = {row["pairID"]: row["gold_label"] for row in plain(path)}
+    for heuristic in ("lexical_overlap", "subsequence", "constituent"):
+        for gold in NLI.labels:
+            mine = [i for i, row in enumerate(table) if (row["heuristic"], row["gold_label"]) == (heuristic, gold)]
+            right = [(answered[rows.ids[i]] == "entailment") == (gold == "entailment") for i in mine]
+            assert len(right) == 5_000
+            part = model.part(mine)
+            assert accuracy(part, [gold] * len(mine), NLI) == pytest.approx(np.mean(right), abs=1e-12)
+    assert found.how == "id"
+
+
+def test_labels_of_prompted_models():
+    """Texts and labels in one file, the truth in another, joined by order, where all texts agree."""
+    folder = LOGS / "textclass_env_claims"
+    texts, truth = plain(folder / "X_test.csv"), [row["label"] for row in plain(folder / "y_test.csv")]
+    rows = Rows(tuple(str(i) for i in range(1, len(texts) + 1)), tuple((row["text"],) for row in texts))
+    task = ClassTask("claims", ("no claim", "claim"))
+    names = [path for path in sorted(folder.glob("*.csv")) if path.name not in ("X_test.csv", "y_test.csv")]
+    assert len(names) == 6
+    for path in names:
+        models, found = read(path, rows, task)
+        right = [row["annotation"] == label for row, label in zip(plain(path), truth, strict=True)]
+        (model,) = models.values()
+        assert accuracy(model, [task.labels[int(label)] for label in truth], task) == pytest.approx(
+            np.mean(right), abs=1e-12
+        )
+        assert (found.how, found.differ) == ("order", 0)

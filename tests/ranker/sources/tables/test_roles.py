@@ -1,0 +1,252 @@
+import numpy as np
+import pytest
+from tables_made import ROWS, TASK, answers, said_by, understood
+
+from ranker.errors import DataError, UnknownName
+from ranker.sources.tables.base import Rows
+from ranker.sources.tables.reading import model_named
+from ranker.tasks.classes import ClassTask
+
+
+def csv(header, *rows):
+    """A table with one row for each text of cells."""
+    return "\n".join([header, *rows]) + "\n"
+
+
+def names(found):
+    """The names of the models that were found."""
+    return [model.name for model in found.models]
+
+
+def test_the_only_column_of_labels_holds_the_answers(tmp_path):
+    """Whatever it is called: in HANS' own files of predictions `gold_label` is what the model said."""
+    found = understood(tmp_path / "esim.csv", csv("pairID,gold_label", "a,good", "b,negative"))
+    assert said_by(found.models[0]) == ["positive", "negative"]
+    assert "'gold_label' is read as the answers, since no other column could hold them" in found.notes
+    assert found.own is None
+
+
+def test_answers_and_truth(tmp_path):
+    """Two columns of labels, of which one is named for each."""
+    found = understood(tmp_path / "bert.csv", csv("id,gold,prediction", "a,good,negative", "b,negative,"))
+    assert names(found) == ["bert"]
+    assert said_by(found.models[0]) == ["negative", "no answer"]
+    assert found.own.truth.tolist() == [1, 0]
+    assert "'gold' is taken for the truth, by its name; `truth` and `prediction` say otherwise" in found.notes
+
+
+def test_what_is_said_goes_before_names(tmp_path):
+    """A column that is named for the truth may be said to hold answers, and the other way round."""
+    content = csv("id,gold_label,prediction", "a,good,negative")
+    found = understood(tmp_path / "bert.csv", content, prediction=("gold_label",), truth="prediction")
+    assert said_by(found.models[0]) == ["positive"]
+    assert found.own.truth.tolist() == [0]
+    assert names(found) == ["bert"]
+
+
+def test_a_wide_table_has_a_column_a_model(tmp_path):
+    """With the truth among them, or without."""
+    found = understood(tmp_path / "a.csv", csv("id,label,m1,m2", "a,good,good,negative"))
+    assert names(found) == ["m1", "m2"]
+    assert found.own.truth.tolist() == [1]
+    assert "'m1' and 'm2' hold labels" in found.notes
+    assert names(understood(tmp_path / "b.csv", csv("id,m1,m2", "a,good,negative"))) == ["m1", "m2"]
+
+
+def test_a_model_of_a_wide_table(tmp_path):
+    """One column, or group of columns, of several."""
+    content = csv("id,m1,m2", "a,good,negative")
+    found = understood(tmp_path / "a.csv", content, prediction=("m2",))
+    assert names(found) == ["m2"]
+    assert said_by(found.models[0]) == ["negative"]
+    assert "'m1' is not read; `prediction` names what is to be read" in found.notes
+    content = csv("id,a/negative,a/positive,b/negative,b/positive", "x,0.9,0.1,0.2,0.8")
+    found = understood(tmp_path / "b.csv", content, prediction=("b",))
+    assert names(found) == ["b"]
+    assert said_by(model_named(found, "b")) == ["positive"]
+    with pytest.raises(UnknownName, match=r"there is no model in .*b\.csv 'c'; known: b"):
+        model_named(found, "c")
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["m/{}", "{}", "p_{}", "prob-{}", "logits.{}", "score {}", "predictions_{}"],
+)
+def test_a_group_of_columns_of_one_model(tmp_path, header):
+    """The names of the labels, behind a model's name or a word for what they are."""
+    columns = ",".join(["id", *(header.format(name) for name in TASK.labels)])
+    found = understood(tmp_path / "bert.csv", csv(columns, "a,0.25,0.75"))
+    assert names(found) == ["m" if "/" in header else "bert"]
+    assert np.allclose(found.models[0].probs, [[0.25, 0.75]])
+
+
+def test_groups_of_columns_of_several_models(tmp_path):
+    """Their names may hold any sign; labels may be aliases, numbers, or named as transformers does."""
+    for one, other in (("negative", "good"), ("LABEL_0", "LABEL_1"), ("0", "1")):
+        header = f"id,gpt-4.1_x/{one},gpt-4.1_x/{other},b/{one},b/{other}"
+        found = understood(tmp_path / "a.csv", csv(header, "a,0.25,0.75,0.9,0.1"))
+        assert names(found) == ["gpt-4.1_x", "b"]
+        assert [said_by(model) for model in found.models] == [["positive"], ["negative"]]
+
+
+def test_a_label_with_a_hyphen_is_no_group_of_its_end(tmp_path):
+    """`p_non-entailment` is not the entailment of a model `p_non`."""
+    task = ClassTask("nli", ("non-entailment", "entailment"))
+    found = understood(tmp_path / "a.csv", csv("p_non-entailment,p_entailment", "0.75,0.25"), task)
+    assert np.allclose(found.models[0].probs, [[0.75, 0.25]])
+
+
+def test_models_that_are_numbered_are_no_classes(tmp_path):
+    """`seed-0` and `seed-1` answer with labels, and not with scores of the labels 0 and 1."""
+    content = csv("id,label,seed-0,seed-1", "a,1,1,0", "b,0,0,1", "c,1,1,0")
+    found = understood(tmp_path / "a.csv", content)
+    assert names(found) == ["seed-0", "seed-1"]
+    assert [said_by(model)[0] for model in found.models] == ["positive", "negative"]
+
+
+def test_zero_and_one_are_labels_where_something_says_so(tmp_path):
+    """A name that is used of labels, a truth in the same numbers, or the one who asks."""
+    for header, said in (("id,Category", {}), ("id,annotation", {}), ("id,bert", {"answers": "labels"})):
+        found = understood(tmp_path / "a.csv", csv(header, "a,1", "b,0"), **said)
+        assert said_by(found.models[0]) == ["positive", "negative"]
+    found = understood(tmp_path / "a.csv", csv("id,label,m,n", "a,1,1,0", "b,0,0,1"))
+    assert [said_by(model)[0] for model in found.models] == ["positive", "negative"]
+    with pytest.raises(DataError, match="which may be labels, or say whether an answer is right"):
+        understood(tmp_path / "a.csv", csv("id,label,m,n", "a,good,1,0", "b,negative,0,1"))
+
+
+def test_outcomes_by_their_names(tmp_path):
+    """What is called correct says what was right, where nothing says what was said."""
+    found = understood(tmp_path / "a.csv", csv("id,correct", "a,1", "b,0"))
+    assert (found.models[0].kind, found.models[0].outcomes.tolist()) == ("outcomes", [1, 0])
+    found = understood(tmp_path / "b.csv", csv("id,prediction,correct", "a,good,1", "b,good,0"))
+    assert said_by(found.models[0]) == ["positive", "positive"]
+
+
+def test_labels_beside_their_scores_are_held_against_them(tmp_path):
+    """Where they differ on some rows, the scores are read, and it is said."""
+    rows = ["good,0.1,0.9", "good,0.2,0.8", "negative,0.4,0.6"]
+    found = understood(tmp_path / "a.csv", csv("prediction,p_negative,p_positive", *rows))
+    assert said_by(found.models[0]) == ["positive"] * 3
+    assert "differ on 1 of 3 rows; the scores are read" in found.models[0].notes[-1]
+
+
+def test_a_column_says_which_model_was_asked(tmp_path):
+    """The rows of one model below those of the other, in any order, and not all of them."""
+    content = csv("model,id,label,prediction", "m,a,good,good", "n,b,negative,negative", "m,b,negative,good")
+    found = understood(tmp_path / "a.csv", content)
+    assert {model.name: said_by(model) for model in found.models} == {
+        "m": ["positive", "positive"],
+        "n": ["missing", "negative"],
+    }
+    assert found.ids == found.own.ids == ("a", "b")
+    assert found.own.truth.tolist() == [1, 0]
+
+
+def test_models_below_each_other_without_ids(tmp_path):
+    """Each has as many rows; their texts must agree."""
+    rows = ["m,Lovely.,good", "m,Dull.,negative", "n,Lovely.,good", "n,Dull.,good"]
+    found = understood(tmp_path / "a.csv", csv("model,text,prediction", *rows))
+    assert [said_by(model) for model in found.models] == [["positive", "negative"], ["positive", "positive"]]
+    assert found.texts[0] == ("Lovely.", "Dull.")
+    with pytest.raises(DataError, match="the texts of the models stand in different orders"):
+        understood(tmp_path / "b.csv", csv("model,text,prediction", *rows[:2], *reversed(rows[2:])))
+
+
+def test_a_table_of_one_model_that_is_named_in_it(tmp_path):
+    """Its name is the one that stands there."""
+    assert names(understood(tmp_path / "a.csv", csv("model,id,prediction", "bert,a,good", "bert,b,good"))) == ["bert"]
+
+
+def test_a_column_called_model_that_says_something_else(tmp_path):
+    """Where no row repeats, it is a text like any other."""
+    assert names(understood(tmp_path / "a.csv", csv("model,id,prediction", "T,a,good", "V8,b,good"))) == ["a"]
+
+
+def test_columns_of_ids_and_texts_are_told_by_the_rows(tmp_path):
+    """Names do not matter where the rows are known: a premise may be called a hypothesis, and an id anything."""
+    rows = Rows(("7", "8"), (("A dog ran.", "It ran."), ("A cat sat.", "It sat.")))
+    content = csv("id,zzz,hypothesis,premise,out", "x,7,A dog ran.,It ran.,good", "y,8,A cat sat.,It sat.,good")
+    found = answers(tmp_path / "a.csv", content, rows=rows, prediction=("out",))
+    assert (found.how, found.differ) == ("id", 0)
+    assert said_by(found.models[0]) == ["positive", "positive"]
+
+
+def test_ids_and_texts_that_are_said(tmp_path):
+    """They go before everything."""
+    content = csv("id,key2,t,prediction", "x,a,Lovely.,good")
+    found = understood(tmp_path / "a.csv", content, id="key2", text=("t",), rows=ROWS)
+    assert (found.ids, found.texts) == (("a",), {0: ("Lovely.",)})
+
+
+@pytest.mark.parametrize("role", ["id", "truth", "cluster", "text", "prediction"])
+def test_a_column_that_is_not_there_is_one_line(tmp_path, role):
+    """The near one is offered."""
+    wanted = ("idd",) if role in ("text", "prediction") else "idd"
+    with pytest.raises(UnknownName, match=r"there is no column in .*a\.csv 'idd'; did you mean id\?"):
+        understood(tmp_path / "a.csv", csv("id,prediction", "a,good"), **{role: wanted})
+
+
+def test_rows_of_its_own(tmp_path):
+    """Ids, texts, truth and clusters; a row without a truth has none."""
+    content = csv("id,premise,hypothesis,label,m,doc", "a,A b.,A.,good,good,x", "b,C d.,C.,,good,y")
+    own = understood(tmp_path / "a.csv", content, cluster="doc").own
+    assert own.ids == ("a", "b")
+    assert own.texts == (("A b.", "A."), ("C d.", "C."))
+    assert own.truth.tolist() == [1, -1]
+    assert own.clusters == ("x", "y")
+    assert own.labels == TASK.labels
+
+
+@pytest.mark.parametrize(
+    ("content", "labels"),
+    [
+        (csv("id,label,m", "a,yes,no", "b,no,yes"), ("no", "yes")),
+        (csv("id,label,m", "a,2,0", "b,0,1"), ("0", "1", "2")),
+        (csv("id,label,m/no,m/yes", "a,0,0.9,0.1", "b,1,0.2,0.8"), ("no", "yes")),
+        (csv("no,maybe,yes", "0.5,0.25,0.25", "0,0,1"), ("no", "maybe", "yes")),
+        (csv("id,prediction", "a,Yes", "b,no", "c,[invalid]", "d,yes"), ("no", "yes")),
+    ],
+)
+def test_labels_that_stand_in_the_file(tmp_path, content, labels):
+    """Where no task is named: those of the truth, of the answers, or of the columns' names."""
+    found = understood(tmp_path / "a.csv", content, task=None)
+    assert found.task.labels in (labels, tuple(label.title() if label == "yes" else label for label in labels))
+
+
+def test_no_labels_in_the_file_is_one_line(tmp_path):
+    """A column of texts, or of one label, makes no task."""
+    with pytest.raises(DataError, match="no labels of a task are found .* name the task, or say with `truth`"):
+        understood(tmp_path / "a.csv", csv("id,prediction", "a,good", "b,good"), task=None)
+
+
+def test_a_model_with_a_word_in_its_name_is_not_taken_for_the_only_one(tmp_path):
+    """`bert_pred` beside `gpt`: which hold answers has to be said."""
+    content = csv("id,label,bert_pred,gpt", "a,good,good,negative")
+    with pytest.raises(DataError, match="'bert_pred' and 'gpt' may hold the answers, or something else; `prediction`"):
+        understood(tmp_path / "a.csv", content)
+    assert names(understood(tmp_path / "a.csv", content, prediction=("bert_pred", "gpt"))) == ["bert_pred", "gpt"]
+
+
+def test_names_of_models_without_what_they_share(tmp_path):
+    """`m/label` and `n/label` are the models m and n; two columns of one model keep their names."""
+    assert names(understood(tmp_path / "a.csv", csv("id,m/label,n/label", "a,good,negative"))) == ["m", "n"]
+    found = understood(tmp_path / "a.csv", csv("id,m/prediction,m/prediction_2", "a,good,negative"))
+    assert names(found) == ["m/prediction", "m/prediction_2"]
+
+
+def test_a_model_that_failed_on_every_row_is_there(tmp_path):
+    """Its scores are empty: errors, and no reason to leave it out without a word."""
+    header = "id,m/negative,m/positive,n/negative,n/positive"
+    found = understood(tmp_path / "a.csv", csv(header, "a,0.1,0.9,,", "b,0.9,0.1,nan,nan"))
+    assert {model.name: said_by(model) for model in found.models} == {
+        "m": ["positive", "negative"],
+        "n": ["error", "error"],
+    }
+
+
+def test_scores_that_begin_with_errors_are_scores(tmp_path):
+    """However many rows come before the first number."""
+    rows = [f"{i},," for i in range(150)] + ["x,0.25,0.75"]
+    found = understood(tmp_path / "a.csv", csv("id,negative,positive", *rows)).models[0]
+    assert said_by(found) == [*["error"] * 150, "positive"]

@@ -1,0 +1,208 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from tables_made import ROWS, answers, said_by, understood
+
+from ranker.errors import DataError, UsageError
+from ranker.sources.tables import arrays, files
+
+RECORDS = [
+    {"id": "a", "text": "Lovely.", "prediction": "positive"},
+    {"id": "b", "text": 'Dull, and "long"', "prediction": "negative"},
+    {"id": "c", "text": "Fine.", "prediction": "good"},
+    {"id": "d", "text": "Zürich", "prediction": ""},
+]
+COMMAS = 'id,text,prediction\na,Lovely.,positive\nb,"Dull, and ""long""",negative\nc,Fine.,good\nd,Zürich,\n'
+TABS = 'id\ttext\tprediction\na\tLovely.\tpositive\nb\tDull, and "long"\tnegative\nc\tFine.\tgood\nd\tZürich\t\n'
+LINES = "\n".join(str(row).replace("'", '"') for row in RECORDS if row["id"] != "b") + "\n"
+COLUMNS = {name: [row[name] for row in RECORDS] for name in RECORDS[0]}
+SPLIT = {"columns": list(COLUMNS), "index": [0, 1, 2, 3], "data": [list(row.values()) for row in RECORDS]}
+
+QUOTED = TABS.replace('"long"', '""long""')
+
+FORMS = {
+    "commas": ("a.csv", COMMAS),
+    "a byte-order mark": ("a.csv", "\ufeff" + COMMAS),
+    "lines of Windows": ("a.csv", COMMAS.replace("\n", "\r\n")),
+    "commas in a .txt": ("a.txt", COMMAS),
+    "commas in a .txt.gz": ("a.txt.gz", COMMAS),
+    "gzip": ("a.csv.gz", COMMAS),
+    "tabs": ("a.tsv", TABS),
+    "tabs in a .txt": ("a.txt", TABS),
+    "tabs and quotes": ("a.tsv", TABS.replace('Dull, and "long"', '"Dull, and ""long"""')),
+    "tabs and quotes in a .txt": ("a.txt", TABS.replace('Dull, and "long"', '"Dull, and ""long"""')),
+    "tabs and quotes everywhere": ("a.tsv", '"' + QUOTED.replace("\t", '"\t"').replace("\n", '"\n"')[:-1]),
+    "records": ("a.json", RECORDS),
+    "records, gzipped": ("a.json.gz", RECORDS),
+    "columns and data": ("a.json", SPLIT),
+    "columns": ("a.json", COLUMNS),
+    "pandas' own JSON": ("a.json", {name: {str(i): v for i, v in enumerate(cells)} for name, cells in COLUMNS.items()}),
+    "records by id": ("a.json", {row["id"]: {k: v for k, v in row.items() if k != "id"} for row in RECORDS}),
+    "Parquet": ("a.parquet", COLUMNS),
+    "Parquet of categories": ("a.parquet", {name: pa.array(c).dictionary_encode() for name, c in COLUMNS.items()}),
+}  # fmt: skip
+ANSWERS = ["positive", "negative", "positive", "no answer"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_says_the_same(tmp_path, form):
+    """Ids, texts and labels, whatever they are written in."""
+    name, content = FORMS[form]
+    found = understood(tmp_path / name, content)
+    assert found.ids == ROWS.ids
+    assert list(found.texts[0]) == COLUMNS["text"]
+    assert said_by(found.models[0]) == ANSWERS
+    assert [model.name for model in found.models] == ["a"]
+
+
+def test_answers_by_id(tmp_path):
+    """An object whose keys are ids."""
+    assert said_by(answers(tmp_path / "a.json", {"d": 0, "b": "positive", "a": None}).models[0]) == [
+        "no answer", "positive", "missing", "negative",
+    ]  # fmt: skip
+
+
+def test_scores_by_id(tmp_path):
+    """An object of lists is no table of columns where each list is as short as there are labels."""
+    found = understood(tmp_path / "a.json", {"a": [0.9, 0.1], "b": [0.2, 0.8], "c": [0.5, 0.5]})
+    assert found.ids == ("a", "b", "c")
+    assert np.allclose(found.models[0].probs, [[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
+
+
+def test_a_list_of_answers(tmp_path):
+    """They are in the order of the rows."""
+    found = answers(tmp_path / "a.json", ["positive", 0, None, "maybe"][:3] + ["LABEL_1"])
+    assert said_by(found.models[0]) == ["positive", "negative", "no answer", "positive"]
+    assert found.how == "order"
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [[0.9, 0.1], [0.2, 0.8]],
+        [{"negative": 0.9, "positive": 0.1}, {"positive": 0.8, "negative": 0.2}],
+        [[{"label": "negative", "score": 0.9}, {"label": "positive", "score": 0.1}],
+         [{"label": "positive", "score": 0.8}, {"label": "negative", "score": 0.2}]],
+        [{"LABEL_0": 0.9, "LABEL_1": 0.1}, {"LABEL_0": 0.2, "LABEL_1": 0.8}],
+    ],
+    ids=["lists", "objects", "a pipeline's", "numbered"],
+)  # fmt: skip
+def test_scores_in_a_cell(tmp_path, cells):
+    """A list in the order of the labels, or an object by their names, in JSON lines and in Parquet."""
+    rows = [{"id": name, "probs": cell} for name, cell in zip("ab", cells, strict=True)]
+    lines = "".join(f"{row}\n".replace("'", '"') for row in rows)
+    assert np.allclose(understood(tmp_path / "a.jsonl", lines).models[0].probs, [[0.9, 0.1], [0.2, 0.8]])
+    if not isinstance(cells[0], list) or not isinstance(cells[0][0], dict):
+        content = {"id": ["a", "b"], "probs": cells}
+        assert np.allclose(understood(tmp_path / "a.parquet", content).models[0].probs, [[0.9, 0.1], [0.2, 0.8]])
+
+
+def test_a_list_that_is_cut_is_an_error_of_its_row(tmp_path):
+    """The other rows are read."""
+    content = {"id": ["a", "b", "c"], "probs": [[0.9, 0.1], [0.2], None]}
+    found = understood(tmp_path / "a.parquet", content).models[0]
+    assert said_by(found) == ["negative", "error", "error"]
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", ">f8", "float16"])
+def test_arrays(tmp_path, kind):
+    """Logits of `trainer.predict`, with the truth beside them, and one array alone, by rows or by columns."""
+    logits = np.array([[1.5, -1], [0, 2], [3, 1]]).astype(kind)
+    found = understood(tmp_path / "run.npz", {"predictions": logits, "label_ids": np.array([0, 1, 1])})
+    assert said_by(found.models[0]) == ["negative", "positive", "negative"]
+    assert found.models[0].kind == "logits"
+    assert found.own.truth.tolist() == [0, 1, 1]
+    assert found.own.ids == ("1", "2", "3")
+    alone = understood(tmp_path / "run.npy", np.asfortranarray(logits))
+    assert np.array_equal(alone.models[0].probs, found.models[0].probs)
+
+
+def test_an_array_of_labels(tmp_path):
+    """Numbers, truth values or names."""
+    for array in (np.array([0, 1, 1]), np.array([False, True, True]), np.array(["negative", "good", "positive"])):
+        assert said_by(understood(tmp_path / "a.npy", array).models[0]) == ["negative", "positive", "positive"]
+
+
+def test_pandas_own_index_is_no_answer_and_no_id(tmp_path):
+    """A first column without a name, from 0 in order, in CSV, read again and written again, and in Parquet."""
+    for name in ("", "Unnamed: 0"):
+        found = understood(tmp_path / "a.csv", f"{name},prediction\n0,good\n1,negative\n")
+        assert (found.ids, said_by(found.models[0])) == (None, ["positive", "negative"])
+    found = understood(tmp_path / "a.parquet", {"prediction": ["good"], "__index_level_0__": [0]})
+    assert (found.ids, said_by(found.models[0])) == (None, ["positive"])
+
+
+def test_pandas_index_out_of_order_is_an_id(tmp_path):
+    """Rows that were shuffled, or chosen, keep their numbers."""
+    assert understood(tmp_path / "a.csv", ",prediction\n2,good\n0,negative\n").ids == ("2", "0")
+
+
+def test_quotes_in_a_tsv_without_quoting_stay(tmp_path):
+    """HANS and PAWS know no quotes: a text may begin with one."""
+    found = understood(tmp_path / "a.tsv", 'text\tprediction\n"No," he said.\tgood\n"Yes"\tnegative\n')
+    assert found.texts[0] == ('"No," he said.', '"Yes"')
+
+
+def test_a_text_of_two_lines_in_a_tsv(tmp_path):
+    """It stands in quotes, and the file cannot be read without them."""
+    found = understood(tmp_path / "a.tsv", 'text\tprediction\n"one\ntwo"\tgood\nthree\tnegative\n')
+    assert found.texts[0] == ("one\ntwo", "three")
+    with pytest.raises(DataError, match=r"a\.tsv, line 2: 2 cells are needed, as in line 1 \(got 1\)"):
+        understood(tmp_path / "a.tsv", "text\tprediction\none\n")
+
+
+def test_label_numbers_that_a_file_explains(tmp_path):
+    """`datasets` writes into Parquet what 0 and 1 stand for."""
+    from pyarrow import parquet
+
+    about = b'{"info": {"features": {"prediction": {"names": ["positive", "negative"]}}}}'
+    table = pa.table({"id": ["a", "b"], "prediction": [0, 1]}).replace_schema_metadata({"huggingface": about})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    assert said_by(understood(tmp_path / "a.parquet").models[0]) == ["positive", "negative"]
+
+
+def test_names_with_dots_are_not_mixed_up(tmp_path):
+    """In Parquet a dot leads into a structure; here it is a letter of a name."""
+    content = {"id": ["a", "b"], "gpt-3": ["good", "good"], "gpt-3.5": ["negative", "negative"]}
+    found = understood(tmp_path / "a.parquet", content)
+    assert {model.name: said_by(model) for model in found.models} == {
+        "gpt-3": ["positive"] * 2, "gpt-3.5": ["negative"] * 2,
+    }  # fmt: skip
+
+
+def test_parts_of_a_parquet_file_have_dictionaries_of_their_own(tmp_path):
+    """The same label has another number in each row group."""
+    from pyarrow import parquet
+
+    labels = ["positive"] * 4 + ["negative"] * 4 + ["negative", "positive"]
+    parquet.write_table(pa.table({"prediction": labels}), tmp_path / "a.parquet", row_group_size=4)
+    assert said_by(understood(tmp_path / "a.parquet").models[0]) == labels
+
+
+def test_types_of_a_json_column_may_differ(tmp_path):
+    """Numbers and names in one column are texts; whole numbers and others are numbers."""
+    lines = '{"id": 1, "prediction": 1}\n{"id": "x", "prediction": "negative"}\n{"id": 2.0, "prediction": true}\n'
+    found = understood(tmp_path / "a.jsonl", lines)
+    assert (found.ids, said_by(found.models[0])) == (("1", "x", "2"), ["positive", "negative", "positive"])
+
+
+def test_a_key_that_some_rows_lack_is_empty_there(tmp_path):
+    """Also where it comes first after many rows."""
+    lines = '{"id": "a"}\n' + "".join(f'{{"id": "{i}", "prediction": "good"}}\n' for i in range(files.BLOCK))
+    found = understood(tmp_path / "a.jsonl", lines)
+    assert said_by(found.models[0]) == ["no answer", *["positive"] * files.BLOCK]
+
+
+def test_an_unknown_ending_is_one_line(tmp_path):
+    """Before anything is opened."""
+    for name in ("a.xlsx", "a.parquet.gz", "a.npz.gz", "a"):
+        with pytest.raises(UsageError, match=r"a table ends in \.csv, \.jsonl, .* may be gzipped"):
+            files.read(tmp_path / name)
+
+
+def test_many_values_are_kept_as_they_are():
+    """Beyond some, a number for each is no saving; few are kept once."""
+    many = arrays.compact(pa.array([str(i) for i in range(arrays.FEW + 1)]))
+    few = arrays.compact(pa.array(["a", "b"] * 5_000))
+    assert pa.types.is_string(many.type)
+    assert few.indices.type == pa.int8()

@@ -1,0 +1,134 @@
+"""docs/tables.md is a tutorial: its files are written, its code is run, its commands are given."""
+
+import contextlib
+import io
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from logmaking import choice_row, lm_log
+
+from ranker.cli import main
+from ranker.commands import options
+from ranker.commands.run import run as command
+from ranker.datasets import sets
+from ranker.sources.tables.kind import ENDINGS
+
+PAGE = (Path(__file__).parents[3] / "docs" / "tables.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"(?ms)^```(\w+)(?: (\S+))?\n(.*?)^```", PAGE)
+ROWS = ("r1", "r2", "r3", "r4")
+LABELS = ("pos", "neg", "pos", "neg")
+
+
+def write_logs(folder):
+    """Two logs of lm-evaluation-harness, of which the first is right more often."""
+    for name, right in (("run-a", range(34)), ("run-b", range(20, 40))):
+        rows = []
+        for n in range(40):
+            chosen = n % 2 if n in right else 1 - n % 2
+            rows.append(choice_row(n, {"q": n}, n % 2, [-1.0 - chosen, -2.0 + chosen], acc=float(n in right)))
+        lm_log(folder / name, rows)
+
+
+def write_others(folder):
+    """What the other programs write, in small."""
+    for at, name in enumerate(("a", "b")):
+        (folder / f"helm-{name}").mkdir()
+        stats = [
+            {
+                "instance_id": f"id{n}",
+                "train_trial_index": 0,
+                "perturbation": {"name": "robustness"} if twice else None,
+                "stats": [{"name": {"name": "exact_match", "split": "test"}, "mean": float(n % 3 >= at), "count": 1}],
+            }
+            for n in range(9)
+            for twice in (False, True)
+        ]
+        (folder / f"helm-{name}" / "per_instance_stats.json").write_text(json.dumps(stats))
+        batch = [
+            {
+                "custom_id": key,
+                "response": {"body": {"choices": [{"message": {"content": f" {label.title()}.\n"}}]}},
+            }
+            for key, label in zip(ROWS, LABELS[at:] + LABELS[:at], strict=True)
+        ]
+        (folder / f"batch-{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in batch))
+        edge = "__" if at else ""
+        details = {
+            f"{edge}doc{edge}": [{"query": f"Question {n}?"} for n in range(9)],
+            f"{edge}metric{edge}": [{"acc": float(n % 3 >= at)} for n in range(9)],
+        }
+        pd.DataFrame(details).to_parquet(folder / f"lighteval-{name}.parquet")
+    results = [
+        {"testIdx": n, "promptIdx": 0, "provider": {"id": f"openai:{name}"}, "success": n > at, "score": float(n > at)}
+        for n in range(9)
+        for at, name in enumerate(("gpt-a", "gpt-b"))
+    ]
+    (folder / "promptfoo.json").write_text(json.dumps({"results": {"results": results}}))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The folder of the tutorial, with what other programs left there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
+    write_logs(tmp_path)
+    write_others(tmp_path)
+    return tmp_path
+
+
+def flat(text):
+    """Text without its line ends."""
+    return " ".join(text.split())
+
+
+def give(lines, capsys):
+    """Give the commands of a block, and hold what each says to the lines below it."""
+    commands = re.split(r"(?m)^\$ ", lines)[1:]
+    for at, (typed, _, expected) in enumerate(text.partition("\n") for text in commands):
+        if typed == "echo $?":
+            continue
+        after = commands[at + 1].split("\n")[:2] if at + 1 < len(commands) else [""]
+        status = int(after[1]) if after[0] == "echo $?" else 0
+        with pytest.raises(SystemExit) as stop:
+            main(shlex.split(typed)[1:])
+        out, err = capsys.readouterr()
+        assert (stop.value.code or 0) == status, (typed, err)
+        for line in expected.splitlines():
+            assert flat(line) in flat(out + err), typed
+
+
+def test_the_page_runs(folder, capsys):
+    """From top to bottom, in one folder: what is said to be printed is printed."""
+    names: dict[str, object] = {}
+    printed = ""
+    for language, file, text in BLOCKS:
+        if file:
+            (folder / file).write_text(text)
+        elif language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                exec(text, names)
+            printed = said.getvalue()
+        elif language == "output":
+            assert printed == text
+        else:
+            assert language == "console"
+            give(text, capsys)
+
+
+def test_the_page_names_what_there_is():
+    """Every ending that is read, and every option of tables and logs."""
+    assert {f"`{ending}`" for ending in ENDINGS} <= set(re.findall(r"`\.\w+`", PAGE))
+    said = set(re.findall(r"--[a-z][a-z-]+", PAGE))
+    known = {name for option in command.params for name in option.opts}
+    assert said - {"--output", "--save-details"} <= known
+    of_files = options.ANSWERS(lambda: None).__click_params__
+    assert {option.opts[0] for option in of_files} <= said
+
+
+def test_labels_of_the_page_are_of_no_known_task():
+    """So the page shows what holds of labels of one's own."""
+    assert all(task.index("pos") is None for task in sets.tasks().values())
