@@ -3,12 +3,13 @@
     python -m benchmarks.labels accuracies --case hans-sub hans-sub-mini hans-sub - --case own SUITE.json rows.jsonl -
     python -m benchmarks.labels calibration --case hans-sub hans-sub-mini hans-sub -
     python -m benchmarks.labels scale
+    python -m benchmarks.labels files rows.csv gpt.csv llama.csv ...
 
 A case is a name, a suite, an OOD set (or a file of labelled rows), and its data directory ("-" for the embedded
 sample). For each replicate a pool of rows is drawn from the population; a rule picks K of them, whose labels are shown;
 an estimator scores the models; and what is measured is pairwise accuracy: the share of pairs that are put in their true
 order, a tie counting one half. Truth is accuracy on all rows of the set. Printed are means over replicates, in per
-cent, as Markdown.
+cent, as Markdown. `files` takes files of answers: the pool is all of their rows, and only random labels are drawn.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ import numpy as np
 from factors.types import Floats, Ints
 from ranker.commands.options import PATH, together
 from ranker.datasets import sets
-from ranker.numbers import percent
+from ranker.numbers import percent, points
 from ranker.runs.choose import predictions
-from ranker.runs.gather import looked
+from ranker.runs.gather import agreed, looked
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.sources import suites
@@ -271,6 +272,36 @@ def calibration(
                 rows.append([f"{name}, {rule}, K = {k}", *cells])
     ends = [f"{100 * a:.0f} to {100 * min(b, 1):.0f}" for a, b in zip(CLASSES, CLASSES[1:], strict=False)]
     click.echo(table(["given: **right** (share of pairs)", *ends], rows))
+
+
+@main.command()
+@click.argument("data", type=PATH)
+@click.argument("models", nargs=-1, required=True)
+@click.option("--draws", default=2_000, show_default=True)
+@click.option("--seed", default=0, show_default=True)
+def files(data: Path, models: Sequence[str], draws: int, seed: int) -> None:
+    """Pairwise accuracy of ACC and SURROGATE from random labels, with all rows of DATA as the pool."""
+    seen = looked(models)
+    rows = sets.labelled(data, own=agreed(seen), free=True)
+    pool, _, failures = predictions(seen, rows.task, rows.examples)
+    if failures:
+        raise click.ClickException(f"some models have no answers: {failures}")
+    labels = np.array([example.label for example in rows.examples])
+    right = (pool.predicted == labels).astype(np.float64)
+    truth = right.mean(axis=1)
+    click.echo(f"{len(labels)} rows; true accuracies {', '.join(map(percent, np.sort(truth)[::-1]))} %", err=True)
+    rng = np.random.default_rng(seed)
+    told: dict[str, list[str]] = {"ACC, random rows": [], "SURROGATE, random rows": [], "difference": []}
+    for k in SIZES:
+        picked = rng.permuted(np.tile(np.arange(len(labels)), (draws, 1)), axis=1)[:, :k]
+        found = (right[:, picked].mean(axis=2), surrogate.estimates(pool, labels, picked))
+        alone, with_pool = (np.array([pairwise_accuracy(one, truth) for one in scores.T]) for scores in found)
+        gain = with_pool - alone
+        error = gain.std(ddof=1) / np.sqrt(draws)
+        for name, value in zip(told, (percent(alone.mean()), percent(with_pool.mean())), strict=False):
+            told[name].append(value)
+        told["difference"].append(f"{points(gain.mean())} (se {percent(error)})")
+    click.echo(table(["", *(f"K = {k}" for k in SIZES)], [[name, *cells] for name, cells in told.items()]))
 
 
 @main.command()

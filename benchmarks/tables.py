@@ -4,11 +4,14 @@ Each line is a process of its own, so that its peak memory is its own. Seconds a
 `import numpy, pyarrow, pyarrow.parquet, pyarrow.compute` in the same process: what any program needs that reads such a
 file. Memory is the peak of the process above what it had after the imports. Two lines have twice the rows of the one
 before them: the time of a join grows with the rows, and not with their square.
+
+The last line is a whole run, `rank-models --models wide.csv`, from the start of the program to its report.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import resource
 import subprocess
@@ -22,16 +25,18 @@ NAMES = ("negative", "positive")
 
 
 def wide(models: int, rows: int, folder: Path) -> Path:
-    """A CSV with a column of labels for each model, an id and a text."""
+    """A CSV with a column of labels for each model, an id and a text, and the truth."""
     import numpy as np
 
-    drawn = np.random.default_rng(0).integers(2, size=(rows, models)).tolist()
+    rng = np.random.default_rng(0)
+    drawn, truth = rng.integers(2, size=(rows, models)).tolist(), rng.integers(2, size=rows).tolist()
     path = folder / "wide.csv"
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["id", "text", *(f"model-{m}" for m in range(models))])
+        writer.writerow(["id", "text", *(f"model-{m}" for m in range(models)), "label"])
         for at, row in enumerate(drawn):
-            writer.writerow([f"row-{at}", f"A sentence, the one of number {at}.", *(NAMES[label] for label in row)])
+            labels = [NAMES[label] for label in (*row, truth[at])]
+            writer.writerow([f"row-{at}", f"A sentence, the one of number {at}.", *labels])
     return path
 
 
@@ -119,28 +124,59 @@ def measured(path: Path, models: int, rows: int) -> tuple[float, float, float, f
     return imported, read, known, done, taken
 
 
+def whole(path: Path) -> tuple[float, float, float]:
+    """Seconds of the imports, of a whole run, and the megabytes that it took."""
+    start = time.process_time()
+    import numpy as np  # noqa: F401  # what it costs is measured
+    import pyarrow as pa  # noqa: F401
+    import pyarrow.compute
+    import pyarrow.parquet  # noqa: F401
+
+    imported = time.process_time() - start
+    before = peak()
+    start = time.process_time()
+    from ranker.cli import main as program
+
+    report = str(path.with_name("report"))
+    with contextlib.suppress(SystemExit):
+        program(["--quiet", "--models", str(path), "--store", str(path.with_name("store")), "-o", report])
+    return imported, time.process_time() - start, peak() - before
+
+
 def main() -> None:
     """Measure all sizes, each in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=3, metavar=("PATH", "MODELS", "ROWS"), help="measure one file, in this process")
+    parser.add_argument("--run", metavar="PATH", type=Path, help="measure a whole run on one file, in this process")
     given = parser.parse_args()
     if given.one:
         print(*measured(Path(given.one[0]), *map(int, given.one[1:])))
+        return
+    if given.run:
+        print(*whole(given.run))
         return
     print("| table | models | rows | MB of file | read s | understood s | joined s | times the imports | peak MB |")
     print("|---|---|---|---|---|---|---|---|---|")
     for kind, models, rows in SIZES:
         with tempfile.TemporaryDirectory() as scratch:
             path = MADE[kind](models, rows, Path(scratch))
-            command = [sys.executable, "-m", "benchmarks.tables", "--one", str(path), str(models), str(rows)]
-            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-            imported, read, known, done, taken = map(float, said)
+            imported, read, known, done, taken = in_a_process("--one", str(path), str(models), str(rows))
             size = path.stat().st_size / 2**20
         ratio = (read + known + done) / imported
         print(
             f"| {kind} | {models:,} | {rows:,} | {size:.1f} | {read:.2f} | {known:.2f} | {done:.2f} | {ratio:.1f} "
             f"| {taken:.0f} |"
         )
+    with tempfile.TemporaryDirectory() as scratch:
+        path = wide(60, 5_000, Path(scratch))
+        imported, seconds, taken = in_a_process("--run", str(path))
+    print(f"a whole run of 60 x 5,000: {seconds:.2f} s, {seconds / imported:.1f} times the imports, {taken:.0f} MB")
+
+
+def in_a_process(*arguments: str) -> list[float]:
+    """What this program prints in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.tables", *arguments]
+    return [float(one) for one in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()]
 
 
 if __name__ == "__main__":

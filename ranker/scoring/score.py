@@ -123,6 +123,8 @@ def score_model(
     """
     values = np.full((len(factors), len(examples)), np.nan)
     undefined: dict[str, dict[str, set[int]]] = {}
+    if not factors:
+        return ModelScores(values, {})
     for n, (predicted, example) in enumerate(zip(answers.predicted.tolist(), examples, strict=True)):
         if predicted < 0:
             for factor in factors:
