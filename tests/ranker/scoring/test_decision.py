@@ -299,12 +299,27 @@ def test_methods_of_ones_own_see_the_pool_and_the_labelled_rows():
 def test_what_sees_chosen_rows_or_lacks_what_it_needs_is_no_method_of_a_decision():
     """With such methods alone a pool leaves the order to the metric; to name one is a mistake."""
     pool = Pool(np.random.default_rng(4).dirichlet([1, 1], (3, 9)))
-    some = [one for one in BUILTIN if not one.decides or one.needs - {"labels"}]
+    some = [one for one in BUILTIN if not one.decides or one.needs - {"labels", "probabilities"}]
     assert {"SURROGATE+CHOICE", "POOL-FACTOR", "ATC"} <= {one.name for one in some}
     assert three(beside=beside(pool, np.arange(4), methods=some)).method == "ACC+TIES"
     for one in some:
         with pytest.raises(UnknownName, match="there is no method"):
             three(one.name, beside=beside(pool, np.arange(4), methods=some))
+
+
+def test_labels_alone_have_no_method_that_reads_confidence():
+    """One model that gives no probability is enough; silence beside probabilities is none."""
+    probs = np.random.default_rng(4).dirichlet([1, 1], (3, 9))
+    confident = {one.name for one in BUILTIN if "probabilities" in one.needs}
+    assert confident == {"AVG-CONF", "ATC", "DOC", "COT", "MANO"}
+    assert "AVG-CONF" in beside(Pool(probs), np.arange(4)).usable
+    hard = probs.copy()
+    hard[1] = np.eye(2)[probs[1].argmax(axis=1)]
+    assert not confident & set(beside(Pool(hard), np.arange(4)).usable)
+    assert "MAJORITY" in beside(Pool(hard), np.arange(4)).usable
+    silent = np.concatenate([probs, np.zeros((3, 9, 1))], axis=2)
+    silent[0, 2] = [0, 0, 1]
+    assert "AVG-CONF" in beside(Pool(silent), np.arange(4)).usable
 
 
 def test_labels_that_are_not_known_are_not_read():
