@@ -21,7 +21,7 @@ from ranker.results.ranking import Ranking
 
 IMAGES = Path(__file__).parent / "images"
 COMMAND = "rank-models --ood hans-sub --probe 10"
-WIDTH, HEIGHT = 1280, 1890
+WIDTH, HEIGHT = 1280, 1470
 """Of the screenshot, in pixels: the answer, methods, models, and their figures."""
 
 

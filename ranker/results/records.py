@@ -33,7 +33,8 @@ class MethodResult:
         difference: pairwise accuracy minus that of the metric's column, ACC for classes.
         difference_low, difference_high: 95 % of it over populations of examples: on the same draws, and paired, but
             for methods that see no label or chosen rows, which are taken as independent of that column.
-        rule: how the rows are picked whose labels it sees: "random", or a rule of `statistics.choice`; "" for none.
+        rule: how the rows of a draw are picked for it: "random", or a rule of `statistics.choice`; "" where it reads
+            all unlabelled rows and no draw.
         dropped: reason -> how many examples the method could not be computed on.
         curve: K -> pairwise accuracy with a probe of K examples.
         splits: a part of the pairs -> pairwise accuracy on it. Parts: "near" and "far"; "within-family" and

@@ -138,7 +138,8 @@ class PoolMethod:
         needs: what must be known of the pool, and of the rows that it is shown.
         posterior: (pool, targets, rows (K,)) -> how sure the ranking is; None where nobody knows, and a decision then
             says what the labels alone tell.
-        rule: how the rows are picked whose labels it sees: `RANDOM`, or a name in `statistics.choice.RULES`.
+        rule: how the rows of a draw are picked for it: `RANDOM`, or a name in `statistics.choice.RULES`; "" where it
+            reads all unlabelled rows and no draw.
         warning: what to know before it is believed, a clause that goes on from its name.
         source: the paper and section that it comes from, or "ours".
         default: it is shown where nobody says which methods are.
