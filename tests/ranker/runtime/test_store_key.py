@@ -55,6 +55,16 @@ OPTIONS = {
     "trust_remote_code": (frozenset({"tiny"}), False),
     "allow_pickle": (True, False),
     "label_map": ({"neutral": "entailment"}, True),
+    "prediction": (("answer",), False),  # this and the rest are of files of answers, of which nothing is stored
+    "truth": ("gold", False),
+    "answers": ("logits", False),
+    "metric": ("acc_norm", False),
+    "filter": ("strict", False),
+    "scorer": ("match", False),
+    "cluster": ("passage", False),
+    "scale": ((0.0, 10.0), False),
+    "lower_is_better": (True, False),
+    "errors_are_wrong": (True, False),
 }
 """What is said of all models: option -> (another value, whether it changes a number)."""
 
@@ -82,6 +92,7 @@ EXAMPLES = {
     "segments": (("The doctor saw the actor.", "An old judge danced"), True),
     "label": (0, False),
     "marks": ({"subject": (Span(0, 0, 3),)}, False),
+    "group": ("passage 1", False),
 }
 """What an example is: field -> (another value, whether it changes what a model makes of it)."""
 
