@@ -13,12 +13,13 @@ BASE = ("errors", "numbers", "progress")
 MAY_KNOW = {
     # a room of `ranker` -> the rooms of it that it may import, beside itself; all may import `factors`
     **dict.fromkeys(BASE, ()),
+    "packages": ("errors",),
     "records": ("errors",),
     "statistics": (),
     "tasks": ("errors",),
     "datasets": ("tasks", "records", *BASE),
     "results": ("statistics", "records", "errors", "numbers"),
-    "sources": ("datasets", "tasks", "records", "errors", "progress"),
+    "sources": ("datasets", "tasks", "records", "errors", "packages", "progress"),
     "report": ("results", "errors", "numbers"),
     "attribution": ("sources", "datasets", "tasks", "records", "errors", "progress"),
     "runtime": ("attribution", "sources", "datasets", "tasks", "records", *BASE),

@@ -8,7 +8,6 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
@@ -16,6 +15,7 @@ from typing import TypeVar
 from factors import BUILTIN, Factor
 from factors.registry import add, factors_in
 from ranker.errors import UsageError, look_up
+from ranker.packages import added
 from ranker.statistics import combined
 from ranker.statistics import methods as methods_
 from ranker.statistics.methods import COINS
@@ -127,15 +127,9 @@ def _chosen(
 
 def _installed(group: str) -> Iterator[tuple[str, ModuleType]]:
     """The modules that installed packages name in a group, and how to call each in a message."""
-    for point in metadata.entry_points(group=group):
-        package = f"the package {point.dist.name!r}" if point.dist else "a package"
-        where = f"{package}, entry point {point.name!r} of {group!r}"
-        try:
-            module = point.load()
-        except Exception as error:  # another package's code may raise anything
-            raise UsageError(f"{where}: {point.value} cannot be loaded: {type(error).__name__}: {error}") from error
+    for _, where, target, module in added(group):
         if not isinstance(module, ModuleType):
-            raise UsageError(f"{where}: it must name a module (got {point.value})")
+            raise UsageError(f"{where}: it must name a module (got {target})")
         yield where, module
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Protocol, cast
 
 from ranker.errors import UnknownName, UsageError, look_up
+from ranker.packages import added
 from ranker.sources.base import Source, SourceOptions
 from ranker.sources.references import Reference
 
@@ -52,16 +53,10 @@ def available() -> dict[str, Kind]:
 def _installed() -> tuple[tuple[str, Kind], ...]:
     """The kinds of installed packages."""
     found = []
-    for point in metadata.entry_points(group=GROUP):
-        package = f"the package {point.dist.name!r}" if point.dist else "a package"
-        where = f"{package}, entry point {point.name!r} of {GROUP!r}"
-        try:
-            kind = point.load()
-        except Exception as error:  # another package's code may raise anything
-            raise UsageError(f"{where}: {point.value} cannot be loaded: {type(error).__name__}: {error}") from error
+    for name, where, target, kind in added(GROUP):
         if not (callable(getattr(kind, "claims", None)) and callable(getattr(kind, "sources", None))):
-            raise UsageError(f"{where}: it must have the functions `claims` and `sources` (got {point.value})")
-        found.append((point.name, kind))
+            raise UsageError(f"{where}: it must have the functions `claims` and `sources` (got {target})")
+        found.append((name, cast(Kind, kind)))
     return tuple(found)
 
 
