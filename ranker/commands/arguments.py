@@ -298,7 +298,7 @@ def models(given: Given, ood_name: str | None) -> Looked:
     references = _references(given)
     if not references:
         return looked(_embedded_suite(given, ood_name))
-    return look(*suites.named(references, source_options(given)))
+    return look(references, source_options(given))
 
 
 def _references(given: Given) -> list[str]:

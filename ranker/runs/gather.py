@@ -16,7 +16,7 @@ from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.sets import OODSet, sample
 from ranker.errors import ModelError, UsageError
 from ranker.scoring.score import check_probe
-from ranker.sources.base import Shelf, Source, Stated
+from ranker.sources.base import Shelf, Source, SourceOptions, Stated
 from ranker.sources.suites import Model, Suite, named
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassTask, fold, of_classes
@@ -83,13 +83,15 @@ def looked(models: Models) -> Looked:
     if isinstance(models, Looked):
         return models
     if isinstance(models, Suite):
-        return look(models.name, models.models)
-    return look(*named([models] if isinstance(models, (str, Path)) else models))
+        return Looked(models.models, models.name, models.shelf)
+    return look([models] if isinstance(models, (str, Path)) else models)
 
 
-def look(name: str, models: Sequence[Model]) -> Looked:
-    """The same, under the name of their suite: see `ranker.sources.suites.named`."""
-    return Looked(tuple(models), name)
+def look(references: Sequence[str | Path | Source | Model], options: SourceOptions = SourceOptions()) -> Looked:
+    """The same, of one model or more; with what is said of all of them: see `ranker.sources.suites.named`."""
+    shelf = Shelf()
+    name, models = named(references, options, shelf)
+    return Looked(models, name, shelf)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ be asked for, and a new method works on all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard, TypeVar
 
@@ -154,6 +154,19 @@ class Stated:
     unclear: str = ""
     rows: Brought | None = None
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """What a place holds that has the answers of models to several tasks, each of which `PLACE#TASK` names.
+
+    Attributes:
+        of: model -> the tasks that it was asked.
+        groups: group of tasks -> the tasks in it.
+    """
+
+    of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class Source(Protocol):

@@ -8,7 +8,7 @@ from typing import Protocol, cast
 
 from ranker.errors import UnknownName, UsageError, look_up
 from ranker.packages import added
-from ranker.sources.base import Source, SourceOptions
+from ranker.sources.base import Shelf, Source, SourceOptions, Tasks
 from ranker.sources.references import Reference
 
 BUILTIN = {
@@ -23,13 +23,19 @@ GROUP = "rank_models.sources"
 
 
 class Kind(Protocol):
-    """What makes sources of references: a module, or an object, with these two functions."""
+    """What makes sources of references: a module, or an object, with these two functions.
+
+    A kind whose places may hold several tasks has a third, `tasks(reference, shelf)`, which gives `Tasks`; of a place
+    with one task, and of one that cannot be read, these are empty.
+    """
 
     def claims(self, reference: Reference) -> bool:
         """Whether a reference that names no kind is one of this kind, by how it looks or by what is there."""
 
-    def sources(self, reference: Reference, options: SourceOptions) -> Sequence[Source]:
+    def sources(self, reference: Reference, options: SourceOptions, shelf: Shelf) -> Sequence[Source]:
         """The sources that a reference names: one or more, each under a name of its own.
+
+        What was opened to find them may be left on the shelf, which is the one that they are looked at with.
 
         Raises:
             UsageError: there is nothing of this kind.
@@ -60,23 +66,41 @@ def _installed() -> tuple[tuple[str, Kind], ...]:
     return tuple(found)
 
 
-def sources(reference: Reference, options: SourceOptions, names: Sequence[str] = ()) -> Sequence[Source]:
+def sources(reference: Reference, options: SourceOptions, shelf: Shelf, names: Sequence[str] = ()) -> Sequence[Source]:
     """The sources that a reference names.
 
     Args:
         reference: where they are, and of which kind, if it says so.
         options: what is said of all references.
+        shelf: what is opened meanwhile is left here.
         names: what else the place could have been called, for the message where nothing claims it.
 
     Raises:
         UsageError: nothing is there.
     """
-    kinds = available()
-    if reference.kind:
-        return look_up("kind of source", reference.kind, kinds).sources(reference, options)
-    kind = next((kind for kind in kinds.values() if kind.claims(reference)), None)
+    kind = _kind_of(reference)
     if kind is None:
         known = str(UnknownName("suite", reference.place, names))
         where = "no file, directory, suite.json or hub id `org/name`"
         raise UsageError(f"`models`: {where} is called {reference.place!r}; {known}")
-    return kind.sources(reference, options)
+    return kind.sources(reference, options, shelf)
+
+
+def tasks(reference: Reference, shelf: Shelf) -> Tasks:
+    """The tasks that a place has answers to, where these are several; no tasks of a reference that names one of them.
+
+    Args:
+        reference: where they are.
+        shelf: what is opened meanwhile is left here.
+    """
+    kind = None if reference.part else _kind_of(reference)
+    found = getattr(kind, "tasks", None)
+    return Tasks() if found is None else cast(Tasks, found(reference, shelf))
+
+
+def _kind_of(reference: Reference) -> Kind | None:
+    """The kind that a reference names, else the first that claims it."""
+    kinds = available()
+    if reference.kind:
+        return look_up("kind of source", reference.kind, kinds)
+    return next((kind for kind in kinds.values() if kind.claims(reference)), None)

@@ -15,7 +15,7 @@ from ranker.datasets.embedded import folder
 from ranker.errors import UnknownName, UsageError, look_up
 from ranker.records import fields_of, read_json, table
 from ranker.sources import kinds
-from ranker.sources.base import Source, SourceOptions
+from ranker.sources.base import Shelf, Source, SourceOptions
 from ranker.sources.hf.checkpoints import is_hub_id
 from ranker.sources.references import Reference, parse
 
@@ -69,12 +69,18 @@ class Model:
 class Suite:
     """Models to be compared with each other.
 
+    Attributes:
+        name: of the suite.
+        models: two or more.
+        shelf: what was opened to find them.
+
     Raises:
         UsageError: fewer than two models, two of one name, or a name that cannot be shown.
     """
 
     name: str
     models: tuple[Model, ...]
+    shelf: Shelf = field(default_factory=Shelf, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_name("suite", self.name)
@@ -87,7 +93,11 @@ class Suite:
             raise UsageError(f"two models are named {twice[0]!r}; list them in a suite.json under names of their own")
 
 
-def load(references: Sequence[str | Path | Source | Model], options: SourceOptions = SourceOptions()) -> Suite:
+def load(
+    references: Sequence[str | Path | Source | Model],
+    options: SourceOptions = SourceOptions(),
+    shelf: Shelf | None = None,
+) -> Suite:
     """The suite that ``models`` names.
 
     Args:
@@ -96,24 +106,25 @@ def load(references: Sequence[str | Path | Source | Model], options: SourceOptio
             are taken together. A name of one's own stands before it, ``mine=org/name``. A member's directory in its
             suite's folder keeps what the suite says of it. A source, or a model, stands for itself.
         options: what is said of all of them.
+        shelf: what is opened meanwhile is left here; None for a shelf of the suite's own.
 
     Raises:
         UsageError: a path that does not exist, a suite.json that cannot be read, fewer than two models, a name or a
             model twice, or an option for a model that is not there.
     """
-    name, models = named(references, options)
-    return Suite(name, models)
+    shelf = Shelf() if shelf is None else shelf
+    return Suite(*named(references, options, shelf), shelf)
 
 
 def named(
-    references: Sequence[str | Path | Source | Model], options: SourceOptions = SourceOptions()
+    references: Sequence[str | Path | Source | Model], options: SourceOptions, shelf: Shelf
 ) -> tuple[str, tuple[Model, ...]]:
     """What to call the models that ``models`` names, and these: one or more, see `load`.
 
     Raises:
         UsageError: as `load`, but for fewer than two models.
     """
-    parts = [_part(one, options) for one in references]
+    parts = [_part(one, options, shelf) for one in references]
     models = _told_apart(parts)
     check_places(models)
     known = {model.name: model for model in models}
@@ -192,16 +203,16 @@ class _Part:
     chosen: bool = False
 
 
-def _part(given: str | Path | Source | Model, options: SourceOptions) -> _Part:
+def _part(given: str | Path | Source | Model, options: SourceOptions, shelf: Shelf) -> _Part:
     if isinstance(given, (str, Path)):
-        return _resolve(str(given), options)
+        return _resolve(str(given), options, shelf)
     return _Part(given.name, (given if isinstance(given, Model) else Model(given),))
 
 
-def _resolve(text: str, options: SourceOptions) -> _Part:
+def _resolve(text: str, options: SourceOptions, shelf: Shelf) -> _Part:
     """What a reference names, under the name that it gives."""
     reference = parse(text, kinds.available())
-    found = _found(reference, options)
+    found = _found(reference, options, shelf)
     if not reference.name:
         return found
     if len(found.models) > 1:
@@ -209,29 +220,29 @@ def _resolve(text: str, options: SourceOptions) -> _Part:
     return _Part(reference.name, (found.models[0].called(reference.name),), chosen=True)
 
 
-def _found(reference: Reference, options: SourceOptions) -> _Part:
+def _found(reference: Reference, options: SourceOptions, shelf: Shelf) -> _Part:
     place, plain = reference.place, replace(reference, name="") == Reference(reference.place)
     path = Path(place)
     if plain and path.name == FILE and os.path.isfile(path):  # unlike Path's own, no error where a name is too long
-        return _read(path, options)
+        return _read(path, options, shelf)
     if plain and os.path.isfile(path / FILE):
-        return _read(path / FILE, options)
-    if plain and os.path.isdir(path) and (known := _member(path, options)):
+        return _read(path / FILE, options, shelf)
+    if plain and os.path.isdir(path) and (known := _member(path, options, shelf)):
         return _Part(path.name, (known,))
     suites = embedded()
     if plain and place in suites and not os.path.isdir(path):
-        return _read(suites[place] / FILE, options)
-    found = kinds.sources(reference, options, list(suites))
+        return _read(suites[place] / FILE, options, shelf)
+    found = kinds.sources(reference, options, shelf, list(suites))
     return _Part(found[0].name if len(found) == 1 else path.resolve().name, tuple(map(Model, found)))
 
 
-def _member(path: Path, options: SourceOptions) -> Model | None:
+def _member(path: Path, options: SourceOptions, shelf: Shelf) -> Model | None:
     """The model that the suite in the folder around a model directory says it is; None where none says so."""
     place = os.path.abspath(path)  # as it is written: a link in the folder is a member, too
     file = Path(place).parent / FILE
     content = read_json(file, "a suite") if os.path.isfile(file) else None
     ours = isinstance(content, dict) and "schema_version" in content  # others have files of this name, too
-    listed = zip(_paths(file), _read(file, options).models, strict=True) if ours else ()
+    listed = zip(_paths(file), _read(file, options, shelf).models, strict=True) if ours else ()
     return next((model for where, model in listed if os.path.abspath(file.parent / where) == place), None)
 
 
@@ -274,7 +285,7 @@ def _paths(file: Path) -> list[str]:
     return [entry["path"] for entry in read_json(file, "a suite")["models"]]
 
 
-def _read(file: Path, options: SourceOptions) -> _Part:
+def _read(file: Path, options: SourceOptions, shelf: Shelf) -> _Part:
     """Read a suite.json; model paths in it are relative to its folder, and do not lead out of it."""
     content = read_json(file, "a suite")
     try:
@@ -282,12 +293,12 @@ def _read(file: Path, options: SourceOptions) -> _Part:
         if version != SCHEMA_VERSION:
             raise UsageError(f"{file}: this version reads suites of schema {SCHEMA_VERSION} (got {version!r})")
         suite = fields_of(_File, content, "suite")
-        return _Part(suite.name, tuple(_models(suite.models, file.parent, options)))
+        return _Part(suite.name, tuple(_models(suite.models, file.parent, options, shelf)))
     except (ValueError, UnknownName) as error:
         raise UsageError(f"{file} is no suite: {error}") from error
 
 
-def _models(entries: Sequence[Any], folder: Path, options: SourceOptions) -> Iterator[Model]:
+def _models(entries: Sequence[Any], folder: Path, options: SourceOptions, shelf: Shelf) -> Iterator[Model]:
     for entry in (table(entry, "models") for entry in entries):
         one = fields_of(_Entry, entry, "models")
         _check_path(folder, one.path)
@@ -295,7 +306,7 @@ def _models(entries: Sequence[Any], folder: Path, options: SourceOptions) -> Ite
         listed = table(entry.get("ood_accuracy", {}), "ood_accuracy").values()
         known = [fields_of(_Known, one, "ood_accuracy") for one in listed]
         place = str(inside) if os.path.exists(inside) or not is_hub_id(one.path) else one.path
-        found = kinds.sources(Reference(place, kind=one.kind), options)
+        found = kinds.sources(Reference(place, kind=one.kind), options, shelf)
         if len(found) != 1:
             raise ValueError(f"the path of {one.name} must name one model (got {len(found)} in {place})")
         if one.label_map and not hasattr(found[0], "label_map"):

@@ -47,16 +47,18 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Both:
-    """Two models: the mean outcome of each, and the first minus the second.
+    """Two models on the same rows: the mean outcome of each, and the first minus the second.
 
     Attributes:
         first, second: the means.
         difference: first minus second, paired.
+        rows: N.
     """
 
     first: Estimate
     second: Estimate
     difference: Estimate
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,6 @@ class Paired(Both):
     """Two models on the same rows, beside their means.
 
     Attributes:
-        rows: N.
         clusters: G.
         se_rows: the standard error of the difference if rows were independent; that of `difference` without clusters.
         better, worse: rows on which the first model did better, and worse, than the second.
@@ -76,7 +77,6 @@ class Paired(Both):
             the standard error is 0, which says nothing of the next difference.
     """
 
-    rows: int
     clusters: int
     se_rows: float
     better: int
@@ -91,6 +91,33 @@ class Paired(Both):
     def equal(self) -> bool:
         """Whether there is nothing to tell apart: both have the same outcome on every row."""
         return self.better == self.worse == 0
+
+
+def means(outcomes: Floats, clusters: Ints | None = None) -> Both:
+    """The mean outcomes of two models on the same rows, and their difference.
+
+    Args:
+        outcomes: (2, N) of the first and the second model, between 0 and 1.
+        clusters: (N,) the number of each row's cluster, in any order; None where rows are independent.
+
+    Raises:
+        ValueError: shapes do not fit, or an outcome is not finite or not in [0, 1].
+
+    Example:
+        >>> found = means(np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]]))
+        >>> found.first.value, found.difference.value, round(found.difference.se, 3), found.rows
+        (0.75, 0.5, 0.289, 4)
+    """
+    _check(outcomes, clusters)
+    values = np.stack([*outcomes, _differences(outcomes)])
+    df = len(cluster_sums(values[:1], clusters)[0]) - 1
+    (first, second, difference), errors = values.mean(axis=1).tolist(), standard_errors(values, clusters).tolist()
+    return Both(
+        of_mean(first, errors[0], df),
+        of_mean(second, errors[1], df),
+        of_difference(difference, errors[2], df),
+        outcomes.shape[1],
+    )
 
 
 def compare(outcomes: Floats, rng: np.random.Generator, clusters: Ints | None = None) -> Paired:
@@ -115,26 +142,21 @@ def compare(outcomes: Floats, rng: np.random.Generator, clusters: Ints | None = 
         >>> found.better, found.worse, found.test, found.p, round(found.p_unpaired, 3)
         (6, 0, 'mcnemar', 0.03125, 0.001)
     """
-    _check(outcomes, clusters)
-    differences = outcomes[0] - outcomes[1]
-    differences[np.abs(differences) <= TIE] = 0.0
-    values = np.stack([*outcomes, differences])
+    both = means(outcomes, clusters)
+    differences = _differences(outcomes)
     sums = cluster_sums(differences[None], clusters)[0]
-    df = len(sums) - 1
-    (first, second, difference), errors = values.mean(axis=1).tolist(), standard_errors(values, clusters).tolist()
-    both = Both(of_mean(first, errors[0], df), of_mean(second, errors[1], df), of_difference(difference, errors[2], df))
     better, worse = int((differences > 0).sum()), int((differences < 0).sum())
     if len(sums) == outcomes.shape[1] and np.isin(outcomes, (0, 1)).all():
         p, test = float(mcnemar(np.array(better), np.array(worse))), MCNEMAR
     else:
         p, test = sign_flip(sums, rng)
-    _, se_unpaired, df_unpaired = weighted([both.first, both.second], np.array([1.0, -1.0]))
+    difference, se_unpaired, df_unpaired = weighted([both.first, both.second], np.array([1.0, -1.0]))
     return Paired(
         both.first,
         both.second,
         both.difference,
-        rows=outcomes.shape[1],
-        clusters=df + 1,
+        both.rows,
+        clusters=len(sums),
         se_rows=float(standard_errors(differences[None])[0]),
         better=better,
         worse=worse,
@@ -142,7 +164,7 @@ def compare(outcomes: Floats, rng: np.random.Generator, clusters: Ints | None = 
         test=test,
         se_unpaired=se_unpaired,
         p_unpaired=_p_of_t(difference, se_unpaired, df_unpaired),
-        detectable=detectable(errors[2]),
+        detectable=detectable(both.difference.se),
     )
 
 
@@ -283,14 +305,24 @@ def not_worse(difference: Estimate, by: float) -> bool:
     return difference.low >= -by - TIE
 
 
-def pooled(tasks: Sequence[Paired]) -> Both:
+def p_of(difference: Estimate) -> float:
+    """The p of a two-sided t-test that there is no difference; without any spread 1 for none, and 0 for some.
+
+    Example:
+        >>> round(p_of(of_difference(0.1, 0.04, 299)), 3)
+        0.013
+    """
+    return _p_of_t(difference.value, difference.se, difference.df)
+
+
+def pooled(tasks: Sequence[Both]) -> Both:
     """The means over all rows of a group of tasks, and their difference: every row counts the same.
 
     The tasks are these and no others; what varies is their rows, independently from task to task. So the standard error
     is sqrt(sum of (n_j / N)^2 se_j^2), for a task with n_j of N rows, with the degrees of freedom of `weighted`.
 
     Args:
-        tasks: at least one, from `compare`.
+        tasks: at least one, from `means` or `compare`.
 
     Source: Cochran 1977, "Sampling techniques", section 5.3 (each task is a stratum).
     """
@@ -304,10 +336,10 @@ def macro(tasks: Sequence[Both]) -> Both:
     The standard error is sqrt(sum of se_j^2) / J, for J tasks, which are taken as in `pooled`.
 
     Args:
-        tasks: at least one, from `compare`, or groups of tasks.
+        tasks: at least one, from `means` or `compare`, or groups of tasks.
 
     Example:
-        >>> task = Both(of_mean(0.8, 0.03, 99), of_mean(0.7, 0.03, 99), of_difference(0.1, 0.04, 99))
+        >>> task = Both(of_mean(0.8, 0.03, 99), of_mean(0.7, 0.03, 99), of_difference(0.1, 0.04, 99), 100)
         >>> round(macro([task, task, task, task]).difference.se, 3)
         0.02
     """
@@ -348,7 +380,15 @@ def _grouped(tasks: Sequence[Both], weights: Floats) -> Both:
         of_mean(*weighted(first, weights)),
         of_mean(*weighted(second, weights)),
         of_difference(*weighted(difference, weights)),
+        sum(task.rows for task in tasks),
     )
+
+
+def _differences(outcomes: Floats) -> Floats:
+    """(N,) the first model's outcomes minus the second's; what rounding leaves of no difference is none."""
+    differences = np.asarray(outcomes[0] - outcomes[1])
+    differences[np.abs(differences) <= TIE] = 0.0
+    return differences
 
 
 def _check(outcomes: Floats, clusters: Ints | None) -> None:

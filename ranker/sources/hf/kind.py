@@ -181,7 +181,7 @@ def claims(reference: Reference) -> bool:
     return os.path.isdir(reference.place) or checkpoints.is_hub_id(reference.place)
 
 
-def sources(reference: Reference, options: SourceOptions) -> list[Checkpoint]:
+def sources(reference: Reference, options: SourceOptions, shelf: Shelf) -> list[Checkpoint]:
     """The checkpoints that a reference names: one, or those that a folder holds. One that is not there says so later.
 
     Raises:

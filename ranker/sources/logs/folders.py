@@ -88,6 +88,15 @@ def _is_row(line: bytes, path: Path) -> bool:
     return isinstance(content, dict) and "doc" in content
 
 
+def holds_logs(folder: Path) -> bool:
+    """Whether a log lies in a folder, or in a folder below it."""
+    try:
+        places = [folder, *_folders(folder)]
+        return any(program_of(place / name) is not None for place in places for name in _candidates(place))
+    except DataError:
+        return False
+
+
 def listing(folder: Path) -> Listing:
     """The logs in a folder, or in the one folder below it that holds some.
 

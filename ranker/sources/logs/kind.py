@@ -16,7 +16,7 @@ import numpy as np
 
 from factors.types import Example, Floats
 from ranker.errors import DataError, ModelError, UsageError
-from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated
+from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated, Tasks
 from ranker.sources.references import Reference
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 from ranker.tasks.classes import softmax
@@ -25,11 +25,11 @@ from ranker.tasks.given import GivenTask, Scores
 if TYPE_CHECKING:
     from ranker.progress import Advance
     from ranker.sources.logs.base import Choice, Logged
-    from ranker.sources.logs.folders import Found
+    from ranker.sources.logs.folders import Found, Listing
     from ranker.tasks.base import Task
 
-_LOG = "log at"
-"""Where on a shelf a log is that was read."""
+_LOG, _LISTING = "log at", "logs in"
+"""Where on a shelf a log is that was read, and what lies in a folder."""
 
 
 @dataclass(frozen=True)
@@ -198,35 +198,40 @@ def choice_of(options: SourceOptions) -> Choice:
 
 def claims(reference: Reference) -> bool:
     """Whether a reference is a log by what is in it, or a folder that holds some and no model."""
-    from ranker.sources.logs.folders import program_of
+    from ranker.sources.logs.folders import holds_logs, program_of
 
     path = Path(reference.place)
     if os.path.isfile(path):
         return program_of(path) is not None
-    return os.path.isdir(path) and not os.path.exists(path / "config.json") and bool(_listed(path))
+    return os.path.isdir(path) and not os.path.exists(path / "config.json") and holds_logs(path)
 
 
-def _listed(folder: Path) -> bool:
-    from ranker.sources.logs.folders import listing
-
+def tasks(reference: Reference, shelf: Shelf) -> Tasks:
+    """The tasks of a folder of logs, where they are several: see `ranker.sources.kinds.Kind`."""
+    path = Path(reference.place)
+    if not path.is_dir():
+        return Tasks()
     try:
-        return bool(listing(folder).logs)
+        found = _listing(path, shelf)
     except DataError:
-        return False
+        return Tasks()
+    of: dict[str, tuple[str, ...]] = {}
+    for log in found.logs:
+        of[_name_in_folder(log)] = (*of.get(_name_in_folder(log), ()), log.task)
+    several = len({log.task for log in found.logs}) > 1
+    return Tasks(of, found.groups) if several else Tasks()
 
 
-def sources(reference: Reference, options: SourceOptions) -> list[LogModel]:
+def sources(reference: Reference, options: SourceOptions, shelf: Shelf) -> list[LogModel]:
     """The log that a reference names; of a folder that of the task `#PART`, or of its only task.
 
     Raises:
         UsageError: the folder holds logs of several tasks, or none of that name.
     """
-    from ranker.sources.logs.folders import listing
-
     path = Path(reference.place)
     if not path.is_dir():
         return [LogModel(_name(path), str(path), options)]
-    found = listing(path).logs
+    found = _listing(path, shelf).logs
     named = [log for log in found if reference.part in ("", log.task)]
     tasks = dict.fromkeys(log.task for log in found)
     if len({log.task for log in named}) != 1:
@@ -234,6 +239,16 @@ def sources(reference: Reference, options: SourceOptions) -> list[LogModel]:
             f"{path} holds logs of several tasks: {', '.join(tasks)}; name one, {path}#{next(iter(tasks))}"
         )
     return [LogModel(_name_in_folder(log), str(log.path), options) for log in named]
+
+
+def _listing(folder: Path, shelf: Shelf) -> Listing:
+    """What lies in a folder; it is gone through once."""
+    from ranker.sources.logs.folders import listing
+
+    key = (_LISTING, os.path.abspath(folder))
+    if key not in shelf:
+        shelf[key] = listing(folder)
+    return cast("Listing", shelf[key])
 
 
 def _name_in_folder(log: Found) -> str:

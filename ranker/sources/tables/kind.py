@@ -65,6 +65,11 @@ class TableModel:
         return f"{self.path}#{self.column}" if self.column else self.path
 
     @property
+    def file(self) -> str:
+        """The file, however its path was written."""
+        return os.path.abspath(self.path)
+
+    @property
     def shares(self) -> str:
         """Models of one file are read from one parsing of it."""
         return self.path
@@ -109,15 +114,15 @@ class TableModel:
         """What the file holds; it is parsed once for all its models."""
         from ranker.sources.tables import files
 
-        if (_COLUMNS, self.path) not in shelf:
-            shelf[_COLUMNS, self.path] = files.read(Path(self.path))
-        return cast("Columns", shelf[_COLUMNS, self.path])
+        if (_COLUMNS, self.file) not in shelf:
+            shelf[_COLUMNS, self.file] = files.read(Path(self.path))
+        return cast("Columns", shelf[_COLUMNS, self.file])
 
     def reading(self, shelf: Shelf) -> Reading:
         """What the file says by itself."""
         from ranker.sources.tables.reading import understand
 
-        key = (_READING, self.path, self.options)
+        key = (_READING, self.file, self.options)
         if key not in shelf:
             shelf[key] = understand(self.columns(shelf), said=said_by(self.options), name=stem(self.path))
         return cast("Reading", shelf[key])
@@ -250,7 +255,7 @@ def claims(reference: Reference) -> bool:
     return name.endswith(ENDINGS) and os.path.isfile(reference.place)
 
 
-def sources(reference: Reference, options: SourceOptions) -> list[TableModel]:
+def sources(reference: Reference, options: SourceOptions, shelf: Shelf) -> list[TableModel]:
     """The models of a table: that of `#PART`, or all. A file that cannot be read is one, which says so later.
 
     Raises:
@@ -262,7 +267,7 @@ def sources(reference: Reference, options: SourceOptions) -> list[TableModel]:
         one = replace(one, name=reference.part)
     said_by(options)
     try:
-        reading = one.reading(Shelf())
+        reading = one.reading(shelf)
     except (DataError, UnknownName) as error:
         return [replace(one, doubt=str(error))]
     if reference.part:

@@ -12,7 +12,7 @@ from ranker.datasets import sets
 from ranker.errors import ModelError, StoreError
 from ranker.progress import silent
 from ranker.runs.collect import Told, ask
-from ranker.runs.gather import look, looked
+from ranker.runs.gather import looked
 from ranker.runtime.base import Job, Request
 from ranker.runtime.guest import answer, key_of, orders, work
 from ranker.runtime.runtime import Runtime
@@ -21,7 +21,7 @@ from ranker.runtime.upkeep import contents
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
 from ranker.sources.base import Shelf, Stated
-from ranker.sources.suites import Model
+from ranker.sources.suites import Model, Suite
 
 EXAMPLES = ROWS[:3]
 LIME = LIMESettings(samples=5)
@@ -177,7 +177,7 @@ def test_models_are_looked_at_once():
             asked.append(self.name)
             return super().look(shelf)
 
-    first = look("two", [Model(Counting("a")), Model(Counting("b"))])
+    first = looked(Suite("two", (Model(Counting("a")), Model(Counting("b")))))
     assert looked(first) is first
     assert (asked, first.suite.name) == (["a", "b"], "two")
 

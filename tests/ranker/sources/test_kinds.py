@@ -58,7 +58,7 @@ def checkpoint_made(folder):
         content = json.loads((folder / "config.json").read_text())
         (folder / "config.json").write_text(json.dumps({**content, "note": "changed"}))
 
-    (source,) = kinds.available()["hf"].sources(Reference(str(folder)), SourceOptions())
+    (source,) = kinds.available()["hf"].sources(Reference(str(folder)), SourceOptions(), Shelf())
     labels = {"contradiction", "entailment", "neutral"}
     size = (folder / "model.safetensors").stat().st_size
     return Made(source, folder, change, labels, size, TASK, "there is no directory", works=True)
@@ -77,7 +77,7 @@ def table_made(folder):
     def change():
         file.write_text(file.read_text().replace("entailment\n", "non-entailment\n", 1))
 
-    (source,) = kinds.available()["table"].sources(Reference(str(file)), SourceOptions())
+    (source,) = kinds.available()["table"].sources(Reference(str(file)), SourceOptions(), Shelf())
     return Made(source, file, change, set(TASK.labels), 0, TASK, "cannot be read")
 
 
@@ -93,7 +93,7 @@ def log_made(folder):
     def change():
         file.write_text(file.read_text().replace("Is it?", "Was it?"))
 
-    (source,) = kinds.available()["log"].sources(Reference(str(file)), SourceOptions())
+    (source,) = kinds.available()["log"].sources(Reference(str(file)), SourceOptions(), Shelf())
     task = GivenTask("small", "acc", ("no", "yes"))
     return Made(source, file, change, {"no", "yes"}, 0, task, "cannot be read")
 
@@ -143,7 +143,7 @@ def test_a_source_that_was_looked_at_is_pinned(made, kind, tmp_path, monkeypatch
     """However its place was written, it is found from any folder; to look again says the same."""
     one = made[kind]
     monkeypatch.chdir(one.place.parent)
-    (source,) = kinds.available()[kind].sources(Reference(one.place.name), SourceOptions())
+    (source,) = kinds.available()[kind].sources(Reference(one.place.name), SourceOptions(), Shelf())
     stated = source.look(Shelf())
     assert stated.trouble == ""
     monkeypatch.chdir(tmp_path)
@@ -164,7 +164,7 @@ def test_identity_is_of_content(made, kind, tmp_path):
     assert json.loads(json.dumps(before)) == dict(before)
     assert isinstance(before["content"], str)
     moved = copied(one.place, tmp_path / f"moved-{one.place.name}")
-    (there,) = kinds.available()[kind].sources(Reference(str(moved)), SourceOptions())
+    (there,) = kinds.available()[kind].sources(Reference(str(moved)), SourceOptions(), Shelf())
     assert there.identity(one.task, Machine(), Shelf()) == before
     assert replace(one.source, name="other").identity(one.task, Machine(), Shelf()) == before
     assert one.source.identity(one.task, Machine("meta", token_budget=7, threads=3), Shelf()) == before
@@ -199,7 +199,7 @@ def test_trouble_is_stated_and_not_raised(made, kind):
     """A model that cannot be read is left out with a line, and the others are ranked."""
     one = made[kind]
     shutil.rmtree(one.place) if one.place.is_dir() else one.place.unlink()
-    (source,) = kinds.available()[kind].sources(Reference(str(one.place)), SourceOptions())
+    (source,) = kinds.available()[kind].sources(Reference(str(one.place)), SourceOptions(), Shelf())
     stated = source.look(Shelf())
     assert stated.source == source
     assert one.trouble in stated.trouble
@@ -217,11 +217,11 @@ def test_a_package_adds_a_kind(monkeypatch, made):
     source = made["hf"].source
     kind = SimpleNamespace(
         claims=lambda reference: reference.place.startswith("moon"),
-        sources=lambda reference, options: [replace(source, name=reference.place)],
+        sources=lambda reference, options, shelf: [replace(source, name=reference.place)],
     )
     installed(monkeypatch, "mine", lambda: kind)
     assert [model.name for model in suites.load(["moon-a", "mine:b"]).models] == ["moon-a", "b"]
-    assert [model.name for model in suites.named(["x=mine:c"])[1]] == ["x"]
+    assert [model.name for model in suites.named(["x=mine:c"], SourceOptions(), Shelf())[1]] == ["x"]
 
 
 def failing():
@@ -245,14 +245,14 @@ def test_a_package_that_is_no_kind_is_told_of(monkeypatch, name, load, said):
     """In one line, with its name."""
     installed(monkeypatch, name, load)
     with pytest.raises(UsageError, match=said) as caught:
-        suites.named(["org/a"])
+        suites.named(["org/a"], SourceOptions(), Shelf())
     assert "\n" not in str(caught.value)
 
 
 def test_a_kind_that_is_not_there_is_told_of():
     """With those that there are."""
     with pytest.raises(UnknownName, match="there is no kind of source 'hg'; known: log, table, hf"):
-        kinds.sources(Reference("a", kind="hg"), SourceOptions())
+        kinds.sources(Reference("a", kind="hg"), SourceOptions(), Shelf())
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_a_kind_that_is_not_there_is_told_of():
 )
 def test_a_suite_whose_kinds_do_not_fit_is_one_line(monkeypatch, tmp_path, entry, said):
     """It names the file, and a map of labels is not dropped without a word."""
-    kind = SimpleNamespace(claims=bool, sources=lambda reference, options: [SimpleNamespace(name="x")])
+    kind = SimpleNamespace(claims=bool, sources=lambda reference, options, shelf: [SimpleNamespace(name="x")])
     installed(monkeypatch, "mine", lambda: kind)
     models = [{"name": name, "path": name, **entry} for name in "ab"]
     content = {"schema_version": 1, "name": "mine", "models": models}
@@ -284,7 +284,7 @@ def test_a_base_without_an_organisation_is_found_again(monkeypatch, checkpoint, 
     (adapter / "adapter_model.safetensors").write_bytes(b"")
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "bert-tiny"}))
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: str(folder))
-    (source,) = kinds.available()["hf"].sources(Reference(str(adapter)), SourceOptions())
+    (source,) = kinds.available()["hf"].sources(Reference(str(adapter)), SourceOptions(), Shelf())
     stated = source.look(Shelf())
     assert stated.source.base == f"bert-tiny@{commit}"
     assert stated.source.identity(TASK, Machine(), Shelf())["content"]

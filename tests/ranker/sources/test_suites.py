@@ -4,8 +4,14 @@ import pytest
 
 from ranker.errors import UsageError
 from ranker.sources import suites
+from ranker.sources.base import Shelf, SourceOptions
 from ranker.sources.hf.kind import Checkpoint
 from ranker.sources.suites import Model
+
+
+def named(references):
+    """The models of references, one or more."""
+    return suites.named(references, SourceOptions(), Shelf())[1]
 
 
 def write_suite(folder, names=("a", "b"), **extra):
@@ -46,7 +52,7 @@ def test_a_member_named_by_its_directory_is_what_its_suite_says_it_is(tmp_path, 
     assert found.models[2] == Model(Checkpoint("other", str(tmp_path / "other")))
     assert found.name == "models"
     monkeypatch.chdir(tmp_path / "a")
-    assert suites.named(["."])[1][0].ood_accuracy == suites.named(["../b"])[1][0].ood_accuracy == {"f" * 8: 0.5}
+    assert named(["."])[0].ood_accuracy == named(["../b"])[0].ood_accuracy == {"f" * 8: 0.5}
 
 
 @pytest.mark.parametrize("content", ['{"tests": []}', "[]"])
@@ -54,7 +60,7 @@ def test_a_file_of_others_beside_a_model_is_not_its_suite(tmp_path, content):
     """Others have a suite.json, too; nobody named it."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "suite.json").write_text(content)
-    assert suites.named([str(tmp_path / "mine")])[1] == (Model(Checkpoint("mine", str(tmp_path / "mine"))),)
+    assert named([str(tmp_path / "mine")]) == (Model(Checkpoint("mine", str(tmp_path / "mine"))),)
 
 
 @pytest.mark.parametrize("path", ["a\x00b", "\ud800", "a" * 5000])
@@ -67,7 +73,7 @@ def test_a_path_that_cannot_be_is_not_where_a_model_lies(tmp_path, path):
     (tmp_path / "b").rmdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "b").symlink_to(tmp_path / "elsewhere")
-    assert suites.named([str(tmp_path / "b")])[1][0].family == "mini"
+    assert named([str(tmp_path / "b")])[0].family == "mini"
 
 
 def test_directories_and_hub_ids_stand_side_by_side(tmp_path):
@@ -92,7 +98,7 @@ def test_directories_of_one_name_bear_that_of_the_folder_around_them(tmp_path):
     found = [*(str(tmp_path / name) for name in names), "org/bert@v1", "mine/bert@v1", "mine/bert"]
     names += ["org/bert@v1", "mine/bert@v1", "bert"]
     assert [model.name for model in suites.load(found).models] == names
-    assert [model.name for model in suites.named(found)[1]] == names
+    assert [model.name for model in named(found)] == names
 
 
 @pytest.mark.parametrize(
@@ -163,7 +169,7 @@ def test_a_folder_that_holds_checkpoints_is_its_checkpoints(tmp_path):
         ["adapter-9", "checkpoint-500", "checkpoint-1000"],
     )
     (tmp_path / "run" / "config.json").write_text("{}")
-    assert [model.source.path for model in suites.named([str(tmp_path / "run")])[1]] == [str(tmp_path / "run")]
+    assert [model.source.path for model in named([str(tmp_path / "run")])] == [str(tmp_path / "run")]
 
 
 def test_one_model_under_two_names_is_pointed_out(tmp_path, caplog):
