@@ -30,6 +30,7 @@ from ranker.report import FORMATS
 from ranker.results.ranking import Ranking
 from ranker.runs.decide import decided
 from ranker.runs.gather import Looked, Named, Own, agreed, look, looked, unused, with_truth, without_truth
+from ranker.runs.over_tasks import Matched, matched
 from ranker.runs.plan import Plan, plan
 from ranker.runs.rank import evaluated
 from ranker.runtime.base import Executor
@@ -40,7 +41,7 @@ from ranker.runtime.storage import Remote, place
 from ranker.runtime.store import Store
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
-from ranker.sources.base import Machine, SourceOptions
+from ranker.sources.base import Machine, Shelf, SourceOptions
 from ranker.sources.suites import Suite
 from ranker.statistics.pool import PoolMethod
 from ranker.tasks.classes import ClassTask, of_classes
@@ -172,6 +173,15 @@ class Wanted:
         return PROBE if self.probe is None else self.probe
 
 
+def tasks(given: Given) -> Matched | None:
+    """The tasks of the logs that are named, where each place holds several; None where there are none to match.
+
+    Raises:
+        UsageError: no task was asked of all models.
+    """
+    return matched(_references(given)) if decides_on_own(given) else None
+
+
 def wanted(given: Given, progress: Progress) -> Wanted:
     """What `rank-models run` was asked; what cannot be right is refused before any model is looked at."""
     check_mode(given)
@@ -287,10 +297,10 @@ def label(name: str, task: ClassTask) -> int:
     return found
 
 
-def suite(given: Given, ood_name: str | None) -> Suite:
+def suite(given: Given, ood_name: str | None, shelf: Shelf | None = None) -> Suite:
     """The models of ``--models``; else the embedded suite of an OOD set."""
     references = _references(given)
-    return suites.load(references, source_options(given)) if references else _embedded_suite(given, ood_name)
+    return suites.load(references, source_options(given), shelf) if references else _embedded_suite(given, ood_name)
 
 
 def models(given: Given, ood_name: str | None) -> Looked:

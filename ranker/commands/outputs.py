@@ -106,6 +106,18 @@ def in_words_of_the_command(ranking: Ranking) -> Ranking:
     return replace(ranking, header=said, found=replace(found, notes=tuple(map(spoken, found.notes))))
 
 
+def save_each(rankings: Mapping[str, Ranking], folder: Path) -> None:
+    """Keep several runs in a folder, a file each, named after the task.
+
+    Raises:
+        RankModelsError: a file cannot be written.
+    """
+    with suppress(OSError):  # the first file says why there can be no folder
+        folder.mkdir(exist_ok=True)
+    for task, ranking in rankings.items():
+        ranking.save(folder / f"{task.replace(os.sep, '_')}.json")
+
+
 def rendered(ranking: Ranking, format_name: str, path: Path | None) -> str:
     """The ranking in a format; text that goes to a terminal is wrapped where that ends, if it is a narrow one."""
     from ranker import report

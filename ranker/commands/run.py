@@ -149,6 +149,7 @@ def run(**given: Any) -> None:
     rank-models --data ten.jsonl --models bert-a bert-b bert-c
     rank-models --data ten.jsonl --pool unlabelled.jsonl --models bert-a bert-b bert-c
     rank-models --models run-a/samples_x.jsonl run-b/samples_x.jsonl
+    rank-models --models run-a run-b                       folders of logs, matched by task
     rank-models --models wide.csv --not-worse-than bert-a --by 0.02
 
     Exit status: 0 done; 1 something failed, the rest was done and is reported; 2 an argument cannot be right; 3 what
@@ -157,12 +158,15 @@ def run(**given: Any) -> None:
     from contextlib import ExitStack
 
     from ranker import report
-    from ranker.commands import arguments
+    from ranker.commands import arguments, tasks
     from ranker.runs.collect import foretold
 
     stderr.log(given)
     format_name = arguments.format_name(given)
     look_up("format", format_name, report.FORMATS)
+    if (several := arguments.tasks(given)) is not None:
+        tasks.run(given, several, format_name)
+        return
     outputs.check(given)
     wanted = arguments.wanted(given, stderr.bars(given))
     made = wanted.plan()

@@ -1,17 +1,13 @@
-"""What changed between two runs, in every format that a report has but that of pairs."""
+"""What changed between two runs: its tables and remarks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from json import dumps
 from typing import Any
 
-from rich.text import Text
-
-from ranker.errors import look_up
 from ranker.numbers import interval, percent, points, probability
-from ranker.report import csv, json, latex, markdown, terminal
-from ranker.report.pages import page
+from ranker.report.shown import Shown
 from ranker.report.tables import Table, table
 from ranker.results.comparison import MODELS, Comparison, ModelChange
 
@@ -25,13 +21,11 @@ CHANGE = ("difference", "low", "high", "beyond", "paired")
 """What is said of the change of a method."""
 
 
-def render(comparison: Comparison, name: str) -> str:
-    """The comparison in the named format.
-
-    Raises:
-        UnknownName: comparisons have no such format.
-    """
-    return look_up("format of comparisons", name, FORMATS)(comparison)
+def shown(comparison: Comparison) -> Shown:
+    """The comparison, before any format."""
+    return Shown(
+        title(comparison), tables(comparison), remarks(comparison), list(_rows(comparison)), comparison.to_dict()
+    )
 
 
 def title(comparison: Comparison) -> str:
@@ -127,40 +121,6 @@ def _after(model: ModelChange) -> tuple[Any, ...]:
     return tuple(getattr(model, f"{number}_after") for number in NUMBERS)
 
 
-# ---- formats
-
-
-def as_text(comparison: Comparison) -> str:
-    """The comparison as plain text, for a terminal of 80 columns or more."""
-    return terminal.written(
-        [
-            Text(title(comparison) + "\n"),
-            *(part for shown in tables(comparison) for part in (shown, Text())),
-            *(Text(f"- {remark}") for remark in remarks(comparison)),
-        ]
-    )
-
-
-def as_markdown(comparison: Comparison) -> str:
-    """The comparison as GitHub-flavoured Markdown."""
-    return markdown.page(title(comparison), tables(comparison), remarks(comparison))
-
-
-def as_latex(comparison: Comparison) -> str:
-    """The comparison as LaTeX tables."""
-    return latex.document(title(comparison), tables(comparison), remarks(comparison))
-
-
-def as_html(comparison: Comparison) -> str:
-    """The comparison as one HTML page."""
-    return page("comparison.html", title=title(comparison), tables=tables(comparison), remarks=remarks(comparison))
-
-
-def as_csv(comparison: Comparison) -> str:
-    """The comparison as one tidy CSV table, a row a number or setting; numbers as raw fractions."""
-    return csv.written(list(_rows(comparison)))
-
-
 def _rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
     for model in comparison.models:
         statuses = [("status", model.before, model.after)]
@@ -177,19 +137,3 @@ def _rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
 def _row(part: str, name: str, what: str, before: Any, after: Any) -> dict[str, Any]:
     empty = dict.fromkeys(CHANGE)
     return {"part": part, "name": name, "what": what, "before": before, "after": after} | empty
-
-
-def as_json(comparison: Comparison) -> str:
-    """The comparison as one JSON object: see `docs/json-schema.md`."""
-    return json.written(comparison.to_dict())
-
-
-FORMATS: Mapping[str, Callable[[Comparison], str]] = {
-    "table": as_text,
-    "json": as_json,
-    "markdown": as_markdown,
-    "csv": as_csv,
-    "latex": as_latex,
-    "html": as_html,
-}
-"""Format -> what writes it."""

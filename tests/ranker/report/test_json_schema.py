@@ -16,17 +16,20 @@ from test_report_formats import REFRESH, decided, evaluated, toy, toy_decision
 from ranker import report
 from ranker.errors import DataError
 from ranker.report import comparison as compared
-from ranker.results import comparison, ranking
+from ranker.report import over_tasks as several
+from ranker.report.shown import render
+from ranker.results import comparison, over_tasks, ranking
 from ranker.results import records as results
 from ranker.scoring.comparison import compare
+from ranker.scoring.over_tasks import judged, parts
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "json-schema.md"
 SCHEMAS = {
     name: json.loads((ROOT / "ranker" / "report" / name).read_text(encoding="utf-8"))
-    for name in ("ranking.schema.json", "comparison.schema.json")
+    for name in ("ranking.schema.json", "comparison.schema.json", "over_tasks.schema.json")
 }
-RUN, COMPARISON = SCHEMAS.values()
+RUN, COMPARISON, TASKS = SCHEMAS.values()
 
 RECORDS = [
     (RUN, "header", results.Header),
@@ -42,6 +45,9 @@ RECORDS = [
     (COMPARISON, "model", comparison.ModelChange),
     (COMPARISON, "method", comparison.MethodChange),
     (COMPARISON, "setting", comparison.SettingChange),
+    (TASKS, "part", over_tasks.Part),
+    (TASKS, "mean", over_tasks.Mean),
+    (TASKS, "gap", over_tasks.Gap),
 ]
 
 
@@ -150,10 +156,29 @@ def test_the_schema_has_the_keys_of_a_run(runs):
     assert list(COMPARISON["properties"]) == list(changes) == COMPARISON["required"]
 
 
+def two_tasks():
+    """One decision, taken for those on two tasks."""
+    ranking = toy_decision()
+    groups = [""] * len(ranking.table.examples)
+    names, found = parts({task: judged(ranking, groups) for task in ("one", "two")}, {"both": ["one", "two"]})
+    return over_tasks.OverTasks(names, found, {"one": ranking, "two": ranking}, {"a": ("three",)}, {"four": "no"})
+
+
+def test_several_tasks_keep_to_the_schema():
+    """What a run on folders of logs writes as JSON; the decision on each task is a run."""
+    written = render(several.shown(two_tasks()), "json")
+    check(written, TASKS)
+    content = json.loads(written)
+    assert list(TASKS["properties"]) == list(content) == TASKS["required"]
+    for one in content["tasks"].values():
+        check(json.dumps(one), RUN)
+
+
 def test_versions_are_those_of_the_program():
     """A schema is of the version that the program writes."""
     assert RUN["properties"]["schema_version"]["const"] == ranking.SCHEMA_VERSION
     assert COMPARISON["properties"]["schema_version"]["const"] == comparison.SCHEMA_VERSION
+    assert TASKS["properties"]["schema_version"]["const"] == over_tasks.SCHEMA_VERSION
 
 
 def test_outputs_keep_to_the_schema(runs, tmp_path):
@@ -167,7 +192,7 @@ def test_outputs_keep_to_the_schema(runs, tmp_path):
 @pytest.mark.parametrize("mode", PAIRS)
 def test_comparisons_keep_to_the_schema(mode):
     """What `--compare` writes as JSON, in both modes."""
-    check(compared.render(compare(*[make() for make in PAIRS[mode]]), "json"), COMPARISON)
+    check(render(compared.shown(compare(*[make() for make in PAIRS[mode]])), "json"), COMPARISON)
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ from test_report_formats import (
 )
 
 from ranker.errors import UnknownName, UsageError
-from ranker.report import comparison as shown
-from ranker.report import latex
+from ranker.report import comparison as report
+from ranker.report import latex, shown
 from ranker.report.markdown import escape
 from ranker.results.ranking import Ranking
 from ranker.results.records import Data, Provenance, Quality
@@ -79,6 +79,11 @@ def later_decision():
 PAIRS = {"evaluation": (toy, later), "decision": (toy_decision, later_decision)}
 
 
+def written(found, name):
+    """The comparison in a format."""
+    return shown.render(report.shown(found), name)
+
+
 def by_name(changes):
     """The changes, by what they are changes of."""
     return {change.name: change for change in changes}
@@ -98,7 +103,7 @@ def test_models_that_come_go_fail_and_change_rank():
     }
     assert (models["bert_base"].outcome_before, models["bert_base"].outcome_after) == (0.75, 0.92)
     assert (models["lstm"].outcome_after, models["lstm"].reason) == (None, "no weights")
-    assert [shown.fate(model) for model in models.values()] == ["", "", "new", "FAILED: no weights", "gone"]
+    assert [report.fate(model) for model in models.values()] == ["", "", "new", "FAILED: no weights", "gone"]
 
 
 def test_methods_with_their_difference_and_its_interval():
@@ -238,10 +243,10 @@ def test_a_run_has_not_changed_from_itself(make):
     """Nothing differs, and the report says so."""
     found = compare(make(), make())
     assert found.settings == ()
-    assert not shown.changed(found)
+    assert not report.changed(found)
     for name in ("table", "markdown"):
-        assert "Nothing changed." in shown.render(found, name)
-    assert shown.changed(compare(*[make() for make in PAIRS["decision"]]))
+        assert "Nothing changed." in written(found, name)
+    assert report.changed(compare(*[make() for make in PAIRS["decision"]]))
 
 
 @pytest.mark.parametrize("mode", PAIRS)
@@ -249,7 +254,7 @@ def test_a_run_has_not_changed_from_itself(make):
 def test_golden_comparison(name, mode):
     """The comparison of the toys is, byte for byte, the one that was read and kept."""
     file = GOLDEN / f"comparison-of-{mode}s.{name}"
-    text = shown.render(compare(*[make() for make in PAIRS[mode]]), name).encode()
+    text = written(compare(*[make() for make in PAIRS[mode]]), name).encode()
     if os.environ.get(REFRESH):
         file.write_bytes(text)
     assert text == file.read_bytes(), f"set {REFRESH}=1 to write it anew, and read the diff"
@@ -258,11 +263,9 @@ def test_golden_comparison(name, mode):
 def test_csv_and_json_hold_raw_fractions():
     """The same numbers in both, as the record has them."""
     found = compare(toy(), later())
-    whole = json.loads(shown.render(found, "json"))
+    whole = json.loads(written(found, "json"))
     assert whole == json.loads(json.dumps(found.to_dict()))
-    rows = {
-        (row["part"], row["name"], row["what"]): row for row in csv.DictReader(io.StringIO(shown.render(found, "csv")))
-    }
+    rows = {(row["part"], row["name"], row["what"]): row for row in csv.DictReader(io.StringIO(written(found, "csv")))}
     for change in found.methods:
         row = rows["method", change.name, "pairwise_accuracy"]
         wanted = (change.before, change.after, change.difference, change.low, change.high)
@@ -276,7 +279,7 @@ def test_csv_and_json_hold_raw_fractions():
 def test_hostile_names_in_a_comparison(name):
     """In every format a name is text."""
     found = compare(toy((name, "b", "c")), later())
-    text = {kind: shown.render(found, kind) for kind in shown.FORMATS}
+    text = {kind: written(found, kind) for kind in shown.FORMATS}
     assert f"| {escape(name)} |" in text["markdown"]
     assert ("'" if name.startswith(("=", "+", "-", "@", "\t")) else "") + name in [
         row["name"] for row in csv.DictReader(io.StringIO(text["csv"]))
@@ -284,7 +287,7 @@ def test_hostile_names_in_a_comparison(name):
     assert name in [model["name"] for model in json.loads(text["json"])["models"]]
     assert "\x1b" not in text["table"]
     assert f"\n{latex.escape(name)} & " in text["latex"]
-    plain, hostile = Reader(shown.render(compare(toy(("a", "b", "c")), later()), "html")), Reader(text["html"])
+    plain, hostile = Reader(written(compare(toy(("a", "b", "c")), later()), "html")), Reader(text["html"])
     assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in plain.tags]
     assert name in hostile.text
 
@@ -292,7 +295,7 @@ def test_hostile_names_in_a_comparison(name):
 def test_an_unknown_format_of_comparisons():
     """The near one is offered."""
     with pytest.raises(UnknownName, match="there is no format of comparisons 'jsn'; did you mean json?"):
-        shown.render(compare(toy(), toy()), "jsn")
+        written(compare(toy(), toy()), "jsn")
 
 
 def test_no_model_is_needed(tmp_path):
@@ -314,8 +317,8 @@ def test_another_checkpoint_of_the_same_name_is_named():
     models = toy().header.provenance.models
     found = compare(toy(), with_provenance(models={**models, "lstm": "d" * 64}))
     assert [(one.name, one.before, one.after) for one in found.settings] == [("models.lstm", "c" * 64, "d" * 64)]
-    assert "c" * 12 in shown.render(found, "table")
-    assert "c" * 13 not in shown.render(found, "table")
+    assert "c" * 12 in written(found, "table")
+    assert "c" * 13 not in written(found, "table")
     assert compare(toy(), with_provenance(models={**models, "new": "d" * 64})).settings == ()
     assert compare(with_provenance(models={}), toy()).settings == ()
 
@@ -324,4 +327,4 @@ def test_the_command_is_no_setting():
     """Two runs that differ in the names of their files alone did not change."""
     found = compare(toy(), with_provenance(command="rank-models --ood hans-sub --save other.json"))
     assert found.settings == ()
-    assert "Nothing changed." in shown.render(found, "table")
+    assert "Nothing changed." in written(found, "table")

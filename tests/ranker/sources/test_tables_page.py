@@ -24,13 +24,22 @@ LABELS = ("pos", "neg", "pos", "neg")
 
 
 def write_logs(folder):
-    """Two logs of lm-evaluation-harness, of which the first is right more often."""
-    for name, right in (("run-a", range(34)), ("run-b", range(20, 40))):
-        rows = []
-        for n in range(40):
-            chosen = n % 2 if n in right else 1 - n % 2
-            rows.append(choice_row(n, {"q": n}, n % 2, [-1.0 - chosen, -2.0 + chosen], acc=float(n in right)))
-        lm_log(folder / name, rows)
+    """Logs of lm-evaluation-harness, two of one task and two of several; the first is right more often."""
+    right = {"a": range(34), "b": range(20, 40)}
+    for name in right:
+        write_log(folder / f"run-{name}", right[name])
+        write_log(folder / f"suite-{name}", right[name], "mnli")
+        write_log(folder / f"suite-{name}", range(4, 38) if name == "a" else range(10, 40), "rte")
+    write_log(folder / "suite-b", range(3), "sst2")
+
+
+def write_log(folder, right, task="small"):
+    """One log, of 40 rows."""
+    rows = []
+    for n in range(40):
+        chosen = n % 2 if n in right else 1 - n % 2
+        rows.append(choice_row(n, {"q": n}, n % 2, [-1.0 - chosen, -2.0 + chosen], acc=float(n in right)))
+    lm_log(folder, rows, task)
 
 
 def write_others(folder):

@@ -1,0 +1,149 @@
+"""The same models on several tasks: the answer, its tables and remarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Any
+
+from ranker.numbers import counted, interval, p_value, percent, points
+from ranker.report.answer import equals
+from ranker.report.shown import Shown
+from ranker.report.tables import Table, table
+from ranker.results.over_tasks import Gap, OverTasks, Part
+
+SURE = 0.05
+"""p below which two models are told apart over several tasks."""
+
+HINT = "Next: `rank-models --models A#TASK B#TASK` shows one task with the rows on which the models differ."
+
+
+def shown(found: OverTasks) -> Shown:
+    """What was found, before any format."""
+    return Shown(
+        title=f"{counted(len(found.models), 'model')} on {counted(len(found.tasks), 'task')}",
+        tables=tables(found),
+        remarks=list(remarks(found)),
+        rows=list(_rows(found)),
+        content=found.to_dict(),
+        answer=answer(found),
+    )
+
+
+def answer(found: OverTasks) -> list[str]:
+    """Which model is better over the tasks, how sure that is, and on how many of them."""
+    whole, first, second = _over_all(found), *found.models[:2]
+    gap = _gap(whole[-1], first, second)
+    apart = gap.p is not None and gap.p < SURE
+    on = f"on {found.tasks[0].name}" if len(whole) == 1 else f"over {counted(len(found.tasks), 'task')}"
+    lead = (
+        f"{'Better' if len(found.models) == 2 else 'First'} {on}: {first}"
+        if apart
+        else f"Not told apart {on}: {first} and {second}"
+    )
+    values = {mean.model: mean.value for mean in whole[-1].means}
+    said = [
+        f"{first} has a mean {'outcome' if not whole[-1].metric else whole[-1].metric} of {percent(values[first])} %, "
+        f"{second} {percent(values[second])} %{', each task counting the same' if len(whole) > 1 else ''}.",
+        f"The difference is {points(gap.difference)} points (95 % interval {interval(gap.low, gap.high, points)}; "
+        f"p {equals(gap.p)}).",
+    ]
+    if len(whole) > 1:
+        pooled = _gap(whole[0], first, second)
+        said.append(
+            f"With each of the {counted(whole[0].rows, 'row')} counting the same it is {points(pooled.difference)} "
+            f"points ({interval(pooled.low, pooled.high, points)}; p {equals(pooled.p)})."
+        )
+    return [lead, " ".join([*said, *_each(found, first, second)]), HINT]
+
+
+def _each(found: OverTasks, first: str, second: str) -> Iterator[str]:
+    """On how many of several tasks one model is told from another as the better one."""
+    if len(found.tasks) == 1:
+        return
+    better = {first: 0, second: 0}
+    for part in found.tasks:
+        decision = found.rankings[part.name].decision
+        i, j = sorted(decision.names.index(name) for name in (first, second))
+        if decision.apart(i, j):
+            better[decision.names[i] if decision.p_beats[i][j] > 0.5 else decision.names[j]] += 1
+    neither = len(found.tasks) - sum(better.values())
+    yield (
+        f"{first} is better on {counted(better[first], 'task')}, {second} on {better[second]}; on {neither} they are "
+        "not told apart."
+    )
+
+
+def _over_all(found: OverTasks) -> Sequence[Part]:
+    """The pooled and the macro mean over all tasks; of one task that alone."""
+    return [part for part in found.parts if len(part.tasks) == len(found.tasks)][-2:]
+
+
+def _gap(part: Part, a: str, b: str) -> Gap:
+    return next(gap for gap in part.gaps if (gap.a, gap.b) == (a, b))
+
+
+def tables(found: OverTasks) -> list[Table]:
+    """The tasks, the means over them, and, of more than two models, two at a time."""
+    two = ["difference (95 % interval)", "p"] if len(found.models) == 2 else []
+    heads = ["rows", *found.models, *two]
+    lines = [[*_line(found, part), *_corrected(part, bool(two))] for part in found.tasks]
+    made = [table("Tasks", ["task"], [*heads, *(["p (Holm)"] if two else [])], lines)]
+    if found.means:
+        made.append(table("Means over tasks", ["group"], heads, [_line(found, part) for part in found.means]))
+    if len(found.models) > 2:
+        gaps = [
+            (named(found, part), gap.a, gap.b, *_said(gap)) for part in found.means or found.tasks for gap in part.gaps
+        ]
+        made.append(
+            table("Two models at a time", ["group", "model", "minus"], ["difference (95 % interval)", "p"], gaps)
+        )
+    return made
+
+
+def named(found: OverTasks, part: Part) -> str:
+    """What a part is called in a table: a task with its metric, where that is not the same for all."""
+    if part.over == "task":
+        return f"{part.name}, {part.metric}" if len({one.metric for one in found.tasks}) > 1 else part.name
+    return f"{part.name}, {part.over}"
+
+
+def _line(found: OverTasks, part: Part) -> list[str]:
+    gaps = part.gaps if len(found.models) == 2 else ()
+    means = (percent(mean.value) for mean in part.means)
+    return [named(found, part), f"{part.rows:,}", *means, *(cell for gap in gaps for cell in _said(gap))]
+
+
+def _corrected(part: Part, wanted: bool) -> list[str]:
+    return [p_value(part.gaps[0].p_corrected)] if wanted else []
+
+
+def _said(gap: Gap) -> tuple[str, str]:
+    return f"{points(gap.difference)} ({interval(gap.low, gap.high, points)})", p_value(gap.p)
+
+
+def remarks(found: OverTasks) -> Iterator[str]:
+    """What is not in the tables, and how they are to be read."""
+    for reference, tasks in found.only.items():
+        yield f"Only {reference} has {', '.join(tasks)}."
+    for task, why in found.failures.items():
+        yield f"NOT COMPARED: {task}: {why}"
+    if len(found.tasks) > 1:
+        yield "p (Holm) is corrected for all tasks and pairs. A difference is that of the first model minus the second."
+    if found.means:
+        yield "Pooled: each row counts the same. Macro: each task does."
+        yield "Intervals of means over tasks say what other rows of these tasks would give, and nothing of other tasks."
+    if len({part.metric for part in found.tasks}) > 1:
+        yield "The tasks have different metrics; a mean over them takes each as an outcome from 0 to 1."
+    yield from found.notes
+
+
+def _rows(found: OverTasks) -> Iterator[dict[str, Any]]:
+    """A row for each model and each pair of every part."""
+    empty = dict.fromkeys(("model", "value", *(one.name for one in fields(Gap))))
+    for part in found.parts:
+        of = {"part": part.name, "over": part.over, "metric": part.metric, "tasks": len(part.tasks), "rows": part.rows}
+        for mean in part.means:
+            yield of | empty | {"model": mean.model, "value": mean.value, "low": mean.low, "high": mean.high}
+        for gap in part.gaps:
+            yield of | empty | {one.name: getattr(gap, one.name) for one in fields(gap)}

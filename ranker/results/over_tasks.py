@@ -1,0 +1,116 @@
+"""`OverTasks`: the same models on several tasks, each task for itself and means over tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ranker.results.ranking import Ranking
+from ranker.results.records import plain
+
+SCHEMA_VERSION = 2
+
+Over = Literal["task", "pooled", "macro"]
+
+ALL = "all tasks"
+"""What the group of all tasks is called, where the logs name none that has them all."""
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean outcome of one model, a fraction.
+
+    Attributes:
+        model: its name.
+        value: the mean.
+        low, high: its 95 % interval; None where one cluster of rows is all there is.
+    """
+
+    model: str
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far apart two models are on the same rows.
+
+    Attributes:
+        a, b: the models, the one with the higher mean over all tasks first.
+        difference: the mean outcome of a minus that of b.
+        se: its standard error; None where one cluster of rows is all there is, as below.
+        low, high: its 95 % interval.
+        p: of a two-sided test that both do equally well: of one task the test of its decision, of several a t-test.
+        p_corrected: of one task, corrected for all pairs and tasks (Holm); None of a mean over tasks.
+    """
+
+    a: str
+    b: str
+    difference: float
+    se: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    p_corrected: float | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A task, or a mean over the tasks of a group.
+
+    Attributes:
+        name: of the task or group.
+        over: "task"; "pooled", every row of the group counts the same; "macro", every task does.
+        metric: what an outcome is; "" where the tasks have different ones.
+        tasks: those in it.
+        rows: how many rows all models were judged on.
+        means: (M,) in the order of the models.
+        gaps: two models at a time, in the order of the models.
+    """
+
+    name: str
+    over: Over
+    metric: str
+    tasks: tuple[str, ...]
+    rows: int
+    means: tuple[Mean, ...]
+    gaps: tuple[Gap, ...]
+
+
+@dataclass(frozen=True)
+class OverTasks:
+    """What comes of models that were asked the same tasks.
+
+    Attributes:
+        models: (M,) names, the highest mean over all tasks first.
+        parts: each task, then the means over each group of tasks, and over all.
+        rankings: task -> its decision, with all that is known of it.
+        only: reference -> its tasks that not all models were asked.
+        failures: task -> why nothing is said of it.
+        notes: what a reader has to know, a sentence each.
+    """
+
+    models: tuple[str, ...]
+    parts: tuple[Part, ...]
+    rankings: Mapping[str, Ranking]
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tasks(self) -> tuple[Part, ...]:
+        """The parts that are one task."""
+        return tuple(part for part in self.parts if part.over == "task")
+
+    @property
+    def means(self) -> tuple[Part, ...]:
+        """The parts that are means over tasks."""
+        return tuple(part for part in self.parts if part.over != "task")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stable schema: see `docs/json-schema.md`."""
+        own = {name: plain(getattr(self, name)) for name in ("models", "parts", "only", "failures", "notes")}
+        tasks = {task: ranking.to_dict() for task, ranking in self.rankings.items()}
+        return {"schema_version": SCHEMA_VERSION, **own, "tasks": tasks}

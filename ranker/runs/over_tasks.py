@@ -1,0 +1,155 @@
+"""Models that were asked several tasks: the tasks are matched, and each is decided for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ranker.errors import RankModelsError, UsageError
+from ranker.numbers import counted
+from ranker.results.over_tasks import OverTasks
+from ranker.results.ranking import Ranking
+from ranker.runs.decide import decided
+from ranker.runs.gather import without_truth
+from ranker.runs.plan import Plan, plan
+from ranker.runtime.runtime import Runtime
+from ranker.scoring.over_tasks import Judged, judged, parts
+from ranker.scoring.score import Evidence
+from ranker.scoring.versus import FEW_CLUSTERS, FEW_ROWS
+from ranker.sources import kinds, suites
+from ranker.sources.base import Shelf, SourceOptions
+from ranker.sources.references import parse
+
+
+@dataclass(frozen=True)
+class Matched:
+    """References to places with answers to several tasks.
+
+    Attributes:
+        references: as they were written.
+        shared: the tasks that all models were asked.
+        only: reference -> its other tasks.
+        groups: group of tasks -> the tasks in it.
+        shelf: what was opened meanwhile.
+    """
+
+    references: tuple[str, ...]
+    shared: tuple[str, ...]
+    only: Mapping[str, tuple[str, ...]]
+    groups: Mapping[str, tuple[str, ...]]
+    shelf: Shelf = field(compare=False, repr=False)
+
+    def of(self, task: str) -> list[str]:
+        """References to the models' answers to one task."""
+        return [f"{reference}#{task}" for reference in self.references]
+
+
+def matched(references: Sequence[str | Path]) -> Matched | None:
+    """Match the tasks of several places; None where one of them has a single task, or names one.
+
+    Raises:
+        UsageError: no task was asked of all models.
+    """
+    texts, shelf = tuple(map(str, references)), Shelf()
+    found = [kinds.tasks(parse(text, kinds.available()), shelf) for text in texts]
+    if not found or not all(one.of for one in found):
+        return None
+    asked = [set(tasks) for one in found for tasks in one.of.values()]
+    every = dict.fromkeys(task for one in found for tasks in one.of.values() for task in tasks)
+    shared = tuple(task for task in every if all(task in tasks for tasks in asked))
+    if not shared:
+        has = [f"{model} has {', '.join(tasks)}" for one in found for model, tasks in one.of.items()]
+        raise UsageError(f"no task was asked of all models: {'; '.join(has)}; name one, {texts[0]}#{next(iter(every))}")
+    of = [dict.fromkeys(task for tasks in one.of.values() for task in tasks) for one in found]
+    only = {
+        text: rest
+        for text, tasks in zip(texts, of, strict=True)
+        if (rest := tuple(t for t in tasks if t not in shared))
+    }
+    return Matched(texts, shared, only, {name: tasks for one in found for name, tasks in one.groups.items()}, shelf)
+
+
+def over_tasks(
+    references: Sequence[str | Path],
+    options: SourceOptions = SourceOptions(),
+    *,
+    seed: int = 0,
+    evidence: Evidence = Evidence(),
+    runtime: Runtime = Runtime(),
+) -> OverTasks:
+    """Compare models on every task that all of them were asked.
+
+    Args:
+        references: folders of logs with several tasks each.
+        options: what is said of all logs.
+        seed, evidence, runtime: as in `ranker.decide`.
+
+    Returns:
+        The decision on each task, and the means over groups of tasks and over all.
+
+    Raises:
+        UsageError: a reference has no tasks to match, or no task was asked of all models.
+        RankModelsError: no task can be decided: why the first cannot.
+
+    Source: Miller 2024, "Adding error bars to evals"; of the means see `ranker.statistics.paired`.
+    """
+    found = matched(references)
+    if found is None:
+        raise UsageError("`references` must be folders of logs that hold several tasks each, or name `#TASK` of none")
+
+    def ask(models: Sequence[str], shelf: Shelf) -> tuple[Plan, Ranking]:
+        made = plan(without_truth(suites.load(models, options, shelf)), evidence)
+        return made, decided(made, seed, runtime)
+
+    return decide_each(found, ask)
+
+
+def decide_each(found: Matched, ask: Callable[[Sequence[str], Shelf], tuple[Plan, Ranking]]) -> OverTasks:
+    """Decide each task for itself, and put them together; a task that cannot be decided is listed with the reason.
+
+    Args:
+        found: the tasks.
+        ask: what is made of references to one task's answers; the shelf holds what was opened to find them.
+
+    Raises:
+        RankModelsError: no task can be decided: why the first cannot.
+    """
+    made: dict[str, Judged] = {}
+    failures: dict[str, str] = {}
+    first = None
+    for task in found.shared:
+        try:
+            asked, ranking = ask(found.of(task), Shelf(known=found.shelf))
+        except RankModelsError as error:
+            failures[task], first = str(error), first or error
+            continue
+        made[task] = judged(ranking, [example.group for example in asked.rows.population])
+        if ranking.header.failures:
+            failures[task] = "; ".join(f"{model}: {why}" for model, why in ranking.header.failures.items())
+    whole = {task: one for task, one in made.items() if task not in failures}
+    if not whole:
+        raise first or RankModelsError(f"no task can be decided; {next(iter(failures.items()))}")
+    names, found_parts = parts(whole, found.groups)
+    rankings = {task: one.ranking for task, one in made.items()}
+    return OverTasks(names, found_parts, rankings, found.only, failures, tuple(_notes(found, whole, rankings)))
+
+
+def _notes(found: Matched, whole: Mapping[str, Judged], rankings: Mapping[str, Ranking]) -> Iterator[str]:
+    """Groups that are not all there, tasks with few rows, and what is said of tasks, once for all of which it holds."""
+    for group, tasks in found.groups.items():
+        there = sum(task in whole for task in tasks)
+        if 0 < there < len(tasks):
+            yield f"{group}: {there} of its {counted(len(tasks), 'task')} {'is' if there == 1 else 'are'} in its means."
+    few = [task for task, one in whole.items() if one.outcomes.shape[1] < FEW_ROWS]
+    if few:
+        yield f"Fewer than {FEW_ROWS} rows, on which small differences are mostly not seen: {', '.join(few)}."
+    few = [task for task, one in whole.items() if one.clusters is not None and len(set(one.clusters)) < FEW_CLUSTERS]
+    if few:
+        yield f"Fewer than {FEW_CLUSTERS} clusters of rows, so that intervals are rather too narrow: {', '.join(few)}."
+    said: dict[str, list[str]] = {}
+    for task, ranking in rankings.items():
+        for note in ranking.header.notes:
+            said.setdefault(note, []).append(task)
+    for note, of in said.items():
+        yield note if len(of) == len(rankings) else f"{', '.join(of)}: {note}"

@@ -1,0 +1,272 @@
+"""Whole runs on folders of logs with several tasks: matched, each decided, and means over groups of tasks."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from logmaking import choice_row, eval_log, header, lm_log, results, sample
+
+from ranker.cli import main
+from ranker.errors import UsageError
+from ranker.report import over_tasks as report
+from ranker.report import shown
+from ranker.results.ranking import Ranking
+from ranker.runs.over_tasks import matched, over_tasks
+from ranker.sources.base import SourceOptions
+
+RIGHT = {
+    "run-a": {"nli": [1] * 30 + [0] * 10, "hans": [1] * 12 + [0] * 8, "old": [1, 0]},
+    "run-b": {"nli": [1] * 10 + [0] * 30, "hans": [0] * 4 + [1] * 12 + [0] * 4, "new": [1, 1, 0]},
+}
+"""Run -> task -> whether each row was right."""
+
+
+def rows(task, right, **more):
+    """Rows of a task: two choices, of which the second is the right one."""
+    found = []
+    for n, good in enumerate(right):
+        likelihoods = [-2.0, -1.0] if good else [-1.0, -2.0]
+        found.append(
+            choice_row(n, {"text": f"{task} {n}"}, 1, likelihoods, acc=float(good), doc_hash=f"{task}-{n}", **more)
+        )
+    return found
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """Two folders of logs, as `lm_eval --log_samples` leaves them; the group `entail` has the tasks nli and hans."""
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
+    monkeypatch.chdir(tmp_path)
+    for run, tasks in RIGHT.items():
+        for task, right in tasks.items():
+            lm_log(tmp_path / run, rows(task, right), task)
+        results(tmp_path / run, group_subtasks={"entail": ["nli", "hans"], "more": ["nli", "old"]})
+    return tmp_path
+
+
+@pytest.fixture
+def run(runs, capsys):
+    """`rank-models` beside them: arguments -> (exit status, stdout, stderr)."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        return stop.value.code or 0, *capsys.readouterr()
+
+    return call
+
+
+def part(found, name, over):
+    """One part of what was found."""
+    return next(one for one in found.parts if (one.name, one.over) == (name, over))
+
+
+def test_tasks_are_matched_and_the_others_listed(runs):
+    """Those that both sides have, in the order of the first; of each side the rest."""
+    found = matched(["run-a", "run-b"])
+    assert set(found.shared) == {"nli", "hans"}
+    assert found.only == {"run-a": ("old",), "run-b": ("new",)}
+    assert found.of("nli") == ["run-a#nli", "run-b#nli"]
+
+
+@pytest.mark.parametrize("references", [["run-a", "run-b#nli"], ["run-a#nli", "run-b#nli"], ["single", "run-a"], []])
+def test_where_one_task_is_meant_nothing_is_matched(runs, references):
+    """A reference names its task, or its folder has one only."""
+    lm_log(runs / "single", rows("nli", [1, 0]), "nli")
+    assert matched(references) is None
+
+
+def test_each_task_is_its_decision(runs):
+    """Means, differences and p of a task are those of a run on it alone."""
+    found = over_tasks(["run-a", "run-b"])
+    assert found.models == ("run-a", "run-b")
+    for task in ("nli", "hans"):
+        (gap,), alone = part(found, task, "task").gaps, found.rankings[task].decision.versus[0]
+        sign = 1 if alone.a == "run-a" else -1
+        assert gap.difference == pytest.approx(sign * alone.difference)
+        assert (gap.se, gap.p) == (pytest.approx(alone.se), alone.p)
+    assert part(found, "nli", "task").means[0].value == 0.75
+
+
+def test_means_over_a_group_are_those_of_its_rows_and_of_its_tasks(runs):
+    """Pooled: every row counts the same, and rows are drawn task by task. Macro: every task does."""
+    found = over_tasks(["run-a", "run-b"])
+    pooled, macro = part(found, "entail", "pooled"), part(found, "entail", "macro")
+    a, b = ([np.array(RIGHT[run][task], float) for task in ("nli", "hans")] for run in ("run-a", "run-b"))
+    assert pooled.rows == macro.rows == 60
+    assert pooled.means[0].value == pytest.approx(np.concatenate(a).mean())
+    assert macro.means[1].value == pytest.approx(np.mean([one.mean() for one in b]))
+    errors = [(x - y).std(ddof=1) / np.sqrt(len(x)) for x, y in zip(a, b, strict=True)]
+    assert macro.gaps[0].se == pytest.approx(np.hypot(*errors) / 2)
+    assert pooled.gaps[0].se == pytest.approx(np.hypot(40 * errors[0], 20 * errors[1]) / 60)
+    assert macro.gaps[0].low < macro.gaps[0].difference < macro.gaps[0].high
+
+
+def test_a_group_that_has_all_tasks_stands_for_all(runs):
+    """No second pair of means; a group of which one task is shared has none, and it is said."""
+    found = over_tasks(["run-a", "run-b"])
+    assert [(one.name, one.over) for one in found.means] == [("entail", "pooled"), ("entail", "macro")]
+    assert "more: 1 of its 2 tasks is in its means." in found.notes
+
+
+def test_p_is_corrected_over_tasks_and_pairs(runs):
+    """Holm's: the smallest p times the number of tests."""
+    lm_log(runs / "run-c", rows("nli", [1] * 40), "nli")
+    lm_log(runs / "run-c", rows("hans", [1] * 20), "hans")
+    found = over_tasks(["run-a", "run-b", "run-c"])
+    gaps = [gap for one in found.tasks for gap in one.gaps]
+    assert len(gaps) == 6
+    smallest = min(gaps, key=lambda gap: gap.p)
+    assert smallest.p_corrected == pytest.approx(6 * smallest.p)
+    assert found.models[0] == "run-c"
+    text = shown.as_text(report.shown(found))
+    assert "First over 2 tasks: run-c" in text
+
+
+def test_clusters_hold_within_tasks(runs):
+    """The standard errors of tasks, and so of the means, are those of clusters."""
+    for name in ("c", "d"):
+        doc = [{"text": f"x {n}", "passage": n // 4} for n in range(40)]
+        right = [float((n // 4) % (2 if name == "c" else 3) > 0) for n in range(40)]
+        for task in ("one", "two"):
+            made = [
+                choice_row(n, doc[n], 1, [-2.0, -1.0] if right[n] else [-1.0, -2.0], acc=right[n], doc_hash=f"{n}")
+                for n in range(40)
+            ]
+            lm_log(runs / name, made, task)
+    plain, clustered = over_tasks(["c", "d"]), over_tasks(["c", "d"], SourceOptions(cluster="passage"))
+    for of in (0, -1):
+        assert clustered.parts[of].gaps[0].se == pytest.approx(2 * plain.parts[of].gaps[0].se, rel=0.1)
+    assert any("Fewer than 20 clusters" in note for note in clustered.notes)
+
+
+def test_a_task_that_cannot_be_decided_is_listed(run, runs):
+    """The others are compared; the exit status says that one is missing."""
+    made = rows("odd", [1, 0, 1], rouge=0.5)
+    for name in RIGHT:
+        lm_log(runs / name, [{**row, "acc": 7.0, "metrics": ["acc"]} for row in made], "odd")
+    status, out, err = run("--models", "run-a", "run-b")
+    assert (status, err) == (1, "")
+    why = "NOT COMPARED: odd: odd: acc is between 7 and 7; say with `--range` what is worst and best"
+    assert why in " ".join(out.split())
+    assert "Better over 2 tasks: run-a" in out
+
+
+def test_where_no_task_can_be_decided_that_is_the_error(run, runs):
+    """One line, and no report."""
+    status, out, err = run("--models", "run-a", "run-b", "--metric", "f1")
+    assert (status, out) == (run("--models", "run-a#nli", "run-b#nli", "--metric", "f1")[0], "")
+    assert err.startswith("rank-models: ")
+    assert err.count("\n") == 1
+    assert "f1" in err
+
+
+def test_no_shared_task_is_one_line(run, runs):
+    """It says what each side has."""
+    for name, tasks in (("x", "ab"), ("y", "cd")):
+        for task in tasks:
+            lm_log(runs / name, rows(task, [1, 0]), task)
+    assert run("--models", "x", "y") == (
+        2, "", "rank-models: no task was asked of all models: x has a, b; y has c, d; name one, x#a\n",
+    )  # fmt: skip
+
+
+def test_the_answer_lists_tasks_and_means(run):
+    """On one screen, with what only one side has."""
+    status, out, err = run("--models", "run-a", "run-b")
+    said = " ".join(out.split())
+    assert (status, err) == (0, "")
+    assert said.startswith("2 models on 2 tasks Better over 2 tasks: run-a")
+    assert "run-a has a mean acc of 67.5 %, run-b 42.5 %, each task counting the same." in said
+    assert "run-a is better on 1 task, run-b on 0; on 1 they are not told apart." in said
+    assert "entail, pooled 60 70.0 36.7 +33.3" in said
+    assert "entail, macro 60 67.5 42.5 +25.0" in said
+    assert "Only run-a has old." in said
+    assert "Only run-b has new." in said
+    assert "Fewer than 300 rows, on which small differences are mostly not seen: hans, nli." in said
+
+
+@pytest.mark.parametrize("name", shown.FORMATS)
+def test_every_format_writes_it(run, name):
+    """The same bytes each time, with every task in it."""
+    first, second = (run("--models", "run-a", "run-b", "--format", name) for _ in range(2))
+    assert first == second
+    assert first[0] == 0
+    assert "hans" in first[1]
+    assert "entail" in first[1]
+
+
+def test_json_has_the_decision_on_each_task(run):
+    """Whole, beside the parts."""
+    content = json.loads(run("--models", "run-a", "run-b", "--format", "json")[1])
+    assert content["tasks"]["nli"]["decision"]["versus"][0]["better"] == 20
+    assert {one["over"] for one in content["parts"]} == {"task", "pooled", "macro"}
+    assert content["only"] == {"run-a": ["old"], "run-b": ["new"]}
+
+
+def test_csv_has_a_row_for_each_model_and_pair(run):
+    """Of each of four parts: two models and one pair, as raw fractions."""
+    found = list(csv.DictReader(io.StringIO(run("--models", "run-a", "run-b", "--format", "csv")[1])))
+    assert len(found) == 4 * 3
+    means = {row["model"]: float(row["value"]) for row in found if row["part"] == "nli" and row["model"]}
+    assert means == {"run-a": 0.75, "run-b": 0.25}
+
+
+def test_every_task_is_kept_in_a_folder(run, runs):
+    """As a run of its own, which `report` reads; nothing is written over unasked."""
+    assert run("--models", "run-a", "run-b", "--save", "kept")[0] == 0
+    assert sorted(file.name for file in (runs / "kept").iterdir()) == ["hans.json", "nli.json"]
+    assert Ranking.load(runs / "kept" / "nli.json").header.ood == "nli"
+    status, out, err = run("--models", "run-a", "run-b", "--save", "kept")
+    assert (status, out) == (2, "")
+    assert "`--force` writes over it" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--plots", "p"], "`--plots` takes one task: name it, `--models A#TASK B#TASK`"),
+        (["--format", "pairs"], "there is no format of several tasks 'pairs'"),
+    ],
+)
+def test_what_takes_one_task_is_refused(run, arguments, said):
+    """In one line, before anything is read."""
+    status, out, err = run("--models", "run-a", "run-b", *arguments)
+    assert (status, out) == (2, "")
+    assert said in err
+
+
+def test_not_worse_has_to_hold_on_every_task(run):
+    """It exits with 3, and names the tasks on which it does not."""
+    status, _, err = run("--models", "run-a", "run-b", "--not-worse-than", "run-a", "--by", "0.8")
+    assert (status, err) == (0, "")
+    status, _, err = run("--models", "run-a", "run-b", "--not-worse-than", "run-a", "--by", "0.5")
+    assert (status, err) == (3, "not shown to be no worse than run-a: run-b on nli\n")
+
+
+def test_a_folder_of_inspect_has_several_models(runs):
+    """Its logs bear the models' names: tasks that all of them were asked are matched."""
+    folder = runs / "logs"
+    folder.mkdir()
+    for model in ("org/x", "org/y"):
+        for task in ("one", "two"):
+            ids = [str(n) for n in range(8)]
+            marks = ["C" if n % (2 if model == "org/x" else 4) else "I" for n in range(8)]
+            made = header(ids=ids)
+            made["eval"] |= {"model": model, "task": task}
+            eval_log(
+                folder / f"2026-01-02T03-04-05_{task}_{model[-1]}.eval",
+                [sample(key, mark) for key, mark in zip(ids, marks, strict=True)],
+                made,
+            )
+    found = over_tasks(["logs"])
+    assert found.models == ("org/y", "org/x")
+    assert [one.name for one in found.tasks] == ["one", "two"]
+
+
+def test_over_tasks_needs_several_tasks(runs):
+    """Of one task there are no means over tasks."""
+    with pytest.raises(UsageError, match="must be folders of logs that hold several tasks each"):
+        over_tasks(["run-a#nli", "run-b#nli"])
