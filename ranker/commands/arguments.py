@@ -50,7 +50,7 @@ log = logging.getLogger("ranker")
 
 Given = Mapping[str, Any]
 
-FOR_OWN_ROWS = ("pool", "method", "not_worse_than")
+FOR_OWN_ROWS = ("pool", "method", "not_worse_than", "cluster")
 """Options of `run` that mean something on rows of one's own only, of ``--data`` or in the models' own files."""
 
 FOR_A_SET = ("data_dir", "limit", "population", "draws")
@@ -98,6 +98,8 @@ def own_rows(given: Given, option: str) -> Own | None:
     if given.get(option) is None:
         return None
     known = columns(given["columns"])
+    if option == "data" and given.get("cluster"):
+        known["cluster"] = [given["cluster"]]
     return Own(given[option], given.get("task"), known, given["ood_name"], tuple(given["include"]))
 
 
@@ -338,7 +340,7 @@ def source_options(given: Given) -> SourceOptions:
         metric=given.get("metric") or "",
         filter=given.get("filter") or "",
         scorer=given.get("scorer") or "",
-        cluster=given.get("cluster") or "",
+        cluster="" if given.get("data") else given.get("cluster") or "",
         scale=given.get("scale") or None,
         lower_is_better=bool(given.get("lower_is_better")),
         errors_are_wrong=given.get("errors") == "wrong",

@@ -63,7 +63,11 @@ ANSWERS = together(
     click.option("--metric", metavar="NAME", help="Of logs: the recorded metric to rank on."),
     click.option("--filter", metavar="NAME", help="Of logs of lm-evaluation-harness: which filter's answers."),
     click.option("--scorer", metavar="NAME", help="Of logs of Inspect: which scorer."),
-    click.option("--cluster", metavar="COLUMN", help="Of tables and logs: what says which rows belong together."),
+    click.option(
+        "--cluster",
+        metavar="COLUMN",
+        help="Of your own rows, tables and logs: what says which rows belong together: questions on one passage.",
+    ),
     click.option(
         "--range",
         "scale",

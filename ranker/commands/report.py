@@ -54,10 +54,10 @@ def report(**given: Any) -> None:
     if given["other"] is None:
         answer = outputs.rendered(ranking, name, given["output"])
     else:
-        from ranker.report import comparison, shown
+        from ranker.report import comparison, document
         from ranker.scoring.comparison import compare
 
-        answer = shown.render(comparison.shown(compare(ranking, Ranking.load(given["other"]))), name)
+        answer = document.render(comparison.document(compare(ranking, Ranking.load(given["other"]))), name)
     with ExitStack() as rest:  # written, whatever becomes of the answer
         rest.callback(outputs.plot, ranking, given["plots"])
         outputs.write(answer, given["output"])

@@ -12,7 +12,7 @@ from ranker.commands import arguments, outputs, stderr
 from ranker.commands.program import spoken
 from ranker.errors import UsageError, look_up
 from ranker.numbers import counted
-from ranker.report import over_tasks, shown
+from ranker.report import document, over_tasks
 from ranker.results.ranking import Ranking
 from ranker.runs.over_tasks import Matched, decide_each
 from ranker.runs.plan import Plan
@@ -25,7 +25,7 @@ def check(given: Mapping[str, Any], format_name: str) -> None:
     Raises:
         UsageError: `--plots`, a format without means over tasks, or a path that cannot be written.
     """
-    look_up("format of several tasks", format_name, shown.FORMATS)
+    look_up("format of several tasks", format_name, document.FORMATS)
     if given["plots"] is not None:
         raise UsageError("`--plots` takes one task: name it, `--models A#TASK B#TASK`")
     outputs.check({**given, "save": None})
@@ -60,7 +60,7 @@ def run(given: Mapping[str, Any], tasks: Matched, format_name: str) -> None:
     found = replace(found, failures={task: spoken(why) for task, why in found.failures.items()})
     if given["save"] is not None:
         outputs.save_each(found.rankings, given["save"])
-    outputs.write(shown.render(over_tasks.shown(found), format_name), given["output"])
+    outputs.write(document.render(over_tasks.document(found), format_name), given["output"])
     if found.failures:
         raise SystemExit(1)
     if base := given["not_worse_than"]:

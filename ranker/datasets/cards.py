@@ -23,6 +23,7 @@ class Layout:
         text: the columns of the segments, in order; or one column that holds them as a list.
         label: the column of the label, a name or a number; None where the rows have none.
         id: the column of the example's id; None numbers the rows.
+        cluster: the column that says which rows belong together; None where they are independent.
         numbers: the labels that the numbers 0, 1, ... stand for; empty: the task's own order.
         where: column -> the value that a row must have to belong to the set.
     """
@@ -30,13 +31,14 @@ class Layout:
     text: tuple[str, ...]
     label: str | None
     id: str | None = None
+    cluster: str | None = None
     numbers: tuple[str, ...] = ()
     where: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that a file of this layout must have."""
-        return (*self.text, *(column for column in (self.label, self.id) if column), *self.where)
+        return (*self.text, *(column for column in (self.label, self.id, self.cluster) if column), *self.where)
 
 
 @dataclass(frozen=True)

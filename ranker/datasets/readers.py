@@ -41,6 +41,7 @@ USUAL = {
     ),
     "label": (("gold_label",), ("label",), ("labels",), ("is_duplicate",), ("target",)),
     "id": (("id",), ("pairID",), ("idx",), ("index",), ("guid",)),
+    "cluster": (),
 }
 """The names that columns usually have, the first that fits is taken."""
 
@@ -84,7 +85,8 @@ def sheet(
     Args:
         source: the file; or mappings, such as a ``datasets.Dataset``, or a table with ``to_dict("records")``, such as a
             pandas ``DataFrame``.
-        columns: "text" -> one or two columns, "label" -> one, "id" -> one; what is left out is found by `USUAL` names.
+        columns: "text" -> one or two columns, "label", "id" and "cluster", which says which rows belong together, ->
+            one; what is left out is found by `USUAL` names.
         required: the parts that there must be columns for.
 
     Raises:
@@ -223,13 +225,25 @@ def examples(
                 raise ValueError(f"the id {identity!r} is used at {taken[identity]} already")
             label = UNLABELLED if task is None else label_of(cells[layout.label or ""], task, layout.numbers)
             own = _marks(cells["marks"]) if cells.get("marks") else {}
-            yield Example(identity, segments, label, {**marker(segments, cells), **own})
+            group = "" if layout.cluster is None else _group(cells[layout.cluster], layout.cluster)
+            yield Example(identity, segments, label, {**marker(segments, cells), **own}, group)
         except KeyError as error:
             raise DataError(f"{place}: the column {error} is missing (columns: {', '.join(cells)})") from error
         except (ValueError, DataError) as error:
             raise DataError(f"{place}: {error}") from error
         except RecursionError as error:
             raise DataError(f"{place}: a value is nested too deeply") from error
+
+
+def _group(cell: Any, column: str) -> str:
+    """What a cell says that its row belongs to.
+
+    Raises:
+        ValueError: nothing.
+    """
+    if blank(cell):
+        raise ValueError(f"the column {column!r} is empty, and must say which rows this one belongs with")
+    return str(cell)
 
 
 def layout_of(
@@ -239,8 +253,8 @@ def layout_of(
 
     Args:
         found: the file's columns.
-        columns: "text", "label" and "id" -> columns. A file that has none of them, and other, usual names for its
-            texts, is read by those: a run may read several files.
+        columns: "text", "label", "id" and "cluster" -> columns. A file that has none of them, and other, usual names
+            for its texts, is read by those: a run may read several files.
         required: the parts that there must be columns for.
 
     Raises:
@@ -254,13 +268,14 @@ def layout_of(
     for part in USUAL:
         parts[part] = columns[part] if part in columns else _usual(part, found)
         missing = [name for name in parts[part] if name not in found]
-        if missing and part not in required:
+        if missing and part not in (*required, "cluster"):  # rows without it would be taken as independent
             parts[part] = ()
         elif missing:
             raise ValueError(f"the column {missing[0]!r} is missing (columns: {', '.join(found)})")
         elif part in required and not parts[part]:
             raise DataError(f"no column has a usual name for the {part}; {_fault(found)} (columns: {', '.join(found)})")
-    return Layout(tuple(parts["text"]), next(iter(parts["label"]), None), next(iter(parts["id"]), None))
+    label, identity, cluster = (next(iter(parts[part]), None) for part in ("label", "id", "cluster"))
+    return Layout(tuple(parts["text"]), label, identity, cluster)
 
 
 def _usual(part: str, found: Sequence[str]) -> tuple[str, ...]:

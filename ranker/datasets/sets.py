@@ -143,7 +143,8 @@ def labelled(
     Args:
         data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, or rows in memory (see `datasets.readers.sheet`).
         task: the labels, or the name of a known task; None takes the one whose labels the rows have: see `task_of`.
-        columns: "text", "label" and "id" -> columns, where their names are unusual.
+        columns: "text", "label" and "id" -> columns, where their names are unusual; "cluster" -> the one that says
+            which rows belong together.
         like: an OOD set whose task, marks and designed factor hold for these rows, too.
         include: folders of a user's own sets.
         own: the task of the models' own labels (see `ranker.runs.gather.own_task`).

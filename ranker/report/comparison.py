@@ -7,7 +7,7 @@ from json import dumps
 from typing import Any
 
 from ranker.numbers import interval, percent, points, probability
-from ranker.report.shown import Shown
+from ranker.report.document import Document
 from ranker.report.tables import Table, table
 from ranker.results.comparison import MODELS, Comparison, ModelChange
 
@@ -21,9 +21,9 @@ CHANGE = ("difference", "low", "high", "beyond", "paired")
 """What is said of the change of a method."""
 
 
-def shown(comparison: Comparison) -> Shown:
+def document(comparison: Comparison) -> Document:
     """The comparison, before any format."""
-    return Shown(
+    return Document(
         title(comparison), tables(comparison), remarks(comparison), list(_rows(comparison)), comparison.to_dict()
     )
 

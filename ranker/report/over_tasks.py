@@ -8,7 +8,7 @@ from typing import Any
 
 from ranker.numbers import counted, interval, p_value, percent, points
 from ranker.report.answer import equals
-from ranker.report.shown import Shown
+from ranker.report.document import Document
 from ranker.report.tables import Table, table
 from ranker.results.over_tasks import Gap, OverTasks, Part
 
@@ -18,9 +18,9 @@ SURE = 0.05
 HINT = "Next: `rank-models --models A#TASK B#TASK` shows one task with the rows on which the models differ."
 
 
-def shown(found: OverTasks) -> Shown:
+def document(found: OverTasks) -> Document:
     """What was found, before any format."""
-    return Shown(
+    return Document(
         title=f"{counted(len(found.models), 'model')} on {counted(len(found.tasks), 'task')}",
         tables=tables(found),
         remarks=list(remarks(found)),

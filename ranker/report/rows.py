@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ranker.numbers import counted
 from ranker.report.tables import Table, table
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision
+from ranker.results.records import Decision, RowResult
 
 LISTED = 200
 """The most rows that are listed; the JSON has all."""
@@ -23,9 +23,10 @@ HELP = {
 
 def tables(found: Decision) -> Iterator[Table]:
     """The rows counted by label and, where they are not too many, one by one; nothing where they are not known."""
-    if found.rows:
-        yield by_label(found)
-    if 0 < len(found.rows) <= LISTED:
+    if not any(row.predicted for row in found.rows):
+        return
+    yield by_label(found)
+    if len(found.rows) <= LISTED:
         yield one_by_one(found)
 
 
@@ -50,15 +51,25 @@ FLIPPED = "Rows on which the second model named does worse than the first come f
 
 
 def flips(ranking: Ranking) -> Table:
-    """The rows on which two models differ: those first on which the one that was named last does worse."""
-    of = ranking.table
+    """The rows on which two models differ: those first on which the one that was named last does worse.
+
+    Each with what was asked, the true label, what each model said, and how good that was, as far as they are known.
+    """
+    of, known = ranking.table, {row.id: row for row in ranking.decision.rows}
     lead = of.outcomes[1] - of.outcomes[0]
     differing = [n for n in range(len(of.examples)) if abs(lead[n]) > 0]  # nan is not
-    shown = [
-        (_short(of.examples[n]), "worse" if lead[n] < 0 else "better", *(f"{of.outcomes[m][n]:.3g}" for m in (0, 1)))
-        for n in sorted(differing, key=lambda n: (lead[n] > 0, n))
-    ][:LISTED]
-    return table("Rows on which the two differ", ["row", f"{of.models[1]} does"], of.models[:2], shown)
+    listed = sorted(differing, key=lambda n: (lead[n] > 0, n))[:LISTED]
+    texts = any(known[of.examples[n]].text for n in listed if of.examples[n] in known)
+    labels = any(row.predicted for row in known.values())
+    shown = []
+    for n in listed:
+        row = known.get(of.examples[n], RowResult(of.examples[n], "", {}))
+        outcomes = [f"{of.outcomes[m][n]:.3g}" for m in (0, 1)]
+        said = [f"{row.predicted[of.models[m]]} ({outcomes[m]})" if row.predicted else outcomes[m] for m in (0, 1)]
+        cells = [*([row.text] if texts else []), *([row.label] if labels else [])]
+        shown.append((_short(row.id), "worse" if lead[n] < 0 else "better", *said, *cells))
+    columns = [*(["text"] if texts else []), *(["true label"] if labels else [])]
+    return table("Rows on which the two differ", ["row", f"{of.models[1]} does", *of.models[:2], *columns], [], shown)
 
 
 def by_label(found: Decision) -> Table:

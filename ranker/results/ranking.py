@@ -300,7 +300,7 @@ def _check_references(ranking: Ranking) -> None:
         compared = [name for one in found.versus for name in (one.a, one.b)]
         _within("`versus` compares models that", compared, models, "`models`")
         _within("`rows` are some that", [row.id for row in found.rows], ranking.table.examples, "the table")
-        for row in found.rows:
+        for row in (row for row in found.rows if row.predicted):
             _same(f"what is predicted of {row.id}", row.predicted, models, "the models")
     else:
         _check_methods(found, ranking.table)

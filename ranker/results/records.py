@@ -247,13 +247,15 @@ class RowResult:
 
     Attributes:
         id: of the example.
-        label: the true one, by name.
-        predicted: model -> label, by name.
+        label: the true one, by name; "" where answers have no labels.
+        predicted: model -> label, by name; empty where answers have no labels.
+        text: the beginning of what was asked; "" where that is not known.
     """
 
     id: str
     label: str
     predicted: Mapping[str, str]
+    text: str = ""
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,8 @@ class Own:
     Attributes:
         file: .jsonl, .csv, .tsv or .parquet.
         task: the name of a known task; None takes the one whose labels the rows have.
-        columns: "text", "label" and "id" -> columns, where their names are unusual.
+        columns: "text", "label" and "id" -> columns, where their names are unusual; "cluster" -> the one that says
+            which rows belong together.
         like: an OOD set whose task, marks and designed factor hold for these rows, too.
         include: folders of sets of one's own.
     """
@@ -146,7 +147,7 @@ class Own:
 
     def unlabelled(self) -> tuple[Example, ...]:
         """All rows, without a label."""
-        roles = {role: names for role, names in self.columns.items() if role != "label"}
+        roles = {role: names for role, names in self.columns.items() if role not in ("label", "cluster")}
         return sets.unlabelled(self.file, roles, self.like, self.include)
 
 
@@ -234,8 +235,8 @@ def without_truth(
         probe: K, how many of the labelled ones to use; None for all.
 
     Raises:
-        UsageError: K does not fit the rows, rows of one text beside rows of two, or labels that are numbers which the
-            models count otherwise.
+        UsageError: K does not fit the rows, rows of one text beside rows of two, clusters of rows beside a pool, or
+            labels that are numbers which the models count otherwise.
         ModelError: no model can be read, whose labels the rows should be judged by.
     """
     seen = looked(models)
@@ -254,6 +255,8 @@ def without_truth(
         pool = pool.unlabelled()
     if probe is not None:
         check_probe(probe, len(examples.examples), "the labelled rows")
+    if pool and any(row.group for row in examples.examples):
+        raise UsageError("`cluster` is for labelled rows alone, without `pool`")
     everything, places = with_labelled(pool, examples.examples)
     check_alike(everything)
     if pool and len(everything) > len(pool):

@@ -70,7 +70,7 @@ class Scored:
         quality: model -> how good its attributions are.
         notes: what is to be known of rows and models, a sentence each.
         examples: what the models see in the most telling examples.
-        rows: the labelled rows as the models predict them; empty where the truth is known, or answers have no labels.
+        rows: the labelled rows as the models predict them; empty where the truth is known.
     """
 
     table: ScoreTable
@@ -349,20 +349,30 @@ def _known(answered: Sequence[Answered], part: Callable[[Answered], T | None]) -
     return {name: value for name, value in values.items() if value is not None}
 
 
+BEGINNING = 300
+"""Characters of a row's text that are kept with a decision."""
+
+
 def _predicted(plan: Plan, answered: Sequence[Answered]) -> tuple[RowResult, ...]:
-    """What the models take the labelled rows for; nothing where answers have no labels, or some rows no true one."""
-    labels, given = plan.task.labels, {}
-    if any(example.label < 0 for example in plan.rows.population):
-        return ()
-    for one in answered:
-        predictions = own(one).predictions
-        if predictions.probs is None or not labels:
-            return ()
-        given[one.model.name] = [
+    """What the models take the labelled rows for; no labels where answers have none, or some rows no true one."""
+    labels, rows = plan.task.labels, plan.rows.population
+    given = {one.model.name: own(one).predictions for one in answered}
+    named = bool(labels) and all(row.label >= 0 for row in rows)
+    said = {
+        name: [
             UNSAID.get(state, labels[label])
-            for state, label in zip(predictions.state.tolist(), predictions.probs.argmax(axis=1).tolist(), strict=True)
+            for state, label in zip(one.state.tolist(), one.probs.argmax(axis=1).tolist(), strict=True)
         ]
+        for name, one in given.items()
+        if named and one.probs is not None
+    }
+    named = len(said) == len(given)
     return tuple(
-        RowResult(example.id, labels[example.label], {name: said[n] for name, said in given.items()})
-        for n, example in enumerate(plan.rows.population)
+        RowResult(
+            row.id,
+            labels[row.label] if named else "",
+            {name: answers[n] for name, answers in said.items()} if named else {},
+            "\n".join(row.segments)[:BEGINNING],
+        )
+        for n, row in enumerate(rows)
     )

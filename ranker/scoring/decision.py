@@ -274,6 +274,6 @@ def _notes(score: Floats, found: Decision, outcomes: Floats, beside: Beside | No
         notes.append(
             f"{found.method} puts {a} above {b}, though {b} was right where {a} was not more often{more_pairs}."
         )
-    if len({row.label for row in found.rows}) == 1:
+    if len({row.label for row in found.rows}) == 1 and found.rows[0].label:
         notes.append("All rows have the same label; a model that always says it looks perfect.")
     return notes

@@ -9,7 +9,7 @@ from test_report_formats import toy, toy_decision, with_header
 from ranker import report
 from ranker.cli import main
 from ranker.report import comparison as compared
-from ranker.report import shown
+from ranker.report import document
 from ranker.results.ranking import Ranking
 from ranker.results.records import Provenance
 from ranker.scoring.comparison import compare
@@ -101,10 +101,10 @@ def test_wrong_reports_of_several_runs_get_one_line(run, tmp_path, arguments, me
     assert not (tmp_path / "all").exists()
 
 
-@pytest.mark.parametrize("name", shown.FORMATS)
+@pytest.mark.parametrize("name", document.FORMATS)
 def test_two_runs_are_compared(run, name):
     """In each format that comparisons have."""
-    wanted = shown.render(compared.shown(compare(toy(), toy())), name)
+    wanted = document.render(compared.document(compare(toy(), toy())), name)
     assert run("report", "run.json", "--compare", "run.json", "--format", name) == (0, wanted, "")
 
 

@@ -17,7 +17,7 @@ from ranker import report
 from ranker.errors import DataError
 from ranker.report import comparison as compared
 from ranker.report import over_tasks as several
-from ranker.report.shown import render
+from ranker.report.document import render
 from ranker.results import comparison, over_tasks, ranking
 from ranker.results import records as results
 from ranker.scoring.comparison import compare
@@ -166,7 +166,7 @@ def two_tasks():
 
 def test_several_tasks_keep_to_the_schema():
     """What a run on folders of logs writes as JSON; the decision on each task is a run."""
-    written = render(several.shown(two_tasks()), "json")
+    written = render(several.document(two_tasks()), "json")
     check(written, TASKS)
     content = json.loads(written)
     assert list(TASKS["properties"]) == list(content) == TASKS["required"]
@@ -192,7 +192,7 @@ def test_outputs_keep_to_the_schema(runs, tmp_path):
 @pytest.mark.parametrize("mode", PAIRS)
 def test_comparisons_keep_to_the_schema(mode):
     """What `--compare` writes as JSON, in both modes."""
-    check(render(compared.shown(compare(*[make() for make in PAIRS[mode]])), "json"), COMPARISON)
+    check(render(compared.document(compare(*[make() for make in PAIRS[mode]])), "json"), COMPARISON)
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,8 @@ def test_the_page_shows_the_rows_that_flip(run, tmp_path):
     assert status == 0
     table = page.partition("Rows on which the two differ")[2].partition("</table>")[0]
     assert re.findall(r">(worse|better)<", table) == ["worse"] * 3 + ["better"]
+    first = flat(re.sub(r"<[^>]*>", " ", table.partition("<tbody>")[2])).split(" worse ")[1]
+    assert first.startswith("yes (1) no (0) Row 35 yes")
     assert run("report", "run.json", "--format", "html") == (0, page, "")
     loaded = Ranking.load(tmp_path / "run.json")
     assert loaded.decision.versus[0].better == 3
@@ -171,14 +173,14 @@ def test_logs_of_one_folder_and_files_of_one_name_are_told_apart(tmp_path):
 
 
 def test_a_folder_of_logs_is_its_only_task(run, tmp_path):
-    """Of several, one has to be named."""
+    """Of several, one has to be named beside a reference to one."""
     for name, right in (("run-a", range(34)), ("run-b", range(20))):
         log(tmp_path / name, set(right))
     assert "run-a did better on 14 rows" in flat(run("--models", "run-a", "run-b")[1])
     for name in ("run-a", "run-b"):
         log(tmp_path / name, set(range(10)), "other")
-    assert one_line(run("--models", "run-a", "run-b")) == (
-        "run-a holds logs of several tasks: other, small; name one, run-a#other"
+    assert one_line(run("--models", "run-a#small", "run-b")) == (
+        "run-b holds logs of several tasks: other, small; name one, run-b#other"
     )
     assert "models on small" in run("--models", "run-a#small", "run-b#small")[1]
 
@@ -291,6 +293,49 @@ def test_rows_that_belong_together_are_drawn_together(run, tmp_path):
     assert (versus["clusters"], versus["rows"], versus["test"]) == (5, 40, "sign-flip")
     assert versus["se"] == pytest.approx(0.2)
     assert "nothing" in one_line(run("--models", "wide.csv", "--cluster", "nothing"))
+
+
+def test_clusters_of_rows_of_ones_own(run, tmp_path):
+    """A column of `--data`, whatever the models are; the intervals are those of the same clusters in a table."""
+    passages = [f"p{n // 8}" for n in range(SIZE)]
+    written(tmp_path / "rows.csv", keyed(text=[f"row {n}" for n in range(SIZE)], label=truth(), passage=passages))
+    for name, wrong in (("a", set(range(6))), ("b", set(range(4, 20)))):
+        written(tmp_path / f"{name}.csv", keyed(prediction=said(wrong)))
+    both = keyed(a=said(set(range(6))), b=said(set(range(4, 20))), label=truth(), passage=passages)
+    written(tmp_path / "wide.csv", both)
+    own = ("--data", "rows.csv", "--models", "a.csv", "b.csv", "--cluster", "passage", "--format", "json")
+    found, wide = (json.loads(run(*given)[1]) for given in (own, ("--models", "wide.csv", *own[-4:])))
+    assert found["decision"]["versus"][0]["clusters"] == 5
+    assert found["decision"]["versus"] == wide["decision"]["versus"]
+    assert "the column 'nothing' is missing" in one_line(run(*own[:-3], "nothing"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--ood", "hans-sub"], "`--cluster` is for `--data`"),
+        (
+            ["--data", "rows.csv", "--pool", "rows.csv", "--models", "a.csv", "b.csv"],
+            "`--cluster` is for labelled rows alone, without `--pool`",
+        ),
+    ],
+)
+def test_clusters_are_for_labelled_rows_alone(run, tmp_path, arguments, message):
+    """Not for a set whose truth is known, nor beside a pool: one line."""
+    rows = keyed(text=[f"row {n}" for n in range(SIZE)], label=truth(), passage=["p"] * SIZE)
+    written(tmp_path / "rows.csv", rows)
+    for name in ("a", "b"):
+        written(tmp_path / f"{name}.csv", keyed(prediction=truth()))
+    assert one_line(run(*arguments, "--cluster", "passage")) == message
+
+
+def test_a_row_has_to_say_what_it_belongs_to(run, tmp_path):
+    """An empty cell in the column of clusters is one line."""
+    passages = ["p", "", *["q"] * (SIZE - 2)]
+    written(tmp_path / "rows.csv", keyed(text=[f"row {n}" for n in range(SIZE)], label=truth(), passage=passages))
+    written(tmp_path / "wide.csv", keyed(a=truth(), b=truth()))
+    said = one_line(run("--data", "rows.csv", "--models", "wide.csv", "--cluster", "passage"))
+    assert said == "rows.csv, line 3: the column 'passage' is empty, and must say which rows this one belongs with"
 
 
 # ---- tables

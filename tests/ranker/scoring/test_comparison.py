@@ -25,7 +25,7 @@ from test_report_formats import (
 
 from ranker.errors import UnknownName, UsageError
 from ranker.report import comparison as report
-from ranker.report import latex, shown
+from ranker.report import document, latex
 from ranker.report.markdown import escape
 from ranker.results.ranking import Ranking
 from ranker.results.records import Data, Provenance, Quality
@@ -81,7 +81,7 @@ PAIRS = {"evaluation": (toy, later), "decision": (toy_decision, later_decision)}
 
 def written(found, name):
     """The comparison in a format."""
-    return shown.render(report.shown(found), name)
+    return document.render(report.document(found), name)
 
 
 def by_name(changes):
@@ -250,7 +250,7 @@ def test_a_run_has_not_changed_from_itself(make):
 
 
 @pytest.mark.parametrize("mode", PAIRS)
-@pytest.mark.parametrize("name", shown.FORMATS)
+@pytest.mark.parametrize("name", document.FORMATS)
 def test_golden_comparison(name, mode):
     """The comparison of the toys is, byte for byte, the one that was read and kept."""
     file = GOLDEN / f"comparison-of-{mode}s.{name}"
@@ -279,7 +279,7 @@ def test_csv_and_json_hold_raw_fractions():
 def test_hostile_names_in_a_comparison(name):
     """In every format a name is text."""
     found = compare(toy((name, "b", "c")), later())
-    text = {kind: written(found, kind) for kind in shown.FORMATS}
+    text = {kind: written(found, kind) for kind in document.FORMATS}
     assert f"| {escape(name)} |" in text["markdown"]
     assert ("'" if name.startswith(("=", "+", "-", "@", "\t")) else "") + name in [
         row["name"] for row in csv.DictReader(io.StringIO(text["csv"]))

@@ -15,8 +15,8 @@ from ranker.report.tables import Table
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What is to be shown, before any format.
+class Document:
+    """A title, an answer, tables and remarks, before any format.
 
     Attributes:
         title: in a line.
@@ -35,34 +35,34 @@ class Shown:
     answer: Sequence[str] = ()
 
 
-def render(shown: Shown, name: str) -> str:
+def render(document: Document, name: str) -> str:
     """It in the named format.
 
     Raises:
         UnknownName: there is no such format here.
     """
-    return look_up("format of comparisons", name, FORMATS)(shown)
+    return look_up("format of comparisons", name, FORMATS)(document)
 
 
-def as_text(shown: Shown) -> str:
+def as_text(document: Document) -> str:
     """Plain text, for a terminal of 80 columns or more."""
-    answer = [Text("\n".join(shown.answer) + "\n")] if shown.answer else []
+    answer = [Text("\n".join(document.answer) + "\n")] if document.answer else []
     return terminal.written(
         [
-            Text(shown.title + "\n"),
+            Text(document.title + "\n"),
             *answer,
-            *(part for one in shown.tables for part in (one, Text())),
-            *(Text(f"- {remark}") for remark in shown.remarks),
+            *(part for one in document.tables for part in (one, Text())),
+            *(Text(f"- {remark}") for remark in document.remarks),
         ]
     )
 
 
-FORMATS: Mapping[str, Callable[[Shown], str]] = {
+FORMATS: Mapping[str, Callable[[Document], str]] = {
     "table": as_text,
-    "json": lambda shown: json.written(shown.content),
-    "markdown": lambda shown: markdown.page(shown.title, shown.tables, shown.remarks, shown.answer),
-    "csv": lambda shown: csv.written(shown.rows),
-    "latex": lambda shown: latex.document(shown.title, shown.tables, shown.remarks),
-    "html": lambda shown: page("shown.html", shown=shown),
+    "json": lambda document: json.written(document.content),
+    "markdown": lambda document: markdown.page(document.title, document.tables, document.remarks, document.answer),
+    "csv": lambda document: csv.written(document.rows),
+    "latex": lambda document: latex.document(document.title, document.tables, document.remarks),
+    "html": lambda document: page("document.html", document=document),
 }
 """Format -> what writes it."""
