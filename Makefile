@@ -3,9 +3,12 @@
 PYTHON ?= python3
 DEMO := .venv-demo
 DEV := .venv-test
+LM_EVAL := .venv-lm-eval
+INSPECT := .venv-inspect
+WRITTEN := tests/ranker/sources/logs/programs
 PIP := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow soak check format bench pictures suites clean
+.PHONY: demo test test-slow soak check format bench pictures suites logs clean
 
 demo: $(DEMO)/installed  ## rank the embedded models on the embedded examples
 	$(DEMO)/bin/rank-models --ood hans-sub --probe 10
@@ -32,6 +35,11 @@ bench: $(DEV)/installed  ## ratios, measured side by side in one process
 suites: $(DEV)/installed  ## train the embedded suites again, and compare: two hours
 	$(DEV)/bin/rank-experiments rebuild -o build/suites
 
+logs: $(DEV)/installed $(LM_EVAL)/installed $(INSPECT)/installed  ## small logs of the real programs, written anew
+	$(LM_EVAL)/bin/python $(WRITTEN)/lm_eval_logs.py build/logs/lm_eval
+	$(INSPECT)/bin/python $(WRITTEN)/inspect_logs.py build/logs/inspect
+	RANK_MODELS_LOGS=build/logs $(DEV)/bin/python -m pytest tests/ranker/sources/logs/test_written_logs.py
+
 pictures: $(DEV)/installed  ## of the README, made by the product itself; needs chromium
 	$(DEV)/bin/python docs/pictures.py
 
@@ -48,5 +56,17 @@ $(DEV)/installed: setup.cfg pyproject.toml constraints.txt
 	$(DEV)/bin/python $(PIP) --editable '.[test]'
 	touch $@
 
+# the programs whose logs we read: resolving them beside our constraints does not end
+$(LM_EVAL)/installed:
+	$(PYTHON) -m venv $(LM_EVAL)
+	$(LM_EVAL)/bin/python -m pip install --quiet torch==2.13.0
+	$(LM_EVAL)/bin/python -m pip install --quiet 'lm-eval[hf]==0.4.13' transformers==5.24.0
+	touch $@
+
+$(INSPECT)/installed:
+	$(PYTHON) -m venv $(INSPECT)
+	$(INSPECT)/bin/python -m pip install --quiet inspect-ai==0.3.285
+	touch $@
+
 clean:
-	rm -rf $(DEMO) $(DEV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(DEMO) $(DEV) $(LM_EVAL) $(INSPECT) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

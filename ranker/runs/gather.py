@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.sets import OODSet, sample
 from ranker.errors import ModelError, UsageError
 from ranker.scoring.score import check_probe
-from ranker.sources.base import Shelf, Source, SourceOptions, Stated
+from ranker.sources.base import Brought, Shelf, Source, SourceOptions, Stated
 from ranker.sources.suites import Model, Suite, named
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassTask, fold, of_classes
@@ -302,8 +302,26 @@ def brought(seen: Looked) -> tuple[OODSet, tuple[Example, ...]]:
     judged = every if not isinstance(task, ClassTask) else tuple(row for row in every if row.label >= 0)
     origin = ", ".join(dict.fromkeys(one.source.place.partition("#")[0] for one in seen.stated if one.rows is not None))
     name = task.name if len({one.task.name for _, one in found}) == 1 else OWN_ROWS
-    ood = OODSet(name, task, judged, len(judged), origin=origin)
+    notes = tuple(_asked_otherwise(found))
+    ood = OODSet(name, task, judged, len(judged), origin=origin, notes=notes)
     return ood, every if len(judged) < len(every) else ()
+
+
+def _asked_otherwise(found: Sequence[tuple[str, Brought]]) -> Iterator[str]:
+    """Which files say that rows were asked by another prompt than in the first file that has them."""
+    first: dict[str, tuple[str, str]] = {}
+    alike: dict[tuple[str, int, int], list[str]] = {}
+    for name, one in found:
+        known = [(row.id, prompt) for row, prompt in zip(one.examples, one.prompts, strict=False) if prompt]
+        asked = [(prompt, *first.setdefault(row, (prompt, name))) for row, prompt in known]
+        others = [owner for prompt, before, owner in asked if prompt != before]
+        if others:
+            alike.setdefault((", ".join(dict.fromkeys(others)), len(others), len(known)), []).append(name)
+    for (of, count, rows), names in alike.items():
+        yield (
+            f"{', '.join(names)}: {count} of {rows} rows were asked otherwise than in {of} (another prompt, number "
+            "of shots, solver or arguments of the task): it may not be the models alone that differ."
+        )
 
 
 def _another(known: Example, example: Example) -> bool:

@@ -122,11 +122,14 @@ class Brought:
             is known, and the group that it belongs to.
         checks: what must agree between files that bring the same row (a hash of the right answer), by id; "" where
             that is not known.
+        prompts: a hash of what the model was given for each row, and how; where those of two files differ, so did
+            the prompts. "" where that is not known.
     """
 
     task: Task
     examples: tuple[Example, ...]
     checks: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,8 +10,9 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.errors import DataError
-from ranker.sources.logs.base import MOST_WRONG, Choice, Logged, listed, of_those
+from ranker.sources.logs.base import MOST_WRONG, Choice, Logged, hashed, listed, of_those
 from ranker.sources.logs.inspect_samples import Header, Mark, Sample, chosen, samples_of
+from ranker.sources.logs.labels import Labelled, Written, few, in_words, most_frequent, unlabelled
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 PROGRAM = "inspect"
@@ -36,7 +36,7 @@ def read(path: Path, choice: Choice = Choice()) -> Logged:
     counts = np.array([int((~np.isnan(found)).sum()) for found in values], dtype=np.int64)
     epochs = max(header.epochs, max(sample.epoch for sample in samples) if len(samples) > len(rows) else 1)
     cluster, clusters, unclustered = _clusters(header, candidate[0], firsts, choice.cluster)
-    labels, truth, answers, mislabelled = _labelled(rows, candidate)
+    labelled, about = _labelled(rows, candidate)
     return Logged(
         program=PROGRAM,
         version=header.version,
@@ -50,18 +50,15 @@ def read(path: Path, choice: Choice = Choice()) -> Logged:
         numbered=all(0 < sample.position <= max(header.size, len(rows)) for sample in firsts),
         texts=tuple(sample.text for sample in firsts),
         target_hashes=tuple(sample.target_hash for sample in firsts),
-        prompt_hashes=tuple(sample.prompt_hash for sample in firsts),
+        prompt_hashes=tuple(_asked(header, sample) for sample in firsts),
         outcomes=np.array([_mean(path, row, found) for row, found in zip(rows, values, strict=True)]),
         counts=counts,
         epochs=epochs,
         state=np.array([_state(row, candidate) for row in rows], dtype=np.int64),
-        labels=labels,
-        truth=truth,
-        answers=answers,
-        scores=None,
+        **labelled._asdict(),
         cluster=cluster,
         clusters=clusters,
-        notes=(*header.notes, *_counted(header, counts, epochs), *unclustered, *mislabelled),
+        notes=(*header.notes, *_counted(header, counts, epochs), *unclustered, *about),
     )
 
 
@@ -112,6 +109,11 @@ def _rows(samples: Sequence[Sample]) -> list[list[Sample]]:
     return [sorted(row, key=lambda sample: sample.epoch) for row in rows.values()]
 
 
+def _asked(header: Header, sample: Sample) -> str:
+    """A hash of what the model was given, and how; "" where one of the two is not known."""
+    return hashed(header.setup + sample.prompt_hash) if header.setup and sample.prompt_hash else ""
+
+
 def _value(sample: Sample, candidate: tuple[str, str]) -> float:
     mark = sample.marks.get(candidate)
     return math.nan if mark is None or mark.value is None else mark.value
@@ -145,32 +147,45 @@ def _clusters(
     return name, tuple(sample.groups[name] for sample in firsts), ()
 
 
-def _labelled(
-    rows: Sequence[Sequence[Sample]], candidate: tuple[str, str]
-) -> tuple[tuple[str, ...], Ints, Ints, tuple[str, ...]]:
-    """Labels, the right ones and the model's own, where all rows have the same choices, in whatever order."""
-    none = np.full(len(rows), -1)
+def _labelled(rows: Sequence[Sequence[Sample]], candidate: tuple[str, str]) -> tuple[Labelled, tuple[str, ...]]:
+    """The labels of the rows, and what is to be known of that: of the same choices, or of what was written."""
     offered = {sample.choices for row in rows for sample in row}
+    if offered == {()}:
+        return _in_words(rows, candidate)
     first = next(iter(offered))
     if len(first) < 2 or any(len(set(choices)) < len(choices) or set(choices) != set(first) for choices in offered):
-        return (), none, none.copy(), ()
+        return unlabelled(len(rows)), ()
     labels = first if len(offered) == 1 else tuple(sorted(first))
-    truth, answers, wrong = none, none.copy(), 0
+    truth, said, wrong = np.full(len(rows), -1), [], 0
     for at, row in enumerate(rows):
         right = row[0].right
         truth[at] = labels.index(right[0]) if len(right) == 1 else -1
-        said: Counter[int] = Counter()
         for sample in row:
             mark = sample.marks.get(candidate)
             named = chosen(mark.answer, sample.choices) if mark and mark.answer else ()
             if mark and len(named) == 1:
-                said[labels.index(named[0])] += 1
+                said.append((at, labels.index(named[0])))
                 wrong += mark.value in (0, 1) and len(sample.right) == 1 and (named == sample.right) != mark.value
-        answers[at] = said.most_common(1)[0][0] if said else -1
     if wrong > MOST_WRONG * sum(map(len, rows)):
         note = f"Labels are left out: in {wrong} samples the answer tells something else than the score."
-        return (), np.full(len(rows), -1), np.full(len(rows), -1), (note,)
-    return labels, truth, answers, ()
+        return unlabelled(len(rows)), (note,)
+    return Labelled(labels, truth, most_frequent(len(rows), said), None), ()
+
+
+def _in_words(rows: Sequence[Sequence[Sample]], candidate: tuple[str, str]) -> tuple[Labelled, tuple[str, ...]]:
+    """The labels of what was written: the right answers, where these are few, and each row has one."""
+    targets = [row[0].right[0] if len(row[0].right) == 1 else "" for row in rows]
+    answers = [
+        Written(at, sample.marks[candidate].answer, _value(sample, candidate))
+        for at, row in enumerate(rows)
+        for sample in row
+        if candidate in sample.marks
+    ]
+    wrong, right = ([bool(one.text.strip()) for one in answers if one.value == value] for value in (0, 1))
+    if few(targets) and wrong and not any(wrong) and any(right):  # a pattern of several groups is logged so
+        note = "Answers have no labels: the log records those alone that are right."
+        return unlabelled(len(rows)), (note,)
+    return in_words(few(targets), targets, answers, _name(candidate))
 
 
 def _counted(header: Header, counts: Ints, epochs: int) -> Iterator[str]:

@@ -51,9 +51,10 @@ class Sample:
         position: the id where it is a number from 1, which may be a mere position; else 0.
         epoch: from 1.
         text: what it says.
-        target_hash, prompt_hash: of the right answer, and of what the model was given; "" where that is not logged.
+        target_hash, prompt_hash: of the right answer, and of what the model was given; "" where that is not logged, or
+            the sample failed, since nobody knows then how much of it there was.
         choices: what could be answered; () where anything could.
-        right: the choices that are right.
+        right: the choices that are right; of a sample without choices the right answers.
         marks: (scorer, part of its value, "" for all of it) -> what it says.
         groups: field of its metadata -> its value, of the fields that were asked for.
     """
@@ -81,6 +82,7 @@ class Header:
         size: samples of the data, of which a part may have been run.
         planned: samples that were to be run; None where it does not say.
         clusters: scorer -> the field of the samples' metadata by which its standard errors are clustered.
+        setup: a hash of the solver's steps and of what was passed to it and to the task; "" where it does not say.
         notes: what is to be known of it.
     """
 
@@ -92,6 +94,7 @@ class Header:
     size: int = 0
     planned: int | None = None
     clusters: Mapping[str, str] = field(default_factory=dict)
+    setup: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -217,8 +220,21 @@ def _header(content: Any, path: Path) -> Header:
         size=size if type(size) is int else 0,
         planned=len(ids) if isinstance(ids, list) else None,
         clusters=dict(_clusters(spec)),
+        setup=_setup(content),
         notes=tuple(notes),
     )
+
+
+def _setup(content: Any) -> str:
+    """A hash of how a run asked; what was left out is not in it, since other versions may have other defaults."""
+    steps = _table(content, "plan").get("steps")
+    if not isinstance(steps, list):
+        return ""
+    solver = [
+        [step.get("solver"), step.get("params_passed", step.get("params"))] for step in steps if isinstance(step, dict)
+    ]
+    spec = _table(content, "eval")
+    return hashed(canonical([solver, spec.get("task_args_passed", spec.get("task_args"))]))
 
 
 def _clusters(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -269,9 +285,9 @@ def _kept(content: Any, place: str, header: Header, cluster: str | None) -> Samp
         epoch=epoch,
         text=shown(_said(content.get("input"), attached)),
         target_hash=hashed(canonical(targets)),
-        prompt_hash=_prompt(content.get("messages"), attached),
+        prompt_hash="" if content.get("error") else _prompt(content.get("messages"), attached),
         choices=texts,
-        right=chosen(",".join(targets) if len(targets) > 1 else targets[0], texts) if targets else (),
+        right=chosen(",".join(targets), texts) if texts else tuple(targets),
         marks=dict(_marks(content)),
         groups={key: name_of(metadata[key]) for key in wanted if metadata.get(key) is not None},
     )

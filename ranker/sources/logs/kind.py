@@ -18,8 +18,8 @@ from factors.types import Example, Floats
 from ranker.errors import DataError, ModelError, UsageError
 from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated, Tasks
 from ranker.sources.references import Reference
-from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
-from ranker.tasks.classes import softmax
+from ranker.tasks.base import ERROR, NO_ANSWER
+from ranker.tasks.classes import Classes, of_classes
 from ranker.tasks.given import GivenTask, Scores
 
 if TYPE_CHECKING:
@@ -118,45 +118,26 @@ class LogAnswers:
         """What messages call it."""
         return self.source.name
 
-    def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Scores]:
-        """Its answers to examples, which are told by their ids; see `Predictor.predict`."""
-        if not isinstance(self.task, GivenTask):
-            raise ModelError(f"{self.name} is a log: it answers the rows that it brings itself")
+    def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Classes | Scores]:
+        """Its answers to examples, judged by the log or, where rows have labels of their own, by these.
+
+        See `Predictor.predict`.
+        """
+        from ranker.sources.logs import answers
+
         try:
             found = self.source.logged(self.shelf)
-            outcomes = scaled(found, self.source.options)
+            at = answers.places(found, examples)
+            if isinstance(self.task, GivenTask):
+                said: Classes | Scores = answers.judged(found, scaled(found, self.source.options), at, self.task)
+            else:
+                said = answers.labelled(found, at, of_classes(self.task, self.name))
         except (DataError, UsageError) as error:
-            raise ModelError(str(error)) from error
-        places = {key: n for n, key in enumerate(found.keys)}
-        at = np.array([places.get(example.id, -1) for example in examples])
-        if (at < 0).all():
-            raise ModelError(f"{self.name}: no row of the log is one of those asked about")
-        there = at >= 0
-        state, values = np.full(len(at), MISSING), np.full(len(at), np.nan)
-        state[there], values[there] = found.state[at[there]], outcomes[at[there]]
-        state[(state != NO_ANSWER) & there & np.isnan(values)] = ERROR
-        state[(state == NO_ANSWER) & (values > 0)] = (
-            ANSWERED  # a measure that is above 0 for silence, too, is ranked on
-        )
+            raise ModelError(f"{self.name}: {error}") from error
         if self.source.options.errors_are_wrong:
-            state[state == ERROR] = NO_ANSWER
-        yield Scores(values, state, _probs(found, at) if self.task.labels == found.labels else None)
+            said = replace(said, state=np.where(said.state == ERROR, NO_ANSWER, said.state))
+        yield said
         advance(len(examples))
-
-
-def _probs(found: Logged, at: np.ndarray) -> Floats | None:
-    """(N, C) softmax of the log-likelihoods, else the chosen label alone; None where the log has no labels."""
-    if len(found.labels) < 2:
-        return None
-    probs = np.full((len(at), len(found.labels)), np.nan)
-    there = at >= 0
-    if found.scores is not None:
-        probs[there] = softmax(found.scores[at[there]])
-        return probs
-    chosen = found.answers[at[there]]
-    known = np.flatnonzero(there)[chosen >= 0]
-    probs[known] = np.eye(len(found.labels))[chosen[chosen >= 0]]
-    return probs
 
 
 def scaled(found: Logged, options: SourceOptions) -> Floats:
@@ -186,7 +167,7 @@ def _brought(found: Logged) -> Brought:
     examples = tuple(Example(key, (text,), label, group=group) for key, text, label, group in rows)
     texts = found.texts if found.numbered else ("",) * len(found)
     checks = tuple(f"{target}{text}" for target, text in zip(found.target_hashes, texts, strict=True))
-    return Brought(GivenTask(found.task, found.metric, found.labels), examples, checks)
+    return Brought(GivenTask(found.task, found.metric, found.labels), examples, checks, found.prompt_hashes)
 
 
 def choice_of(options: SourceOptions) -> Choice:

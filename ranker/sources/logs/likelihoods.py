@@ -1,10 +1,10 @@
-"""From log-likelihoods of choices to labels, the right ones and the model's own, as lm-evaluation-harness has them."""
+"""From log-likelihoods of choices to the right ones and the model's own, as lm-evaluation-harness has them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,32 +15,6 @@ LENGTHS: dict[str, Callable[[str], int]] = {"acc_norm": len, "acc_bytes": lambda
 
 COMPARED = ("acc", *LENGTHS)
 """Metrics that say whether the choice of the highest (divided) log-likelihood is the right one."""
-
-
-class Labelled(NamedTuple):
-    """N rows in C labels: see the fields of `ranker.sources.logs.base.Logged`."""
-
-    labels: tuple[str, ...]
-    truth: Ints
-    answers: Ints
-    scores: Floats | None
-
-
-def unlabelled(rows: int) -> Labelled:
-    """Rows that share no choices."""
-    return Labelled((), np.full(rows, -1), np.full(rows, -1), None)
-
-
-def shared(choices: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """The choices, where they are the same on all rows and differ from each other; () otherwise.
-
-    Example:
-        >>> shared([("no", "yes"), ("no", "yes")]), shared([("Paris", "Rome"), ("one", "two")])
-        (('no', 'yes'), ())
-    """
-    first = choices[0] if choices else ()
-    same = len(first) > 1 and len(set(first)) == len(first) and all(choice == first for choice in choices)
-    return first if same else ()
 
 
 def compared(values: Floats, labels: Sequence[str], metric: str) -> Floats:

@@ -10,28 +10,12 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.errors import DataError
-from ranker.sources.logs.base import (
-    MOST_WRONG,
-    Choice,
-    Logged,
-    listed,
-    name_of,
-    numbered,
-    of_those,
-)
-from ranker.sources.logs.likelihoods import (
-    COMPARED,
-    Labelled,
-    compared,
-    highest,
-    right,
-    shared,
-    unlabelled,
-)
+from ranker.sources.logs.base import MOST_WRONG, Choice, Logged, listed, name_of, numbered, of_those
+from ranker.sources.logs.labels import Labelled, Written, few, in_words, shared, unlabelled
+from ranker.sources.logs.likelihoods import COMPARED, compared, highest, right
 from ranker.sources.logs.lm_eval_rows import Row, rows_of
 from ranker.sources.logs.results import Results, results_of
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
-from ranker.tasks.classes import fold
 
 PROGRAM = "lm-eval"
 
@@ -193,16 +177,16 @@ def _value(row: Row, metric: str) -> float:
 def _labelled(
     rows: Sequence[Row], choices: Sequence[tuple[str, ...]], results: Results, metric: str, outcomes: Floats
 ) -> tuple[Labelled, tuple[str, ...]]:
-    """The labels of the rows, where they have the same choices, and what is to be known of that."""
-    labels = shared(choices) or (shared([results.choices]) if not any(row.likelihoods for row in rows) else ())
+    """The labels of the rows, and what is to be known of that: of the same choices, or of what was written."""
+    if not any(row.likelihoods for row in rows):
+        return _in_words(rows, results, metric, outcomes)
+    labels = shared(choices)
     if not labels or any(len(row.likelihoods) not in (0, len(labels)) for row in rows):
         return unlabelled(len(rows)), ()
     empty = (math.nan,) * len(labels)
     values = np.array([row.likelihoods or empty for row in rows], dtype=np.float64)
-    known = any(row.likelihoods for row in rows)
-    said = {fold(label): place for place, label in enumerate(labels)}
     scores = compared(values, labels, metric)
-    answers = highest(scores) if known else np.array([said.get(fold(row.answer), -1) for row in rows])
+    answers = highest(scores)
     told_by = metric if metric in COMPARED else "acc"
     chosen, recorded = highest(compared(values, labels, told_by)), np.array([_value(row, told_by) for row in rows])
     truth = right(
@@ -211,16 +195,28 @@ def _labelled(
         lambda found: int(((found == chosen) == recorded)[(found >= 0) & (chosen >= 0)].sum()),
     )
     wrong = 0
-    if metric in COMPARED or not known:
-        told = (truth >= 0) & ((answers >= 0) | (not known)) & ~np.isnan(outcomes)
+    if metric in COMPARED:
+        told = (truth >= 0) & (answers >= 0) & ~np.isnan(outcomes)
         wrong = int(((answers == truth) != outcomes)[told].sum())
     if wrong > MOST_WRONG * len(rows):
         return unlabelled(len(rows)), (f"Labels are left out: on {wrong} rows they tell something else than {metric}.",)
     notes = [f"On {wrong} rows the label tells something else than {metric}."] if wrong else []
-    if known:
-        notes.append("Log-likelihoods of choices are no log-probabilities: made into such they are not calibrated.")
+    notes.append("Log-likelihoods of choices are no log-probabilities: made into such they are not calibrated.")
     scores[~np.isfinite(scores).all(axis=1)] = math.nan
-    return Labelled(labels, truth, answers, scores if known else None), tuple(notes)
+    return Labelled(labels, truth, answers, scores), tuple(notes)
+
+
+def _in_words(rows: Sequence[Row], results: Results, metric: str, outcomes: Floats) -> tuple[Labelled, tuple[str, ...]]:
+    """The labels of what was written: the choices of the task, or the right answers, where these are few."""
+    labels = shared([results.choices])
+    texts = [name_of(row.target) for row in rows]
+    if labels:
+        places = right([row.target for row in rows], labels, lambda found: 0)
+        texts = [labels[place] if place >= 0 else "" for place in places]
+    answers = [
+        Written(n, row.answer, value) for n, (row, value) in enumerate(zip(rows, outcomes.tolist(), strict=True))
+    ]
+    return in_words(labels or few(texts), texts, answers, metric)
 
 
 def _counted(keys: Sequence[str], results: Results) -> Iterator[str]:

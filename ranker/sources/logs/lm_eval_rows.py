@@ -199,5 +199,5 @@ def _written(answers: Sequence[Any]) -> str:
     found: list[Any] = []
     for answer in answers:
         found.extend(answer if isinstance(answer, list) else (answer,))
-    texts = [name_of(answer).strip() for answer in found if answer is not None]
-    return next((text for text in texts if text and text not in (INVALID, "None")), "")
+    texts = [name_of(answer) for answer in found if answer is not None]
+    return next((text for text in texts if text.strip() not in ("", INVALID, "None")), "")

@@ -255,6 +255,31 @@ def test_logs_that_do_not_fit_are_one_line(run, tmp_path):
     )
 
 
+def test_logs_that_were_asked_otherwise_are_compared_and_said_to_be(run, tmp_path):
+    """Another prompt to the same row is one sentence; logs that do not say what they were asked are not meant."""
+    hashes = {name: [f"{name}{n}" for n in range(SIZE)] for name in "pq"}
+    half = hashes["p"][:20] + hashes["q"][20:]
+    of = {"zero": hashes["p"], "same": hashes["p"], "few": hashes["q"], "more": hashes["q"], "half": half}
+    for name, prompts in of.items():
+        log(tmp_path / name, set(range(30)), prompt_hash=prompts)
+    text = flat(run("--models", "zero", "same")[1])
+    assert "did equally well on each of the 40 rows" in text
+    assert "asked otherwise" not in text
+    found = json.loads(run("--models", *of, "--format", "json")[1])
+    notes = [note for note in found["header"]["notes"] if "asked otherwise" in note]
+    why = "(another prompt, number of shots, solver or arguments of the task): it may not be the models alone that"
+    assert notes == [
+        f"few, more: 40 of 40 rows were asked otherwise than in zero {why} differ.",
+        f"half: 20 of 40 rows were asked otherwise than in zero {why} differ.",
+    ]
+    for name, prompt in (("a", "Q"), ("b", "Think. Q")):
+        messages = [{"role": "user", "content": prompt}]
+        eval_log(tmp_path / f"{name}.eval", [sample(f"s{n}", "C", messages=messages) for n in range(5)])
+    eval_log(tmp_path / "c.eval", [sample(f"s{n}", "C", messages=[]) for n in range(5)])
+    assert "b: 5 of 5 rows were asked otherwise than in a (" in flat(run("--models", "a.eval", "b.eval")[1])
+    assert "asked otherwise" not in flat(run("--models", "a.eval", "c.eval")[1])
+
+
 def test_what_logs_lack_is_counted_apart(run, tmp_path):
     """Rows that one log alone has, no answer, and what failed: three things, each said of each model."""
     values = ["C"] * 20 + ["I"] * 10 + ["N"] * 6 + ["C"] * 4

@@ -102,7 +102,7 @@ def header(status="success", epochs=1, ids=None, metrics=None, scorer="match", *
             "packages": {"inspect_ai": "0.3.200"},
             "scorers": [{"name": scorer, "metrics": metrics or []}],
         },
-        "plan": {},
+        "plan": {"name": "plan", "steps": [{"solver": "generate", "params": {}}]},
         **more,
     }
 

@@ -316,6 +316,26 @@ def test_other_prompts_and_other_targets_have_other_hashes(path):
     assert [len({log.prompt_hashes[0], log.prompt_hashes[n]}) for n in (1, 2, 3)] == [1, 1, 2]
 
 
+def test_another_solver_or_other_arguments_are_another_prompt(path):
+    """Whatever version filled in what was left out; where a log does not say, nothing is known, nor of a failure."""
+
+    def asked(steps, entry=None, **spec):
+        head = header(plan={"steps": steps})
+        head["eval"] |= spec
+        return read(eval_log(path, [entry or sample(1, "C")], head)).prompt_hashes[0]
+
+    plain = asked([{"solver": "generate", "params": {}}])
+    assert asked([{"solver": "generate", "params": {"tool_calls": "loop"}, "params_passed": {}}]) == plain
+    assert asked([{"solver": "generate", "params": {}}, {"solver": "self_critique", "params": {}}]) != plain
+    assert asked([{"solver": "generate", "params": {"cache": True}}]) != plain
+    given = asked([{"solver": "generate", "params": {}}], task_args={"shots": 2})
+    assert given != plain
+    passed = {"task_args": {"shots": 2, "n": 0}, "task_args_passed": {"shots": 2}}
+    assert asked([{"solver": "generate", "params": {}}], **passed) == given
+    assert asked(None) == ""
+    assert asked([{"solver": "generate", "params": {}}], sample(1, "C", error={"message": "broken"})) == ""
+
+
 @pytest.mark.parametrize(
     ("ids", "size", "expected"), [([1, 2], 2, True), ([2, 9], 10, True), ([1, 9], 2, False), (["1", "2"], 2, False)]
 )

@@ -1,0 +1,179 @@
+"""What Inspect logs of models that answer by a list of words.
+
+Run it in a virtual environment that has inspect-ai: `python inspect_logs.py FOLDER`.
+"""
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from inspect_ai import Epochs, Task, eval, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import read_eval_log, write_eval_log
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import Score, accuracy, choice, includes, match, mean, pattern, scorer, stderr
+from inspect_ai.solver import generate, multiple_choice, prompt_template, solver
+
+HERE = Path(__file__).parent
+ROWS = json.loads((HERE / "tasks" / "reviews.json").read_text())[:12]
+ASKS = "Is this review good or bad? Say it in one word.\n\n{prompt}"
+LONG = "Is this review good or bad? Say verdict, a colon, and one word.\n\n{prompt}"
+
+MODELS = {"run-a": ("warm clever bright lovely moving fresh", 0.15), "run-b": ("warm clever honest", 0.3)}
+"""Model -> the words that it takes for praise, and how often it does not answer in one word."""
+
+
+def model(name):
+    """A model that looks for words; the same every time, and not quite the same when it is asked again."""
+    words, wordy = MODELS[name]
+    asked = Counter()
+
+    def answer(messages, tools, tool_choice, config):
+        text = messages[-1].text
+        asked[text] += 1
+        chance = int(hashlib.sha256(f"{name} {text} {asked[text]}".encode()).hexdigest()[:8], 16) / 16**8
+        praise = any(word in text for word in words.split()) != (chance > 0.9)
+        said = "good" if praise else "bad"
+        if "ANSWER: $LETTER" in text:
+            letter = "AB"[["bad", "good"].index(said)]
+            content = "I cannot tell." if chance < wordy / 2 else f"ANSWER: {letter}"
+        elif "a colon" in text:
+            content = "fair" if chance < wordy / 2 else f"My verdict: {'mixed' if chance < wordy else said}"
+        elif chance < wordy:
+            content = f"{said.title()}, I think"
+        else:
+            content = f"{said.title()}."
+        output = ModelOutput.from_content(f"mockllm/{name}", content)
+        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # else tokens are counted, online
+        return output
+
+    return get_model(f"mockllm/{name}", custom_outputs=answer, memoize=False)
+
+
+def rows(target=lambda row: row["label"], choices=None):
+    """Our rows as samples."""
+    of = [
+        Sample(id=row["id"], input=row["text"], target=target(row), choices=choices, metadata={"writer": row["writer"]})
+        for row in ROWS
+    ]
+    return MemoryDataset(of, name="reviews")
+
+
+@task
+def begins():
+    """The answer begins with the target; whoever wrote a review is a cluster."""
+    return Task(rows(), solver=[prompt_template(ASKS), generate()], scorer=[match("begin"), includes()])
+
+
+@task
+def exact():
+    """The answer is the target."""
+    return Task(rows(), solver=[prompt_template(ASKS), generate()], scorer=match("exact"))
+
+
+@task
+def lettered():
+    """Two choices."""
+    return Task(
+        rows(lambda row: "AB"[row["label"] == "good"], ["bad", "good"]), solver=multiple_choice(), scorer=choice()
+    )
+
+
+@task
+def found():
+    """What a pattern finds."""
+    return Task(rows(), solver=[prompt_template(LONG), generate()], scorer=pattern(r"verdict: (\w+)"))
+
+
+@solver
+def breaks():
+    """It cannot do one of the samples at all, and another one only once."""
+
+    async def solve(state, generate):
+        if state.sample_id == "r03" or (state.sample_id == "r05" and state.epoch == 2):
+            raise RuntimeError("this sample cannot be done")
+        return await generate(state)
+
+    return solve
+
+
+@scorer(metrics=[accuracy(), stderr(cluster="writer")])
+def graded():
+    """Right, half right, wrong or without an answer."""
+
+    async def score(state, target):
+        said = state.output.completion.casefold()
+        if said.startswith(target.text):
+            return Score(value="C" if len(said) < 6 else "P", answer=said)
+        return Score(value="N" if len(said) > 8 else "I", answer=said)
+
+    return score
+
+
+@scorer(metrics={"short": [mean(), stderr()], "polite": [mean()]})
+def manners():
+    """Two numbers of one answer."""
+
+    async def score(state, target):
+        said = state.output.completion
+        return Score(value={"short": 1 / len(said), "polite": "I think" in said}, answer=said)
+
+    return score
+
+
+@task
+def twice():
+    """Two epochs, of which some fail."""
+    return Task(
+        rows(),
+        solver=[prompt_template(ASKS), breaks()],
+        scorer=[graded(), manners()],
+        epochs=Epochs(2, ["mean"]),
+        fail_on_error=False,
+    )
+
+
+RUNS = [(begins, "eval"), (exact, "eval"), (lettered, "eval"), (found, "eval"), (twice, "eval"), (twice, "json")]
+"""A task, and how its logs are written."""
+
+
+def tidied(log):
+    """A log without what it says of the machine, and of what happened meanwhile, which is long."""
+    log.eval.task_file, log.eval.revision = "inspect_logs.py", None
+    for sample in log.samples:
+        sample.events, sample.attachments = [], {}
+        if sample.error:
+            sample.error.traceback = sample.error.traceback_ansi = ""
+    return log
+
+
+def main(target):
+    """Write all runs into a folder."""
+    target = Path(target).absolute()
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for made, form in RUNS:
+            for name in MODELS:
+                (log,) = eval(
+                    made(), model(name), log_dir=folder, log_format=form, display="none", max_samples=1, max_tasks=1
+                )
+                if log.status != "success":
+                    raise SystemExit(f"{made.__name__}: {log.error.message}")
+                log = tidied(read_eval_log(log.location))
+                path = target / f"{made.__name__}-{name}.{form}"
+                write_eval_log(log, str(path))
+                if form == "json":
+                    path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+                    path.unlink()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

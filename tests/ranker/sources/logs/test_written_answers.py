@@ -1,0 +1,196 @@
+import numpy as np
+import pytest
+from logmaking import eval_log, header, lm_log, results, sample, written_row
+
+from factors import Example
+from ranker import decide
+from ranker.errors import DataError
+from ranker.sources.logs import Choice, read
+from ranker.sources.logs.answers import labelled, places
+from ranker.sources.logs.labels import MOST_LABELS, Written, few, in_words
+from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER
+from ranker.tasks.classes import ClassTask
+
+NAN = float("nan")
+SAYS = "Answers have labels: em says of each whether it is the target, {}."
+OTHERWISE = "Answers have no labels: of {} of {} answers em says something else than whether it is the target."
+
+
+def log(folder, targets, answers, values):
+    """A log of lm-evaluation-harness whose model wrote answers."""
+    asked = zip(targets, answers, values, strict=True)
+    rows = [
+        written_row(n, {"q": n}, target, answer, answer, em=value) for n, (target, answer, value) in enumerate(asked)
+    ]
+    return read(lm_log(folder, rows))
+
+
+TARGETS = ["no", "yes", "no", "yes"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "values", "how", "said"),
+    [
+        (["no", "no", "yes", "yes"], [1, 0, 0, 1], "to the letter", [0, 0, 1, 1]),
+        (["no", "Yes", "yes.", "yes"], [1, 0, 0, 1], "to the letter", [0, -1, -1, 1]),
+        ([" no", "no ", "perhaps", "yes"], [1, 0, 0, 1], "but for blanks around it", [0, 0, -1, 1]),
+        (["NO", "no", "[invalid]", " Yes"], [1, 0, 0, 1], "but for case and blanks around it", [0, 0, -1, 1]),
+        (["No.", "no", "YES!", "(yes)"], [1, 0, 0, 1], "but for case, punctuation and blanks", [0, 0, 1, 1]),
+    ],
+)
+def test_an_answer_is_a_label_where_the_metric_says_whether_it_is_the_target(tmp_path, answers, values, how, said):
+    """By the strictest comparison that says what the metric says on every row; none of the labels is no answer."""
+    found = log(tmp_path, TARGETS, answers, values)
+    assert (found.labels, found.truth.tolist(), found.answers.tolist()) == (("no", "yes"), [0, 1, 0, 1], said)
+    assert (found.scores, found.notes) == (None, (SAYS.format(how),))
+
+
+@pytest.mark.parametrize("values", [[1, 0, 0, 0], [1, 1, 0, 1], [1, 0, 0.5, 1]])
+def test_one_row_that_disagrees_leaves_outcomes_alone(tmp_path, values):
+    """A right answer that is not the target, a target that is not right, half a point."""
+    found = log(tmp_path, TARGETS, ["no", "no", "yes", "yes"], values)
+    assert (found.labels, found.answers.tolist(), found.outcomes.tolist()) == ((), [-1] * 4, values)
+    assert found.notes == (OTHERWISE.format(1, 4),)
+
+
+def test_a_row_without_a_value_agrees_with_all(tmp_path):
+    """What was not scored says nothing."""
+    assert log(tmp_path, TARGETS, ["no", "no", "yes", "no"], [1, 0, 0, None]).answers.tolist() == [0, 0, 1, 0]
+
+
+def test_a_few_right_answers_are_labels():
+    """Twenty kinds at most, each twice or more; the same in every log, in whatever order."""
+    most = [str(n) for n in range(MOST_LABELS)]
+    assert few(2 * most) == few(most + most[::-1]) == tuple(sorted(most))
+    assert few(2 * [*most, "more"]) == few([*TARGETS, "once"]) == few(["no", "no"]) == few([*TARGETS, "", ""]) == ()
+
+
+def test_many_right_answers_are_none_and_need_no_note(tmp_path):
+    """Questions with answers of their own."""
+    found = log(tmp_path, ["Paris", "Rome", "Bonn"], ["Paris", "Rome", "x"], [1, 1, 0])
+    assert (found.labels, found.notes) == ((), ())
+
+
+def test_targets_that_the_metric_takes_for_one_are_no_labels():
+    """`No` and `no` are one answer where case does not matter, and two labels."""
+    answers = [Written(0, "no", 1.0), Written(1, "NO", 1.0), Written(2, "x", 0.0), Written(3, "no", 1.0)]
+    targets = ["no", "no", "No", "No"]
+    labelled, notes = in_words(few(targets), targets, answers, "em")
+    assert labelled.labels == ()
+    assert notes == (
+        "Answers have no labels: em takes some of the targets for one, but for case and blanks around it.",
+    )
+
+
+def test_choices_that_the_results_name_are_the_labels(tmp_path):
+    """Even those that are never right; a target is then the number of a choice, or its text."""
+    results(tmp_path, config={"doc_to_choice": ["no", "yes", "maybe"]})
+    found = log(tmp_path, ["1", "0"], ["yes", "maybe"], [1, 0])
+    assert (found.labels, found.truth.tolist(), found.answers.tolist()) == (("no", "yes", "maybe"), [1, 0], [1, 2])
+
+
+def inspected(path, said, **more):
+    """A log of Inspect: (target, answer, value) of each sample."""
+    samples = [
+        sample(f"s{n}", value, answer=answer, target=target, **more) for n, (target, answer, value) in enumerate(said)
+    ]
+    return read(eval_log(path, samples))
+
+
+def test_what_inspect_takes_for_the_answer_is_a_label(tmp_path):
+    """A list of one target is a target; of several there is none to be compared with."""
+    said = [("no", "No.", "C"), (["yes"], "no", "I"), ("no", "maybe", "I"), (" yes", "yes", "C")]
+    found = inspected(tmp_path / "a.eval", said)
+    assert (found.labels, found.truth.tolist(), found.answers.tolist()) == (("no", "yes"), [0, 1, 0, 1], [0, 0, -1, 1])
+    assert inspected(tmp_path / "b.eval", [*said, (["no", "yes"], "no", "C")]).labels == ()
+
+
+def test_answers_that_are_logged_where_they_are_right_are_no_labels(tmp_path):
+    """A pattern of several groups logs no wrong answer: that there is a label would tell that it is the right one."""
+    said = [("no", "no", "C"), ("yes", None, "I"), ("no", None, "I"), ("yes", "yes", "C")]
+    found = inspected(tmp_path / "a.eval", said)
+    assert (found.labels, found.notes) == (
+        (),
+        ("Answers have no labels: the log records those alone that are right.",),
+    )
+    assert inspected(tmp_path / "b.eval", [*said, ("no", "yes", "I")]).labels == ("no", "yes")
+
+
+def test_of_several_epochs_every_answer_has_to_agree(tmp_path):
+    """The most frequent is the label."""
+    said = {"a": ["no", "no", "yes"], "b": ["yes", "x", "y"], "c": ["no", "yes", "no"], "d": ["yes", "yes", "no"]}
+    samples = [
+        sample(key, "C" if answer == target else "I", epoch=epoch, answer=answer, target=target)
+        for (key, answers), target in zip(said.items(), TARGETS, strict=True)
+        for epoch, answer in enumerate(answers, 1)
+    ]
+    found = read(eval_log(tmp_path / "a.eval", samples, header(epochs=3)))
+    assert found.answers.tolist() == [0, 1, 0, 1]
+    np.testing.assert_allclose(found.outcomes, [2 / 3, 1 / 3, 2 / 3, 2 / 3])
+    samples[0]["scores"]["match"]["value"] = "I"
+    assert "of 1 of 12 answers match says" in read(eval_log(tmp_path / "a.eval", samples)).notes[0]
+
+
+def test_an_answer_that_is_none_of_the_labels_is_no_answer(tmp_path):
+    """In a run it counts as such, and stands so beside the others; what the log itself says of it stays."""
+    for name, third in (("run-a", "perhaps"), ("run-b", "yes")):
+        assert log(tmp_path / name, TARGETS, ["no", "no", third, "yes"], [1, 0, 0, 1]).state.tolist() == [ANSWERED] * 4
+    found = decide([tmp_path / "run-a", tmp_path / "run-b"])
+    assert [row.predicted["run-a"] for row in found.decision.rows] == ["no", "no", "no answer", "yes"]
+    assert "run-a: 1 row has no answer, which counts as wrong." in found.notes
+    assert not [note for note in found.notes if note.startswith("run-b:")]
+
+
+def test_an_answer_that_several_choices_are_is_shown_as_none(tmp_path):
+    """Two letters where one is right name no label."""
+    for name, answer in (("a", "A,B"), ("b", "B")):
+        samples = [sample(n, "I", answer=answer, target="A", choices=["no", "yes"]) for n in range(2)]
+        samples += [sample(9, "C", answer="A", target="A", choices=["no", "yes"])]
+        eval_log(tmp_path / f"{name}.eval", samples)
+    found = decide([tmp_path / "a.eval", tmp_path / "b.eval"])
+    assert [row.predicted for row in found.decision.rows] == [
+        {"a": "no answer", "b": "yes"},
+        {"a": "no answer", "b": "yes"},
+        {"a": "no", "b": "no"},
+    ]
+
+
+def test_the_scorer_can_be_one_of_several(tmp_path):
+    """Its own answers are compared."""
+    scores = [
+        {"x": {"value": "C", "answer": target}, "y": {"value": "I", "answer": "none"}} for target in ["no", "yes"] * 2
+    ]
+    samples = [sample(n, 0, scores=one, target=one["x"]["answer"]) for n, one in enumerate(scores)]
+    path = eval_log(tmp_path / "a.eval", samples)
+    assert read(path, Choice(scorer="x")).answers.tolist() == [0, 1, 0, 1]
+    assert read(path, Choice(scorer="y")).answers.tolist() == [-1] * 4
+
+
+def test_rows_of_ones_own_are_found_by_id_or_by_a_text_that_stands_alone(tmp_path):
+    """An id that may be a position counts where the texts agree; a text that repeats tells nothing."""
+    samples = [sample(n, "C", input=text) for n, text in ((1, "One."), (2, "Two."), (3, "Two."), (4, "Four."))]
+    found = read(eval_log(tmp_path / "a.eval", samples, header(ids=[1, 2, 3, 4])))
+    assert found.numbered
+
+    def asked(*rows):
+        return places(found, [Example(key, (text,), -1) for key, text in rows]).tolist()
+
+    assert asked(("1", "One."), ("3", "Two."), ("4", "Other."), ("9", "Four.")) == [0, 2, -1, -1]
+    assert asked(("x", " One. "), ("y", "Two."), ("4", "Fourth."), ("z", "Four.")) == [0, -1, -1, 3]
+    with pytest.raises(DataError, match="no row of the log"):
+        asked(("x", "Two."))
+
+
+def test_labels_of_a_log_are_those_of_the_rows(tmp_path):
+    """In the order of the task, several for one; others, or none, are one line."""
+    found = log(tmp_path, TARGETS, ["no", "no", "perhaps", "yes"], [1, 0, 0, 1])
+    at = np.array([0, 1, 2, 3, -1])
+    said = labelled(found, at, ClassTask("own", ("yes", "no", "more")))
+    np.testing.assert_array_equal(said.probs[[0, 1, 3]], [[0, 1, 0], [0, 1, 0], [1, 0, 0]])
+    assert said.state.tolist() == [ANSWERED, ANSWERED, NO_ANSWER, ANSWERED, MISSING]
+    both = labelled(found, at, ClassTask("own", ("yes", "other"), {"yes": ("no",)}))
+    assert both.probs[[0, 3]].tolist() == [[1, 0], [1, 0]]
+    with pytest.raises(DataError, match="the labels of the log are no, yes, and those of the rows yes, other"):
+        labelled(found, at, ClassTask("own", ("yes", "other")))
+    with pytest.raises(DataError, match="not which labels they are"):
+        labelled(log(tmp_path, ["a", "b"], ["a", "b"], [1, 1]), at, ClassTask("own", ("yes", "no")))

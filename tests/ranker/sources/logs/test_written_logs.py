@@ -1,0 +1,348 @@
+"""Small logs that lm-evaluation-harness and Inspect wrote of models made for it: what we read is what they say.
+
+`make logs` writes them anew (RANK_MODELS_LOGS names the folder) and runs these tests on the new ones.
+"""
+
+import csv
+import gzip
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from factors import Example
+from ranker import decide
+from ranker.cli import main
+from ranker.errors import DataError
+from ranker.sources import suites
+from ranker.sources.base import SourceOptions
+from ranker.sources.logs import Choice, listing, read
+from ranker.sources.logs.archive import Archive
+from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
+
+KEPT = Path(__file__).parent / "programs" / "written"
+LOGS = Path(os.environ.get("RANK_MODELS_LOGS", KEPT))
+LM_EVAL, INSPECT = LOGS / "lm_eval", LOGS / "inspect"
+RUNS = ("run-a", "run-b", "run-a-shots")
+CLOSE = {"rel": 0, "abs": 1e-9}
+
+
+def content(path):
+    """A file's text, unpacked."""
+    raw = path.read_bytes()
+    return (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
+
+
+def samples(run, task):
+    """The file of a run's rows."""
+    (found,) = (LM_EVAL / run).glob(f"samples_{task}_*")
+    return found
+
+
+def lines(run, task):
+    """The rows as the program wrote them."""
+    return [json.loads(line) for line in content(samples(run, task)).splitlines()]
+
+
+def recorded(run):
+    """What the program says of a run."""
+    (found,) = (LM_EVAL / run).glob("results_*.json")
+    return json.loads(found.read_text())
+
+
+def standard_error(values):
+    """Of a mean."""
+    return values.std(ddof=1) / np.sqrt(len(values))
+
+
+# ---- lm-evaluation-harness
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_means_and_errors_are_those_of_the_harness(run):
+    """Of every task, metric and filter that its results name."""
+    seen = 0
+    for task, results in recorded(run)["results"].items():
+        for name, value in results.items():
+            metric, _, filter = name.partition(",")
+            if not filter or metric.endswith("_stderr") or task == "small":
+                continue
+            log = read(samples(run, task), Choice(metric=metric, filter=filter))
+            assert (log.task, log.metric, log.scorer) == (task, metric, filter)
+            assert len(log) == results["sample_len"]
+            assert log.outcomes.mean() == pytest.approx(value, **CLOSE)
+            assert standard_error(log.outcomes) == pytest.approx(results[f"{metric}_stderr,{filter}"], **CLOSE)
+            seen += 1
+    assert seen == (2 if run == "run-a-shots" else 6)
+
+
+@pytest.mark.parametrize("run", ["run-a", "run-b"])
+def test_the_mean_of_a_group_is_that_of_the_harness(run):
+    """Pooled over the rows of its tasks."""
+    found = listing(LM_EVAL / run)
+    assert found.groups == {"small": ("reviews", "questions")}
+    logs = [read(log.path, Choice(metric="acc")) for log in found.logs if log.task in found.groups["small"]]
+    pooled = np.concatenate([log.outcomes for log in logs])
+    assert pooled.mean() == pytest.approx(recorded(run)["groups"]["small"]["acc,none"], **CLOSE)
+
+
+def test_the_harness_says_what_its_version_and_models_are():
+    """And which way is better."""
+    log = read(samples("run-b", "reviews"))
+    assert (log.program, log.model, log.higher_is_better) == ("lm-eval", "run-b", True)
+    assert re.fullmatch(r"0\.\d+\.\d+", log.version)
+
+
+@pytest.mark.parametrize("run", ["run-a", "run-b"])
+def test_choices_are_compared_as_the_harness_does(run):
+    """By character, since bad and good differ in length; the labels tell what acc_norm, and acc, says on every row."""
+    log = read(samples(run, "reviews"))
+    assert log.metric == "acc_norm"
+    for one in (log, read(samples(run, "reviews"), Choice(metric="acc"))):
+        assert one.labels == ("bad", "good")
+        assert ((one.answers == one.truth) == one.outcomes).all()
+    assert [one["doc"]["label"] for one in lines(run, "reviews")] == [log.labels[n] for n in log.truth]
+    questions = read(samples(run, "questions"))
+    assert (questions.metric, questions.labels) == ("acc_norm", ())
+
+
+def test_our_hashes_are_those_of_the_harness(tmp_path):
+    """Without what the log says of them, keys and hashes of prompts are the same."""
+    for task, filter in (("reviews", None), ("questions", None), ("written", "strict")):
+        path = samples("run-a", task)
+        bare = [{k: v for k, v in one.items() if not k.endswith("_hash")} for one in lines("run-a", task)]
+        other = tmp_path / path.name
+        other.write_text("".join(json.dumps(one) + "\n" for one in bare))
+        one, two = (read(place, Choice(filter=filter)) for place in (path, other))
+        assert (one.keys, one.prompt_hashes, one.target_hashes) == (two.keys, two.prompt_hashes, two.target_hashes)
+
+
+@pytest.mark.parametrize("run", ["run-a", "run-b"])
+@pytest.mark.parametrize(("filter", "pattern"), [("strict", r"^ ?(good|bad)$"), ("loose", r"(good|bad|fair)")])
+def test_written_answers_are_labels(run, filter, pattern):
+    """What the filter's pattern finds in what the model wrote; where it finds nothing there is no answer."""
+    log = read(samples(run, "written"), Choice(filter=filter))
+    assert log.labels == ("bad", "good")
+    wrote = [one["resps"][0][0] for one in lines(run, "written") if one["filter"] == filter]
+    found = [re.findall(pattern, text)[:1] for text in wrote]
+    assert [[log.labels[n]] if n >= 0 else [] for n in log.answers] == found
+    assert log.state.tolist() == [ANSWERED if answer else NO_ANSWER for answer in found]
+    assert ((log.answers == log.truth) == log.outcomes).all()
+    assert log.notes == ("Answers have labels: exact_match says of each whether it is the target, to the letter.",)
+
+
+def test_one_of_two_filters_has_to_be_named():
+    """They are listed."""
+    with pytest.raises(DataError, match="several filters, strict, loose"):
+        read(samples("run-a", "written"))
+
+
+def test_examples_in_the_prompt_are_said():
+    """The same rows with two examples before each: compared, with a sentence."""
+    found = decide([samples("run-a", "reviews"), samples("run-a-shots", "reviews")])
+    (note,) = [one for one in found.notes if "asked otherwise" in one]
+    assert note == (
+        "run-a-shots: 32 of 32 rows were asked otherwise than in run-a (another prompt, number of shots, solver or "
+        "arguments of the task): it may not be the models alone that differ."
+    )
+    same = decide([samples("run-a", "reviews"), samples("run-b", "reviews")])
+    assert not [one for one in same.notes if "asked otherwise" in one]
+
+
+def test_written_answers_are_seen_by_methods_that_read_a_pool():
+    """SURROGATE sees what the models wrote, and the rows show it."""
+    logs = [read(samples(run, "written"), Choice(filter="loose")) for run in ("run-a", "run-b")]
+    suite = suites.load([samples(run, "written") for run in ("run-a", "run-b")], SourceOptions(filter="loose"))
+    pool = [Example(key, (text,), -1) for key, text in zip(logs[0].keys, logs[0].texts, strict=True)]
+    found = decide(suite, pool=pool).decision
+    assert found.method == "SURROGATE"
+    assert {one.name: one.outcome for one in found.models} == {"run-a": 19 / 32, "run-b": 20 / 32}
+    for run, log in zip(("run-a", "run-b"), logs, strict=True):
+        shown = [row.predicted[run] for row in found.rows]
+        assert shown == [log.labels[n] if n >= 0 else "no answer" for n in log.answers]
+
+
+def written_rows(path, rows, label):
+    """A CSV of the rows of our tasks, without the ids that logs have."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", *(["label"] if label else [])])
+        writer.writerows([one["text"], *([one["label"]] if label else [])] for one in rows)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("logs", "options"),
+    [
+        ([("run-a", "written"), ("run-b", "written")], ["--filter", "loose"]),
+        ([("run-a", "reviews"), ("run-b", "reviews")], ["--metric", "acc"]),
+    ],
+)
+def test_logs_answer_rows_of_ones_own(tmp_path, monkeypatch, capsys, logs, options):
+    """Found by their texts: ten labels and a pool order the models, and rows to label are chosen."""
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path))
+    rows = [one["doc"] for one in lines("run-a", "reviews")][::-1]
+    pool, ten = written_rows(tmp_path / "pool.csv", rows, False), written_rows(tmp_path / "ten.csv", rows[:10], True)
+    models = ["--models", *(str(samples(*one)) for one in logs), *options]
+    with pytest.raises(SystemExit) as stop:
+        main(["--data", ten, "--pool", pool, *models, "--format", "json"])
+    out, err = capsys.readouterr()
+    assert (stop.value.code or 0, err) == (0, "")
+    found = json.loads(out)["decision"]
+    assert found["method"] == "SURROGATE"
+    choice = Choice(metric="acc") if "--metric" in options else Choice(filter="loose")
+    for run, task in logs:
+        log = read(samples(run, task), choice)
+        right = dict(zip(log.texts, log.outcomes, strict=True))
+        (model,) = [one for one in found["models"] if one["name"] == run]
+        assert model["outcome"] == pytest.approx(np.mean([right[one["text"]] for one in rows[:10]]))
+    with pytest.raises(SystemExit) as stop:
+        main(["choose", "--pool", pool, *models, "--labels", "4"])
+    out, err = capsys.readouterr()
+    assert not stop.value.code, err
+    assert len(out.strip().splitlines()) == 5
+
+
+# ---- Inspect
+
+
+def said(name):
+    """A log of Inspect as the program wrote it: its header, and its samples by name."""
+    path = INSPECT / name
+    if not name.endswith(".eval"):
+        whole = json.loads(content(path))
+        return whole, whole["samples"]
+    with path.open("rb") as stream:
+        archive = Archive(stream, path)
+        parts = [json.loads(archive.read(part)) for part in archive.parts if part.startswith("samples/")]
+        return json.loads(archive.read("header.json")), parts
+
+
+def names():
+    """All logs of Inspect."""
+    return sorted(path.name for path in KEPT.joinpath("inspect").iterdir())
+
+
+@pytest.mark.parametrize("name", names())
+def test_means_and_errors_are_those_of_inspect(name):
+    """Of every scorer and part; the errors of clusters, too."""
+    header, _ = said(name)
+    assert header["results"]["scores"]
+    for score in header["results"]["scores"]:
+        part = score["name"] if score["name"] != score["scorer"] else None
+        log = read(INSPECT / name, Choice(scorer=score["scorer"], metric=part))
+        metrics = {key: found["value"] for key, found in score["metrics"].items()}
+        values = log.outcomes[~np.isnan(log.outcomes)]
+        assert len(values) == score["scored_samples"]
+        assert values.mean() == pytest.approx(metrics.get("accuracy", metrics.get("mean")), **CLOSE)
+        assert (log.task, log.model) == (header["eval"]["task"], header["eval"]["model"])
+        if score["scorer"] == "graded":
+            assert log.cluster == "writer"
+            sums = {}
+            for value, group in zip(log.outcomes - values.mean(), log.clusters, strict=True):
+                sums[group] = sums.get(group, 0.0) + (0.0 if np.isnan(value) else value)
+            error = np.sqrt(sum(one**2 for one in sums.values()) * len(sums) / (len(sums) - 1)) / len(values)
+            assert error == pytest.approx(metrics["stderr"], **CLOSE)
+        elif "stderr" in metrics:
+            assert standard_error(values) == pytest.approx(metrics["stderr"], **CLOSE)
+
+
+@pytest.mark.parametrize("run", ["run-a", "run-b"])
+def test_epochs_and_failures_are_those_of_inspect(run):
+    """One sample failed in both epochs, another in one; both forms of a log say the same."""
+    log = read(INSPECT / f"twice-{run}.eval", Choice(scorer="graded"))
+    assert (log.epochs, dict(zip(log.keys, log.counts.tolist(), strict=True))) == (
+        2,
+        {f"r{n:02}": {3: 0, 5: 1}.get(n, 2) for n in range(1, 13)},
+    )
+    assert [key for key, state in zip(log.keys, log.state, strict=True) if state == ERROR] == ["r03"]
+    assert "1 of 12 rows have a score in some of 2 epochs only, and the mean of these." in log.notes
+    values = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+    by_row = {}
+    for one in said(f"twice-{run}.eval")[1]:
+        if one["scores"]:
+            by_row.setdefault(one["id"], []).append(values[one["scores"]["graded"]["value"]])
+    assert {k: v for k, v in zip(log.keys, log.outcomes, strict=True) if k != "r03"} == {
+        key: np.mean(found) for key, found in by_row.items()
+    }
+    other = read(INSPECT / f"twice-{run}.json.gz", Choice(scorer="graded"))
+    assert (log.keys, log.texts, log.prompt_hashes) == (other.keys, other.texts, other.prompt_hashes)
+    np.testing.assert_array_equal(log.outcomes, other.outcomes)
+
+
+def labels(name, **choice):
+    """The label of each row of a log, "" where it has none; None where the log has no labels."""
+    log = read(INSPECT / name, Choice(**choice))
+    if not log.labels:
+        return None
+    assert ((log.answers == log.truth) == log.outcomes).all()
+    return {key: log.labels[n] if n >= 0 else "" for key, n in zip(log.keys, log.answers, strict=True)}
+
+
+@pytest.mark.parametrize("run", ["run-a", "run-b"])
+def test_answers_of_inspect_are_labels(run):
+    """The letter of a choice, what a pattern found, or all that was said; what is none of the labels is no answer."""
+    for name, read_as in (("lettered", {"A": "bad", "B": "good"}), ("found", None), ("exact", None)):
+        meant = {}
+        for one in said(f"{name}-{run}.eval")[1]:
+            (score,) = one["scores"].values()
+            word = (score.get("answer") or "").strip(".").casefold()
+            meant[one["id"]] = read_as.get(score["answer"], "") if read_as else word if word in ("bad", "good") else ""
+        assert labels(f"{name}-{run}.eval") == meant
+        assert set(meant.values()) >= {"bad", "good"}
+
+
+def test_answers_that_are_judged_by_a_part_are_no_labels():
+    """`Bad, I think` is right where bad is to begin it: nobody knows which label a wrong one would be."""
+    assert labels("begins-run-b.eval", scorer="match") is None
+    log = read(INSPECT / "begins-run-b.eval", Choice(scorer="match"))
+    assert re.fullmatch(
+        r"Answers have no labels: of \d of 12 answers match says something else than whether it is the target\.",
+        log.notes[0],
+    )
+
+
+def test_two_logs_of_inspect_are_compared(capsys, monkeypatch, tmp_path):
+    """By clusters that the log names itself; neither was asked otherwise than the other."""
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path))
+    logs = [str(INSPECT / f"twice-{run}.eval") for run in ("run-a", "run-b")]
+    with pytest.raises(SystemExit) as stop:
+        main(["--models", *logs, "--scorer", "graded"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert not stop.value.code
+    assert "on the same 11 rows in 3 clusters" in text
+    assert "asked otherwise" not in text
+
+
+# ---- written anew
+
+
+@pytest.mark.skipif(LOGS == KEPT, reason="`make logs` writes them anew")
+def test_logs_that_are_written_anew_say_the_same():
+    """All but dates, random ids and paths: every reading of every log, and what the programs recorded."""
+    files = sorted(path.relative_to(KEPT) for path in KEPT.rglob("*") if path.is_file())
+    assert files == sorted(path.relative_to(LOGS) for path in LOGS.rglob("*") if path.is_file())
+    for file in files:
+        if file.name.startswith("results_"):
+            old, new = (json.loads((folder / file).read_text())["results"] for folder in (KEPT, LOGS))
+            assert old == new
+            continue
+        for choice in readings(KEPT / file):
+            old, new = (read(folder / file, choice) for folder in (KEPT, LOGS))
+            for name in ("task", "model", "metric", "candidates", "keys", "texts", "target_hashes", "prompt_hashes"):
+                assert getattr(old, name) == getattr(new, name), (file, name)
+            for name in ("outcomes", "counts", "state", "truth", "answers"):
+                np.testing.assert_array_equal(getattr(old, name), getattr(new, name))
+
+
+def readings(path):
+    """All that may be asked of a log."""
+    found = {"written": [Choice(filter=name) for name in ("strict", "loose")]}
+    found |= {"begins": [Choice(scorer=name) for name in ("match", "includes")]}
+    found |= {"twice": [Choice(scorer=name) for name in ("graded", "manners.short", "manners.polite")]}
+    found |= {name: [Choice(metric="acc"), Choice(metric="acc_norm")] for name in ("reviews", "questions")}
+    task = path.name.removeprefix("samples_").partition("_")[0].partition("-")[0]
+    return found.get(task, [Choice()])
