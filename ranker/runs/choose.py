@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from factors import Example
 from factors.types import Ints
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, UsageError
+from ranker.results.choice import Choice
 from ranker.runs.collect import collect
 from ranker.runs.gather import Gathered, Models, Rows, looked
 from ranker.runs.plan import plan
@@ -22,19 +22,6 @@ from ranker.statistics.pool import Pool
 from ranker.tasks.base import Task
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Rows to label next.
-
-    Attributes:
-        rows: the most useful first.
-        failures: model -> why it could not be asked.
-    """
-
-    rows: tuple[Example, ...]
-    failures: Mapping[str, str] = field(default_factory=dict)
 
 
 def choose(
