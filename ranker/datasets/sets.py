@@ -23,6 +23,7 @@ from ranker.datasets.identity import fingerprint
 from ranker.datasets.marks import marker
 from ranker.datasets.rows import Row, read_rows
 from ranker.errors import DataError, UsageError, look_up
+from ranker.numbers import counted
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassTask, fold
 
@@ -39,7 +40,7 @@ OWN = Layout(text=("segments",), label="label", id="id")
 """How a row stands in them: {"id": "a", "segments": ["The actor ran.", "An actor ran."], "label": "entailment"}."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OODSet:
     """Labelled examples of a new domain.
 
@@ -52,6 +53,12 @@ class OODSet:
         origin: `EMBEDDED`, or the file that the rows come from.
         notes: what was made of a user's own rows, a sentence each.
         numbers: bare numbers that stand for labels in them -> the labels, by the order of the task.
+
+    Example:
+        >>> from ranker import load_set
+        >>> rows = load_set("hans-sub")
+        >>> rows.designed, rows.examples[0].segments[1], rows.task.labels[rows.examples[0].label]
+        ('INDEX-DIFF', ...)
     """
 
     name: str
@@ -62,6 +69,11 @@ class OODSet:
     origin: str = ""
     notes: tuple[str, ...] = ()
     numbers: Mapping[int, int] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        labels = f" ({', '.join(self.task.labels)})" if self.task.labels else ""
+        rows = counted(len(self.examples), "row")
+        return f"<OODSet {self.name}: {rows} of {self.task.name}{labels}, {self.origin or 'in memory'}>"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -85,6 +97,11 @@ def load(
         UnknownName: no set bears that name.
         UsageError: the file is not there, and the message says how to get it; or a limit below 1.
         DataError: the card or the file cannot be read, with the line.
+
+    Example:
+        >>> from ranker import load_set
+        >>> load_set("hans-sub", limit=40)
+        <OODSet hans-sub: 40 rows of nli (non-entailment, entailment), embedded sample>
     """
     if limit is not None and limit < 1:
         raise UsageError(f"`limit` must be at least 1 (got {limit})")
@@ -98,8 +115,6 @@ def load(
 def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[str | Path] = ()) -> OODSet:
     """An OOD set from its rows in memory, such as its copy on the Hugging Face hub.
 
-    ``from_rows("hans-sub", datasets.load_dataset("jhu-cogsci/hans", split="validation"))``
-
     Args:
         name: a set's name.
         rows: mappings in one of the set's layouts; numbers are read as the container names them, if it does.
@@ -108,6 +123,12 @@ def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[st
     Raises:
         UnknownName: no set bears that name.
         DataError: the rows cannot be read, with the number of the row.
+
+    Example:
+        >>> from ranker import set_from_rows
+        >>> texts = {"premise": "The cook near the maid ran.", "hypothesis": "The maid ran."}
+        >>> set_from_rows("hans-sub", [texts | {"label": 1, "heuristic": "subsequence"}])
+        <OODSet hans-sub: 1 row of nli (non-entailment, entailment), rows in memory>
     """
     card = look_up("OOD set", name, cards(include))
     return _built(card, readers.placed(rows), "rows in memory", lambda layout: readers.named(layout, rows))
@@ -146,7 +167,7 @@ def labelled(
         columns: "text", "label" and "id" -> columns, where their names are unusual.
         like: an OOD set whose task, marks and designed factor hold for these rows, too.
         include: folders of a user's own sets.
-        own: the task of the models' own labels (see `ranker.runs.gather.own_task`).
+        own: the task of the models' own labels.
         free: labels of no known task are taken as they are, since no model has labels of its own.
 
     Raises:
@@ -284,6 +305,12 @@ def unlabelled(
     Raises:
         UnknownName: no set bears that name.
         DataError: the file cannot be read, with the line, or holds no row.
+
+    Example:
+        >>> from ranker import unlabelled
+        >>> unlabelled("no.csv")
+        Traceback (most recent call last):
+        ranker.errors.DataError: no.csv cannot be read: No such file or directory
     """
     marks = readers.no_marks if like is None else marker(look_up("OOD set", like, cards(include)).marks)
     return readers.unlabelled(readers.pool(Path(path), columns), marks)

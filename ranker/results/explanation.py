@@ -113,8 +113,9 @@ class Explanation(Shown):
         true = "label unknown" if self.label is None else self.labels[self.label]
         seen = [f"{one.model} {self._said(one)}" for one in self.readings]
         failed = f"; failed: {listed(list(self.failures))}" if self.failures else ""
-        by = f"words by {self.attribution}, toward {self.labels[self.toward]}"
-        return f"{short!r}: {true}\n{listed(seen)}{failed}\n{by}"
+        scored = any(one.words for one in self.readings)
+        by = [f"words by {self.attribution}, toward {self.labels[self.toward]}"] if scored else []
+        return "\n".join([f"{short!r}: {true}", f"{listed(seen)}{failed}", *by])
 
     def to_rows(self) -> list[dict[str, Any]]:
         """A row for each model and word: its score toward the explained label, None where the model did not see it.

@@ -43,7 +43,7 @@ def choose(
         pool: rows, of which no label is looked at.
         count: how many to choose.
         labelled: rows that have a label already; those in the pool are not chosen again, and the others count as well.
-        rule: a name in `statistics.choice.RULES`.
+        rule: "disagree", "facility", "surrogate" or "random": see `ranker.statistics.choice`.
         seed: of the random rule.
         runtime: how models are run, and where predictions are kept.
 
@@ -54,6 +54,12 @@ def choose(
         UsageError: the pool has too few different rows, or some of one text and some of two.
         ModelError: fewer than two models could be asked.
         StoreError: the store cannot be read or written.
+
+    Example:
+        >>> from ranker import choose, load_set, load_suite
+        >>> models, pool = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=10)
+        >>> choose(models, pool.task, pool.examples, 2)
+        label 2 rows next: se_PP_on_obj-363, sn_PP_on_subject-229
     """
     distinct = list({row.segments: row for row in reversed(pool)}.values())[::-1]
     rows, places = with_labelled(distinct, labelled)

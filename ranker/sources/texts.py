@@ -93,8 +93,8 @@ class TextSource(ABC):
         versions = {name: version(name) for name in self.libraries}
         return {"content": self.content(), "labels": list(self._names()), "texts": REVISION, "versions": versions}
 
-    def open(self, task: Task, machine: Machine, shelf: Shelf) -> BlackBox:
-        """What asks it; see `Source.open`."""
+    def open(self, task: Task, machine: Machine = Machine(), shelf: Shelf | None = None) -> BlackBox:
+        """What asks it; see `Source.open`. It works wherever Python does, and shares nothing."""
         classes = groups(self.name, self._names(), of_classes(task, self.name))
         return BlackBox(self.name, self.content(), classes, self.probabilities)
 
