@@ -5,7 +5,7 @@ DEMO := .venv-demo
 DEV := .venv-test
 PIP := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow soak check format bench pictures suites clean
+.PHONY: demo test test-slow soak check format bench api pictures suites clean
 
 demo: $(DEMO)/installed  ## rank the embedded models on the embedded examples
 	$(DEMO)/bin/rank-models --ood hans-sub --probe 10
@@ -31,6 +31,9 @@ bench: $(DEV)/installed  ## ratios, measured side by side in one process
 
 suites: $(DEV)/installed  ## train the embedded suites again, and compare: two hours
 	$(DEV)/bin/rank-experiments rebuild -o build/suites
+
+api: $(DEV)/installed  ## docs/api.md, from the docstrings
+	$(DEV)/bin/python docs/api.py
 
 pictures: $(DEV)/installed  ## of the README, made by the product itself; needs chromium
 	$(DEV)/bin/python docs/pictures.py

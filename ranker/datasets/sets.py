@@ -45,12 +45,12 @@ class OODSet:
     """Labelled examples of a new domain.
 
     Attributes:
-        name: as in ``--ood NAME``.
+        name: of the set, or of the file.
         task: the labels.
         examples: all rows; accuracy on these is the truth that a ranking is compared with.
-        population: how many of them are attributed, at most: see `sample`.
+        population: how many of them are attributed, at most; they are drawn, always the same.
         designed: the factor that was designed for this set, if any.
-        origin: `EMBEDDED`, or the file that the rows come from.
+        origin: "embedded sample", or the file that the rows come from.
         notes: what was made of a user's own rows, a sentence each.
         numbers: bare numbers that stand for labels in them -> the labels, by the order of the task.
 
@@ -77,7 +77,7 @@ class OODSet:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What identifies the rows, and with them what an accuracy was measured on: see `identity.fingerprint`."""
+        """What identifies the rows, and with them what an accuracy was measured on."""
         return fingerprint(self.examples, self.task)
 
 
@@ -162,8 +162,9 @@ def labelled(
     Rows whose label is blank are left out, and so are those that repeat another, label and all: the notes say how many.
 
     Args:
-        data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, or rows in memory (see `datasets.readers.sheet`).
-        task: the labels, or the name of a known task; None takes the one whose labels the rows have: see `task_of`.
+        data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, or rows in memory: mappings, a `datasets.Dataset`, a
+            data frame.
+        task: the labels, or the name of a known task; None takes the one whose labels the rows have.
         columns: "text", "label" and "id" -> columns, where their names are unusual.
         like: an OOD set whose task, marks and designed factor hold for these rows, too.
         include: folders of a user's own sets.
@@ -297,7 +298,7 @@ def unlabelled(
     Rows with a blank text are left out, and that is said.
 
     Args:
-        path: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file (see `datasets.readers.sheet`).
+        path: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file.
         columns: "text" and "id" -> columns, where their names are unusual.
         like: an OOD set whose marks hold for these rows, too.
         include: folders of a user's own sets.

@@ -18,6 +18,11 @@ class Choice(Shown):
     Attributes:
         rows: the most useful first.
         failures: model -> why it could not be asked.
+
+    Example:
+        >>> from factors import Example
+        >>> Choice((Example("r7", ("It rang twice.",), 0),)).to_rows()
+        [{'id': 'r7', 'text': 'It rang twice.'}]
     """
 
     index: ClassVar[tuple[str, ...]] = ()

@@ -108,6 +108,12 @@ class Comparison(Shown):
         methods: the same; empty in a decision.
         settings: what differs.
         notes: what a reader of the differences has to know, a sentence each.
+
+    Example:
+        >>> nothing = Comparison("decision", ("ten", "ten"), ("models", "models"), (), (), (), ())
+        >>> nothing
+        models on ten: what changed
+        nothing
     """
 
     mode: Mode

@@ -86,6 +86,13 @@ class Explanation(Shown):
         left_out: factor -> why it cannot be measured on this example.
         failures: model -> why it could not be run.
         designed: the factor that was designed for the example's set, if it was measured.
+
+    Example:
+        >>> from ranker import Evidence, explain, load_set, load_suite
+        >>> models, rows = load_suite(["hans-sub-mini"]).models[-1:], load_set("hans-sub", limit=10)
+        >>> shown = explain(models, rows.task, rows.examples[0], evidence=Evidence("occlusion"))
+        >>> [reading.model for reading in shown.readings], shown.labels[shown.toward]
+        (['inoc-4000'], 'entailment')
     """
 
     index: ClassVar[tuple[str, ...]] = ()

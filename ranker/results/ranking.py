@@ -35,7 +35,14 @@ class Ranking(Shown):
         found: an `Evaluation` where the truth is known (how good is each method?), a `Decision` where it is not (which
             model?).
         table: every score, in the order of the suite.
-        examples: what the models see in some examples: see `ranker.scoring.views.telling`.
+        examples: what the models see in some of the examples, those that tell most.
+
+    Example:
+        >>> from ranker import Evidence, load_set, load_suite, rank
+        >>> models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=40)
+        >>> ranking = rank(models, rows, evidence=Evidence("none"))
+        >>> ranking.title, ranking.mode
+        ('models on hans-sub: 3 models, K = 10', 'evaluation')
     """
 
     header: Header

@@ -270,6 +270,13 @@ class Evaluation(Shown):
         tied_pairs: pairs left out because their outcomes are equal.
         near: outcomes less than this apart make a near pair.
         notes: what a reader of these numbers has to know, a sentence each.
+
+    Example:
+        >>> from ranker import Evidence, load_set, load_suite, rank
+        >>> models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=40)
+        >>> evaluation = rank(models, rows, evidence=Evidence("none")).evaluation
+        >>> evaluation.best.name, round(evaluation.method("ACC").pairwise_accuracy, 2)
+        ('SURROGATE', 0.83)
     """
 
     draws: int | Literal["exact"]
@@ -396,6 +403,13 @@ class Decision(Shown):
 
     Raises:
         ValueError: there is no model, or the lengths do not agree.
+
+    Example:
+        >>> from ranker import Evidence, decide, load_set, load_suite
+        >>> models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=10)
+        >>> decision = decide(models, rows, evidence=Evidence("none")).decision
+        >>> decision.names[decision.taken], decision.tied(decision.taken)
+        ('inoc-4000', ['inoc-1600'])
     """
 
     method: str

@@ -43,7 +43,7 @@ def choose(
         pool: rows, of which no label is looked at.
         count: how many to choose.
         labelled: rows that have a label already; those in the pool are not chosen again, and the others count as well.
-        rule: "disagree", "facility", "surrogate" or "random": see `ranker.statistics.choice`.
+        rule: "variance-reduction", "facility", "disagreement" or "random".
         seed: of the random rule.
         runtime: how models are run, and where predictions are kept.
 

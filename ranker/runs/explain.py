@@ -41,8 +41,8 @@ def explain(
         example: the text. Where it is `UNLABELLED`, factors that need its label have no value.
         evidence: the backend of attributions, SHAP where none is named, and the factors to measure, all that are built
             in where none are. The backend "none" is for predictions and baselines alone.
-        toward: the label that positive scores speak for; None takes the shortcut's, or else that of the task's last
-            class, or whatever the backend can.
+        toward: the label that positive scores speak for, an index; None takes the one that the backend's scores speak
+            for alone, else the one that the shortcut speaks for, else the last.
         designed: the factor that was designed for the example's set, if any.
         runtime: how models are run, and where their answers are kept.
 

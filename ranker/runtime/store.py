@@ -67,10 +67,17 @@ class Store:
     """A folder that remembers.
 
     Args:
-        root: the folder, made if it is not there; or a place on an object store (see `ranker.runtime.storage.place`).
+        root: the folder, made if it is not there; or a place on an object store, which `Runtime` makes of a URL.
 
     Raises:
         StoreError: the folder cannot be made or written to.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     Store(Path(folder)).root == Path(folder)
+        True
     """
 
     def __init__(self, root: Place) -> None:

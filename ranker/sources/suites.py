@@ -76,6 +76,11 @@ class Suite:
 
     Raises:
         UsageError: fewer than two models, two of one name, or a name that cannot be shown.
+
+    Example:
+        >>> from ranker import Suite, load_suite
+        >>> Suite("mine", load_suite(["hans-sub-mini"]).models[-2:])
+        <Suite mine: 2 models, inoc-1600, inoc-4000>
     """
 
     name: str
