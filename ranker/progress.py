@@ -34,7 +34,11 @@ LOG_EVERY = 15.0
 
 
 LINE_EVERY = 1.0
-"""Seconds between two states of a line that is written over."""
+"""Seconds between two states of a line that is written over, at least; longer the longer a stage takes."""
+
+STATES = 20
+"""A new state is worth telling after this part of the time that a stage has taken: a saved notebook may keep them all.
+"""
 
 WIDTH = 79
 """Characters of such a line, so that no part of an earlier one stays behind it."""
@@ -79,7 +83,7 @@ def line(file: TextIO, label: str, total: int) -> Iterator[Advance]:
         nonlocal said, count
         count += done
         now = time.monotonic()
-        if now - said >= LINE_EVERY:
+        if now - said >= max(LINE_EVERY, (now - started) / STATES):
             said = now
             over(_state(label, count, total, now - started))
 

@@ -44,7 +44,7 @@ def shown_lines(text):
 
 
 def test_a_notebook_has_one_line(monkeypatch):
-    """Hundreds of steps of several stages write one line over, at most once a second, and it is empty at the end."""
+    """Many steps of several stages write one line over, at most once a second, and it is empty at the end."""
     clock, cell = Clock(monkeypatch), OutStream()
     monkeypatch.setattr("sys.stderr", cell)
     for label in ("m1: answers", "m2: answers"):
@@ -57,6 +57,17 @@ def test_a_notebook_has_one_line(monkeypatch):
     assert states[1] == "m1: answers: 100/1000, 100.0 examples/s, 9 s left"
     assert states[-1] == states[-2] == ""
     assert {len(state) for state in cell.getvalue().split("\r") if state} == {progress.WIDTH}
+
+
+def test_an_hour_in_a_notebook_is_told_in_a_few_states(monkeypatch):
+    """A kernel's client that keeps each of them keeps about a hundred, not thousands."""
+    clock, cell = Clock(monkeypatch), OutStream()
+    monkeypatch.setattr("sys.stderr", cell)
+    with progress.shown("m1: shap", 36_000) as advance:
+        for _ in range(36_000):
+            clock.now += 0.1
+            advance(1)
+    assert 50 < len(shown_lines(cell.getvalue())) < 150
 
 
 def test_a_notebook_is_told_nothing_of_what_ends_at_once(monkeypatch):

@@ -90,8 +90,9 @@ def test_a_real_notebook(tmp_path, monkeypatch):
         print(json.dumps([cell.outputs for cell in book.cells]))
     """
     outputs = json.loads(done(textwrap.dedent(script), tmp_path))
-    assert {one["name"] for one in outputs[0]} <= {"stderr"}
-    assert "\n" not in "".join(one["text"] for one in outputs[0])
+    told = [one for one in outputs[0] if "TqdmWarning: IProgress not found" not in one["text"]]  # transformers' import
+    assert {one["name"] for one in told} == {"stderr"}
+    assert "\n" not in "".join(one["text"] for one in told)
     for shown in outputs[1:4]:
         (one,) = shown
         assert one["data"]["text/html"].startswith("<table>")
