@@ -162,8 +162,8 @@ def labelled(
     Rows whose label is blank are left out, and so are those that repeat another, label and all: the notes say how many.
 
     Args:
-        data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, or rows in memory: mappings, a `datasets.Dataset`, a
-            data frame.
+        data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, or rows in memory: mappings, a `datasets.Dataset`,
+            a data frame.
         task: the labels, or the name of a known task; None takes the one whose labels the rows have.
         columns: "text", "label" and "id" -> columns, where their names are unusual.
         like: an OOD set whose task, marks and designed factor hold for these rows, too.

@@ -38,8 +38,8 @@ def rank(
         draws: B, how many probes are drawn, or "exact".
         seed: of the draws; the population does not depend on it.
         evidence: what they are ranked by: the backend of attributions, factors, methods.
-        in_domain: labelled rows (see `ranker.labelled`) of the domain that the models were trained for; one that does worse than chance there
-            is noted, since its labels are probably mapped wrongly.
+        in_domain: labelled rows (see `ranker.labelled`) of the domain that the models were trained for; one that does
+            worse than chance there is noted, since its labels are probably mapped wrongly.
         runtime: how models are run, and where their answers are kept.
 
     Returns:

@@ -28,8 +28,8 @@ class Runtime:
         progress: opens a stage of the work; by default it is shown where a person looks on (a terminal, a notebook).
 
     Example:
-        >>> Runtime(Machine(threads=1))
-        Runtime(machine=Machine(device='cpu', dtype='float32', token_budget=None, threads=1), store=USER_STORE, executor=Serial())
+        >>> Runtime().store, Runtime().executor
+        (USER_STORE, Serial())
         >>> Runtime(store=None).store is None
         True
     """

@@ -45,8 +45,8 @@ AT_ONCE = 256
 class TextSource(ABC):
     """A source of a black box, which takes texts and gives probabilities; it stands wherever a model may.
 
-    One that is derived says its labels, content and probabilities. It may be a frozen dataclass, too, with fields of its
-    own, and can be pickled if they can. `docs/sources.md` makes one, step by step.
+    One that is derived says its labels, content and probabilities. It may be a frozen dataclass, too, with fields of
+    its own, and can be pickled if they can. `docs/sources.md` makes one, step by step.
 
     Attributes:
         name: as it stands in tables.

@@ -84,10 +84,15 @@ def test_an_interrupted_stage_leaves_no_line(monkeypatch):
     """What is printed next begins a line."""
     clock, cell = Clock(monkeypatch), OutStream()
     monkeypatch.setattr("sys.stderr", cell)
-    with pytest.raises(KeyboardInterrupt), progress.shown("m1: answers", 3) as advance:
-        clock.now += 2
-        advance(1)
-        raise KeyboardInterrupt
+
+    def interrupted():
+        with progress.shown("m1: answers", 3) as advance:
+            clock.now += 2
+            advance(1)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert shown_lines(cell.getvalue())[-2:] == ["", ""]
 
 

@@ -35,7 +35,10 @@ plot(ranking).figure.savefig("figure.svg")
 
 WRONG = {
     "ranked": ("from ranker import ranked", 'Module "ranker" has no attribute "ranked"'),
-    "probe": ("from ranker import rank\nrank('a', 'b', probe='ten')", 'Argument "probe" to "rank" has incompatible type'),
+    "probe": (
+        "from ranker import rank\nrank('a', 'b', probe='ten')",
+        'Argument "probe" to "rank" has incompatible type',
+    ),
     "taken": ("from ranker import decide\ntaken: str = decide(['a', 'b']).decision.taken", 'expression has type "int"'),
     "span": ("from factors import Span\nSpan('a', 0, 1)", 'Argument 1 to "Span" has incompatible type "str"'),
     "suite": ("from experiments.recipe import load\nload(1)", 'Argument 1 to "load" has incompatible type "int"'),

@@ -54,9 +54,11 @@ class Seen(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag, attributes):
+        """A tag."""
         self.tags.append(tag)
 
     def handle_data(self, data):
+        """A text."""
         self.text.append(data)
 
 

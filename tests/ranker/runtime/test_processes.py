@@ -223,7 +223,7 @@ def test_what_is_known_needs_no_torch(suite, rows, tmp_path):
 
 def with_root():
     """The environment of this process, in which others find the packages under test."""
-    here = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    here = [str(ROOT / "tests"), str(ROOT), str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(here)}
 
 

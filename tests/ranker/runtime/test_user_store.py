@@ -26,12 +26,15 @@ class Guess(TextSource):
     share: float
 
     def labels(self):
+        """Those of the rows."""
         return ROWS.task.labels
 
     def content(self):
+        """Its name and its only parameter."""
         return f"{self.name} {self.share}"
 
     def probabilities(self, texts):
+        """Sure of one label or the other, by the length of the first text."""
         ASKED.append(self.name)
         sure = np.array([self.share if len(first) % 2 else 1 - self.share for first, *_ in texts])
         return np.stack([sure, 1 - sure], axis=1)
