@@ -150,15 +150,12 @@ class Explanation(Shown):
         """The words of the example with their scores, and the first models' predictions above them, a column each."""
         first = self.readings[:NAMES]
         scores = [{word.span: word.score for word in one.words if word.span} for one in first]
-        words = [word for word in first[0].words if word.span] if first else []
+        words = [(word.text, word.span) for word in first[0].words if word.span] if first else []
         return [
             {"word": "(predicted)", **{one.model: self._said(one) for one in first}},
             *(
-                {
-                    "word": word.text,
-                    **{one.model: _signed(of[word.span]) for one, of in zip(first, scores, strict=True)},
-                }
-                for word in words
+                {"word": text, **{one.model: _signed(of[span]) for one, of in zip(first, scores, strict=True)}}
+                for text, span in words
             ),
         ]
 

@@ -18,7 +18,7 @@ from ranker.numbers import counted
 from ranker.results.explanation import Explanation, not_saved
 from ranker.results.records import Decision, Evaluation, Header, MethodResult, Mode, plain
 from ranker.results.shown import Shown, listed
-from ranker.results.table import ScoreTable
+from ranker.results.table import ScoreTable, nulls
 
 SCHEMA_VERSION = 2
 
@@ -170,15 +170,8 @@ def _table_to_dict(table: ScoreTable) -> dict[str, Any]:
         "metric": table.metric,
         "truth": None if table.truth is None else table.truth.tolist(),
         "dropped": {name: dict(reasons) for name, reasons in table.dropped.items()},
-        "values": _nulls(table.values),
+        "values": nulls(table.values),
     }
-
-
-def _nulls(values: Floats) -> list[Any]:
-    """Numbers as JSON knows them: null where they are undefined."""
-    made = values.astype(object)
-    made[np.isnan(values)] = None
-    return list(made.tolist())
 
 
 def _table_from_dict(content: Any) -> ScoreTable:

@@ -71,11 +71,11 @@ class ScoreTable(Shown):
     def to_rows(self) -> list[dict[str, Any]]:
         """A row for each model and example, with a column for each method, in its own unit; None where undefined."""
         names = [method.name for method in self.methods]
-        known = np.where(np.isnan(self.values), None, self.values.astype(object))
+        scores = nulls(self.values.transpose(0, 2, 1))
         return [
-            {"model": model, "example": example, **dict(zip(names, known[m, :, n].tolist(), strict=True))}
-            for m, model in enumerate(self.models)
-            for n, example in enumerate(self.examples)
+            {"model": model, "example": example, **dict(zip(names, row, strict=True))}
+            for model, rows in zip(self.models, scores, strict=True)
+            for example, row in zip(self.examples, rows, strict=True)
         ]
 
     def in_words(self) -> list[dict[str, str]]:
@@ -91,3 +91,10 @@ class ScoreTable(Shown):
         """On how many examples one model's outcome is better than the other's."""
         first, second = (self.outcomes[self.models.index(name)] for name in (one, other))
         return int((first > second + TIE).sum())
+
+
+def nulls(values: Floats) -> list[Any]:
+    """Numbers as JSON knows them: null where they are undefined."""
+    made = values.astype(object)
+    made[np.isnan(values)] = None
+    return list(made.tolist())
