@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 from factors import Example
 from ranker.numbers import counted
-from ranker.results.shown import Shown, listed
+from ranker.results.result import Result, listed
 
 
 @dataclass(frozen=True, repr=False)
-class Choice(Shown):
+class Choice(Result):
     """Rows to label next.
 
     Attributes:

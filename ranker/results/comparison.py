@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ranker.numbers import counted, interval, percent, points, probability
 from ranker.results.records import Mode
-from ranker.results.shown import Shown, listed
+from ranker.results.result import Result, listed
 
 SCHEMA_VERSION = 2
 
@@ -98,7 +98,7 @@ class SettingChange:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Shown):
+class Comparison(Result):
     """What changed from one run to another of the same mode.
 
     Attributes:

@@ -12,7 +12,7 @@ from factors import Factor
 from factors.types import UNLABELLED, Example, Span
 from ranker import records
 from ranker.numbers import probability, signed
-from ranker.results.shown import NAMES, Shown, listed
+from ranker.results.result import NAMES, Result, listed
 
 SCHEMA_VERSION = 1
 
@@ -73,7 +73,7 @@ class Reading:
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation(Shown):
+class Explanation(Result):
     """One example as several models read it.
 
     Attributes:

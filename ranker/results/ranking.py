@@ -17,7 +17,7 @@ from ranker.errors import DataError, RankModelsError, UnknownName, UsageError
 from ranker.numbers import counted
 from ranker.results.explanation import Explanation, not_saved
 from ranker.results.records import Decision, Evaluation, Header, MethodResult, Mode, plain
-from ranker.results.shown import Shown, listed
+from ranker.results.result import Result, listed
 from ranker.results.table import ScoreTable, nulls
 
 SCHEMA_VERSION = 2
@@ -27,7 +27,7 @@ KEYS = ("schema_version", "header", "evaluation", "decision", "table", "examples
 
 
 @dataclass(frozen=True, repr=False)
-class Ranking(Shown):
+class Ranking(Result):
     """The answer of a run.
 
     Attributes:

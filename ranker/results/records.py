@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ranker.errors import look_up
 from ranker.numbers import interval, percent, points, probability
-from ranker.results.shown import Shown, listed
+from ranker.results.result import Result, listed
 from ranker.statistics.engine import TIE
 from ranker.statistics.pool import RANDOM, Kind
 from ranker.statistics.significance import Test
@@ -259,7 +259,7 @@ class RowResult:
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation(Shown):
+class Evaluation(Result):
     """How well each method ranks models whose truth is known.
 
     Attributes:
@@ -378,7 +378,7 @@ class Versus:
 
 
 @dataclass(frozen=True, repr=False)
-class Decision(Shown):
+class Decision(Result):
     """What K labelled rows say about models whose truth is not known. Models are in the predicted order, best first.
 
     The order is the method's; every probability and interval is about the mean outcome in the domain, from how good

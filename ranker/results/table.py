@@ -11,12 +11,12 @@ import numpy as np
 
 from factors.registry import Factor
 from factors.types import Floats
-from ranker.results.shown import Shown
+from ranker.results.result import Result
 from ranker.statistics.engine import TIE
 
 
 @dataclass(frozen=True, repr=False)
-class ScoreTable(Shown):
+class ScoreTable(Result):
     """One scalar per (model, method, example); nan where a method is undefined.
 
     Attributes:

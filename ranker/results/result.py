@@ -1,4 +1,4 @@
-"""`Shown`: what every result has: its answer in a line or two, and its numbers as a table."""
+"""`Result`: what every result has: its answer in a line or two, and its numbers as a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = 5
 """Names that an answer lists, at most."""
 
 
-class Shown(ABC):
+class Result(ABC):
     """A result that shows itself wherever Python is: in a shell, in a notebook, as rows for other programs.
 
     Attributes:

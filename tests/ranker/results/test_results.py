@@ -14,10 +14,10 @@ from test_report_formats import toy, toy_decision
 from factors import Example
 from ranker.datasets import sets
 from ranker.errors import UsageError
-from ranker.results import records, shown
+from ranker.results import records, result as base
 from ranker.results.choice import Choice
 from ranker.results.explanation import Explanation
-from ranker.results.shown import Shown
+from ranker.results.result import Result
 from ranker.scoring.comparison import compare
 
 HOSTILE = "<script>alert(1)</script>"
@@ -62,7 +62,7 @@ class Seen(HTMLParser):
         self.text.append(data)
 
 
-def kinds(base=Shown):
+def kinds(base=Result):
     """Every class of a result."""
     return {kind for child in base.__subclasses__() for kind in (child, *kinds(child))}
 
@@ -109,15 +109,15 @@ def test_a_notebook_shows_the_answer_and_a_small_table(name):
     page = Seen(result._repr_html_())
     rows = result.in_words()
     assert set(page.tags) <= {"table", "caption", "br", "tr", "th", "td", "p", "code"}
-    assert page.tags.count("tr") == 1 + min(len(rows), shown.ROWS)
-    assert page.tags.count("td") == min(len(rows), shown.ROWS) * page.tags.count("th")
+    assert page.tags.count("tr") == 1 + min(len(rows), base.ROWS)
+    assert page.tags.count("td") == min(len(rows), base.ROWS) * page.tags.count("th")
     assert "".join(page.text).startswith(repr(result).replace("\n", ""))
     assert {tuple(row) for row in rows} == {tuple(rows[0])}
 
 
 def test_a_notebook_shows_the_first_rows_of_many(monkeypatch):
     """And says how many more a frame has."""
-    monkeypatch.setattr(shown, "ROWS", 2)
+    monkeypatch.setattr(base, "ROWS", 2)
     page = MADE["evaluation"]._repr_html_()
     left = len(MADE["evaluation"].to_rows()) - 2
     assert page.count("<tr>") == 3
@@ -199,5 +199,5 @@ def test_chosen_rows_are_read_as_labelled_ones_once_they_have_a_label():
 
 def test_results_know_no_picture():
     """`ranker.plot` draws them."""
-    assert not [kind for kind in (Shown, *kinds()) if hasattr(kind, "plot") or hasattr(kind, "to_pandas")]
-    assert records.Decision.__repr__ is Shown.__repr__
+    assert not [kind for kind in (Result, *kinds()) if hasattr(kind, "plot") or hasattr(kind, "to_pandas")]
+    assert records.Decision.__repr__ is Result.__repr__
