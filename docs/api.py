@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import ranker
-from ranker.results import comparison, explanation, records
+from ranker.results import comparison, explanation, over_tasks, records
 from ranker.results.table import ScoreTable
 
 PAGE = Path(__file__).with_name("api.md")
 WIDTH = 100
 
 PARTS = {
-    "Questions": ("rank", "decide", "choose", "explain", "compare", "plot"),
+    "Questions": ("rank", "decide", "choose", "explain", "compare", "over_tasks", "plot"),
     "Rows and models": ("load_set", "set_from_rows", "labelled", "unlabelled", "load_suite"),
-    "Answers": ("Ranking", "Evaluation", "Decision", "Choice", "Explanation", "Comparison"),
+    "Answers": ("Ranking", "Evaluation", "Decision", "Choice", "Explanation", "Comparison", "OverTasks"),
     "What models are ranked by, and how they are run": (
         *("Evidence", "Runtime", "Machine", "Store", "USER_STORE", "Processes", "silent"),
     ),
@@ -36,6 +36,7 @@ RECORDS = (
     *(records.DecidedModel, records.Versus, records.RowResult),
     *(explanation.Reading, explanation.Word),
     *(comparison.ModelChange, comparison.MethodChange, comparison.SettingChange),
+    *(over_tasks.Part, over_tasks.Mean, over_tasks.Gap),
 )
 """What answers are made of; nobody needs their names."""
 

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from ranker.results.choice import Choice
     from ranker.results.comparison import Comparison
     from ranker.results.explanation import Explanation
+    from ranker.results.over_tasks import OverTasks
     from ranker.results.ranking import Ranking
     from ranker.results.records import Decision, Evaluation
     from ranker.runs.choose import choose
     from ranker.runs.decide import decide
     from ranker.runs.explain import explain
+    from ranker.runs.over_tasks import over_tasks
     from ranker.runs.rank import rank
     from ranker.runtime.executors.processes import Processes
     from ranker.runtime.runtime import Runtime
@@ -53,6 +55,7 @@ __all__ = [
     "Machine",
     "ModelError",
     "OODSet",
+    "OverTasks",
     "Processes",
     "RankModelsError",
     "Ranking",
@@ -72,6 +75,7 @@ __all__ = [
     "load_set",
     "load_suite",
     "marker",
+    "over_tasks",
     "plot",
     "rank",
     "set_from_rows",
@@ -89,11 +93,13 @@ _HOME = {
     "ranker.results.choice": ("Choice",),
     "ranker.results.comparison": ("Comparison",),
     "ranker.results.explanation": ("Explanation",),
+    "ranker.results.over_tasks": ("OverTasks",),
     "ranker.results.ranking": ("Ranking",),
     "ranker.results.records": ("Decision", "Evaluation"),
     "ranker.runs.choose": ("choose",),
     "ranker.runs.decide": ("decide",),
     "ranker.runs.explain": ("explain",),
+    "ranker.runs.over_tasks": ("over_tasks",),
     "ranker.runs.rank": ("rank",),
     "ranker.runtime.executors.processes": ("Processes",),
     "ranker.runtime.runtime": ("Runtime",),

@@ -308,10 +308,14 @@ def unlabelled(
         DataError: the file cannot be read, with the line, or holds no row.
 
     Example:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
         >>> from ranker import unlabelled
-        >>> unlabelled("no.csv")
-        Traceback (most recent call last):
-        ranker.errors.DataError: no.csv cannot be read: No such file or directory
+        >>> with TemporaryDirectory() as folder:
+        ...     file = Path(folder, "rows.csv")
+        ...     _ = file.write_text("id,text\\nr1,It rang.\\nr2,It did not.\\n")
+        ...     [row.id for row in unlabelled(file)]
+        ['r1', 'r2']
     """
     marks = readers.no_marks if like is None else marker(look_up("OOD set", like, cards(include)).marks)
     return readers.unlabelled(readers.pool(Path(path), columns), marks)

@@ -14,13 +14,22 @@ from test_report_formats import toy, toy_decision
 from factors import Example
 from ranker.datasets import sets
 from ranker.errors import UsageError
-from ranker.results import records, result as base
+from ranker.results import records
+from ranker.results import result as base
 from ranker.results.choice import Choice
 from ranker.results.explanation import Explanation
+from ranker.results.over_tasks import Gap, Mean, OverTasks, Part
 from ranker.results.result import Result
 from ranker.scoring.comparison import compare
 
 HOSTILE = "<script>alert(1)</script>"
+
+
+def several():
+    """Two models on two tasks, of which one could not be decided."""
+    means = (Mean("a", 0.75, 0.51, 0.9), Mean("b", 0.5, None, None))
+    part = Part(HOSTILE, "task", "acc", (HOSTILE,), 20, means, (Gap("a", "b", 0.25, 0.1, 0.05, 0.45, 0.02),))
+    return OverTasks(("a", "b"), (part,), {}, failures={"rte": "it is gone"})
 
 
 def made():
@@ -38,6 +47,7 @@ def made():
         "comparison of decisions": compare(decision, decision),
         "explanation": toy().examples[0],
         "explanation without a model": dataclasses.replace(toy().examples[0], readings=(), failures={"m": HOSTILE}),
+        "several tasks": several(),
         "choice": Choice((row,), {HOSTILE: "it is gone"}),
     }
 
@@ -173,6 +183,11 @@ def test_the_answer_of_a_comparison():
     """What is not as it was."""
     assert repr(MADE["comparison of decisions"]).splitlines()[1] == "nothing"
     assert repr(MADE["comparison of evaluations"]).splitlines()[1] == "1 setting differs"
+
+
+def test_the_answer_of_several_tasks():
+    """How far the first is above the second over all of them; tasks that could not be decided are named."""
+    assert repr(MADE["several tasks"]) == "2 models on 1 task\na is 25.0 points above b, p 0.020\nfailed: rte"
 
 
 def test_the_answer_of_an_explanation():
