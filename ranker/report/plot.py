@@ -12,7 +12,7 @@ def plot(ranking: Ranking, figure: str | None = None) -> Drawing:
 
     Args:
         ranking: of an evaluation or a decision.
-        figure: of an evaluation "learning-curve", "against-acc", "distribution" or "heatmap", of a decision
+        figure: of an evaluation "learning-curve", "against-acc", "distribution" or "heatmap", of a decision "heatmap" or
             "accuracies". None takes the first that the ranking has.
 
     Returns:
