@@ -12,8 +12,8 @@ def plot(ranking: Ranking, figure: str | None = None) -> Drawing:
 
     Args:
         ranking: of an evaluation or a decision.
-        figure: of an evaluation "learning-curve", "against-acc", "distribution" or "heatmap", of a decision "heatmap" or
-            "accuracies". None takes the first that the ranking has.
+        figure: of an evaluation "learning-curve", "against-acc", "distribution" or "heatmap", of a decision "heatmap"
+            or "accuracies". None takes the first that the ranking has.
 
     Returns:
         The drawing, which a notebook shows: `figure` is matplotlib's, with `savefig`; `title`, `help` and `alt` say in

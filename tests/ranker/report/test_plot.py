@@ -28,7 +28,5 @@ def test_what_cannot_be_drawn_is_one_line():
     """Another result, and a figure that the ranking has not."""
     with pytest.raises(UsageError, match=r"only a ranking has figures \(got Decision\)"):
         plot(toy_decision().found)
-    with pytest.raises(
-        UnknownName, match="there is no figure of this ranking 'distribution'; known: heatmap, accuracies"
-    ):
+    with pytest.raises(UnknownName, match="no figure of this ranking 'distribution'; known: heatmap, accuracies"):
         plot(toy_decision(), "distribution")
