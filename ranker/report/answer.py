@@ -28,17 +28,17 @@ def evaluated(ranking: Ranking, found: Evaluation) -> tuple[str, list[str]]:
     best, advised = found.best, found.advised
     shown, metric = counted(ranking.header.probe, "example"), words(ranking.header.metric).fully
     if best.pairwise_accuracy <= 0.5:
-        return f"Result {shown}, no method does better than a coin", [_truly_best(ranking, found), NEXT]
+        return f"Shown {shown}, no method does better than a coin", [_truly_best(ranking, found), NEXT]
     equal = [m.name for m in advised if level(best.pairwise_accuracy, m.pairwise_accuracy)]
     random = "random examples" if best.sees_chosen_rows else "the same examples"
     said = [
-        f"Result {shown}, {best.name} puts two of these models in their true order "
+        f"Shown {shown}, {best.name} puts two of these models in their true order "
         f"{percent(best.pairwise_accuracy)} % of the time (95 % interval {interval(best.ci_low, best.ci_high)})."
     ]
     if len(equal) > 1:
         said.append(f"Equally good: {', '.join(name for name in equal if name != best.name)}.")
     if ranking.header.metric in equal:
-        said.append(f"Result {shown}, no method does better than {metric.removesuffix(',')}.")
+        said.append(f"Shown {shown}, no method does better than {metric.removesuffix(',')}.")
     else:
         none = best.difference_low <= 0 <= best.difference_high
         may_be_none = f"; this includes 0: {ranking.header.metric} may do as well" if none else ""

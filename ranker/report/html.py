@@ -34,7 +34,7 @@ FEW = 20
 
 
 @dataclass(frozen=True)
-class Result:
+class Shown:
     """A part of the page: a table or a drawing.
 
     Attributes:
@@ -66,7 +66,7 @@ def render(ranking: Ranking) -> str:
     """The ranking as one HTML page."""
     found = ranking.found
     lead, said = answer(ranking)
-    drawn = [Result(drawing=drawing, help=drawing.help) for drawing in figures.drawings(ranking, FIGURES)]
+    drawn = [Shown(drawing=drawing, help=drawing.help) for drawing in figures.drawings(ranking, FIGURES)]
     tabled = list(
         _evaluation_tables(ranking, found) if isinstance(found, Evaluation) else _decision_tables(ranking, found)
     )
@@ -95,57 +95,57 @@ def render(ranking: Ranking) -> str:
 # ---- tables
 
 
-def _evaluation_tables(ranking: Ranking, found: Evaluation) -> Iterator[Result]:
+def _evaluation_tables(ranking: Ranking, found: Evaluation) -> Iterator[Shown]:
     metric = ranking.header.metric
-    yield Result(
+    yield Shown(
         tables.methods(found, metric, over_models=True),
         help="Percent of draws in which two models are put in their true order; minus ACC: percentage points. The "
         "intervals are over other samples of examples; over models: over other models of this kind.",
     )
-    yield Result(
+    yield Shown(
         tables.models(found, metric),
         help="Percent right, where the models were trained (in-domain) and on the whole of the new domain (OOD). "
         "misled: percent of the examples on which the shortcut is wrong where a model gives its label.",
     )
-    yield Result(
+    yield Shown(
         pairs.accuracies(found),
         heat=3,
         help="Percent of draws in which the truly better model is put first; 50 is guessing. gap: between their OOD "
         "accuracies, in points.",
     )
     if any(method.splits for method in found.methods):
-        yield Result(
+        yield Shown(
             pairs.splits(found),
             help=f"{pairs.kinds(found, metric)}.",
         )
     if any(method.curve for method in found.methods):
-        yield Result(pairs.curves(found), help="A column a K.", folded=True)
+        yield Shown(pairs.curves(found), help="A column a K.", folded=True)
 
 
-def _decision_tables(ranking: Ranking, found: Decision) -> Iterator[Result]:
-    yield Result(
+def _decision_tables(ranking: Ranking, found: Decision) -> Iterator[Shown]:
+    yield Shown(
         tables.order(found, ranking.header.metric),
         help="Models that share a letter cannot be told apart. right: percent of the rows; the interval, and P(best), "
         "are about accuracy in the domain.",
     )
-    yield Result(
+    yield Shown(
         tables.matrix(found),
         heat=1,
         help="Percent probability that the model of the row is more accurate in the domain than that of the column; "
         "50 is no idea.",
     )
     if found.versus:
-        yield Result(
+        yield Shown(
             pairs.versus(found),
             help="The difference of mean outcomes on the same rows, in points, and its interval; on how many rows each "
             "did better; p of a test that both do equally well, by itself and corrected for the number of pairs.",
             folded=len(found.versus) > FEW,
         )
         if len(found.models) == 2:
-            yield Result(rows.flips(ranking), help=rows.FLIPPED, folded=False)
+            yield Shown(rows.flips(ranking), help=rows.FLIPPED, folded=False)
     for shown in rows.tables(found):
-        yield Result(shown, help=rows.HELP[shown.caption], folded=len(shown.rows) > FEW)
-    yield Result(
+        yield Shown(shown, help=rows.HELP[shown.caption], folded=len(shown.rows) > FEW)
+    yield Shown(
         pairs.decided(found),
         help=f"more labels: how many would tell the two apart. {pairs.UNSAID}",
         folded=True,
@@ -155,12 +155,12 @@ def _decision_tables(ranking: Ranking, found: Decision) -> Iterator[Result]:
 # ---- what the numbers rest on
 
 
-def _losses(ranking: Ranking) -> Iterator[Result]:
+def _losses(ranking: Ranking) -> Iterator[Shown]:
     """How good the attributions are, and what is not in the numbers."""
     measured = any(found.error_median is not None for found in ranking.header.quality.values())
     if measured:
         tolerance = ranking.header.provenance.settings.get("tolerance")
-        yield Result(
+        yield Shown(
             quality(ranking),
             help=f"Error: {ranking.header.provenance.error or 'not said'}. Tolerance: {tolerance}.",
         )
@@ -171,7 +171,7 @@ def _losses(ranking: Ranking) -> Iterator[Result]:
     ]
     left_out = [(name, "all", reason) for name, reason in ranking.header.left_out.items()]
     if dropped or left_out:
-        yield Result(
+        yield Shown(
             table("What was left out", ["method", "examples", "reason"], [], [*dropped, *left_out]),
             help="An example that a method cannot be computed on for one model is left out of it for all; a method "
             "that cannot apply is left out as a whole.",

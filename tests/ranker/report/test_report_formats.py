@@ -556,7 +556,7 @@ def test_a_coin_is_not_the_best_method():
     """Where nothing beats one, that is the answer."""
     coin = (method("CONF", "baseline", 0.4), method("RANDOM", "baseline", 0.5), method("MAJORITY", "label-free", 0.9))
     lead, said = words.answer(with_found(toy(), methods=coin))
-    assert lead == "Result 10 examples, no method does better than a coin"
+    assert lead == "Shown 10 examples, no method does better than a coin"
     assert said[0].startswith("Truly best: ")
     assert said[1].startswith("Next: ")
 
@@ -572,14 +572,14 @@ def test_the_answer_of_an_evaluation():
     equal = with_found(toy(), methods=(method("ACC", "baseline", 0.75), method("NLL", "baseline", 0.75, 0.0)))
     assert words.answer(equal)[1][1:3] == [
         "Equally good: NLL.",
-        "Result 10 examples, no method does better than accuracy, ACC.",
+        "Shown 10 examples, no method does better than accuracy, ACC.",
     ]
 
 
 def test_one_example_is_one():
     """A probe of one row, and one draw, are said so."""
     one = with_found(with_header(toy(), probe=1), draws=1)
-    assert words.answer(one)[1][0].startswith("Result 1 example, ")
+    assert words.answer(one)[1][0].startswith("Shown 1 example, ")
     assert "rightly from 1 example; mean over 3 pairs, 1 draw, seed 0" in next(remarks.notes(one, one.evaluation))
 
 

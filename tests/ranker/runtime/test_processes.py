@@ -359,7 +359,7 @@ def test_guests_say_no_more_than_the_run(caplog):
     for level, lines in ((logging.ERROR, 0), (logging.WARNING, 2)):
         logging.getLogger("ranker").setLevel(level)
         caplog.clear()
-        ask(looked(models), sets.load("hans-sub").task, [[Request(long)]] * 2, Runtime(executor=TWO))
+        ask(looked(models), sets.load("hans-sub").task, [[Request(long)]] * 2, Runtime(store=None, executor=TWO))
         assert sum("are longer than its" in record.getMessage() for record in caplog.records) == lines
 
 

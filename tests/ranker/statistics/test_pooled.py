@@ -105,7 +105,7 @@ def test_by_default_few_are_shown():
 
 
 def test_the_noise_of_accuracys_draws_is_in_every_difference_to_it():
-    """Result one draw of one row, ACC may be anything; what no draw changes is no surer of its lead than a coin is."""
+    """Shown one draw of one row, ACC may be anything; what no draw changes is no surer of its lead than a coin is."""
     found = measured(*world(), [*METHODS, *RULES[1:]], probe=1, draws=1, curve=())
     width = {one.name: one.difference_high - one.difference_low for one in found.methods}
     coin = found.method("RANDOM")
