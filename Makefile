@@ -8,7 +8,7 @@ INSPECT := .venv-inspect
 WRITTEN := tests/ranker/sources/logs/programs
 PIP := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow soak check format bench pictures suites logs clean
+.PHONY: demo test test-slow soak check format bench api pictures suites logs clean
 
 demo: $(DEMO)/installed  ## rank the embedded models on the embedded examples
 	$(DEMO)/bin/rank-models --ood hans-sub --probe 10
@@ -39,6 +39,9 @@ logs: $(DEV)/installed $(LM_EVAL)/installed $(INSPECT)/installed  ## small logs 
 	$(LM_EVAL)/bin/python $(WRITTEN)/lm_eval_logs.py build/logs/lm_eval
 	$(INSPECT)/bin/python $(WRITTEN)/inspect_logs.py build/logs/inspect
 	RANK_MODELS_LOGS=build/logs $(DEV)/bin/python -m pytest tests/ranker/sources/logs/test_written_logs.py
+
+api: $(DEV)/installed  ## docs/api.md, from the docstrings
+	$(DEV)/bin/python docs/api.py
 
 pictures: $(DEV)/installed  ## of the README, made by the product itself; needs chromium
 	$(DEV)/bin/python docs/pictures.py

@@ -1,5 +1,7 @@
 """Obtain, store, resample, report: from checkpoints and examples to a ranking.
 
+These names are all that a user needs, and `docs/api.md` describes them; what else there is may change without notice.
+
 >>> from ranker import Evidence, decide, rank  # and Ranking, what both give
 """
 
@@ -9,19 +11,115 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ranker.attribution import attribute
+    from ranker.datasets.marks import marker
+    from ranker.datasets.sets import OODSet, labelled, unlabelled
+    from ranker.datasets.sets import from_rows as set_from_rows
+    from ranker.datasets.sets import load as load_set
+    from ranker.errors import DataError, ModelError, RankModelsError, StoreError, UsageError
+    from ranker.progress import silent
+    from ranker.report.plot import plot
+    from ranker.results.choice import Choice
+    from ranker.results.comparison import Comparison
+    from ranker.results.explanation import Explanation
+    from ranker.results.over_tasks import OverTasks
     from ranker.results.ranking import Ranking
+    from ranker.results.records import Decision, Evaluation
+    from ranker.runs.choose import choose
     from ranker.runs.decide import decide
+    from ranker.runs.explain import explain
+    from ranker.runs.over_tasks import over_tasks
     from ranker.runs.rank import rank
+    from ranker.runtime.executors.processes import Processes
+    from ranker.runtime.runtime import Runtime
+    from ranker.runtime.storage import USER_STORE
+    from ranker.runtime.store import Store
+    from ranker.scoring.comparison import compare
     from ranker.scoring.score import Evidence
+    from ranker.sources.base import Machine, SourceOptions
+    from ranker.sources.suites import Suite
+    from ranker.sources.suites import load as load_suite
+    from ranker.sources.texts import TextSource
+    from ranker.tasks.classes import ClassTask
 
-__all__ = ["Evidence", "Ranking", "decide", "rank"]
+__all__ = [
+    "USER_STORE",
+    "Choice",
+    "ClassTask",
+    "Comparison",
+    "DataError",
+    "Decision",
+    "Evaluation",
+    "Evidence",
+    "Explanation",
+    "Machine",
+    "ModelError",
+    "OODSet",
+    "OverTasks",
+    "Processes",
+    "RankModelsError",
+    "Ranking",
+    "Runtime",
+    "SourceOptions",
+    "Store",
+    "StoreError",
+    "Suite",
+    "TextSource",
+    "UsageError",
+    "attribute",
+    "choose",
+    "compare",
+    "decide",
+    "explain",
+    "labelled",
+    "load_set",
+    "load_suite",
+    "marker",
+    "over_tasks",
+    "plot",
+    "rank",
+    "set_from_rows",
+    "silent",
+    "unlabelled",
+]
 
 _HOME = {
-    "rank": "ranker.runs.rank",
-    "decide": "ranker.runs.decide",
-    "Ranking": "ranker.results.ranking",
-    "Evidence": "ranker.scoring.score",
+    "ranker.attribution": ("attribute",),
+    "ranker.datasets.marks": ("marker",),
+    "ranker.datasets.sets": ("OODSet", "labelled", "unlabelled"),
+    "ranker.errors": ("DataError", "ModelError", "RankModelsError", "StoreError", "UsageError"),
+    "ranker.progress": ("silent",),
+    "ranker.report.plot": ("plot",),
+    "ranker.results.choice": ("Choice",),
+    "ranker.results.comparison": ("Comparison",),
+    "ranker.results.explanation": ("Explanation",),
+    "ranker.results.over_tasks": ("OverTasks",),
+    "ranker.results.ranking": ("Ranking",),
+    "ranker.results.records": ("Decision", "Evaluation"),
+    "ranker.runs.choose": ("choose",),
+    "ranker.runs.decide": ("decide",),
+    "ranker.runs.explain": ("explain",),
+    "ranker.runs.over_tasks": ("over_tasks",),
+    "ranker.runs.rank": ("rank",),
+    "ranker.runtime.executors.processes": ("Processes",),
+    "ranker.runtime.runtime": ("Runtime",),
+    "ranker.runtime.storage": ("USER_STORE",),
+    "ranker.runtime.store": ("Store",),
+    "ranker.scoring.comparison": ("compare",),
+    "ranker.scoring.score": ("Evidence",),
+    "ranker.sources.base": ("Machine", "SourceOptions"),
+    "ranker.sources.suites": ("Suite",),
+    "ranker.sources.texts": ("TextSource",),
+    "ranker.tasks.classes": ("ClassTask",),
 }
+"""Module -> the public names that are its own."""
+
+_PLACES = {name: (module, name) for module, names in _HOME.items() for name in names} | {
+    "load_set": ("ranker.datasets.sets", "load"),
+    "load_suite": ("ranker.sources.suites", "load"),
+    "set_from_rows": ("ranker.datasets.sets", "from_rows"),
+}
+"""Public name -> its module, and what it is called there."""
 
 
 def __dir__() -> list[str]:
@@ -29,8 +127,11 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for: `rank-models --help` asks for nothing."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+if not TYPE_CHECKING:  # a type checker knows each name by its import, and no other
+
+    def __getattr__(name: str) -> Any:
+        """Import what is asked for when it is asked for: `rank-models --help` asks for nothing."""
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module, own = _PLACES[name]
+        return getattr(import_module(module), own)

@@ -1,6 +1,6 @@
 """Progress of long work: what is told of it, and how it is shown on stderr.
 
-A bar where a person looks on, a line now and then where a log file does.
+A bar on a terminal, one line that is written over in a notebook, a line now and then in a log file.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TextIO
 
 from rich.console import Console
 from rich.progress import (
@@ -32,9 +33,71 @@ LOG_EVERY = 15.0
 """Seconds between two lines of a log."""
 
 
+LINE_EVERY = 1.0
+"""Seconds between two states of a line that is written over, at least; longer the longer a stage takes."""
+
+STATES = 20
+"""A new state is worth telling after this part of the time that a stage has taken: a saved notebook may keep them all.
+"""
+
+WIDTH = 79
+"""Characters of such a line, so that no part of an earlier one stays behind it."""
+
+
 def silent(label: str, total: int) -> AbstractContextManager[Advance]:
-    """No progress."""
+    """Show no progress.
+
+    Example:
+        >>> with silent("answers", 600) as advance:
+        ...     advance(64)
+    """
     return nullcontext(lambda done: None)
+
+
+def shown(label: str, total: int) -> AbstractContextManager[Advance]:
+    """Show progress where a person looks on: a bar on a terminal, one line in a notebook; elsewhere nothing."""
+    if of_notebook(sys.stderr):
+        return line(sys.stderr, label, total)
+    console = stderr()
+    return bar(console, label, total) if console.is_terminal else silent(label, total)
+
+
+def of_notebook(file: TextIO) -> bool:
+    """Whether what is written goes to a cell of a notebook, by way of its kernel."""
+    return type(file).__module__.partition(".")[0] == "ipykernel"
+
+
+@contextmanager
+def line(file: TextIO, label: str, total: int) -> Iterator[Advance]:
+    """Show how far a stage is in one line; it is written over, and gone at the end. All stages share it.
+
+    Args:
+        file: where to; it takes a carriage return for the start of the line.
+        label: what is being done.
+        total: number of examples.
+    """
+    started = said = time.monotonic()
+    count = 0
+
+    def advance(done: int) -> None:
+        nonlocal said, count
+        count += done
+        now = time.monotonic()
+        if now - said >= max(LINE_EVERY, (now - started) / STATES):
+            said = now
+            over(_state(label, count, total, now - started))
+
+    def over(text: str) -> None:
+        file.write(f"\r{text[:WIDTH].ljust(WIDTH)}")
+        file.flush()
+
+    try:
+        yield advance
+    finally:
+        if said > started:
+            over("")
+            file.write("\r")
+            file.flush()
 
 
 @contextmanager
@@ -86,11 +149,16 @@ def _logger(console: Console, label: str, total: int) -> Advance:
         now = time.monotonic()
         if now - said >= LOG_EVERY:
             said = now
-            rate = count / (now - started)
-            left = f", {rate:.1f} examples/s, {(total - count) / rate:.0f} s left" if rate else ""
-            console.print(f"{label}: {count}/{total}{left}", highlight=False)
+            console.print(_state(label, count, total, now - started), highlight=False)
 
     return advance
+
+
+def _state(label: str, count: int, total: int, seconds: float) -> str:
+    """How far a stage is, in a line: a rate, and what is left, as soon as something is done."""
+    rate = count / seconds
+    left = f", {rate:.1f} examples/s, {(total - count) / rate:.0f} s left" if rate else ""
+    return f"{label}: {count}/{total}{left}"
 
 
 def stderr() -> Console:

@@ -192,6 +192,16 @@ def test_the_wheel_holds_every_package():
     assert held == {name_of(file) for package in PACKAGES[:3] for file in modules(package) if file.stem == "__init__"}
 
 
+def test_the_wheel_says_that_it_is_typed():
+    """Each package has the file that type checkers look for, and setup.cfg puts it into the wheel (PEP 561)."""
+    listed = configparser.ConfigParser()
+    listed.read(ROOT / "setup.cfg", encoding="utf-8")
+    held = {package: files.split(", ") for package, files in listed["options.package_data"].items()}
+    for package in PACKAGES[:3]:
+        assert "py.typed" in held[package]
+        assert (ROOT / package / "py.typed").read_bytes() == b""
+
+
 def test_factors_need_numpy_and_the_standard_library_only():
     """A factor can be read, tested and reused without any of the heavy machinery."""
     allowed = {"numpy", "factors", *sys.stdlib_module_names}

@@ -94,7 +94,7 @@ def attribute(
         model: one that answers with tokens hidden; integrated gradients want one that answers to points between
             embeddings, too.
         examples: any number of them.
-        attribution: a backend that gives scores, see `settings_of`.
+        attribution: a backend that gives scores, with its settings or as it comes: "shap", "ig:steps=50".
         advance: told how many more examples are done.
 
     Yields:
@@ -104,6 +104,23 @@ def attribute(
         UnknownName: there is no such backend.
         UsageError: a setting that cannot be, a target that is none of the model's classes, or "none".
         ModelError: the model lacks what the backend asks of it, or cannot be run.
+
+    Example:
+        >>> from factors import Example
+        >>> from ranker import ClassTask, TextSource, attribute
+        >>> class Polite(TextSource):
+        ...     def labels(self):
+        ...         return ("rude", "kind")
+        ...
+        ...     def content(self):
+        ...         return "says please, version 1"
+        ...
+        ...     def probabilities(self, texts):
+        ...         return [[0.1, 0.9] if "please" in text else [0.8, 0.2] for (text,) in texts]
+        >>> model = Polite("polite").open(ClassTask("tone", ("rude", "kind")))
+        >>> (row,) = attribute(model, [Example("1", ("Come, please.",), 1)], "occlusion:hide=remove")
+        >>> max(zip(row.scores, row.tokens))[1]
+        'please'
     """
     settings = settings_of(attribution).settled([str(label) for label in range(model.classes)])
     if not settings.function:

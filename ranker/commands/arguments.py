@@ -37,7 +37,7 @@ from ranker.runtime.base import Executor
 from ranker.runtime.executors.processes import Processes
 from ranker.runtime.executors.serial import Serial
 from ranker.runtime.runtime import Runtime
-from ranker.runtime.storage import Remote, place
+from ranker.runtime.storage import USER_STORE, Remote, place
 from ranker.runtime.store import Store
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
@@ -71,9 +71,8 @@ def store(given: Given) -> Store:
 
 
 def store_folder(given: Given) -> Path | Remote:
-    """The folder or URL of ``--store``, else of $RANK_MODELS_STORE, else a folder in the user's cache."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rank-models"
-    return place(given["store_folder"] or os.environ.get("RANK_MODELS_STORE") or str(cache))
+    """The folder or URL of ``--store``, else that of the user's store."""
+    return place(given["store_folder"]) if given["store_folder"] else USER_STORE.place()
 
 
 def set_of(given: Given) -> Named:

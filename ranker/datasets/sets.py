@@ -23,6 +23,7 @@ from ranker.datasets.identity import fingerprint
 from ranker.datasets.marks import marker
 from ranker.datasets.rows import Row, read_rows
 from ranker.errors import DataError, UsageError, look_up
+from ranker.numbers import counted
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassTask, fold
 
@@ -39,19 +40,25 @@ OWN = Layout(text=("segments",), label="label", id="id")
 """How a row stands in them: {"id": "a", "segments": ["The actor ran.", "An actor ran."], "label": "entailment"}."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OODSet:
     """Labelled examples of a new domain.
 
     Attributes:
-        name: as in ``--ood NAME``.
+        name: of the set, or of the file.
         task: the labels.
         examples: all rows; accuracy on these is the truth that a ranking is compared with.
-        population: how many of them are attributed, at most: see `sample`.
+        population: how many of them are attributed, at most; they are drawn, always the same.
         designed: the factor that was designed for this set, if any.
-        origin: `EMBEDDED`, or the file that the rows come from.
+        origin: "embedded sample", or the file that the rows come from.
         notes: what was made of a user's own rows, a sentence each.
         numbers: bare numbers that stand for labels in them -> the labels, by the order of the task.
+
+    Example:
+        >>> from ranker import load_set
+        >>> rows = load_set("hans-sub")
+        >>> rows.designed, rows.examples[0].segments[1], rows.task.labels[rows.examples[0].label]
+        ('INDEX-DIFF', ...)
     """
 
     name: str
@@ -63,9 +70,14 @@ class OODSet:
     notes: tuple[str, ...] = ()
     numbers: Mapping[int, int] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        labels = f" ({', '.join(self.task.labels)})" if self.task.labels else ""
+        rows = counted(len(self.examples), "row")
+        return f"<OODSet {self.name}: {rows} of {self.task.name}{labels}, {self.origin or 'in memory'}>"
+
     @cached_property
     def fingerprint(self) -> str:
-        """What identifies the rows, and with them what an accuracy was measured on: see `identity.fingerprint`."""
+        """What identifies the rows, and with them what an accuracy was measured on."""
         return fingerprint(self.examples, self.task)
 
 
@@ -85,6 +97,11 @@ def load(
         UnknownName: no set bears that name.
         UsageError: the file is not there, and the message says how to get it; or a limit below 1.
         DataError: the card or the file cannot be read, with the line.
+
+    Example:
+        >>> from ranker import load_set
+        >>> load_set("hans-sub", limit=40)
+        <OODSet hans-sub: 40 rows of nli (non-entailment, entailment), embedded sample>
     """
     if limit is not None and limit < 1:
         raise UsageError(f"`limit` must be at least 1 (got {limit})")
@@ -98,8 +115,6 @@ def load(
 def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[str | Path] = ()) -> OODSet:
     """An OOD set from its rows in memory, such as its copy on the Hugging Face hub.
 
-    ``from_rows("hans-sub", datasets.load_dataset("jhu-cogsci/hans", split="validation"))``
-
     Args:
         name: a set's name.
         rows: mappings in one of the set's layouts; numbers are read as the container names them, if it does.
@@ -108,6 +123,12 @@ def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[st
     Raises:
         UnknownName: no set bears that name.
         DataError: the rows cannot be read, with the number of the row.
+
+    Example:
+        >>> from ranker import set_from_rows
+        >>> texts = {"premise": "The cook near the maid ran.", "hypothesis": "The maid ran."}
+        >>> set_from_rows("hans-sub", [texts | {"label": 1, "heuristic": "subsequence"}])
+        <OODSet hans-sub: 1 row of nli (non-entailment, entailment), rows in memory>
     """
     card = look_up("OOD set", name, cards(include))
     return _built(card, readers.placed(rows), "rows in memory", lambda layout: readers.named(layout, rows))
@@ -141,13 +162,14 @@ def labelled(
     Rows whose label is blank are left out, and so are those that repeat another, label and all: the notes say how many.
 
     Args:
-        data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, or rows in memory (see `datasets.readers.sheet`).
-        task: the labels, or the name of a known task; None takes the one whose labels the rows have: see `task_of`.
+        data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, or rows in memory: mappings, a `datasets.Dataset`,
+            a data frame.
+        task: the labels, or the name of a known task; None takes the one whose labels the rows have.
         columns: "text", "label" and "id" -> columns, where their names are unusual; "cluster" -> the one that says
             which rows belong together.
         like: an OOD set whose task, marks and designed factor hold for these rows, too.
         include: folders of a user's own sets.
-        own: the task of the models' own labels (see `ranker.runs.gather.own_task`).
+        own: the task of the models' own labels.
         free: labels of no known task are taken as they are, since no model has labels of its own.
 
     Raises:
@@ -277,7 +299,7 @@ def unlabelled(
     Rows with a blank text are left out, and that is said.
 
     Args:
-        path: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file (see `datasets.readers.sheet`).
+        path: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file.
         columns: "text" and "id" -> columns, where their names are unusual.
         like: an OOD set whose marks hold for these rows, too.
         include: folders of a user's own sets.
@@ -285,6 +307,16 @@ def unlabelled(
     Raises:
         UnknownName: no set bears that name.
         DataError: the file cannot be read, with the line, or holds no row.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from ranker import unlabelled
+        >>> with TemporaryDirectory() as folder:
+        ...     file = Path(folder, "rows.csv")
+        ...     _ = file.write_text("id,text\\nr1,It rang.\\nr2,It did not.\\n")
+        ...     [row.id for row in unlabelled(file)]
+        ['r1', 'r2']
     """
     marks = readers.no_marks if like is None else marker(look_up("OOD set", like, cards(include)).marks)
     return readers.unlabelled(readers.pool(Path(path), columns), marks)

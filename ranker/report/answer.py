@@ -25,9 +25,7 @@ def answer(ranking: Ranking) -> tuple[str, list[str]]:
 
 def evaluated(ranking: Ranking, found: Evaluation) -> tuple[str, list[str]]:
     """Which method ranks best, by how much over the metric, and which models are truly best."""
-    # what sees no label is right or wrong about a suite as a whole, and nothing tells which beforehand
-    advised = [method for method in found.methods if method.kind != "label-free"]
-    best = max(advised, key=lambda method: method.pairwise_accuracy)
+    best, advised = found.best, found.advised
     shown, metric = counted(ranking.header.probe, "example"), words(ranking.header.metric).fully
     if best.pairwise_accuracy <= 0.5:
         return f"Shown {shown}, no method does better than a coin", [_truly_best(ranking, found), NEXT]
@@ -66,7 +64,7 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     """Which model, how sure, who cannot be told apart, and how many more labels would tell."""
     if len(found.models) == 2 and found.versus:
         return between(ranking, found, found.versus[0])
-    names, best, of = found.names, taken(found), words(ranking.header.metric)
+    names, best, of = found.names, found.taken, words(ranking.header.metric)
     seen = "labels and pool" if found.reads_pool else "the labels"
     first = [model.name for model in found.models if model.rank == 1]
     put = f"puts {names[0]} first" if len(first) == 1 else f"ties {', '.join(first)} in first place"
@@ -138,15 +136,9 @@ def equals(p: float | None) -> str:
     return "is unknown" if p is None else p_value(p) if p < LEAST_P else f"= {p_value(p)}"
 
 
-def taken(found: Decision) -> int:
-    """The place in the order of the model to take: the first, unless another is told from it as the better one."""
-    better = [i for i, beats in enumerate(found.p_beats) if i and beats[0] >= found.level]
-    return max(better, key=lambda i: found.models[i].p_best, default=0)
-
-
 def next_step(ranking: Ranking, found: Decision) -> str:
     """What to do with a decision: take a model, or label more rows before."""
-    names, best = found.names, taken(found)
+    names, best = found.names, found.taken
     rivals = [j for j in range(len(names)) if j != best and not found.apart(best, j)]
     if not rivals:
         return f"Next: take {names[best]}."

@@ -24,14 +24,8 @@ CHANGE = ("difference", "low", "high", "beyond", "paired")
 def document(comparison: Comparison) -> Document:
     """The comparison, before any format."""
     return Document(
-        title(comparison), tables(comparison), remarks(comparison), list(_rows(comparison)), comparison.to_dict()
+        comparison.title, tables(comparison), remarks(comparison), list(_rows(comparison)), comparison.to_dict()
     )
-
-
-def title(comparison: Comparison) -> str:
-    """What is compared, in a line."""
-    suite, ood = (" -> ".join(dict.fromkeys(names)) for names in (comparison.suite, comparison.ood))
-    return f"{suite} on {ood}: what changed"
 
 
 def tables(comparison: Comparison) -> list[Table]:
@@ -43,15 +37,9 @@ def tables(comparison: Comparison) -> list[Table]:
 
 def remarks(comparison: Comparison) -> list[str]:
     """What a reader of the tables has to know, a sentence each."""
-    first = [] if changed(comparison) else ["Nothing changed."]
+    first = [] if comparison.changed else ["Nothing changed."]
     starred = any(method.beyond for method in comparison.methods)
     return [*first, *comparison.notes, *(["* the interval of the change does not include 0."] if starred else [])]
-
-
-def changed(comparison: Comparison) -> bool:
-    """Whether anything is not as it was."""
-    models = any(_before(model) != _after(model) or model.before != model.after for model in comparison.models)
-    return bool(comparison.settings) or models or any(method.difference != 0 for method in comparison.methods)
 
 
 def models(comparison: Comparison) -> Table:

@@ -93,7 +93,7 @@ UNDATED: dict[str, dict[str, None]] = {
 """What matplotlib would write about itself and the hour: the same figure has the same bytes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Drawing:
     """A figure with what has to be said of it.
 
@@ -110,6 +110,13 @@ class Drawing:
     help: str
     alt: str
     figure: Figure
+
+    def __repr__(self) -> str:
+        return f"<figure {self.name}: {self.title}>"
+
+    def _repr_svg_(self) -> str:
+        """The figure, as a notebook shows it."""
+        return encode(self.figure, "svg").decode()
 
 
 Draw = Callable[[Ranking], Drawing | None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -21,7 +21,7 @@ HINT = "Next: `rank-models --models A#TASK B#TASK` shows one task with the rows 
 def document(found: OverTasks) -> Document:
     """What was found, before any format."""
     return Document(
-        title=f"{counted(len(found.models), 'model')} on {counted(len(found.tasks), 'task')}",
+        title=found.title,
         tables=tables(found),
         remarks=list(remarks(found)),
         rows=list(_rows(found)),
@@ -32,8 +32,8 @@ def document(found: OverTasks) -> Document:
 
 def answer(found: OverTasks) -> list[str]:
     """Which model is better over the tasks, how sure that is, and on how many of them."""
-    whole, first, second = _over_all(found), *found.models[:2]
-    gap = _gap(whole[-1], first, second)
+    whole, first, second = found.whole, *found.models[:2]
+    gap = whole[-1].gap(first, second)
     apart = gap.p is not None and gap.p < SURE
     on = f"on {found.tasks[0].name}" if len(whole) == 1 else f"over {counted(len(found.tasks), 'task')}"
     lead = (
@@ -49,7 +49,7 @@ def answer(found: OverTasks) -> list[str]:
         f"p {equals(gap.p)}).",
     ]
     if len(whole) > 1:
-        pooled = _gap(whole[0], first, second)
+        pooled = whole[0].gap(first, second)
         said.append(
             f"With each of the {counted(whole[0].rows, 'row')} counting the same it is {points(pooled.difference)} "
             f"points ({interval(pooled.low, pooled.high, points)}; p {equals(pooled.p)})."
@@ -72,15 +72,6 @@ def _each(found: OverTasks, first: str, second: str) -> Iterator[str]:
         f"{first} is better on {counted(better[first], 'task')}, {second} on {better[second]}; on {neither} they are "
         "not told apart."
     )
-
-
-def _over_all(found: OverTasks) -> Sequence[Part]:
-    """The pooled and the macro mean over all tasks; of one task that alone."""
-    return [part for part in found.parts if len(part.tasks) == len(found.tasks)][-2:]
-
-
-def _gap(part: Part, a: str, b: str) -> Gap:
-    return next(gap for gap in part.gaps if (gap.a, gap.b) == (a, b))
 
 
 def tables(found: OverTasks) -> list[Table]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from ranker.numbers import counted, interval, percent, points, probability
 from ranker.results.records import Mode
+from ranker.results.result import Result, listed
 
 SCHEMA_VERSION = 2
 
@@ -38,6 +40,23 @@ class ModelChange:
     p_best_before: float | None
     p_best_after: float | None
     reason: str = ""
+
+    @property
+    def moved(self) -> bool:
+        """Whether its rank, or what became of it, is another."""
+        return (self.before, self.rank_before) != (self.after, self.rank_after)
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything of it is not as it was."""
+        before = (self.outcome_before, self.p_best_before)
+        return self.moved or before != (self.outcome_after, self.p_best_after)
+
+    @property
+    def place(self) -> str:
+        """Its rank, before and after where these differ; instead of a rank what became of it."""
+        before, after = str(self.rank_before or self.before), str(self.rank_after or self.after)
+        return f"{before} to {after}" if self.moved else after
 
 
 @dataclass(frozen=True)
@@ -78,8 +97,8 @@ class SettingChange:
     after: Any
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
     """What changed from one run to another of the same mode.
 
     Attributes:
@@ -89,6 +108,12 @@ class Comparison:
         methods: the same; empty in a decision.
         settings: what differs.
         notes: what a reader of the differences has to know, a sentence each.
+
+    Example:
+        >>> nothing = Comparison("decision", ("ten", "ten"), ("models", "models"), (), (), (), ())
+        >>> nothing
+        models on ten: what changed
+        nothing
     """
 
     mode: Mode
@@ -98,6 +123,59 @@ class Comparison:
     methods: tuple[MethodChange, ...]
     settings: tuple[SettingChange, ...]
     notes: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """What is compared, in a line."""
+        suite, ood = (" -> ".join(dict.fromkeys(names)) for names in (self.suite, self.ood))
+        return f"{suite} on {ood}: what changed"
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything is not as it was."""
+        models = any(model.changed for model in self.models)
+        return bool(self.settings) or models or any(method.difference != 0 for method in self.methods)
+
+    @property
+    def answer(self) -> str:
+        """Which models changed places, which methods beyond their intervals, and how many settings differ."""
+        moved = [f"{one.name} {one.place}" for one in self.models if one.moved]
+        beyond = [f"{one.name} {points(one.difference)}" for one in self.methods if one.beyond]
+        said = [
+            *([f"ranks: {listed(moved)}"] if moved else []),
+            *([f"beyond its interval: {listed(beyond)}"] if beyond else []),
+            *([counted(len(self.settings), "setting differs", "settings differ")] if self.settings else []),
+        ]
+        return f"{self.title}\n{'; '.join(said) or ('numbers alone' if self.changed else 'nothing')}"
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A row for each method (`MethodChange`), in a decision for each model (`ModelChange`)."""
+        return [asdict(one) for one in (self.methods or self.models)]
+
+    def in_words(self) -> list[dict[str, str]]:
+        """Before and after, in percent."""
+        if self.methods:
+            return [
+                {
+                    "method": one.name,
+                    "before": percent(one.before),
+                    "after": percent(one.after),
+                    "difference": points(one.difference),
+                    "95 % interval": interval(one.low, one.high, points),
+                }
+                for one in self.methods
+            ]
+        return [
+            {
+                "model": one.name,
+                "rank": one.place,
+                "outcome before": percent(one.outcome_before),
+                "after": percent(one.outcome_after),
+                "P(best) before": probability(one.p_best_before),
+                "now": probability(one.p_best_after),
+            }
+            for one in self.models
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """The stable schema: see `docs/json-schema.md`."""

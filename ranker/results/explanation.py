@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from factors import Factor
 from factors.types import UNLABELLED, Example, Span
 from ranker import records
+from ranker.numbers import probability, signed
+from ranker.results.result import NAMES, Result, listed
 
 SCHEMA_VERSION = 1
+
+LONGEST = 80
+"""Characters of a text that its answer quotes, at most."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +72,8 @@ class Reading:
         return max((abs(word.score) for word in self.words if not np.isnan(word.score)), default=0.0)
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Result):
     """One example as several models read it.
 
     Attributes:
@@ -81,7 +86,16 @@ class Explanation:
         left_out: factor -> why it cannot be measured on this example.
         failures: model -> why it could not be run.
         designed: the factor that was designed for the example's set, if it was measured.
+
+    Example:
+        >>> from ranker import Evidence, explain, load_set, load_suite
+        >>> models, rows = load_suite(["hans-sub-mini"]).models[-1:], load_set("hans-sub", limit=10)
+        >>> shown = explain(models, rows.task, rows.examples[0], evidence=Evidence("occlusion"))
+        >>> [reading.model for reading in shown.readings], shown.labels[shown.toward]
+        (['inoc-4000'], 'entailment')
     """
+
+    index: ClassVar[tuple[str, ...]] = ()
 
     example: Example
     labels: tuple[str, ...]
@@ -97,6 +111,56 @@ class Explanation:
     def label(self) -> int | None:
         """The true label; None where it is not known."""
         return self.example.label if self.example.labelled else None
+
+    @property
+    def answer(self) -> str:
+        """The example, what each model takes it for, and whose words the scores are of."""
+        text = " / ".join(self.example.segments)
+        short = text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+        true = "label unknown" if self.label is None else self.labels[self.label]
+        seen = [f"{one.model} {self._said(one)}" for one in self.readings]
+        failed = f"; failed: {listed(list(self.failures))}" if self.failures else ""
+        scored = any(one.words for one in self.readings)
+        by = [f"words by {self.attribution}, toward {self.labels[self.toward]}"] if scored else []
+        return "\n".join([f"{short!r}: {true}", f"{listed(seen)}{failed}", *by])
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A row for each model and word: its score toward the explained label, None where the model did not see it.
+
+        `start` and `end` are characters of the segment; None for the special tokens of a model's input.
+        """
+        return [
+            {
+                "model": reading.model,
+                "predicted": self.labels[reading.predicted],
+                "probability": reading.probs[reading.predicted],
+                "segment": word.segment,
+                "word": word.text,
+                "start": None if word.span is None else word.span.start,
+                "end": None if word.span is None else word.span.end,
+                "score": _number(word.score),
+                "marks": ", ".join(word.marks),
+                "read": word.read,
+            }
+            for reading in self.readings
+            for word in reading.words
+        ]
+
+    def in_words(self) -> list[dict[str, str]]:
+        """The words of the example with their scores, and the first models' predictions above them, a column each."""
+        first = self.readings[:NAMES]
+        scores = [{word.span: word.score for word in one.words if word.span} for one in first]
+        words = [(word.text, word.span) for word in first[0].words if word.span] if first else []
+        return [
+            {"word": "(predicted)", **{one.model: self._said(one) for one in first}},
+            *(
+                {"word": text, **{one.model: _signed(of[span]) for one, of in zip(first, scores, strict=True)}}
+                for text, span in words
+            ),
+        ]
+
+    def _said(self, one: Reading) -> str:
+        return f"{self.labels[one.predicted]} {probability(one.probs[one.predicted])} %"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON, keys in a fixed order; nan is None."""
@@ -201,6 +265,10 @@ def _word(given: Mapping[str, Any]) -> Word:
 def not_saved(attributions: object, example: object) -> float:
     """Stands in for a factor's function: a file holds its declaration and its scores, no code."""
     raise NotImplementedError("a saved ranking holds a factor's scores, not its function")
+
+
+def _signed(value: float) -> str:
+    return "" if np.isnan(value) else signed(value, decimals=2)
 
 
 def _number(value: float) -> float | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from ranker.numbers import counted, p_value, percent
 from ranker.results.ranking import Ranking
 from ranker.results.records import plain
+from ranker.results.result import NAMES, Result, listed
 
 SCHEMA_VERSION = 2
 
@@ -78,9 +80,13 @@ class Part:
     means: tuple[Mean, ...]
     gaps: tuple[Gap, ...]
 
+    def gap(self, a: str, b: str) -> Gap:
+        """How far apart two models are, the one that is first in the order first."""
+        return next(gap for gap in self.gaps if (gap.a, gap.b) == (a, b))
 
-@dataclass(frozen=True)
-class OverTasks:
+
+@dataclass(frozen=True, repr=False)
+class OverTasks(Result):
     """What comes of models that were asked the same tasks.
 
     Attributes:
@@ -90,7 +96,13 @@ class OverTasks:
         only: reference -> its tasks that not all models were asked.
         failures: task -> why nothing is said of it.
         notes: what a reader has to know, a sentence each.
+
+    Example:
+        >>> OverTasks(("a", "b"), (), {}).title
+        '2 models on 0 tasks'
     """
+
+    index: ClassVar[tuple[str, ...]] = ("part", "over", "model")
 
     models: tuple[str, ...]
     parts: tuple[Part, ...]
@@ -108,6 +120,45 @@ class OverTasks:
     def means(self) -> tuple[Part, ...]:
         """The parts that are means over tasks."""
         return tuple(part for part in self.parts if part.over != "task")
+
+    @property
+    def whole(self) -> tuple[Part, ...]:
+        """The pooled and the macro mean over all tasks; of one task that alone."""
+        return tuple(part for part in self.parts if len(part.tasks) == len(self.tasks))[-2:]
+
+    @property
+    def title(self) -> str:
+        """What was compared on what, in a line."""
+        return f"{counted(len(self.models), 'model')} on {counted(len(self.tasks), 'task')}"
+
+    @property
+    def answer(self) -> str:
+        """How far the first model is from the second over all tasks, and which tasks nothing is said of."""
+        first, second, *_ = self.models
+        gap = self.whole[-1].gap(first, second)
+        p = "" if gap.p is None else f", p {p_value(gap.p)}"
+        failed = [f"failed: {listed(list(self.failures))}"] if self.failures else []
+        return "\n".join([self.title, f"{first} is {percent(gap.difference)} points above {second}{p}", *failed])
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A row for each part and model, with the fields of `Mean`; `over` says what kind of part it is."""
+        return [
+            {"part": part.name, "over": part.over, "model": mean.model, "metric": part.metric, "rows": part.rows}
+            | plain(mean)
+            for part in self.parts
+            for mean in part.means
+        ]
+
+    def in_words(self) -> list[dict[str, str]]:
+        """The mean outcomes of the first models in percent, a row for each part."""
+        return [
+            {
+                "task": part.name if part.over == "task" else f"{part.name}, {part.over}",
+                "rows": f"{part.rows:,}",
+                **{mean.model: percent(mean.value) for mean in part.means[:NAMES]},
+            }
+            for part in self.parts
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """The stable schema: see `docs/json-schema.md`."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,24 +14,20 @@ from factors.registry import Factor
 from factors.types import Floats
 from ranker import records
 from ranker.errors import DataError, RankModelsError, UnknownName, UsageError
-from ranker.numbers import counted, points
+from ranker.numbers import counted
 from ranker.results.explanation import Explanation, not_saved
 from ranker.results.records import Decision, Evaluation, Header, MethodResult, Mode, plain
-from ranker.results.table import ScoreTable
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ranker.results.result import Result, listed
+from ranker.results.table import ScoreTable, nulls
 
 SCHEMA_VERSION = 2
 
 KEYS = ("schema_version", "header", "evaluation", "decision", "table", "examples")
 """What `save` writes, one of the two modes left out."""
 
-_Cells = tuple[str, ...]
-
 
 @dataclass(frozen=True, repr=False)
-class Ranking:
+class Ranking(Result):
     """The answer of a run.
 
     Attributes:
@@ -40,7 +35,14 @@ class Ranking:
         found: an `Evaluation` where the truth is known (how good is each method?), a `Decision` where it is not (which
             model?).
         table: every score, in the order of the suite.
-        examples: what the models see in some examples: see `ranker.scoring.views.telling`.
+        examples: what the models see in some of the examples, those that tell most.
+
+    Example:
+        >>> from ranker import Evidence, load_set, load_suite, rank
+        >>> models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=40)
+        >>> ranking = rank(models, rows, evidence=Evidence("none"))
+        >>> ranking.title, ranking.mode
+        ('models on hans-sub: 3 models, K = 10', 'evaluation')
     """
 
     header: Header
@@ -48,11 +50,12 @@ class Ranking:
     table: ScoreTable
     examples: tuple[Explanation, ...] = ()
 
-    def __repr__(self) -> str:
-        """In a line; the whole of it is `to_dict`, and a table is what a notebook shows, or `to_pandas`."""
-        found, first = self.found, self.found.models[0].name
-        by = f"by {found.method}" if isinstance(found, Decision) else f"{len(found.methods)} methods"
-        return f"<Ranking {self.title}, {by}, first {first}>"
+    @property
+    def answer(self) -> str:
+        """What was ranked on what, and what was found; the whole of it is `to_dict`."""
+        failed = [f"failed: {listed(list(self.header.failures))}"] if self.header.failures else []
+        first, *rest = self.found.answer.splitlines()
+        return "\n".join([self.title, first, "; ".join([*rest, *failed])])
 
     @property
     def title(self) -> str:
@@ -110,27 +113,13 @@ class Ranking:
         key, header = self.mode, plain(self.header) | {"provenance": self.header.provenance.to_dict()}
         return {"schema_version": SCHEMA_VERSION, "header": header, key: plain(self.found)}
 
-    def to_pandas(self) -> pd.DataFrame:
-        """A row a method (evaluation) or a model (decision), with the fields of the result as columns.
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A row for each method (evaluation) or model (decision): see `Evaluation.to_rows`, `Decision.to_rows`."""
+        return self.found.to_rows()
 
-        In a decision also `tied`: the models that it cannot be told apart from.
-
-        Raises:
-            UsageError: pandas is not installed.
-        """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise UsageError("`to_pandas` needs pandas; install it with `pip install pandas`") from error
-        if isinstance(self.found, Evaluation):
-            rows = [plain(method) for method in self.found.methods]
-        else:
-            tied = map(self.found.tied, range(len(self.found.models)))
-            rows = [
-                plain(model) | {"method": self.found.method, "tied": ", ".join(names)}
-                for model, names in zip(self.found.models, tied, strict=True)
-            ]
-        return pd.DataFrame(rows).set_index("name")
+    def in_words(self) -> list[dict[str, str]]:
+        """The same as a person reads it."""
+        return self.found.in_words()
 
     def save(self, path: str | Path) -> None:
         """Write everything, the score table and the examples included, as one JSON file.
@@ -170,34 +159,6 @@ class Ranking:
         except (ValueError, UsageError) as error:
             raise DataError(f"{path} is no whole ranking: {error}") from error
 
-    def _repr_html_(self) -> str:
-        """The methods (evaluation) or models (decision) as a small table, for notebooks."""
-        found = self.found
-        head, rows = _methods_html(found) if isinstance(found, Evaluation) else _models_html(found)
-        title = html.escape(self.title)
-        return f"<table><caption>{title}</caption>{_row('th', head)}{''.join(_row('td', row) for row in rows)}</table>"
-
-
-def _methods_html(found: Evaluation) -> tuple[_Cells, list[_Cells]]:
-    head = ("method", "pairwise accuracy", "95 % interval", "difference")
-    return head, [
-        (m.name, f"{m.pairwise_accuracy:.1%}", f"{m.ci_low:.1%} to {m.ci_high:.1%}", points(m.difference))
-        for m in found.methods
-    ]
-
-
-def _models_html(found: Decision) -> tuple[_Cells, list[_Cells]]:
-    head = ("model", found.method, "outcome here", "95 % interval", "P(best)")
-    return head, [
-        (m.name, "" if m.score is None else f"{m.score:.3f}", f"{m.outcome:.0%}", f"{m.low:.0%} to {m.high:.0%}",
-         f"{m.p_best:.1%}")
-        for m in found.models
-    ]  # fmt: skip
-
-
-def _row(tag: str, cells: _Cells) -> str:
-    return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
 
 def _table_to_dict(table: ScoreTable) -> dict[str, Any]:
     declared = [field.name for field in fields(Factor) if field.name != "score"]
@@ -209,15 +170,8 @@ def _table_to_dict(table: ScoreTable) -> dict[str, Any]:
         "metric": table.metric,
         "truth": None if table.truth is None else table.truth.tolist(),
         "dropped": {name: dict(reasons) for name, reasons in table.dropped.items()},
-        "values": _nulls(table.values),
+        "values": nulls(table.values),
     }
-
-
-def _nulls(values: Floats) -> list[Any]:
-    """Numbers as JSON knows them: null where they are undefined."""
-    made = values.astype(object)
-    made[np.isnan(values)] = None
-    return list(made.tolist())
 
 
 def _table_from_dict(content: Any) -> ScoreTable:
@@ -300,7 +254,7 @@ def _check_references(ranking: Ranking) -> None:
         compared = [name for one in found.versus for name in (one.a, one.b)]
         _within("`versus` compares models that", compared, models, "`models`")
         _within("`rows` are some that", [row.id for row in found.rows], ranking.table.examples, "the table")
-        for row in (row for row in found.rows if row.predicted):
+        for row in (row for row in found.rows if row.predicted or row.label):
             _same(f"what is predicted of {row.id}", row.predicted, models, "the models")
     else:
         _check_methods(found, ranking.table)

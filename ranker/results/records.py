@@ -8,6 +8,8 @@ from itertools import combinations
 from typing import Any, Literal
 
 from ranker.errors import look_up
+from ranker.numbers import interval, percent, points, probability
+from ranker.results.result import Result, listed
 from ranker.statistics.engine import TIE
 from ranker.statistics.pool import RANDOM, Kind
 from ranker.statistics.significance import Test
@@ -258,8 +260,8 @@ class RowResult:
     text: str = ""
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Result):
     """How well each method ranks models whose truth is known.
 
     Attributes:
@@ -270,6 +272,13 @@ class Evaluation:
         tied_pairs: pairs left out because their outcomes are equal.
         near: outcomes less than this apart make a near pair.
         notes: what a reader of these numbers has to know, a sentence each.
+
+    Example:
+        >>> from ranker import Evidence, load_set, load_suite, rank
+        >>> models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=40)
+        >>> evaluation = rank(models, rows, evidence=Evidence("none")).evaluation
+        >>> evaluation.best.name, round(evaluation.method("ACC").pairwise_accuracy, 2)
+        ('SURROGATE', 0.83)
     """
 
     draws: int | Literal["exact"]
@@ -287,6 +296,50 @@ class Evaluation:
             UnknownName: no such method was measured.
         """
         return look_up("method", name, {result.name: result for result in self.methods})
+
+    @property
+    def advised(self) -> tuple[MethodResult, ...]:
+        """The methods that may be recommended: those that see labels, or read nothing but each row's own answer.
+
+        What sees no label is right or wrong about a suite as a whole, and nothing tells which beforehand.
+        """
+        return tuple(method for method in self.methods if method.kind != "label-free")
+
+    @property
+    def best(self) -> MethodResult:
+        """The method of these that ranks best; picked after the fact, which flatters it."""
+        return max(self.advised, key=lambda method: method.pairwise_accuracy)
+
+    @property
+    def answer(self) -> str:
+        """Which method ranks best beside the metric's own column, and which models are truly best."""
+        best, metric = self.best, self.methods[0]
+        first = [model for model in self.models if model.rank == 1]
+        truly = f"truly best: {listed([model.name for model in first])}, {metric.name} {percent(first[0].outcome)} %"
+        if best.pairwise_accuracy <= 0.5:
+            return f"no method does better than a coin\n{truly}"
+        right = f"puts two models right {percent(best.pairwise_accuracy)} % of the time"
+        if level(best.pairwise_accuracy, metric.pairwise_accuracy):
+            return f"{metric.name} {right}, and no method does better\n{truly}"
+        others = f"{metric.name} {percent(metric.pairwise_accuracy)} %; picked after the fact"
+        return f"{best.name} {right} ({others})\n{truly}"
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A row for each method, with the fields of `MethodResult` as columns."""
+        return [plain(method) for method in self.methods]
+
+    def in_words(self) -> list[dict[str, str]]:
+        """Each method's pairwise accuracy in percent."""
+        return [
+            {
+                "method": method.name,
+                "kind": method.kind,
+                "pairwise accuracy": percent(method.pairwise_accuracy),
+                "95 % interval": interval(method.ci_low, method.ci_high),
+                f"minus {self.methods[0].name}": points(method.difference),
+            }
+            for method in self.methods
+        ]
 
 
 @dataclass(frozen=True)
@@ -326,8 +379,8 @@ class Versus:
     clusters: int | None
 
 
-@dataclass(frozen=True)
-class Decision:
+@dataclass(frozen=True, repr=False)
+class Decision(Result):
     """What K labelled rows say about models whose truth is not known. Models are in the predicted order, best first.
 
     The order is the method's; every probability and interval is about the mean outcome in the domain, from how good
@@ -352,6 +405,13 @@ class Decision:
 
     Raises:
         ValueError: there is no model, or the lengths do not agree.
+
+    Example:
+        >>> from ranker import Evidence, decide, load_set, load_suite
+        >>> models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=10)
+        >>> decision = decide(models, rows, evidence=Evidence("none")).decision
+        >>> decision.names[decision.taken], decision.tied(decision.taken)
+        ('inoc-4000', ['inoc-1600'])
     """
 
     method: str
@@ -393,6 +453,44 @@ class Decision:
     def tied(self, i: int) -> list[str]:
         """The models that the one at a place of the order cannot be told apart from."""
         return [name for j, name in enumerate(self.names) if j != i and not self.apart(i, j)]
+
+    @property
+    def taken(self) -> int:
+        """The place in the order of the model to take: the first, unless another is told from it as the better one."""
+        better = [i for i, beats in enumerate(self.p_beats) if i and beats[0] >= self.level]
+        return max(better, key=lambda i: self.models[i].p_best, default=0)
+
+    @property
+    def answer(self) -> str:
+        """Which model to take, how sure that is, and which others cannot be told from it."""
+        taken = self.models[self.taken]
+        tied = self.tied(self.taken)
+        but = f"cannot be told from it: {listed(tied)}" if tied else "told apart from all others"
+        return f"take {taken.name}; P(best) {probability(taken.p_best)} %, by {self.method}\n{but}"
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A row for each model, with the fields of `DecidedModel` as columns, and two more.
+
+        `method` is what the order was made by, `tied` the models that this one cannot be told from.
+        """
+        tied = map(self.tied, range(len(self.models)))
+        return [
+            plain(model) | {"method": self.method, "tied": ", ".join(names)}
+            for model, names in zip(self.models, tied, strict=True)
+        ]
+
+    def in_words(self) -> list[dict[str, str]]:
+        """Each model with its outcome and P(best), in percent."""
+        return [
+            {
+                "model": model.name,
+                self.method: "" if model.score is None else f"{model.score:.3g}",
+                "outcome here": percent(model.outcome),
+                "95 % interval": interval(model.low, model.high),
+                "P(best)": probability(model.p_best),
+            }
+            for model in self.models
+        ]
 
 
 def level(one: float, other: float) -> bool:

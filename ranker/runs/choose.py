@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from factors import Example
 from factors.types import Ints
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, UsageError
+from ranker.results.choice import Choice
 from ranker.runs.collect import collect
 from ranker.runs.gather import Gathered, Models, Rows, looked
 from ranker.runs.plan import plan
@@ -22,19 +22,6 @@ from ranker.statistics.pool import Pool
 from ranker.tasks.base import Task
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Rows to label next.
-
-    Attributes:
-        rows: the most useful first.
-        failures: model -> why it could not be asked.
-    """
-
-    rows: tuple[Example, ...]
-    failures: Mapping[str, str] = field(default_factory=dict)
 
 
 def choose(
@@ -56,7 +43,7 @@ def choose(
         pool: rows, of which no label is looked at.
         count: how many to choose.
         labelled: rows that have a label already; those in the pool are not chosen again, and the others count as well.
-        rule: a name in `statistics.choice.RULES`.
+        rule: "variance-reduction", "facility", "disagreement" or "random".
         seed: of the random rule.
         runtime: how models are run, and where predictions are kept.
 
@@ -67,6 +54,12 @@ def choose(
         UsageError: the pool has too few different rows, or some of one text and some of two.
         ModelError: fewer than two models could be asked.
         StoreError: the store cannot be read or written.
+
+    Example:
+        >>> from ranker import choose, load_set, load_suite
+        >>> models, pool = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=10)
+        >>> choose(models, pool.task, pool.examples, 2)
+        label 2 rows next: se_PP_on_obj-363, sn_PP_on_subject-229
     """
     distinct = list({row.segments: row for row in reversed(pool)}.values())[::-1]
     rows, places = with_labelled(distinct, labelled)

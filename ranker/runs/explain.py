@@ -41,7 +41,8 @@ def explain(
         example: the text. Where it is `UNLABELLED`, factors that need its label have no value.
         evidence: the backend of attributions, SHAP where none is named, and the factors to measure, all that are built
             in where none are. The backend "none" is for predictions and baselines alone.
-        toward: the label that positive scores speak for; None leaves it to `View`.
+        toward: the label that positive scores speak for, an index; None takes the one that the backend's scores speak
+            for alone, else the one that the shortcut speaks for, else the last.
         designed: the factor that was designed for the example's set, if any.
         runtime: how models are run, and where their answers are kept.
 
@@ -50,6 +51,14 @@ def explain(
             turned toward.
         ModelError: no model could be run.
         StoreError: the store cannot be read or written.
+
+    Example:
+        >>> from ranker import Evidence, explain, load_set, load_suite
+        >>> models, rows = load_suite(["hans-sub-mini"]).models[-1:], load_set("hans-sub", limit=10)
+        >>> explain(models, rows.task, rows.examples[0], evidence=Evidence("occlusion"))
+        'Although the clerks filmed the drivers visited the nurse. / The clerks filmed...': non-entailment
+        inoc-4000 non-entailment 99.7 %
+        words by occlusion, toward entailment
     """
     backend = evidence.settings or settings_of(BACKEND)
     settings = backend.settled(task.labels, task.shortcut if toward is None else toward)

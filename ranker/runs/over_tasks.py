@@ -92,6 +92,25 @@ def over_tasks(
         UsageError: a reference has no tasks to match, or no task was asked of all models.
         RankModelsError: no task can be decided: why the first cannot.
 
+    Example:
+        >>> import json
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from ranker import over_tasks
+        >>> def write_log(folder, task, right):
+        ...     Path(folder).mkdir(exist_ok=True)
+        ...     row = {"doc": {}, "target": "", "filtered_resps": ["yes"], "metrics": ["acc"]}
+        ...     rows = [row | {"doc_id": n, "doc": {"q": n}, "acc": acc} for n, acc in enumerate(right)]
+        ...     file = Path(folder, f"samples_{task}_2026-01-01T00-00-00.jsonl")
+        ...     _ = file.write_text("\\n".join(map(json.dumps, rows)))
+        >>> with TemporaryDirectory() as folder:
+        ...     for task in ("sst2", "rte"):
+        ...         write_log(f"{folder}/a", task, [1, 1, 1, 0] * 5)
+        ...         write_log(f"{folder}/b", task, [1, 0, 1, 0] * 5)
+        ...     over_tasks([f"{folder}/a", f"{folder}/b"])
+        2 models on 2 tasks
+        a is 25.0 points above b, p 0.001
+
     Source: Miller 2024, "Adding error bars to evals"; of the means see `ranker.statistics.paired`.
     """
     found = matched(references)

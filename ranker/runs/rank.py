@@ -30,16 +30,16 @@ def rank(
     """Rank models on an OOD set, and say how often each method would have ranked them rightly from a small probe.
 
     Args:
-        models: a suite, or what `ranker.sources.suites.load` makes one of: directories, hub ids, a suite.json; or those
-            that were looked at before.
+        models: a suite, or what `ranker.load_suite` makes one of: directories, hub ids, a suite.json, files of answers;
+            or those that were looked at before.
         examples: the OOD set, or the name of an embedded one; the population, a sample of it, is attributed. The
-            official data, or a few rows of it for a quick try: `Named(name, data_dir, limit=40)`.
+            official data, or a few rows of it for a quick try: `ranker.load_set(name, data_dir, limit=40)`.
         probe: K, how many labelled examples a practitioner would have.
         draws: B, how many probes are drawn, or "exact".
         seed: of the draws; the population does not depend on it.
         evidence: what they are ranked by: the backend of attributions, factors, methods.
-        in_domain: labelled rows of the domain that the models were trained for; one that does worse than chance there
-            is noted, since its labels are probably mapped wrongly.
+        in_domain: labelled rows (see `ranker.labelled`) of the domain that the models were trained for; one that does
+            worse than chance there is noted, since its labels are probably mapped wrongly.
         runtime: how models are run, and where their answers are kept.
 
     Returns:

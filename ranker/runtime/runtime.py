@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ranker.progress import Progress, silent
+from ranker.progress import Progress, shown
 from ranker.runtime.base import Executor
 from ranker.runtime.executors.serial import Serial
+from ranker.runtime.storage import USER_STORE, UserStore
 from ranker.runtime.store import Store, store_of
 from ranker.sources.base import Machine
 
@@ -21,19 +22,22 @@ class Runtime:
 
     Attributes:
         machine: where and how models are run.
-        store: where answers are kept: a `Store`, or its folder or URL; None keeps nothing beyond the run.
-        executor: who does the work; by default this process, a model after the other.
-        progress: opens a stage of the work.
+        store: where answers are kept, so that a second run asks no model: a `Store`, or its folder or URL. By default
+            the user's, which is that of the command line. None is none: nothing is kept beyond the run.
+        executor: who does the work; by default this process, a model after the other, and no other process is started.
+        progress: opens a stage of the work; by default it is shown where a person looks on (a terminal, a notebook).
 
     Example:
-        >>> Runtime(Machine(device="cpu")).store is None
+        >>> Runtime().store, Runtime().executor
+        (USER_STORE, Serial())
+        >>> Runtime(store=None).store is None
         True
     """
 
     machine: Machine = Machine()
-    store: Store | str | Path | None = None
+    store: Store | str | Path | UserStore | None = USER_STORE
     executor: Executor = field(default_factory=Serial)
-    progress: Progress = silent
+    progress: Progress = field(default=shown, repr=False)
 
     @contextmanager
     def kept(self) -> Iterator[Store]:

@@ -44,6 +44,33 @@ def place(text: str) -> Path | Remote:
     return Path(path) if isinstance(system, LocalFileSystem) else Remote(path.rstrip("/"), system)
 
 
+@dataclass(frozen=True)
+class UserStore:
+    """The store that the command line uses, too: $RANK_MODELS_STORE, else a folder in the user's cache.
+
+    Where that is, is looked up when a run begins, so that a change of the environment counts.
+
+    Example:
+        >>> USER_STORE
+        USER_STORE
+    """
+
+    def place(self) -> Path | Remote:
+        """The folder, or the prefix of an object store.
+
+        Raises:
+            UsageError: $RANK_MODELS_STORE is a URL that cannot be opened.
+        """
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return place(os.environ.get("RANK_MODELS_STORE") or str(cache / "rank-models"))
+
+    def __repr__(self) -> str:
+        return "USER_STORE"
+
+
+USER_STORE = UserStore()
+
+
 @dataclass(frozen=True, order=True)
 class Remote:
     """A path on an object store, which has no folders: only names of files, with slashes in them.

@@ -28,7 +28,7 @@ from ranker.errors import StoreError
 from ranker.numbers import counted
 from ranker.records import digest
 from ranker.runtime import arrays, shards
-from ranker.runtime.storage import Place, Remote, failures, place, put, sync
+from ranker.runtime.storage import Place, Remote, UserStore, failures, place, put, sync
 from ranker.tasks.classes import Classes
 
 if TYPE_CHECKING:
@@ -67,10 +67,17 @@ class Store:
     """A folder that remembers.
 
     Args:
-        root: the folder, made if it is not there; or a place on an object store (see `ranker.runtime.storage.place`).
+        root: the folder, made if it is not there; or a place on an object store, which `Runtime` makes of a URL.
 
     Raises:
         StoreError: the folder cannot be made or written to.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     Store(Path(folder)).root == Path(folder)
+        True
     """
 
     def __init__(self, root: Place) -> None:
@@ -347,8 +354,10 @@ def is_key(entry: Place) -> bool:
 _KEY = re.compile(r"[0-9a-f]{32}")
 
 
-def store_of(store: Store | str | Path | None) -> Store | None:
-    """A store, or the one in a folder or at a URL, which is made if it is not there."""
+def store_of(store: Store | str | Path | UserStore | None) -> Store | None:
+    """A store, or the one in a folder, at a URL or of the user, which is made if it is not there; None is none."""
+    if isinstance(store, UserStore):
+        return Store(store.place())
     return Store(place(str(store))) if isinstance(store, (str, Path)) else store
 
 

@@ -29,6 +29,14 @@ def compare(before: Ranking, after: Ranking) -> Comparison:
 
     Raises:
         UsageError: they are of different modes, or evaluations on different OOD sets: nothing in them is comparable.
+
+    Example:
+        >>> from ranker import Evidence, compare, decide, load_set, load_suite
+        >>> models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=10)
+        >>> five, ten = (decide(models, rows, probe=k, evidence=Evidence("none")) for k in (5, 10))
+        >>> compare(five, ten)
+        models on hans-sub: what changed
+        2 settings differ
     """
     if before.mode != after.mode:
         raise UsageError(f"only runs of one mode can be compared (got {_a(before.mode)} and {_a(after.mode)})")

@@ -41,6 +41,10 @@ class Machine:
             nearly the same scores in it; IG does not within its tolerance.
         token_budget: tokens a batch; None takes what is fast on the device. It changes no number.
         threads: how many a process may use; None leaves that to the libraries.
+
+    Example:
+        >>> Machine(dtype="auto").settled(bfloat16=False).dtype
+        'float32'
     """
 
     device: str = "cpu"
@@ -73,6 +77,10 @@ class SourceOptions:
         scale: what is worst and best of a recorded metric; None for 0 and 1.
         lower_is_better: less of a recorded metric is better, whatever the log says.
         errors_are_wrong: an answer that failed or was not scored counts as wrong; else its row is left out.
+
+    Example:
+        >>> SourceOptions(answers="outcomes", cluster="doc").lower_is_better
+        False
     """
 
     label_map: Mapping[str, str] | None = None

@@ -65,22 +65,31 @@ class Model:
         return replace(self, source=replace(self.source, name=name))  # type: ignore[type-var]  # sources are records
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Suite:
     """Models to be compared with each other.
 
     Attributes:
-        name: of the suite.
-        models: two or more.
+        name: as it stands in titles.
+        models: two or more; each has a `name` and a `source`.
         shelf: what was opened to find them.
 
     Raises:
         UsageError: fewer than two models, two of one name, or a name that cannot be shown.
+
+    Example:
+        >>> from ranker import Suite, load_suite
+        >>> Suite("mine", load_suite(["hans-sub-mini"]).models[-2:])
+        <Suite mine: 2 models, inoc-1600, inoc-4000>
     """
 
     name: str
     models: tuple[Model, ...]
     shelf: Shelf = field(default_factory=Shelf, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        names = [model.name for model in self.models[:5]] + ["..."] * (len(self.models) > 5)
+        return f"<Suite {self.name}: {len(self.models)} models, {', '.join(names)}>"
 
     def __post_init__(self) -> None:
         _check_name("suite", self.name)
@@ -111,6 +120,11 @@ def load(
     Raises:
         UsageError: a path that does not exist, a suite.json that cannot be read, fewer than two models, a name or a
             model twice, or an option for a model that is not there.
+
+    Example:
+        >>> from ranker import load_suite
+        >>> load_suite(["hans-sub-mini"])
+        <Suite hans-sub-mini: 8 models, untouched, inoc-50, inoc-100, inoc-200, inoc-400, ...>
     """
     shelf = Shelf() if shelf is None else shelf
     return Suite(*named(references, options, shelf), shelf)

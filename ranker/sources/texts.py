@@ -43,13 +43,27 @@ AT_ONCE = 256
 
 @dataclass(frozen=True)
 class TextSource(ABC):
-    """A `ranker.sources.base.Source` of a black box. One that is derived says its labels, content and probabilities.
+    """A source of a black box, which takes texts and gives probabilities; it stands wherever a model may.
 
-    It is a frozen dataclass, too, with fields of its own, and can be pickled if they can.
+    One that is derived says its labels, content and probabilities. It may be a frozen dataclass, too, with fields of
+    its own, and can be pickled if they can. `docs/sources.md` makes one, step by step.
 
     Attributes:
         name: as it stands in tables.
         libraries: packages whose version can change an answer.
+
+    Example:
+        >>> class Polite(TextSource):
+        ...     def labels(self):
+        ...         return ("rude", "kind")
+        ...
+        ...     def content(self):
+        ...         return "says please, version 1"
+        ...
+        ...     def probabilities(self, texts):
+        ...         return [[0.1, 0.9] if "please" in text else [0.8, 0.2] for (text,) in texts]
+        >>> Polite("polite").probabilities([("Come.",), ("Come, please.",)])
+        [[0.8, 0.2], [0.1, 0.9]]
     """
 
     name: str
@@ -93,8 +107,8 @@ class TextSource(ABC):
         versions = {name: version(name) for name in self.libraries}
         return {"content": self.content(), "labels": list(self._names()), "texts": REVISION, "versions": versions}
 
-    def open(self, task: Task, machine: Machine, shelf: Shelf) -> BlackBox:
-        """What asks it; see `Source.open`."""
+    def open(self, task: Task, machine: Machine = Machine(), shelf: Shelf | None = None) -> BlackBox:
+        """What asks it; see `Source.open`. It works wherever Python does, and shares nothing."""
         classes = groups(self.name, self._names(), of_classes(task, self.name))
         return BlackBox(self.name, self.content(), classes, self.probabilities)
 

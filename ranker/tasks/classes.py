@@ -28,6 +28,11 @@ class ClassTask:
 
     Raises:
         ValueError: fewer than two labels, a name that stands for two of them, or an alias of no label.
+
+    Example:
+        >>> task = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
+        >>> task.index("Neutral"), task.index("entailment"), task.index("maybe")
+        (0, 1, None)
     """
 
     name: str

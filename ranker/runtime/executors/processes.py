@@ -78,7 +78,7 @@ SECRET = re.compile(r"(TOKEN|SECRET|PASSWORD|CREDENTIALS?|KEY)$")
 
 @dataclass(frozen=True)
 class Processes:
-    """Guests in processes of their own. See `ranker.runtime.base.Executor`.
+    """Models at work in processes of their own, with limits; each is a guest: `Runtime(executor=Processes())`.
 
     A script that asks for it begins its work under ``if __name__ == "__main__":``, as Python wants of all that starts
     processes.
@@ -92,6 +92,10 @@ class Processes:
 
     Raises:
         UsageError: no worker.
+
+    Example:
+        >>> Processes(workers=2).limits
+        True
     """
 
     workers: int | Literal["auto"] = "auto"

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from conftest import make_checkpoint
 
 from factors import Span
 from ranker.commands.program import flags, in_flags
@@ -46,6 +47,16 @@ def test_single_texts_are_read_by_the_models_own_labels(folder):
     found = sets.labelled("reviews.csv", columns=columns, own=ClassTask("own", ("negative", "neutral", "positive")))
     assert [example.label for example in found.examples] == [2, 1, 0]
     assert found.notes == ("1 row has no label yet, and counts only in a pool (`pool`).",)
+
+
+def test_the_code_runs(folder):
+    """With three models whose configurations name the labels of the rows."""
+    for name in ("mood-a", "mood-b", "mood-c"):
+        make_checkpoint(folder / name, labels=("positive", "neutral", "negative"))
+    names: dict[str, object] = {}
+    (code,) = re.findall(r"(?ms)^```python\n(.*?)^```", PAGE)
+    exec(code, names)
+    assert [row.label for row in names["rows"].examples] == [2, 1, 0]
 
 
 def test_the_set_is_loaded(folder):

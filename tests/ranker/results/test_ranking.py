@@ -121,8 +121,8 @@ def test_models_that_a_decision_cannot_tell_apart():
 
 def test_pandas_tables_have_a_row_a_method_or_a_model(evaluation, decided):
     """The index is the name; the columns are the fields."""
-    assert evaluation.to_pandas().loc["ACC", "pairwise_accuracy"] == evaluation.method("ACC").pairwise_accuracy
-    table, found = decided.to_pandas(), decided.decision
+    assert evaluation.to_frame().loc["ACC", "pairwise_accuracy"] == evaluation.method("ACC").pairwise_accuracy
+    table, found = decided.to_frame(), decided.decision
     assert list(table.index) == list(found.names)
     for column in ("score", "outcome", "low", "high", "p_best"):
         assert list(table[column]) == [getattr(model, column) for model in found.models]
@@ -135,21 +135,11 @@ def test_without_pandas_one_line_says_what_to_install(evaluation, monkeypatch):
     """It is no requirement."""
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match="pip install pandas"):
-        evaluation.to_pandas()
+        evaluation.to_frame()
 
 
-def test_a_notebook_shows_a_small_table(evaluation, decided):
-    """Methods or models, one row each; names are escaped."""
-    html = evaluation._repr_html_()
-    assert html.count("<tr>") == 1 + len(evaluation.evaluation.methods)
-    assert "&lt;five&gt; on hans-sub: 5 models, K = 10" in html
-    assert decided._repr_html_().count("<tr>") == 1 + 5
-
-
-def test_a_ranking_and_a_factor_are_written_in_a_line(evaluation, decided):
-    """What a shell shows of them, alone or among the defaults of a function."""
-    assert repr(evaluation) == "<Ranking <five> on hans-sub: 5 models, K = 10, 7 methods, first m4>"
-    assert str(decided) == f"<Ranking five on mine: 5 models, K = 10, by ACC+TIES, first {decided.decision.names[0]}>"
+def test_a_factor_is_written_in_a_line():
+    """What a shell shows of it, alone or among the defaults of a function."""
     assert repr(BUILTIN["ACC"]) == "<factor ACC>"
 
 

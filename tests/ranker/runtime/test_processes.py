@@ -223,7 +223,7 @@ def test_what_is_known_needs_no_torch(suite, rows, tmp_path):
 
 def with_root():
     """The environment of this process, in which others find the packages under test."""
-    here = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    here = [str(ROOT / "tests"), str(ROOT), str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(here)}
 
 
@@ -359,7 +359,7 @@ def test_guests_say_no_more_than_the_run(caplog):
     for level, lines in ((logging.ERROR, 0), (logging.WARNING, 2)):
         logging.getLogger("ranker").setLevel(level)
         caplog.clear()
-        ask(looked(models), sets.load("hans-sub").task, [[Request(long)]] * 2, Runtime(executor=TWO))
+        ask(looked(models), sets.load("hans-sub").task, [[Request(long)]] * 2, Runtime(store=None, executor=TWO))
         assert sum("are longer than its" in record.getMessage() for record in caplog.records) == lines
 
 

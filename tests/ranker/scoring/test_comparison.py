@@ -243,10 +243,10 @@ def test_a_run_has_not_changed_from_itself(make):
     """Nothing differs, and the report says so."""
     found = compare(make(), make())
     assert found.settings == ()
-    assert not report.changed(found)
+    assert not found.changed
     for name in ("table", "markdown"):
         assert "Nothing changed." in written(found, name)
-    assert report.changed(compare(*[make() for make in PAIRS["decision"]]))
+    assert compare(*[make() for make in PAIRS["decision"]]).changed
 
 
 @pytest.mark.parametrize("mode", PAIRS)

@@ -1,0 +1,36 @@
+"""`ranker.plot`: one figure of a result, for a notebook or a paper."""
+
+from __future__ import annotations
+
+from ranker.errors import UsageError, look_up
+from ranker.report.figures import ALL, Drawing, drawings
+from ranker.results.ranking import Ranking
+
+
+def plot(ranking: Ranking, figure: str | None = None) -> Drawing:
+    """Draw one figure of a ranking, as the reports have it.
+
+    Args:
+        ranking: of an evaluation or a decision.
+        figure: of an evaluation "learning-curve", "against-acc", "distribution" or "heatmap", of a decision "heatmap"
+            or "accuracies". None takes the first that the ranking has.
+
+    Returns:
+        The drawing, which a notebook shows: `figure` is matplotlib's, with `savefig`; `title`, `help` and `alt` say in
+        words what it shows, how it is read, and what can be seen in it.
+
+    Raises:
+        UsageError: it is no ranking, or has no such figure.
+
+    Example:
+        >>> from ranker import Evidence, load_set, plot, rank
+        >>> ranking = rank("hans-sub-mini", load_set("hans-sub", limit=40), evidence=Evidence("none"))
+        >>> plot(ranking, "heatmap")
+        <figure heatmap: ...>
+    """
+    if not isinstance(ranking, Ranking):
+        raise UsageError(f"only a ranking has figures (got {type(ranking).__name__})")
+    drawn = {one.name: one for one in drawings(ranking, ALL)}
+    if not drawn:
+        raise UsageError("the ranking has no figure: it is of too few models")
+    return look_up("figure of this ranking", next(iter(drawn)) if figure is None else figure, drawn)

@@ -1,0 +1,218 @@
+"""What every result shows of itself: in a shell, in a notebook, as a table."""
+
+import dataclasses
+import json
+import sys
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+import test_report_formats as by
+from test_evaluation import suite
+from test_report_formats import toy, toy_decision
+
+from factors import Example
+from ranker.datasets import sets
+from ranker.errors import UsageError
+from ranker.results import records
+from ranker.results import result as base
+from ranker.results.choice import Choice
+from ranker.results.explanation import Explanation
+from ranker.results.over_tasks import Gap, Mean, OverTasks, Part
+from ranker.results.result import Result
+from ranker.scoring.comparison import compare
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def several():
+    """Two models on two tasks, of which one could not be decided."""
+    means = (Mean("a", 0.75, 0.51, 0.9), Mean("b", 0.5, None, None))
+    part = Part(HOSTILE, "task", "acc", (HOSTILE,), 20, means, (Gap("a", "b", 0.25, 0.1, 0.05, 0.45, 0.02),))
+    return OverTasks(("a", "b"), (part,), {}, failures={"rte": "it is gone"})
+
+
+def made():
+    """Name -> a result of every kind, some with names that a page must not take for tags."""
+    evaluation, decision = by.evaluated(suite(), HOSTILE), toy_decision()
+    later = dataclasses.replace(evaluation, header=dataclasses.replace(evaluation.header, suite="later"))
+    row = Example("r1", (f"It rang {HOSTILE}.", "It rang."), 0)
+    return {
+        "evaluation": evaluation,
+        "decision": decision,
+        "found of methods": evaluation.found,
+        "found of models": decision.found,
+        "scores": evaluation.table,
+        "comparison of evaluations": compare(evaluation, later),
+        "comparison of decisions": compare(decision, decision),
+        "explanation": toy().examples[0],
+        "explanation without a model": dataclasses.replace(toy().examples[0], readings=(), failures={"m": HOSTILE}),
+        "several tasks": several(),
+        "choice": Choice((row,), {HOSTILE: "it is gone"}),
+    }
+
+
+MADE = made()
+
+
+class Seen(HTMLParser):
+    """Which tags a page has, and how often."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.text = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        """A tag."""
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        """A text."""
+        self.text.append(data)
+
+
+def kinds(base=Result):
+    """Every class of a result."""
+    return {kind for child in base.__subclasses__() for kind in (child, *kinds(child))}
+
+
+def test_every_kind_of_result_is_here():
+    """A new kind of result is shown in these tests, too."""
+    assert kinds() == {type(result) for result in MADE.values()}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_shell_shows_the_answer(name):
+    """One to three lines, however many cells there are behind them."""
+    lines = repr(MADE[name]).splitlines()
+    assert 1 <= len(lines) <= 3
+    assert all(0 < len(line) <= 200 for line in lines)
+    assert "array(" not in repr(MADE[name])
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_frame_has_a_row_for_each_thing(name):
+    """The same rows as without pandas, told apart by the index; plain values, so that JSON takes them."""
+    result = MADE[name]
+    rows, frame = result.to_rows(), result.to_frame()
+    json.dumps(rows, allow_nan=False)
+    assert isinstance(frame, pd.DataFrame)
+    assert len(frame) == len(rows)
+    assert list(frame.reset_index(drop=not result.index).columns) == (list(rows[0]) if rows else [])
+    assert frame.index.is_unique
+    assert [name for name in frame.index.names if name] == list(result.index)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_without_pandas_one_line_says_what_to_install(name, monkeypatch):
+    """It is no requirement."""
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="`to_frame` needs pandas: `pip install pandas`; `to_rows` does without"):
+        MADE[name].to_frame()
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_notebook_shows_the_answer_and_a_small_table(name):
+    """Texts of others are texts, and never tags; every row has a cell for each column."""
+    result = MADE[name]
+    page = Seen(result._repr_html_())
+    rows = result.in_words()
+    assert set(page.tags) <= {"table", "caption", "br", "tr", "th", "td", "p", "code"}
+    assert page.tags.count("tr") == 1 + min(len(rows), base.ROWS)
+    assert page.tags.count("td") == min(len(rows), base.ROWS) * page.tags.count("th")
+    assert "".join(page.text).startswith(repr(result).replace("\n", ""))
+    assert {tuple(row) for row in rows} == {tuple(rows[0])}
+
+
+def test_a_notebook_shows_the_first_rows_of_many(monkeypatch):
+    """And says how many more a frame has."""
+    monkeypatch.setattr(base, "ROWS", 2)
+    page = MADE["evaluation"]._repr_html_()
+    left = len(MADE["evaluation"].to_rows()) - 2
+    assert page.count("<tr>") == 3
+    assert page.endswith(f"<p>{left} more rows: <code>to_frame()</code></p>")
+
+
+def test_the_answer_of_a_decision():
+    """Which model, how sure, and who cannot be told from it."""
+    found = toy_decision().decision
+    name, p_best = found.models[found.taken].name, found.models[found.taken].p_best
+    said = repr(found).splitlines()
+    assert said[0] == f"take {name}; P(best) {100 * p_best:.1f} %, by {found.method}"
+    assert said[1] == f"cannot be told from it: {', '.join(found.tied(found.taken))}"
+    assert repr(toy_decision()).splitlines()[1:] == said
+
+
+def test_the_model_to_take_may_not_be_the_first():
+    """As in the report: one that is told from the first as the better one is taken."""
+    found = toy_decision().decision
+    better = dataclasses.replace(found, p_beats=((0.5, 0.05, 0.5), (0.95, 0.5, 0.95), (0.5, 0.05, 0.5)))
+    assert (found.taken, better.taken) == (0, 1)
+    assert repr(better).splitlines() == [
+        f"take {found.names[1]}; P(best) {100 * found.models[1].p_best:.1f} %, by {found.method}",
+        "told apart from all others",
+    ]
+
+
+def test_the_answer_of_an_evaluation():
+    """The best method beside the metric, never one that sees no label; which models are truly best."""
+    found = MADE["found of methods"]
+    best, metric = found.best, found.method("ACC")
+    assert repr(found) == (
+        f"{best.name} puts two models right {100 * best.pairwise_accuracy:.1f} % of the time "
+        f"(ACC {100 * metric.pairwise_accuracy:.1f} %; picked after the fact)\n"
+        "truly best: m4, ACC 95.0 %"
+    )
+    others = tuple(dataclasses.replace(one, kind="label-free") for one in found.methods if one.name != "ACC")
+    alone = dataclasses.replace(found, methods=(metric, *others))
+    assert repr(alone).startswith(f"ACC puts two models right {100 * metric.pairwise_accuracy:.1f} % of the time, and ")
+    coin = dataclasses.replace(metric, pairwise_accuracy=0.5)
+    assert repr(dataclasses.replace(found, methods=(coin,))).startswith("no method does better than a coin\n")
+
+
+def test_the_answer_names_models_that_failed():
+    """At the end of what was found."""
+    failed = dataclasses.replace(
+        MADE["decision"], header=dataclasses.replace(MADE["decision"].header, failures={f"f{n}": "" for n in range(9)})
+    )
+    assert repr(failed).endswith("; failed: f0, f1, f2, f3, f4 and 4 more")
+
+
+def test_the_answer_of_a_comparison():
+    """What is not as it was."""
+    assert repr(MADE["comparison of decisions"]).splitlines()[1] == "nothing"
+    assert repr(MADE["comparison of evaluations"]).splitlines()[1] == "1 setting differs"
+
+
+def test_the_answer_of_several_tasks():
+    """How far the first is above the second over all of them; tasks that could not be decided are named."""
+    assert repr(MADE["several tasks"]) == "2 models on 1 task\na is 25.0 points above b, p 0.020\nfailed: rte"
+
+
+def test_the_answer_of_an_explanation():
+    """The text, what the models take it for, and what the scores are of; a long text is cut, and never obeyed."""
+    example: Explanation = MADE["explanation"]
+    long = dataclasses.replace(example.example, segments=("\x1b[2J" + "x" * 100,), marks={})
+    first = repr(dataclasses.replace(example, example=long)).splitlines()[0]
+    assert first.startswith("'\\x1b[2Jxxx")
+    assert len(first) < 150
+    reading = example.readings[0]
+    assert f"{reading.model} {example.labels[reading.predicted]} " in repr(example).splitlines()[1]
+
+
+def test_chosen_rows_are_read_as_labelled_ones_once_they_have_a_label():
+    """As rows and as a frame: columns have the names that are found without being named."""
+    choice = MADE["choice"]
+    rows = [row | {"label": "entailment"} for row in choice.to_rows()]
+    (read,) = sets.labelled(rows, "nli").examples
+    assert (read.id, read.segments) == ("r1", choice.rows[0].segments)
+    frame = choice.to_frame()
+    frame["label"] = "entailment"
+    assert sets.labelled(frame, "nli").examples == (read,)
+
+
+def test_results_know_no_picture():
+    """`ranker.plot` draws them."""
+    assert not [kind for kind in (Result, *kinds()) if hasattr(kind, "plot") or hasattr(kind, "to_pandas")]
+    assert records.Decision.__repr__ is Result.__repr__

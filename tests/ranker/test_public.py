@@ -1,0 +1,125 @@
+"""The public face of `ranker`: its names, docs/api.md, and that no page needs more."""
+
+import ast
+import doctest
+import importlib
+import inspect
+import re
+import runpy
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import ranker
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "api.md"
+API = runpy.run_path(str(ROOT / "docs" / "api.py"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SECTIONS = dict(re.findall(r"(?ms)^### (\w+)\n(.*?)(?=^##|\Z)", PAGE.read_text(encoding="utf-8")))
+DEEPER = re.compile(r"\b(?:from|import) (ranker\.[\w.]+)")
+FLAT = re.compile(r"\bfrom ranker import \(?([\w, ]+)")
+
+
+def is_error(name):
+    """Whether a public name is an error."""
+    value = getattr(ranker, name)
+    return inspect.isclass(value) and issubclass(value, Exception)
+
+
+def blocks(text):
+    """The code of a page, whatever its language."""
+    return re.findall(r"(?ms)^```[^\n]*\n(.*?)^```", text)
+
+
+def wrong_imports(text):
+    """What the code of a page imports from `ranker` that is no public name of it."""
+    for block in blocks(text):
+        yield from DEEPER.findall(block)
+        for names in FLAT.findall(block):
+            yield from (name for name in re.findall(r"(\w+)(?: as \w+)?", names) if name not in ranker.__all__)
+
+
+def typed_names():
+    """What a type checker takes the public names for: name -> its module, and what it is called there."""
+    (block,) = (
+        node
+        for node in ast.parse((ROOT / "ranker" / "__init__.py").read_text(encoding="utf-8")).body
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name)
+    )
+    return {
+        alias.asname or alias.name: (found.module, alias.name)
+        for found in block.body
+        if isinstance(found, ast.ImportFrom)
+        for alias in found.names
+    }
+
+
+def test_a_type_checker_sees_what_python_does():
+    """The same names from the same places; no other has a type, since a checker knows no `__getattr__`."""
+    assert ranker.__all__ == sorted(ranker.__all__, key=lambda name: (not name.isupper(), name.islower(), name))
+    assert {*typed_names()} == {*ranker.__all__}
+    for name, (module, own) in typed_names().items():
+        assert getattr(ranker, name) is getattr(importlib.import_module(module), own)
+
+
+def test_another_name_is_not_there():
+    """As of any module."""
+    with pytest.raises(AttributeError, match="has no attribute 'ranks'"):
+        _ = ranker.ranks
+    assert dir(ranker) == sorted(ranker.__all__)
+
+
+def test_the_names_alone_load_nothing():
+    """Each is imported when it is asked for."""
+    code = "import sys, ranker; print([name for name in sys.modules if name.startswith(('ranker.', 'numpy'))])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_the_page_is_made_of_the_docstrings():
+    """Byte by byte; `make api` writes it anew."""
+    assert PAGE.read_text(encoding="utf-8") == API["page"](), "docs/api.md is old: `make api`"
+
+
+def test_the_page_has_every_name_once():
+    """In one part of the page."""
+    named = Counter(name for names in API["PARTS"].values() for name in names)
+    assert {*named} == {*ranker.__all__}
+    assert set(named.values()) == {1}
+
+
+@pytest.mark.parametrize("name", [name for name in ranker.__all__ if not is_error(name)])
+def test_the_examples_of_the_page_run(name):
+    """Every name that is no error has one, which needs no other name than the public ones."""
+    public = {known: getattr(ranker, known) for known in ranker.__all__}
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks(SECTIONS[name])), public, name, "docs/api.md", 0)
+    said: list[str] = []
+    result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.append)
+    assert result.failed == 0, "".join(said)
+    assert result.attempted
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_imports_public_names_alone(page):
+    """`from ranker import ...` is enough for all that the pages do."""
+    assert list(wrong_imports(page.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "wrong"),
+    [
+        ("from ranker.datasets import sets", ["ranker.datasets"]),
+        ("    import ranker.progress", ["ranker.progress"]),
+        (">>> from ranker import rank, Looked", ["Looked"]),
+        ("from ranker import (rank, suites)", ["suites"]),
+        ("from ranker import decide, rank", []),
+    ],
+)
+def test_a_wrong_import_on_a_page_is_seen(code, wrong):
+    """In a block of any language, and nowhere else."""
+    assert list(wrong_imports(f"text\n```\n{code}\n```\n")) == wrong
+    assert list(wrong_imports(f"`{code}`\n")) == []
