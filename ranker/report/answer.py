@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ranker.numbers import LEAST_P, counted, interval, p_value, percent, points, probability
-from ranker.report.words import words
+from ranker.report.words import MOST_LABELS, labels, words
 from ranker.results.ranking import Ranking
 from ranker.results.records import Decision, Evaluation, Versus, level
 from ranker.results.table import ScoreTable
@@ -66,30 +66,28 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     """Which model, how sure, who cannot be told apart, and how many more labels would tell."""
     if len(found.models) == 2 and found.versus:
         return between(ranking, found, found.versus[0])
-    names, best, of = found.names, taken(found), words(ranking.header.metric)
-    seen = "labels and pool" if found.reads_pool else "the labels"
+    names, of, rows = found.names, words(ranking.header.metric), counted(ranking.header.probe, "row")
     first = [model.name for model in found.models if model.rank == 1]
-    put = f"puts {names[0]} first" if len(first) == 1 else f"ties {', '.join(first)} in first place"
-    who = "It" if len(first) == 1 else names[best]
-    but = f", but by {seen} {names[best]} is better. {names[best]}" if best else f". {who}"
-    p_best, rows = [model.p_best for model in found.models], counted(ranking.header.probe, "row")
-    said = [
-        f"{found.method} {put}{but} {of.on(found.models[best].outcome, rows)}; it is {of.most} in the domain "
-        f"with a probability of {probability(p_best[best])} %."
-    ]
-    likeliest = max(range(len(names)), key=lambda i: p_best[i])
-    # P(best) is drawn, P(A > B) is not: noise alone makes no model likelier
-    if not level(p_best[likeliest], p_best[best]) and found.p_beats[likeliest][best] > 0.5:
-        alone = f"By {of.what} alone"
-        by = "By labels and pool together" if found.reads_pool else alone
-        said.append(f"{by} {names[likeliest]} is likelier to be, {probability(p_best[likeliest])} %.")
+    put = f"puts {names[0]} first. It" if len(first) == 1 else f"ties {', '.join(first)} in first place. {names[0]}"
+    best, near = found.models[0], probability(found.models[0].p_near_best)
+    said = [f"{found.method} {put} {of.on(best.outcome, rows)}."]
+    if best.p_near_best is not None:
+        said.append(f"With a probability of {near} % it is within a point of the best of these in the domain.")
     together = [", ".join(group) for group in found.groups if len(group) > 1]
     if together:
         said.append(f"Cannot be told apart: {'; nor '.join(together)}.")
     else:
         said.append(f"Every two models are told apart, with a probability of {found.level:.0%} or more.")
     said.append(next_step(ranking, found))
-    return f"First choice: {names[best]}", said
+    if len(found.groups) == 1:
+        return f"No two models are told apart; {names[0]} is first", said
+    return f"First choice: {names[0]}{_but(found)}", said
+
+
+def _but(found: Decision) -> str:
+    """What speaks against the first of the order."""
+    better = against(found)
+    return f", but the labels speak for {found.names[better]}" if better else ""
 
 
 def between(ranking: Ranking, found: Decision, pair: Versus) -> tuple[str, list[str]]:
@@ -138,27 +136,42 @@ def equals(p: float | None) -> str:
     return "is unknown" if p is None else p_value(p) if p < LEAST_P else f"= {p_value(p)}"
 
 
-def taken(found: Decision) -> int:
-    """The place in the order of the model to take: the first, unless another is told from it as the better one."""
+def against(found: Decision) -> int:
+    """The place in the order of the model that is told from the first as the better one; 0 where there is none."""
     better = [i for i, beats in enumerate(found.p_beats) if i and beats[0] >= found.level]
-    return max(better, key=lambda i: found.models[i].p_best, default=0)
+    return max(better, key=lambda i: found.p_beats[i][0], default=0)
 
 
 def next_step(ranking: Ranking, found: Decision) -> str:
-    """What to do with a decision: take a model, or label more rows before."""
-    names, best = found.names, taken(found)
-    rivals = [j for j in range(len(names)) if j != best and not found.apart(best, j)]
+    """What to do with a decision: take the first of the order, or label more rows before.
+
+    No model is to be taken that is told from no other one: the labels do not bear it.
+    """
+    names, better = found.names, against(found)
+    if better:
+        seen = "labels and pool" if found.reads_pool else "the labels"
+        return (
+            f"Next: look at the rows on which {names[0]} and {names[better]} differ: {found.method} puts {names[0]} "
+            f"first, and by {seen} {names[better]} is better with a probability of "
+            f"{probability(found.p_beats[better][0])} %."
+        )
+    rivals = [j for j in range(1, len(names)) if not found.apart(0, j)]
     if not rivals:
-        return f"Next: take {names[best]}."
-    nearest = min(rivals, key=lambda j: found.p_beats[best][j])
+        return f"Next: take {names[0]}."
+    nearest = min(rivals, key=lambda j: found.p_beats[0][j])
     rival = names[nearest] if len(rivals) == 1 else f"{names[nearest]}, the nearest of {len(rivals)} rivals,"
-    label = f"Next: take {names[best]}, or label"
-    more = found.more_labels[best][nearest]
+    label = "Next: label" if len(rivals) == len(names) - 1 else f"Next: take {names[0]}, or label"
+    more = found.more_labels[0][nearest]
     if more is None:
-        why = untold(ranking.table, found, best, nearest)
+        why = untold(ranking.table, found, 0, nearest)
         return f"{label} more rows; how many would tell it from {rival} cannot be said: {why}."
-    rows = counted(more, "more row")
-    return f"{label} about {rows}, which would tell it from {rival} if the two go on to disagree as here."
+    if more > MOST_LABELS:
+        other = "a larger pool" if found.reads_pool else "rows without labels (`--pool`)"
+        return (
+            f"Next: treat {names[0]} and {names[nearest]} as equal: it would take {labels(more)} to tell them apart. "
+            f"More than labels, {other} or other models would help."
+        )
+    return f"{label} {labels(more)}, which would tell it from {rival} if the two go on to disagree as here."
 
 
 def untold(table: ScoreTable, found: Decision, i: int, j: int) -> str:

@@ -7,9 +7,12 @@ from itertools import pairwise
 
 from ranker.numbers import counted
 from ranker.report.answer import untold
-from ranker.report.words import words
+from ranker.report.words import MOST_LABELS, labels, words
 from ranker.results.ranking import Ranking
 from ranker.results.records import Decision, Evaluation
+
+NOISE = 0.02
+"""P(near best) is drawn: a difference of this size is none."""
 
 
 def remarks(ranking: Ranking) -> list[str]:
@@ -23,17 +26,27 @@ def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
     """What a reader of a decision has to know."""
     metric = ranking.header.metric
     yield (
-        f"{words(metric).over}; interval, P(best) and P(row > column): {words(metric).what} in the domain, as "
-        f"far as these rows tell. Models that share a letter are told apart with less than {decision.level:.0%} "
-        "probability."
+        f"{words(metric).over}; interval, P(near best) and P(row > column): {words(metric).what} in the domain, as "
+        "far as these rows tell. P(near best): no other model is better by more than a point. Models that share a "
+        f"letter are told apart with less than {decision.level:.0%} probability."
     )
-    reasons = []
+    near = [model.p_near_best or 0.0 for model in decision.models]
+    if max(near) > near[0] + NOISE:
+        yield (
+            f"The order goes by {decision.method}, not by P(near best): a model of which these rows tell little can "
+            "have a high one."
+        )
+    reasons, equal = [], []
     for i, (a, b) in enumerate(pairwise(decision.names)):
         more = decision.more_labels[i][i + 1]
-        if more:
-            yield f"{a} or {b}: about {counted(more, 'more label')} would tell, if they go on to disagree as here."
+        if more and more > MOST_LABELS:
+            equal.append(f"{a} and {b}")
+        elif more:
+            yield f"{a} or {b}: {labels(more, 'more label')} would tell, if they go on to disagree as here."
         if more is None:
             reasons.append((f"{a} or {b}", untold(ranking.table, decision, i, i + 1)))
+    if equal:
+        yield f"Treat as equal {'; '.join(equal)}: {labels(MOST_LABELS + 1, 'label')} would be needed to tell."
     for why, pairs in by_reason(reasons, "; ").items():
         yield f"{pairs}: how many more labels would tell cannot be said: {why}."
 

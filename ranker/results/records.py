@@ -201,6 +201,8 @@ class DecidedModel:
         low, high: 95 % interval of the model's mean outcome in the domain.
         p_best: probability that no other model is better in the domain; models that cannot differ share it.
         scores: method -> mean score over the rows, in the method's own unit.
+        p_near_best: probability that no other model is better by more than a point (0.01) in the domain. Models that
+            are alike do not share it, as they do `p_best`, so that it is what reports show. None where it is not known.
     """
 
     name: str
@@ -214,6 +216,7 @@ class DecidedModel:
     scores: Mapping[str, float | None] = field(default_factory=dict)
     in_domain: float | None = None
     misled: float | None = None
+    p_near_best: float | None = None
 
 
 @dataclass(frozen=True)
