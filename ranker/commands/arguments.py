@@ -29,7 +29,7 @@ from ranker.records import parse_json, read_json
 from ranker.report import FORMATS
 from ranker.results.ranking import Ranking
 from ranker.runs.decide import decided
-from ranker.runs.gather import Looked, Named, Own, agreed, look, looked, unused, with_truth, without_truth
+from ranker.runs.gather import Looked, Named, Own, agreed, look, looked, said, unused, with_truth, without_truth
 from ranker.runs.over_tasks import Matched, matched
 from ranker.runs.plan import Plan, plan
 from ranker.runs.rank import evaluated
@@ -209,12 +209,12 @@ def labelled(given: Given, task: ClassTask) -> tuple[Example, ...]:
     return () if own is None else own.judged_by(task).examples
 
 
-def task(given: Given, own: ClassTask | None, pool: Sheet) -> ClassTask:
+def task(given: Given, models: Looked, pool: Sheet) -> ClassTask:
     """The task of ``--task``, or of the set of ``--ood``, or that of the models' own labels and those that rows have.
 
     Args:
         given: the command line.
-        own: the task of the models' own labels.
+        models: whose own labels these are.
         pool: rows to choose from; those of ``--labelled`` go before them.
     """
     if given["task"]:
@@ -222,7 +222,7 @@ def task(given: Given, own: ClassTask | None, pool: Sheet) -> ClassTask:
     if given["ood_name"]:
         return look_up("OOD set", given["ood_name"], sets.cards(given["include"])).task
     known = sheet(given["labelled"], columns(given["columns"])) if given["labelled"] else pool
-    return sets.task_of(known, own, given["include"])
+    return sets.task_of(known, agreed(models), given["include"], said=said(models))
 
 
 def own_labels(given: Given, models: Looked) -> ClassTask | None:
@@ -262,12 +262,12 @@ def _rows(given: Given, models: Looked) -> OODSet:
         return set_of(given).load()
     rows, own = file.unlabelled(), own_labels(given, models)
     try:
-        known = file.labelled(own)
+        known = file.labelled(own, said=said(models))
     except DataError as error:
         if not (given["task"] or given["ood_name"] or own):
             raise
         log.warning("the rows are taken without labels: %s", error)
-        of_task = task({**given, "labelled": None}, own, sheet(given["data"], columns(given["columns"]), ("text",)))
+        of_task = task({**given, "labelled": None}, models, sheet(given["data"], columns(given["columns"]), ("text",)))
         cards, like = sets.cards(given["include"]), given["ood_name"]
         designed = look_up("OOD set", like, cards).designed if like else None
         return OODSet(given["data"].stem, of_task, rows, len(rows), designed, str(given["data"]))

@@ -59,7 +59,7 @@ def choose(**given: Any) -> None:
     so does a column of labels in the pool. The choice looks at the models' predictions only, and is the same each time.
     """
     from ranker.commands import arguments
-    from ranker.datasets import readers, sheets
+    from ranker.datasets import readers, readings, sheets
     from ranker.runs import choose as labelling
     from ranker.runs.gather import looked
     from ranker.statistics import choice
@@ -73,7 +73,9 @@ def choose(**given: Any) -> None:
     arguments.point_out(given, models)
     columns = arguments.columns(given["columns"])
     pool = readers.pool(given["pool"], columns)
-    task = arguments.task(given, arguments.own_labels(given, models), pool)
+    if hint := readings.swapped(pool):
+        log.warning("%s: %s", given["pool"], hint)
+    task = arguments.task(given, models, pool)
     rows = readers.unlabelled(pool)
     done = [row for row, label in zip(rows, readers.written(pool), strict=True) if label is not None]
     chosen = labelling.choose(

@@ -6,6 +6,7 @@ which words (`datasets.cards`). A user's own set is a folder like those in ``dat
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,14 +21,21 @@ from ranker.datasets import cards as cards_of
 from ranker.datasets import embedded, readers, readings
 from ranker.datasets.cards import Card, Layout
 from ranker.datasets.identity import fingerprint
+from ranker.datasets.mapping import Said, number_in, unlike
+from ranker.datasets.mapping import readings as readings_of
 from ranker.datasets.marks import marker
 from ranker.datasets.rows import Row, read_rows
 from ranker.errors import DataError, UsageError, look_up
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassTask, fold
 
+log = logging.getLogger(__name__)
+
 SAMPLE = ("examples.jsonl.gz", "examples.jsonl")
 """The files of a set's own folder that may hold its rows."""
+
+MANY = 20
+"""Labels of rows that are more than these are probably none."""
 
 EMBEDDED = "embedded sample"
 """The origin of rows that come with the product."""
@@ -135,6 +143,7 @@ def labelled(
     include: Iterable[str | Path] = (),
     own: ClassTask | None = None,
     free: bool = False,
+    said: Said = Said(),
 ) -> OODSet:
     """Read a user's own labelled rows; all of them are the population.
 
@@ -149,6 +158,7 @@ def labelled(
         include: folders of a user's own sets.
         own: the task of the models' own labels (see `ranker.runs.gather.own_task`).
         free: labels of no known task are taken as they are, since no model has labels of its own.
+        said: what the models say of their labels, for messages.
 
     Raises:
         UsageError: no such set or task, or no task whose labels fit, or several.
@@ -170,7 +180,7 @@ def labelled(
     rows = [row for row, label in zip(sheet.rows, written, strict=True) if label is not None]
     if not rows:
         raise DataError(f"{sheet.origin}: the column {sheet.layout.label!r} is still empty in all {len(written)} rows")
-    chosen = wanted or (task_of(sheet, own, include, free) if card is None else card.task)
+    chosen = wanted or (task_of(sheet, own, include, free, said) if card is None else card.task)
     marks = readers.no_marks if card is None else marker(card.marks)
     found = list(readers.examples(rows, chosen, lambda _: sheet.layout, marks))
     kept: dict[tuple[tuple[str, ...], int], Example] = {}
@@ -189,12 +199,16 @@ def labelled(
             *readings.notes(meant, chosen, list(kept.values()), blank, repeated=len(found) - len(kept)),
             *readings.of_file(sheet, list(kept.values()), chosen="text" in (columns or {})),
         ),
-        numbers=readings.numbers(meant),
+        numbers=readings.numbers(meant, chosen),
     )
 
 
 def task_of(
-    sheet: readers.Sheet, own: ClassTask | None = None, include: Iterable[str | Path] = (), free: bool = False
+    sheet: readers.Sheet,
+    own: ClassTask | None = None,
+    include: Iterable[str | Path] = (),
+    free: bool = False,
+    said: Said = Said(),
 ) -> ClassTask:
     """The task that the labels of rows are of.
 
@@ -207,6 +221,7 @@ def task_of(
         own: the task of the models' own labels (see `ranker.runs.gather.own_task`).
         include: folders of a user's own sets.
         free: where no known task fits, the labels are those of the rows.
+        said: what the models say of their labels, for messages.
 
     Raises:
         UsageError: no known task fits, or several do; the message says what to do.
@@ -215,21 +230,30 @@ def task_of(
     if own is not None:
         own = next((task for task in known.values() if _same_labels(task, own)), own)
     labels = dict.fromkeys(filter(None, readers.written(sheet)))
-    counted = [number for label in labels if (number := readers.number_of(label)) is not None]
-    if own is not None and _fits(own, labels) and (not counted or max(counted) == len(own.labels) - 1):
+    named = own.index if own else {}.get
+    counted = [n for label in labels if (n := readers.number_of(label)) is not None and named(label) is None]
+    in_order = own is not None and all(number_in(name) in (None, n) for n, name in enumerate(own.labels))
+    if own is not None and _fits(own, labels) and (not counted or (in_order and max(counted) == len(own.labels) - 1)):
         return own
     fitting = [task for task in known.values() if labels and _fits(task, labels)]
     if len(fitting) == 1:
         return fitting[0]
+    if len(fitting) > 1 and said.differ:
+        raise UsageError(said.differ)
     if len(fitting) > 1:
         several = ", ".join(task.name for task in fitting)
         names = "; or write names instead of numbers" if counted else ""
         raise UsageError(f"`task=NAME` is needed: the labels of {sheet.origin} fit several tasks ({several}){names}")
     if not labels:
-        raise UsageError(f"`task=NAME` is needed ({', '.join(known)}): the models name no labels, or not all the same")
+        why = (
+            said.differ or f"`task=NAME` is needed ({', '.join(known)}): the models name no labels, or not all the same"
+        )
+        raise UsageError(why)
     if free and len(labels) > 1 and not counted:
         return ClassTask(sheet_name(sheet), tuple(sorted({fold(label): label for label in labels}.values(), key=fold)))
-    raise DataError(_unfit(sheet, list(labels), [*([own] if own else []), *known.values()]))
+    if said.differ:
+        raise UsageError(said.differ)
+    raise DataError(_unfit(sheet, list(labels), [*([own] if own else []), *known.values()], said.outputs))
 
 
 def sheet_name(sheet: readers.Sheet) -> str:
@@ -248,10 +272,14 @@ def _fits(task: ClassTask, labels: Iterable[str]) -> bool:
     return all(task.index(label) is not None or readers.number_of(label) in counted for label in labels)
 
 
-def _unfit(sheet: readers.Sheet, labels: Sequence[str], candidates: Sequence[ClassTask]) -> str:
+def _unfit(sheet: readers.Sheet, labels: Sequence[str], candidates: Sequence[ClassTask], outputs: Sequence[str]) -> str:
     """What is wrong with labels that fit no task, and what to do; the task of most of them is taken to be meant."""
+    if swapped := readings.swapped(sheet):
+        return f"{sheet.origin}: {swapped}"
     near = max(candidates, key=lambda task: sum(_fits(task, [label]) for label in labels))
-    wrong = next(label for label in labels if not _fits(near, [label]))
+    if readings_of(labels, outputs):
+        return f"{sheet.origin}: {unlike(labels, outputs)}"
+    wrong = next((label for label in labels if not _fits(near, [label])), labels[0])
     place = next(row.place for row, label in zip(sheet.rows, readers.written(sheet), strict=True) if label == wrong)
     if 2 * sum(_fits(near, [label]) for label in labels) > len(labels):
         what = f"must be one of {readers.counted(near.labels)} or an alias (got {wrong[:50]!r})"
@@ -259,6 +287,8 @@ def _unfit(sheet: readers.Sheet, labels: Sequence[str], candidates: Sequence[Cla
             f"{place}: a label {what}; for another task say `task=NAME`, or describe it: {CARD}, or say with "
             "`label_map` what the models' outputs mean"
         )
+    if outputs and len(labels) <= MANY:
+        return f"{sheet.origin}: {unlike(labels, outputs)}"
     each = "; ".join(dict.fromkeys(f"{task.name}: {', '.join(task.labels)}" for task in candidates))
     return (
         f"{place}: the label {wrong[:50]!r} is of no known task ({each}); describe yours: {CARD}, or say with "
@@ -287,7 +317,10 @@ def unlabelled(
         DataError: the file cannot be read, with the line, or holds no row.
     """
     marks = readers.no_marks if like is None else marker(look_up("OOD set", like, cards(include)).marks)
-    return readers.unlabelled(readers.pool(Path(path), columns), marks)
+    pool = readers.pool(Path(path), columns)
+    if hint := readings.swapped(pool):
+        log.warning("%s: %s", path, hint)
+    return readers.unlabelled(pool, marks)
 
 
 def cards(include: Iterable[str | Path] = ()) -> dict[str, Card]:

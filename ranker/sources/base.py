@@ -146,6 +146,7 @@ class Stated:
         unclear: why it can only be read beside rows whose task is known, in a line; "" where it can be by itself.
         rows: the rows that its answers are to, where its file brings them.
         notes: what was understood of its file, a sentence each.
+        outputs: what it calls its outputs before any label map, names or not; none where no label map is for it.
     """
 
     source: Source
@@ -157,6 +158,7 @@ class Stated:
     unclear: str = ""
     rows: Brought | None = None
     notes: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
