@@ -93,6 +93,7 @@ def choose(**given: Any) -> None:
             "accuracy on chosen rows ranks the models and does not estimate their accuracy; "
             "for that, label rows drawn at random (`--rule random`)"
         )
+    log.warning("%s", chosen.balance)
     outputs.write(sheets.to_fill_in(pool, chosen.rows, *columns.get("label", [])), given["output"])
     if chosen.failures:
         raise SystemExit(1)

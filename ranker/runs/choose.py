@@ -6,6 +6,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from factors import Example
 from factors.types import Ints
 from ranker.datasets.pools import check_alike, with_labelled
@@ -23,6 +25,11 @@ from ranker.tasks.base import Task
 
 log = logging.getLogger(__name__)
 
+LONELY = 0.8
+"""A label that is predicted so often on chosen rows may be the only one that they have."""
+
+ONE_LABEL = "; if all of them turn out to have one label, label some more: a model that always says it looks perfect"
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -31,10 +38,26 @@ class Choice:
     Attributes:
         rows: the most useful first.
         failures: model -> why it could not be asked.
+        predicted: label -> its share in what all models predict on all these rows, a fraction, in the task's order. It
+            is told of the rows together: whoever labels a row is not to know what models say of it.
     """
 
     rows: tuple[Example, ...]
     failures: Mapping[str, str] = field(default_factory=dict)
+    predicted: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def balance(self) -> str:
+        """How often each label is predicted on these rows, in a sentence, the most frequent first.
+
+        Example:
+            >>> print(Choice((), predicted={"bad": 0.3, "good": 0.7}).balance)
+            on these rows together the models predict good 70 %, bad 30 % of the time
+        """
+        shares = sorted(self.predicted.items(), key=lambda one: -one[1])
+        said = ", ".join(f"{label} {100 * share:.0f} %" for label, share in shares)
+        lonely = bool(shares) and shares[0][1] >= LONELY
+        return f"on these rows together the models predict {said} of the time{ONE_LABEL if lonely else ''}"
 
 
 def choose(
@@ -84,7 +107,9 @@ def choose(
     if count > left:
         raise UsageError(f"`labels`: only {left} rows without a label are in the files of all models (got {count})")
     chosen = choice.choose(seen, count, places[places >= 0].tolist(), rule, seed)
-    return Choice(tuple(rows[asked[n]] for n in chosen), failures)
+    shares = np.bincount(seen.predicted[:, chosen].ravel(), minlength=len(task.labels)) / seen.predicted[:, chosen].size
+    predicted = dict(zip(task.labels, shares.tolist(), strict=True))
+    return Choice(tuple(rows[asked[n]] for n in chosen), failures, predicted)
 
 
 def predictions(

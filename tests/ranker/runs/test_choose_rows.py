@@ -71,6 +71,26 @@ def test_the_choice_looks_at_no_label_and_goes_on_where_it_stopped(suite, rows, 
     assert [row.id for row in more] == [row.id for row in ten[5:]]
 
 
+def test_how_often_each_label_is_predicted_is_said_of_the_chosen_rows_together(suite, rows, task, runtime):
+    """Shares of all answers of all models to the rows that are chosen, and to no others."""
+    found = labelling.choose(suite, task, unlabelled(rows), 10, runtime=runtime)
+    seen, _, _ = labelling.predictions(suite, task, found.rows, runtime)
+    assert found.predicted == {
+        label: float(np.mean(seen.predicted == number)) for number, label in enumerate(task.labels)
+    }
+    assert sum(found.predicted.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("share", "warned"), [(0.79, False), (0.8, True), (1.0, True)])
+def test_a_label_that_is_predicted_nearly_always_is_pointed_out_before_rows_are_labelled(share, warned):
+    """All rows may turn out to have it; every label is named, also one that is never predicted."""
+    said = labelling.Choice((), predicted={"bad": 1 - share, "good": share}).balance
+    assert said.startswith(
+        f"on these rows together the models predict good {100 * share:.0f} %, bad {100 - 100 * share:.0f} %"
+    )
+    assert ("a model that always says it looks perfect" in said) == warned
+
+
 def test_two_models_can_choose(suite, rows, task, runtime):
     """As few as there can be in a suite."""
     two = suites.Suite(suite.name, suite.models[:2])
@@ -261,6 +281,7 @@ def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, r
     )
     assert code == 0
     assert "does not estimate their accuracy" in err
+    assert "on these rows together the models predict" in err
 
 
 @pytest.mark.parametrize(
