@@ -23,7 +23,14 @@ from ranker.runs.collect import Answered, Collected
 from ranker.runs.plan import NEEDS, Plan
 from ranker.runs.pool import labels_of, own, placed, pool_of, scores_of, targets_of
 from ranker.runtime.base import Answer
-from ranker.scoring.diagnostics import below_chance, misled_share, quality_of, shortcut_avoided, worse_than_guessing
+from ranker.scoring.diagnostics import (
+    below_chance,
+    copies,
+    misled_share,
+    quality_of,
+    shortcut_avoided,
+    worse_than_guessing,
+)
 from ranker.scoring.score import UNDEFINED, assemble, defined_nowhere
 from ranker.scoring.views import View, telling
 from ranker.sources.base import Machine
@@ -138,6 +145,7 @@ def scored(plan: Plan, collected: Collected) -> Scored:
             *warnings,
             *_own_truth(plan),
             *_here(plan, table),
+            *copies({one.model.name: one.content for one in answered if not one.model.source.at_hand}),
             *states(plan, answered),
             *hiding.speaks(_known(answered, _effects), plan.settings),
             *(shortcut_avoided(misled) if any(one.kind == "factor" for one in table.methods) else ()),

@@ -81,6 +81,25 @@ def below_chance(in_domain: Mapping[str, float], classes: int) -> Iterator[str]:
             yield f"{right}, chance is {100 / classes:.1f} %: are its labels wrong (`label_map`)?"
 
 
+def copies(content: Mapping[str, str]) -> Iterator[str]:
+    """Point out models that are one, wherever they lie and whatever they are called.
+
+    Args:
+        content: model -> what identifies it.
+
+    Example:
+        >>> list(copies({"a": "4f", "b": "90", "c": "4f", "d": "4f"}))
+        ['a, c and d are copies of one model: what they are loaded from is the same.']
+    """
+    alike: dict[str, list[str]] = {}
+    for name, one in content.items():
+        alike.setdefault(one, []).append(name)
+    for names in alike.values():
+        if len(names) > 1:
+            same = f"{', '.join(names[:-1])} and {names[-1]}"
+            yield f"{same} are copies of one model: what they are loaded from is the same."
+
+
 def worse_than_guessing(right: Mapping[str, int], rows: int, classes: int) -> Iterator[str]:
     """Warn of models that are right less often than guessing is: labels or columns are probably read wrongly.
 

@@ -309,6 +309,16 @@ def test_a_decision_takes_a_file(labelled_rows):
     assert found[0] == found[1] == found[2]
 
 
+def test_copies_of_a_checkpoint_are_pointed_out(labelled_rows, tmp_path):
+    """Whatever the folder is called: what identifies a model is its content."""
+    folder = suites.embedded()["hans-sub-mini"]
+    shutil.copytree(folder / "untouched", tmp_path / "copied")
+    said = "untouched and copied are copies of one model: what they are loaded from is the same."
+    models = [folder / "untouched", tmp_path / "copied", folder / "inoc-4000"]
+    assert said in decide(models, labelled_rows, evidence=Evidence("none")).notes
+    assert not any("copies" in note for note in decide(models[1:], labelled_rows, evidence=Evidence("none")).notes)
+
+
 def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
     """Single texts and labels that no known task has; what was made of the rows stands in the notes."""
     models = [tmp_path / name for name in ("untouched", "inoc-4000")]
