@@ -45,13 +45,16 @@ def quality_of(attributions: Sequence[Attributions], population: Sequence[Exampl
 
 
 def cut(attribution: Attributions, example: Example) -> bool:
-    """Whether a model did not see the end of a segment; not known of bare probabilities, and then not said."""
+    """Whether a model did not see the end of a segment; not known of bare probabilities, and then not said.
+
+    A token may cover several words, as one [UNK] does neighbouring emoji: what counts is how far tokens reach.
+    """
     if not len(attribution.tokens):
         return False
     texts = example.segments
-    last = {w.segment: n for n, w in enumerate(example.words) if has_sign(texts[w.segment][w.start : w.end])}
-    seen = attribution.word_scores
-    return any(n >= len(seen) or bool(np.isnan(seen[n])) for n in last.values())
+    last = {w.segment: w.start for w in example.words if has_sign(texts[w.segment][w.start : w.end])}
+    reach = {s: attribution.offsets[attribution.segment == s, 1].max(initial=0) for s in last}
+    return any(reach[s] <= start for s, start in last.items())
 
 
 def has_sign(text: str) -> bool:
