@@ -21,7 +21,7 @@ from ranker.commands.outputs import meant
 from ranker.datasets import sets
 from ranker.datasets.cards import Card
 from ranker.datasets.marks import marker
-from ranker.datasets.readers import Sheet, sheet
+from ranker.datasets.readers import Marker, Sheet, no_marks, sheet
 from ranker.datasets.sets import OODSet
 from ranker.errors import DataError, UnknownName, UsageError, look_up
 from ranker.progress import Progress, silent
@@ -234,16 +234,18 @@ def check_example(given: Given) -> None:
     """Refuse an example that is named twice, or not at all."""
     if (given["example_id"] is None) == (not given["texts"]):
         raise UsageError("name one example: `--id ID`, or `--text TEXT` (twice for a pair)")
-    if given["texts"] and (given["data"] or not given["ood_name"]):
-        raise UsageError("`--text` takes its task and marks from a set: `--ood NAME`, without `--data`")
+    if given["texts"] and given["data"]:
+        raise UsageError("`--text` is an example by itself; name a row of `--data` with `--id`")
     if given["label"] is not None and not given["texts"]:
         raise UsageError("`--label` is for `--text`; an example of the set has its own")
-    if not (given["data"] or given["ood_name"]):
-        raise UsageError(NOTHING_NAMED)
+    if not (given["data"] or given["ood_name"] or (given["texts"] and _references(given))):
+        raise UsageError("`--models A B` are needed to explain a text of your own" if given["texts"] else NOTHING_NAMED)
 
 
 def example(given: Given, models: Looked) -> tuple[ClassTask, str | None, Example]:
     """The example that ``--id`` or ``--text`` names, with the task and the designed factor of its set or file."""
+    if given["texts"] and not given["ood_name"]:
+        return _of_models(given, models)
     if given["texts"]:
         card = look_up("OOD set", given["ood_name"], sets.cards(given["include"]))
         return card.task, card.designed, _own_example(card, given["texts"], given["label"])
@@ -278,15 +280,35 @@ def _rows(given: Given, models: Looked) -> OODSet:
     return replace(known, examples=tuple(named))
 
 
+def _of_models(given: Given, models: Looked) -> tuple[ClassTask, None, Example]:
+    """``--text`` without a set: the task is that of the models' own labels, and nothing is marked.
+
+    Raises:
+        UsageError: they name no labels that all share, or more than two texts are given.
+    """
+    own = agreed(models)
+    if own is None:
+        unnamed = "the models name no labels; say with `label_map` what their outputs mean, or name a set: `--ood NAME`"
+        raise UsageError(said(models).differ or unnamed)
+    if len(given["texts"]) > 2:
+        raise UsageError(f"`--text` must be given once, or twice for a pair (got {len(given['texts'])})")
+    task = sets.known(own, given["include"])
+    return task, None, _text_example(given["texts"], given["label"], task, no_marks)
+
+
 def _own_example(card: Card, texts: tuple[str, ...], label_name: str | None) -> Example:
     own = not card.layouts or any(layout.text == sets.OWN.text for layout in card.layouts)  # one text or two
     wanted = {1, 2} if own else {len(layout.text) for layout in card.layouts}
     if len(texts) not in wanted:
         times = " or ".join(map(str, sorted(wanted)))
         raise UsageError(f"`--text` must be given {times} times for {card.name} (got {len(texts)})")
-    true = UNLABELLED if label_name is None else label(label_name, card.task)
+    return _text_example(texts, label_name, card.task, marker(card.marks))
+
+
+def _text_example(texts: tuple[str, ...], label_name: str | None, of: ClassTask, marks: Marker) -> Example:
+    true = UNLABELLED if label_name is None else label(label_name, of)
     try:
-        return Example("text", texts, true, marker(card.marks)(texts, {}))
+        return Example("text", texts, true, marks(texts, {}))
     except ValueError as error:  # bytes of the command line that are no text
         raise UsageError(f"`--text`: {error}") from error
 

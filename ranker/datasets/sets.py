@@ -226,16 +226,15 @@ def task_of(
     Raises:
         UsageError: no known task fits, or several do; the message says what to do.
     """
-    known = tasks(include)
-    if own is not None:
-        own = next((task for task in known.values() if _same_labels(task, own)), own)
+    every = tasks(include)
+    own = None if own is None else known(own, include)
     labels = dict.fromkeys(filter(None, readers.written(sheet)))
     named = own.index if own else {}.get
     counted = [n for label in labels if (n := readers.number_of(label)) is not None and named(label) is None]
     in_order = own is not None and all(number_in(name) in (None, n) for n, name in enumerate(own.labels))
     if own is not None and _fits(own, labels) and (not counted or (in_order and max(counted) == len(own.labels) - 1)):
         return own
-    fitting = [task for task in known.values() if labels and _fits(task, labels)]
+    fitting = [task for task in every.values() if labels and _fits(task, labels)]
     if len(fitting) == 1:
         return fitting[0]
     if len(fitting) > 1 and said.differ:
@@ -246,14 +245,24 @@ def task_of(
         raise UsageError(f"`task=NAME` is needed: the labels of {sheet.origin} fit several tasks ({several}){names}")
     if not labels:
         why = (
-            said.differ or f"`task=NAME` is needed ({', '.join(known)}): the models name no labels, or not all the same"
+            said.differ or f"`task=NAME` is needed ({', '.join(every)}): the models name no labels, or not all the same"
         )
         raise UsageError(why)
     if free and len(labels) > 1 and not counted:
         return ClassTask(sheet_name(sheet), tuple(sorted({fold(label): label for label in labels}.values(), key=fold)))
     if said.differ:
         raise UsageError(said.differ)
-    raise DataError(_unfit(sheet, list(labels), [*([own] if own else []), *known.values()], said.outputs))
+    raise DataError(_unfit(sheet, list(labels), [*([own] if own else []), *every.values()], said.outputs))
+
+
+def known(own: ClassTask, include: Iterable[str | Path] = ()) -> ClassTask:
+    """The known task with the labels of another, which knows more of them; else that other one.
+
+    Example:
+        >>> known(ClassTask("own", ("entailment", "not_entailment"))).name
+        'nli'
+    """
+    return next((task for task in tasks(include).values() if _same_labels(task, own)), own)
 
 
 def sheet_name(sheet: readers.Sheet) -> str:
