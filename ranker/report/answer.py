@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ranker.numbers import LEAST_P, counted, interval, p_value, percent, points, probability
 from ranker.report.words import MOST_LABELS, labels, words
 from ranker.results.ranking import Ranking
@@ -70,7 +72,7 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     first = [model.name for model in found.models if model.rank == 1]
     put = f"puts {names[0]} first. It" if len(first) == 1 else f"ties {', '.join(first)} in first place. {names[0]}"
     best, near = found.models[0], probability(found.models[0].p_near_best)
-    said = [f"{found.method} {put} {of.on(best.outcome, rows)}."]
+    said = [f"{found.method}{_defined(ranking.table, found.method)} {put} {of.on(best.outcome, rows)}."]
     if best.p_near_best is not None:
         said.append(f"With a probability of {near} % it is within a point of the best of these in the domain.")
     together = [", ".join(group) for group in found.groups if len(group) > 1]
@@ -82,6 +84,15 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     if len(found.groups) == 1:
         return f"No two models are told apart; {names[0]} is first", said
     return f"First choice: {names[0]}{_but(found)}", said
+
+
+def _defined(table: ScoreTable, method: str) -> str:
+    """On how many rows a method is defined for all models; "" where that is all of them."""
+    places = [place for place, one in enumerate(table.methods) if one.name == method]
+    if not places:
+        return ""
+    count, rows = int(np.isfinite(table.values[:, places[0]]).all(axis=0).sum()), len(table.examples)
+    return "" if count == rows else f" (defined on {count:,} of the {counted(rows, 'row')})"
 
 
 def _but(found: Decision) -> str:

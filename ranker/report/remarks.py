@@ -88,7 +88,8 @@ def losses(ranking: Ranking) -> Iterator[str]:
     measured = {method.name for method in ranking.table.methods}
     for name, reasons in ranking.table.dropped.items():
         for reason, count in reasons.items() if name in measured else ():
-            yield f"{name}: {counted(count, 'example')} dropped for all models ({reason})."
+            of = counted(len(ranking.table.examples), "example")
+            yield f"{name}: {count:,} of {of} dropped for all models ({reason})."
     for reason, names in by_reason(ranking.header.left_out.items()).items():
         yield f"Not in the table: {names} ({reason})."
     for model, found in ranking.header.quality.items():

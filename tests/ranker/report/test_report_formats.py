@@ -822,6 +822,18 @@ def test_no_model_is_to_be_taken_where_none_is_told_from_another(rows):
     assert "take" not in answer[-1]
 
 
+def test_rows_on_which_the_method_is_undefined_are_counted_beside_it():
+    """An order by two rows of ten is no order by ten; nothing is said where all are there."""
+    values = np.ones((3, 2, 10))
+    values[0, 1, 2:] = np.nan
+    table = dataclasses.replace(score_table(values, ["ACC", "NLL"], np.zeros(3)), dropped={"NLL": {"undefined": 8}})
+    ranking = decided(table, method="NLL")
+    said = words.answer(ranking)[1][0]
+    assert said.startswith("NLL (defined on 2 of the 10 rows) ties m0, m1, m2 in first place.")
+    assert "NLL: 8 of 10 examples dropped for all models (undefined)." in remarks.remarks(ranking)
+    assert "(defined on" not in words.answer(decided(table, method="ACC"))[1][0]
+
+
 def test_large_numbers_of_labels_are_no_numbers():
     """Beyond 1,000 two models are to be treated as equal: in the notes, in the list of pairs and in the next step."""
     apart = ((0.5, 0.6, 0.98), (0.4, 0.5, 0.6), (0.02, 0.4, 0.5))
@@ -896,7 +908,7 @@ def test_what_was_dropped_is_said_in_both_modes(mode):
     """A method that an example is missing from, in an evaluation and in a decision."""
     made = RANKINGS[mode]()
     made = dataclasses.replace(made, table=dataclasses.replace(made.table, dropped={"CONF-GT": {"no verb": 2}}))
-    assert "CONF-GT: 2 examples dropped for all models (no verb)." in report.render(made, "table")
+    assert "CONF-GT: 2 of 2 examples dropped for all models (no verb)." in report.render(made, "table")
     assert ["CONF-GT", "2", "no verb"] in Reader(report.render(made, "html")).rows
 
 
