@@ -20,6 +20,7 @@ from ranker.commands import custom
 from ranker.commands.outputs import meant
 from ranker.datasets import sets
 from ranker.datasets.cards import Card
+from ranker.datasets.encodings import check
 from ranker.datasets.marks import marker
 from ranker.datasets.readers import Marker, Sheet, no_marks, sheet
 from ranker.datasets.sets import OODSet
@@ -100,7 +101,8 @@ def own_rows(given: Given, option: str) -> Own | None:
     known = columns(given["columns"])
     if option == "data" and given.get("cluster"):
         known["cluster"] = [given["cluster"]]
-    return Own(given[option], given.get("task"), known, given["ood_name"], tuple(given["include"]))
+    like, include = given["ood_name"], tuple(given["include"])
+    return Own(given[option], given.get("task"), known, like, include, check(given["encoding"] or ""))
 
 
 def evidence(given: Given) -> Evidence:
@@ -221,7 +223,8 @@ def task(given: Given, models: Looked, pool: Sheet) -> ClassTask:
         return look_up("task", given["task"], sets.tasks(given["include"]))
     if given["ood_name"]:
         return look_up("OOD set", given["ood_name"], sets.cards(given["include"])).task
-    known = sheet(given["labelled"], columns(given["columns"])) if given["labelled"] else pool
+    encoding = given["encoding"] or ""
+    known = sheet(given["labelled"], columns(given["columns"]), encoding=encoding) if given["labelled"] else pool
     return sets.task_of(known, agreed(models), given["include"], said=said(models))
 
 
@@ -269,7 +272,11 @@ def _rows(given: Given, models: Looked) -> OODSet:
         if not (given["task"] or given["ood_name"] or own):
             raise
         log.warning("the rows are taken without labels: %s", error)
-        of_task = task({**given, "labelled": None}, models, sheet(given["data"], columns(given["columns"]), ("text",)))
+        of_task = task(
+            {**given, "labelled": None},
+            models,
+            sheet(given["data"], columns(given["columns"]), ("text",), given["encoding"] or ""),
+        )
         cards, like = sets.cards(given["include"]), given["ood_name"]
         designed = look_up("OOD set", like, cards).designed if like else None
         return OODSet(given["data"].stem, of_task, rows, len(rows), designed, str(given["data"]))
@@ -366,6 +373,7 @@ def source_options(given: Given) -> SourceOptions:
         scale=given.get("scale") or None,
         lower_is_better=bool(given.get("lower_is_better")),
         errors_are_wrong=given.get("errors") == "wrong",
+        encoding=check(given.get("encoding") or ""),
     )
 
 

@@ -144,6 +144,7 @@ def labelled(
     own: ClassTask | None = None,
     free: bool = False,
     said: Said = Said(),
+    encoding: str = "",
 ) -> OODSet:
     """Read a user's own labelled rows; all of them are the population.
 
@@ -159,6 +160,7 @@ def labelled(
         own: the task of the models' own labels (see `ranker.runs.gather.own_task`).
         free: labels of no known task are taken as they are, since no model has labels of its own.
         said: what the models say of their labels, for messages.
+        encoding: of a file that is not UTF-8 and does not say what it is, such as cp1252.
 
     Raises:
         UsageError: no such set or task, or no task whose labels fit, or several.
@@ -175,7 +177,7 @@ def labelled(
     wanted = look_up("task", task, tasks(include) | own_of_set) if isinstance(task, str) else task
     if card is not None and wanted not in (None, card.task):
         raise UsageError(f"`task` {task} is not that of {card.name}, which is {card.task.name}")
-    sheet = readers.sheet(source, columns)
+    sheet = readers.sheet(source, columns, encoding=encoding)
     written = readers.written(sheet)
     rows = [row for row, label in zip(sheet.rows, written, strict=True) if label is not None]
     if not rows:
@@ -229,8 +231,8 @@ def task_of(
     every = tasks(include)
     own = None if own is None else known(own, include)
     labels = dict.fromkeys(filter(None, readers.written(sheet)))
-    named = own.index if own else {}.get
-    counted = [n for label in labels if (n := readers.number_of(label)) is not None and named(label) is None]
+    numbers = [label for label in labels if own is None or own.index(label) is None]
+    counted = [n for label in numbers if (n := readers.number_of(label)) is not None]
     in_order = own is not None and all(number_in(name) in (None, n) for n, name in enumerate(own.labels))
     if own is not None and _fits(own, labels) and (not counted or (in_order and max(counted) == len(own.labels) - 1)):
         return own
@@ -310,6 +312,7 @@ def unlabelled(
     columns: Mapping[str, str | Sequence[str]] | None = None,
     like: str | None = None,
     include: Iterable[str | Path] = (),
+    encoding: str = "",
 ) -> tuple[Example, ...]:
     """Read rows of a domain that nobody has labelled; a column of labels, if there is one, is not looked at.
 
@@ -320,13 +323,14 @@ def unlabelled(
         columns: "text" and "id" -> columns, where their names are unusual.
         like: an OOD set whose marks hold for these rows, too.
         include: folders of a user's own sets.
+        encoding: see `labelled`.
 
     Raises:
         UnknownName: no set bears that name.
         DataError: the file cannot be read, with the line, or holds no row.
     """
     marks = readers.no_marks if like is None else marker(look_up("OOD set", like, cards(include)).marks)
-    pool = readers.pool(Path(path), columns)
+    pool = readers.pool(Path(path), columns, encoding)
     if hint := readings.swapped(pool):
         log.warning("%s: %s", path, hint)
     return readers.unlabelled(pool, marks)

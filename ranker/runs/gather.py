@@ -130,6 +130,7 @@ class Own:
             which rows belong together.
         like: an OOD set whose task, marks and designed factor hold for these rows, too.
         include: folders of sets of one's own.
+        encoding: of a file that is not UTF-8 and does not say what it is, such as cp1252.
     """
 
     file: Path
@@ -137,19 +138,22 @@ class Own:
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     like: str | None = None
     include: tuple[Path, ...] = ()
+    encoding: str = ""
 
     def labelled(self, own: ClassTask | None = None, free: bool = False, said: Said = Said()) -> OODSet:
         """The rows that have a label; judged by the models' own labels if no task is named, else see `sets.task_of`."""
-        return sets.labelled(self.file, self.task, self.columns, self.like, self.include, own, free, said)
+        return sets.labelled(
+            self.file, self.task, self.columns, self.like, self.include, own, free, said, self.encoding
+        )
 
     def judged_by(self, task: ClassTask) -> OODSet:
         """The rows that have a label of this task."""
-        return sets.labelled(self.file, task, self.columns, include=self.include)
+        return sets.labelled(self.file, task, self.columns, include=self.include, encoding=self.encoding)
 
     def unlabelled(self) -> tuple[Example, ...]:
         """All rows, without a label."""
         roles = {role: names for role, names in self.columns.items() if role not in ("label", "cluster")}
-        return sets.unlabelled(self.file, roles, self.like, self.include)
+        return sets.unlabelled(self.file, roles, self.like, self.include, self.encoding)
 
 
 LabelledRows: TypeAlias = OODSet | Own | str | Path | Collection[Mapping[str, object]]

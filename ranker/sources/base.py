@@ -73,6 +73,7 @@ class SourceOptions:
         scale: what is worst and best of a recorded metric; None for 0 and 1.
         lower_is_better: less of a recorded metric is better, whatever the log says.
         errors_are_wrong: an answer that failed or was not scored counts as wrong; else its row is left out.
+        encoding: of tables of text that are not UTF-8 and do not say what they are, such as cp1252.
     """
 
     label_map: Mapping[str, str] | None = None
@@ -88,6 +89,7 @@ class SourceOptions:
     scale: tuple[float, float] | None = None
     lower_is_better: bool = False
     errors_are_wrong: bool = False
+    encoding: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label_map", None if self.label_map is None else Frozen(self.label_map))
