@@ -72,7 +72,7 @@ def choose(**given: Any) -> None:
     models = looked(arguments.suite(given, given["ood_name"]))
     arguments.point_out(given, models)
     columns = arguments.columns(given["columns"])
-    pool = readers.pool(given["pool"], columns)
+    pool = readers.pool(given["pool"], columns, given["encoding"] or "")
     if hint := readings.swapped(pool):
         log.warning("%s: %s", given["pool"], hint)
     task = arguments.task(given, models, pool)
@@ -90,8 +90,8 @@ def choose(**given: Any) -> None:
     )
     if given["rule"] != "random":
         log.warning(
-            "accuracy on chosen rows ranks the models and does not estimate their accuracy; "
-            "for that, label rows drawn at random (`--rule random`)"
+            "the accuracy on these rows will rank the models, and is no estimate of how accurate they are; "
+            "for an estimate label rows drawn at random (`--rule random`)"
         )
     log.warning("%s", chosen.balance)
     outputs.write(sheets.to_fill_in(pool, chosen.rows, *columns.get("label", [])), given["output"])

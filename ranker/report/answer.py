@@ -52,7 +52,7 @@ def evaluated(ranking: Ranking, found: Evaluation) -> tuple[str, list[str]]:
         )
     if len(advised) > 1:
         said.append(
-            f"It is the best of {len(advised)} methods after the fact, which flatters it: on another set, expect less."
+            f"We picked it after seeing the results of {len(advised)} methods, so expect a lower figure on another set."
         )
     said += [_truly_best(ranking, found), NEXT]
     return f"Best method: {best.name}", said
@@ -119,11 +119,12 @@ def between(ranking: Ranking, found: Decision, pair: Versus) -> tuple[str, list[
         f"The difference is {points(pair.difference)} points (95 % interval {interval(pair.low, pair.high, points)}; "
         f"p {equals(pair.p)} by {TESTS[pair.test]}); {pair.a} is the better one in the domain with a probability of "
         f"{probability(found.p_beats[0][1])} %.",
-        f"{pair.a} did better on {counted(pair.better, 'row')}, {pair.b} on {pair.worse:,}. A test that takes them as "
-        f"judged on different rows would say p {equals(pair.p_unpaired)}.",
+        f"{pair.a} did better on {counted(pair.better, 'row')}, {pair.b} on {pair.worse:,}. An unpaired test, which "
+        f"ignores that the rows are the same, would say p {equals(pair.p_unpaired)}.",
     ]
     if pair.detectable is not None:
-        said.append(f"The smallest difference that such rows mostly show is {percent(pair.detectable)} points.")
+        least = percent(pair.detectable)
+        said.append(f"With these rows a true difference of {least} points or more is found in four of five cases.")
     apart = found.apart(0, 1)
     lead = f"Better: {pair.a}" if apart else f"Not told apart: {pair.a} and {pair.b}"
     return lead, [*said, next_step(ranking, found)]
@@ -175,9 +176,9 @@ def next_step(ranking: Ranking, found: Decision) -> str:
     more = found.more_labels[0][nearest]
     if more is None:
         why = untold(ranking.table, found, 0, nearest)
-        return f"{label} more rows; how many would tell it from {rival} cannot be said: {why}."
+        return f"{label} more rows. How many would tell it from {rival} is not known: {why}."
     if more > MOST_LABELS:
-        other = "a larger pool" if found.reads_pool else "rows without labels (`--pool`)"
+        other = "a larger pool" if found.reads_pool else "a pool of rows without labels"
         return (
             f"Next: treat {names[0]} and {names[nearest]} as equal: it would take {labels(more)} to tell them apart. "
             f"More than labels, {other} or other models would help."

@@ -18,7 +18,7 @@ from ranker.results.ranking import Ranking
 from ranker.results.records import FOLLOWS, Decision, Evaluation
 
 UNSAID = (
-    "?: how many cannot be said: the two were right on the same rows, or each as often where the other was not; with a "
+    "?: how many is not known: the two were right on the same rows, or each as often where the other was not; with a "
     "pool: labels and pool put them level, or nearly so, or the pool has too few rows."
 )
 """What a question mark stands for."""

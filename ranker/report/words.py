@@ -58,7 +58,11 @@ class Words:
         Example:
             >>> words("ACC").on(0.9, "10 rows"), words("ROUGE-L").on(0.9, "10 rows")
             ('was right on 90.0 % of the 10 rows', 'had a mean ROUGE-L of 90.0 % on the 10 rows')
+            >>> words("ACC").on(1.0, "1 row")
+            'was right on the only row'
         """
+        if self is ACCURACY and rows == "1 row":
+            return f"was {'right' if value else 'wrong'} on the only row"
         if self is ACCURACY:
             return f"was right on {percent(value)} % of the {rows}"
         return f"had a mean {self.what} of {percent(value)} % on the {rows}"
@@ -69,7 +73,7 @@ ACCURACY = Words(
     "accuracies",
     "accuracy, ACC,",
     "right",
-    "right: share of the rows",
+    "right: the share of these rows that a model is right on",
     "right",
     "they were right on the same rows",
 )
@@ -85,4 +89,4 @@ def words(metric: str) -> Words:
     if metric == "ACC":
         return ACCURACY
     mean, same = f"mean {metric}", "they were as good on every row"
-    return Words(metric, metric, metric, mean, f"{mean}: over the rows", "better", same)
+    return Words(metric, metric, metric, mean, f"{mean}: over these rows", "better", same)

@@ -25,6 +25,9 @@ from ranker.tasks.base import Task
 
 log = logging.getLogger(__name__)
 
+NO_LABEL = "no answer"
+"""What stands for the label of an answer that was not given: see `runs.pool`."""
+
 LONELY = 0.8
 """A label that is predicted so often on chosen rows may be the only one that they have."""
 
@@ -107,8 +110,9 @@ def choose(
     if count > left:
         raise UsageError(f"`labels`: only {left} rows without a label are in the files of all models (got {count})")
     chosen = choice.choose(seen, count, places[places >= 0].tolist(), rule, seed)
-    shares = np.bincount(seen.predicted[:, chosen].ravel(), minlength=len(task.labels)) / seen.predicted[:, chosen].size
-    predicted = dict(zip(task.labels, shares.tolist(), strict=True))
+    said = seen.predicted[:, chosen]
+    shares = np.bincount(said.ravel(), minlength=len(task.labels)) / said.size
+    predicted = dict(zip((*task.labels, NO_LABEL), shares.tolist(), strict=False))
     return Choice(tuple(rows[asked[n]] for n in chosen), failures, predicted)
 
 

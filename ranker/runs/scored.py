@@ -46,14 +46,11 @@ T = TypeVar("T")
 VERSIONED = ("rank-models", "torch", "transformers", "numpy")
 """The packages whose versions stand in a ranking's provenance."""
 
-NO_LABEL = "no answer"
-"""What stands for the label of an answer that was not given."""
-
 NO_PROBABILITIES = "needs what each model says of each row, and some say only how good they were"
 
 OWN_TRUTH = (
-    "The true order is that on these very rows. Of models a few points apart it is itself a guess, and favours {}, "
-    "which judges the same rows."
+    "The true order is taken from these same rows. For models a few points apart it is uncertain, and {} has an "
+    "advantage, because it judges by the same rows."
 )
 """What to know where a set has no rows beside those that are drawn from."""
 

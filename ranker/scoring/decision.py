@@ -257,9 +257,9 @@ def _notes(score: Floats, found: Decision, outcomes: Floats, beside: Beside | No
         # labelled rows of one text stand in one place
         more = beside.pool.probs.shape[1] - len(set(beside.places.tolist()))
         notes += [
-            f"Read without a label: {counted(more, 'more row')} of the pool.",
-            "Accuracy on rows that were chosen (`rank-models choose`) ranks the models and does not estimate their "
-            "accuracy; that on rows drawn at random does.",
+            f"The pool adds {counted(more, 'row')} without a label.",
+            "If `rank-models choose` picked the labelled rows, the accuracy on them is no estimate of accuracy in the "
+            "domain. Rows drawn at random give one.",
         ]
         one = beside.usable.get(found.method)
         if one is not None and one.warning:
@@ -277,7 +277,7 @@ def _notes(score: Floats, found: Decision, outcomes: Floats, beside: Beside | No
         others = len(against) - 1
         more_pairs = f", and {counted(others, 'more pair')} like this" if others else ""
         notes.append(
-            f"{found.method} puts {a} above {b}, though {b} was right where {a} was not more often{more_pairs}."
+            f"{found.method} puts {a} above {b}, but on the labelled rows {b} did better more often{more_pairs}."
         )
     if len({row.label for row in found.rows}) == 1 and found.rows[0].label:
         notes.append("All rows have the same label; a model that always says it looks perfect.")

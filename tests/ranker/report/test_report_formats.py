@@ -717,12 +717,12 @@ def test_no_probability_is_rounded_to_certainty():
         (
             40_057,
             "Next: treat bert_large and bert_base as equal: it would take more than 1,000 more rows to tell them "
-            "apart. More than labels, rows without labels (`--pool`) or other models would help.",
+            "apart. More than labels, a pool of rows without labels or other models would help.",
         ),
         (1, "or label about 1 more row, which would tell it from bert_base if the two go on to disagree as here."),
         (
             None,
-            "label more rows; how many would tell it from bert_base cannot be said: they were right on the same rows.",
+            "label more rows. How many would tell it from bert_base is not known: they were right on the same rows.",
         ),
     ],
 )
@@ -881,18 +881,18 @@ def test_why_nothing_is_said_of_more_labels_is_said_alike_everywhere():
     table = score_table(np.array(right, dtype=float)[:, None], ["ACC"], np.zeros(3))
     ranking = decided(table)
     said = report.render(ranking, "markdown").replace("\\", "")
-    same = "cannot be said: they were right on the same rows."
+    same = "is not known: they were right on the same rows."
     assert f"m0 or m1: how many more labels would tell {same}" in said
-    each = "cannot be said: each was right on 1 row on which the other was not."
+    each = "is not known: each was right on 1 row on which the other was not."
     assert f"m1 or m2: how many more labels would tell {each}" in said
-    assert " cannot be said: " in words.answer(ranking)[1][-1]
+    assert " is not known: " in words.answer(ranking)[1][-1]
     by_pool = dataclasses.replace(ranking.decision, method="SURROGATE", kind="pool")
     assert words.untold(ranking.table, by_pool, 0, 1) == "labels and pool put them level, or nearly so"
     likely = ((0.5, 0.85, 0.6), (0.15, 0.5, 0.6), (0.4, 0.4, 0.5))
     by_pool = dataclasses.replace(by_pool, p_beats=likely)
     small = "the pool has too few rows for it; more rows of the domain, labelled or not, would tell"
     assert words.untold(ranking.table, by_pool, 0, 1) == small
-    assert "\n?: how many cannot be said: the two were right on the same rows, or" in report.render(ranking, "pairs")
+    assert "\n?: how many is not known: the two were right on the same rows, or" in report.render(ranking, "pairs")
 
 
 def test_the_page_shows_how_good_the_attributions_are():

@@ -238,7 +238,7 @@ def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(su
     assert replace(by_accuracy.decision, notes=()) == replace(without.decision, notes=(), versus=())
     assert len(without.decision.versus) == len(suite.models) * (len(suite.models) - 1) / 2
     assert without.notes == ()
-    assert by_accuracy.notes[0] == "Read without a label: 70 more rows of the pool."
+    assert by_accuracy.notes[0] == "The pool adds 70 rows without a label."
     found = decide(
         suite,
         labelled,
@@ -256,7 +256,7 @@ def test_more_labels_than_rows_in_the_pool(suite, rows, runtime):
     """Labelled rows that a small pool does not hold are used all the same, and that is said."""
     labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:10], 10)
     found = decide(suite, labelled, pool=unlabelled(rows[5:8]), evidence=Evidence("none"), runtime=runtime)
-    assert any("0 more rows" in note for note in found.notes)
+    assert any("adds 0 rows" in note for note in found.notes)
 
 
 def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, runtime):
@@ -280,7 +280,7 @@ def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, r
         capsys, "choose", "--pool", pool, "--ood", "hans-sub", *common, "--labelled", to_label, "--labels", 2
     )
     assert code == 0
-    assert "does not estimate their accuracy" in err
+    assert "is no estimate of how accurate they are" in err
     assert "on these rows together the models predict" in err
 
 

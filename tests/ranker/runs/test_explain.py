@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from factors import BUILTIN, Example, Span, factor
+from factors import BUILTIN, Attributions, Example, Span, factor
 from factors.check import cases
 from factors.types import UNLABELLED
 from ranker.attribution.settings import Settings, SHAPSettings
@@ -409,6 +409,19 @@ def test_wrong_arguments_get_one_line(run, arguments, message):
     assert (status, out) == (2, "")
     assert err.startswith(f"rank-models: {message}")
     assert err.count("\n") == 1
+
+
+def test_words_that_share_a_token_are_seen(classifier):
+    """One [UNK] of two emoji: the first has its score, and neither is past a limit."""
+    example = Example("a", ("Fine \N{PARTY POPPER}\N{PARTY POPPER}",), 1)
+    (encoding,) = classifier("bert").encode([example])
+    scores = np.arange(len(encoding.ids)) / 10
+    seen = (encoding.tokens, encoding.segment, encoding.word, encoding.offsets, scores)
+    words = words_of(Attributions(np.array([0.3, 0.7]), 1, *seen), example)
+    by_text = [(word.text, word.score) for word in words if word.span]
+    assert [text for text, _ in by_text] == ["Fine", "\N{PARTY POPPER}", "\N{PARTY POPPER}"]
+    assert by_text[1][1] > 0
+    assert by_text[2][1] == 0
 
 
 @pytest.fixture
