@@ -430,7 +430,7 @@ def test_a_dry_run_of_a_decision_counts_the_pool(run, tmp_path):
     by_factor = ("--ood", "hans-sub", "--pool", pool, "--method", "pool-factor")
     assert "untouched: rows: 50 to explain; at least " in run(*command, *by_factor)[1]
     home = ("--task", "nli", "--in-domain", ten)
-    assert "untouched: 4 rows to predict, 4 to explain: " in run(*command, *home)[1]
+    assert "untouched: rows: 4 to predict, 4 to explain; at least " in run(*command, *home)[1]
     status, _, err = run(*command, "--task", "nli", "--pool", tmp_path / "none.jsonl")
     assert (status, "none.jsonl" in one_line(err)) == (2, True)
 
