@@ -137,7 +137,7 @@ def judged(worlds: Sequence[tuple[Floats, Floats]], rng: np.random.Generator) ->
         better = posterior.more_accurate(outcomes)[first, second]
         given.append(np.maximum(better, 1 - better))
         right.append((np.sign(better - 0.5) + 1) / 2)
-        chances = posterior.best(outcomes, rng, samples=posterior.CHUNK)
+        chances, _ = posterior.best(outcomes, rng, samples=posterior.CHUNK)
         best_given.append(chances.max())
         best_right.append(truth[chances.argmax()] == truth.max())
     return Judgement(

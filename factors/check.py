@@ -40,7 +40,8 @@ def check_factor(factor: Factor | Score, more: Mapping[str, Case] | None = None)
 
     Args:
         factor: a factor, or the function under ``@factor(...)``.
-        more: cases to look at beside `cases`, by name: real rows, say.
+        more: cases to look at beside `cases`, by name: rows with the words that a factor reads, say; see
+            `words_as_tokens`.
 
     Raises:
         TypeError: the function is no factor.
@@ -66,7 +67,8 @@ def check_factor(factor: Factor | Score, more: Mapping[str, Case] | None = None)
     if all(map(math.isnan, values.values())):
         raise ValueError(
             f"{declared.name} must be defined somewhere (got nan on all of {', '.join(map(repr, shown))}); "
-            "a factor that reads a mark declares it: `@factor(..., mark=...)`"
+            "a factor that reads a mark declares it: `@factor(..., mark=...)`; one that reads certain words is checked "
+            "on an example that has some: `check_factor(factor, more={name: (attributions, example)})`"
         )
     return Checked(
         scale=_scale(declared, shown, values),

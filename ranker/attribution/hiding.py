@@ -64,7 +64,7 @@ def speaks(effects: Mapping[str, tuple[float, float]], settings: Settings) -> It
     Example:
         >>> from ranker.attribution.settings import IGSettings
         >>> print(*speaks({"a": (3.3, 1.3), "b": (2.0, 1.0)}, IGSettings()))  # doctest: +ELLIPSIS
-        [MASK] speaks for itself: to hide a word behind it moves these models 2.3 times as far as behind [PAD]...
+        [MASK] means something to these models: a word hidden behind it moves them 2.3 times as far as behind [PAD]...
         >>> list(speaks({"a": (1.2, 1.3)}, IGSettings()))
         []
     """
@@ -73,7 +73,7 @@ def speaks(effects: Mapping[str, tuple[float, float]], settings: Settings) -> It
         token: Hide = getattr(settings, settings.hides)
         other = OTHER[token]
         yield (
-            f"[{token.upper()}] speaks for itself: to hide a word behind it moves these models {times:.1f} times as "
-            f"far as behind [{other.upper()}] (median). Factors may be worth more with "
+            f"[{token.upper()}] means something to these models: a word hidden behind it moves them {times:.1f} times "
+            f"as far as behind [{other.upper()}] (median). Factors may be worth more with "
             f"`attribution={settings.name}:{settings.hides}={other}`."
         )

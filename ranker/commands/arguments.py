@@ -20,8 +20,9 @@ from ranker.commands import custom
 from ranker.commands.outputs import meant
 from ranker.datasets import sets
 from ranker.datasets.cards import Card
+from ranker.datasets.encodings import check
 from ranker.datasets.marks import marker
-from ranker.datasets.readers import Sheet, sheet
+from ranker.datasets.readers import Marker, Sheet, no_marks, sheet
 from ranker.datasets.sets import OODSet
 from ranker.errors import DataError, UnknownName, UsageError, look_up
 from ranker.progress import Progress, silent
@@ -29,7 +30,7 @@ from ranker.records import parse_json, read_json
 from ranker.report import FORMATS
 from ranker.results.ranking import Ranking
 from ranker.runs.decide import decided
-from ranker.runs.gather import Looked, Named, Own, agreed, look, looked, unused, with_truth, without_truth
+from ranker.runs.gather import Looked, Named, Own, agreed, look, looked, said, unused, with_truth, without_truth
 from ranker.runs.over_tasks import Matched, matched
 from ranker.runs.plan import Plan, plan
 from ranker.runs.rank import evaluated
@@ -99,7 +100,8 @@ def own_rows(given: Given, option: str) -> Own | None:
     known = columns(given["columns"])
     if option == "data" and given.get("cluster"):
         known["cluster"] = [given["cluster"]]
-    return Own(given[option], given.get("task"), known, given["ood_name"], tuple(given["include"]))
+    like, include = given["ood_name"], tuple(given["include"])
+    return Own(given[option], given.get("task"), known, like, include, check(given["encoding"] or ""))
 
 
 def evidence(given: Given) -> Evidence:
@@ -208,20 +210,21 @@ def labelled(given: Given, task: ClassTask) -> tuple[Example, ...]:
     return () if own is None else own.judged_by(task).examples
 
 
-def task(given: Given, own: ClassTask | None, pool: Sheet) -> ClassTask:
+def task(given: Given, models: Looked, pool: Sheet) -> ClassTask:
     """The task of ``--task``, or of the set of ``--ood``, or that of the models' own labels and those that rows have.
 
     Args:
         given: the command line.
-        own: the task of the models' own labels.
+        models: whose own labels these are.
         pool: rows to choose from; those of ``--labelled`` go before them.
     """
     if given["task"]:
         return look_up("task", given["task"], sets.tasks(given["include"]))
     if given["ood_name"]:
         return look_up("OOD set", given["ood_name"], sets.cards(given["include"])).task
-    known = sheet(given["labelled"], columns(given["columns"])) if given["labelled"] else pool
-    return sets.task_of(known, own, given["include"])
+    encoding = given["encoding"] or ""
+    known = sheet(given["labelled"], columns(given["columns"]), encoding=encoding) if given["labelled"] else pool
+    return sets.task_of(known, agreed(models), given["include"], said=said(models))
 
 
 def own_labels(given: Given, models: Looked) -> ClassTask | None:
@@ -233,16 +236,18 @@ def check_example(given: Given) -> None:
     """Refuse an example that is named twice, or not at all."""
     if (given["example_id"] is None) == (not given["texts"]):
         raise UsageError("name one example: `--id ID`, or `--text TEXT` (twice for a pair)")
-    if given["texts"] and (given["data"] or not given["ood_name"]):
-        raise UsageError("`--text` takes its task and marks from a set: `--ood NAME`, without `--data`")
+    if given["texts"] and given["data"]:
+        raise UsageError("`--text` is an example by itself; name a row of `--data` with `--id`")
     if given["label"] is not None and not given["texts"]:
         raise UsageError("`--label` is for `--text`; an example of the set has its own")
-    if not (given["data"] or given["ood_name"]):
-        raise UsageError(NOTHING_NAMED)
+    if not (given["data"] or given["ood_name"] or (given["texts"] and _references(given))):
+        raise UsageError("`--models A B` are needed to explain a text of your own" if given["texts"] else NOTHING_NAMED)
 
 
 def example(given: Given, models: Looked) -> tuple[ClassTask, str | None, Example]:
     """The example that ``--id`` or ``--text`` names, with the task and the designed factor of its set or file."""
+    if given["texts"] and not given["ood_name"]:
+        return _of_models(given, models)
     if given["texts"]:
         card = look_up("OOD set", given["ood_name"], sets.cards(given["include"]))
         return card.task, card.designed, _own_example(card, given["texts"], given["label"])
@@ -261,12 +266,16 @@ def _rows(given: Given, models: Looked) -> OODSet:
         return set_of(given).load()
     rows, own = file.unlabelled(), own_labels(given, models)
     try:
-        known = file.labelled(own)
+        known = file.labelled(own, said=said(models))
     except DataError as error:
         if not (given["task"] or given["ood_name"] or own):
             raise
         log.warning("the rows are taken without labels: %s", error)
-        of_task = task({**given, "labelled": None}, own, sheet(given["data"], columns(given["columns"]), ("text",)))
+        of_task = task(
+            {**given, "labelled": None},
+            models,
+            sheet(given["data"], columns(given["columns"]), ("text",), given["encoding"] or ""),
+        )
         cards, like = sets.cards(given["include"]), given["ood_name"]
         designed = look_up("OOD set", like, cards).designed if like else None
         return OODSet(given["data"].stem, of_task, rows, len(rows), designed, str(given["data"]))
@@ -277,15 +286,35 @@ def _rows(given: Given, models: Looked) -> OODSet:
     return replace(known, examples=tuple(named))
 
 
+def _of_models(given: Given, models: Looked) -> tuple[ClassTask, None, Example]:
+    """``--text`` without a set: the task is that of the models' own labels, and nothing is marked.
+
+    Raises:
+        UsageError: they name no labels that all share, or more than two texts are given.
+    """
+    own = agreed(models)
+    if own is None:
+        unnamed = "the models name no labels; say with `label_map` what their outputs mean, or name a set: `--ood NAME`"
+        raise UsageError(said(models).differ or unnamed)
+    if len(given["texts"]) > 2:
+        raise UsageError(f"`--text` must be given once, or twice for a pair (got {len(given['texts'])})")
+    task = sets.known(own, given["include"])
+    return task, None, _text_example(given["texts"], given["label"], task, no_marks)
+
+
 def _own_example(card: Card, texts: tuple[str, ...], label_name: str | None) -> Example:
     own = not card.layouts or any(layout.text == sets.OWN.text for layout in card.layouts)  # one text or two
     wanted = {1, 2} if own else {len(layout.text) for layout in card.layouts}
     if len(texts) not in wanted:
         times = " or ".join(map(str, sorted(wanted)))
         raise UsageError(f"`--text` must be given {times} times for {card.name} (got {len(texts)})")
-    true = UNLABELLED if label_name is None else label(label_name, card.task)
+    return _text_example(texts, label_name, card.task, marker(card.marks))
+
+
+def _text_example(texts: tuple[str, ...], label_name: str | None, of: ClassTask, marks: Marker) -> Example:
+    true = UNLABELLED if label_name is None else label(label_name, of)
     try:
-        return Example("text", texts, true, marker(card.marks)(texts, {}))
+        return Example("text", texts, true, marks(texts, {}))
     except ValueError as error:  # bytes of the command line that are no text
         raise UsageError(f"`--text`: {error}") from error
 
@@ -343,6 +372,7 @@ def source_options(given: Given) -> SourceOptions:
         scale=given.get("scale") or None,
         lower_is_better=bool(given.get("lower_is_better")),
         errors_are_wrong=given.get("errors") == "wrong",
+        encoding=check(given.get("encoding") or ""),
     )
 
 

@@ -59,7 +59,7 @@ def choose(**given: Any) -> None:
     so does a column of labels in the pool. The choice looks at the models' predictions only, and is the same each time.
     """
     from ranker.commands import arguments
-    from ranker.datasets import readers, sheets
+    from ranker.datasets import readers, readings, sheets
     from ranker.runs import choose as labelling
     from ranker.runs.gather import looked
     from ranker.statistics import choice
@@ -72,8 +72,10 @@ def choose(**given: Any) -> None:
     models = looked(arguments.suite(given, given["ood_name"]))
     arguments.point_out(given, models)
     columns = arguments.columns(given["columns"])
-    pool = readers.pool(given["pool"], columns)
-    task = arguments.task(given, arguments.own_labels(given, models), pool)
+    pool = readers.pool(given["pool"], columns, given["encoding"] or "")
+    if hint := readings.swapped(pool):
+        log.warning("%s: %s", given["pool"], hint)
+    task = arguments.task(given, models, pool)
     rows = readers.unlabelled(pool)
     done = [row for row, label in zip(rows, readers.written(pool), strict=True) if label is not None]
     chosen = labelling.choose(
@@ -88,9 +90,10 @@ def choose(**given: Any) -> None:
     )
     if given["rule"] != "random":
         log.warning(
-            "accuracy on chosen rows ranks the models and does not estimate their accuracy; "
-            "for that, label rows drawn at random (`--rule random`)"
+            "the accuracy on these rows will rank the models, and is no estimate of how accurate they are; "
+            "for an estimate label rows drawn at random (`--rule random`)"
         )
+    log.warning("%s", chosen.balance)
     outputs.write(sheets.to_fill_in(pool, chosen.rows, *columns.get("label", [])), given["output"])
     if chosen.failures:
         raise SystemExit(1)

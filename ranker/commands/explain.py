@@ -29,7 +29,13 @@ from ranker.errors import look_up
     help="An example of the set, or of the file; its number from 1 where it has no ids.",
 )
 @options.OWN_ROWS
-@click.option("--text", "texts", multiple=True, metavar="TEXT", help="A text of your own instead; twice for a pair.")
+@click.option(
+    "--text",
+    "texts",
+    multiple=True,
+    metavar="TEXT",
+    help="A text of your own instead; twice for a pair. Without `--ood` its task is that of the models' own labels.",
+)
 @click.option("--label", metavar="LABEL", help="The true label of `--text`.  [default: not known]")
 @click.option(
     "--toward", metavar="LABEL", help="The explained label: what positive scores speak for.  [default: the shortcut's]"
@@ -55,6 +61,7 @@ def explain(**given: Any) -> None:
     """Show what models see in one example: coloured words, the prediction, and what each factor reads.
 
     \b
+    rank-models explain --models bert-a bert-b --text "What a waste of time."
     rank-models explain --ood hans-sub --id sn_past_participle-0 --models bert-a bert-b
     rank-models explain --ood hans-sub --text "The poets near the bridge ran." --text "The bridge ran."
     rank-models explain --ood hans-sub --id sn_past_participle-0 --format html -o example.html

@@ -171,6 +171,11 @@ OWN_ROWS = together(
     click.option(
         "--columns", metavar="ROLE=NAME,...", help="Of your own rows: text=premise,text=hypothesis,label=gold,id=key."
     ),
+    click.option(
+        "--encoding",
+        metavar="NAME",
+        help="Of files of rows and answers that are not UTF-8, such as cp1252.  [default: UTF-8, or what a file says]",
+    ),
 )
 
 SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws.")

@@ -72,12 +72,14 @@ def sheet(
     source: Path | Iterable[Mapping[str, Any]],
     columns: Mapping[str, str | Sequence[str]] | None = None,
     required: Sequence[str] = ("text", "label"),
+    encoding: str = "",
 ) -> Sheet:
     """A user's own rows: from memory, or a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file, with or without ``.gz``, or
     a ``.parquet``.
 
     The first line of a ``.csv``, ``.tsv`` or ``.txt`` names the columns. The last two have a tab between cells and know
-    no quotes; a ``.txt`` that names its columns with commas is read as a ``.csv``. Where the container of the rows
+    no quotes; a ``.txt`` that names its columns with commas is read as a ``.csv``. A ``.csv`` may have semicolons, tabs
+    or bars instead of commas, as its first line shows. Where the container of the rows
     names its label numbers (``features[...].names``, as a ``datasets.Dataset`` and the Parquet that it writes do), they
     are read by these names: the Hugging Face copy of HANS counts from entailment, and the task here from
     non-entailment.
@@ -88,6 +90,7 @@ def sheet(
         columns: "text" -> one or two columns, "label", "id" and "cluster", which says which rows belong together, ->
             one; what is left out is found by `USUAL` names.
         required: the parts that there must be columns for.
+        encoding: of a file that is not UTF-8 and does not say what it is: see `rows.read_rows`.
 
     Raises:
         UsageError: the file's name does not end in a known way, a part of rows that there is not, or no mappings.
@@ -104,7 +107,7 @@ def sheet(
     origin = place = str(source) if isinstance(source, Path) else "rows in memory"
     if isinstance(source, Path) and source.suffix != PARQUET:
         place += ", line 1"
-    rows = tuple(read_rows(source) if isinstance(source, Path) else placed(source))
+    rows = tuple(read_rows(source, encoding) if isinstance(source, Path) else placed(source))
     if not rows:
         raise DataError(f"{origin} holds no row")
     try:
@@ -114,7 +117,7 @@ def sheet(
     return Sheet(origin, rows, named(layout, source))
 
 
-def pool(path: Path, columns: Mapping[str, str | Sequence[str]] | None = None) -> Sheet:
+def pool(path: Path, columns: Mapping[str, str | Sequence[str]] | None = None, encoding: str = "") -> Sheet:
     """A user's own rows that need no label, from a file (see `sheet`).
 
     Those with a blank text are left out, with a warning.
@@ -122,7 +125,7 @@ def pool(path: Path, columns: Mapping[str, str | Sequence[str]] | None = None) -
     Raises:
         UsageError, DataError: as in `sheet`; or no row has a text.
     """
-    whole = sheet(path, columns, required=("text",))
+    whole = sheet(path, columns, ("text",), encoding)
     rows = tuple(row for row in whole.rows if not any(blank(row.cells.get(column)) for column in whole.layout.text))
     if not rows:
         raise DataError(f"{path} holds no row with a text")
@@ -287,9 +290,9 @@ def _usual(part: str, found: Sequence[str]) -> tuple[str, ...]:
 
 def _fault(found: Sequence[str]) -> str:
     """What is probably wrong with a first line that names no text or no label."""
-    between = next((sign for sign in (";", "\t", ",", "|") if len(found) == 1 and sign in found[0]), None)
+    between = next((sign for sign in (";", ",", "|") if len(found) == 1 and sign in found[0]), None)
     if between:
-        return f"are its cells separated by {between!r}? in a .csv they are by commas, in a .tsv by tabs"
+        return f"are its cells separated by {between!r}? in a .tsv they are by tabs; call it .csv"
     if any(name.strip().endswith((".", "?", "!")) for name in found):
         return "is that a row, and the line that names the columns missing?"
     return "say which with `columns`"

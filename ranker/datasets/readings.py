@@ -33,7 +33,7 @@ def notes(
         says = {fold(said): said for said, read in meant.items() if read == label and number_of(said) is None}
         if len(says) > 1:
             yield f"The rows say {_and(sorted(says.values()))}, which count as one label here: {name}."
-    if read_as := [f"{number} as {task.labels[label]}" for number, label in numbers(meant).items()]:
+    if read_as := [f"{number} as {task.labels[label]}" for number, label in numbers(meant, task).items()]:
         yield f"{', '.join(read_as).replace(' as', ' was read as', 1)}."
     if blank:
         what = counted(blank, "row has no label yet, and counts", "rows have no label yet, and count")
@@ -71,6 +71,8 @@ def of_file(sheet: Sheet, kept: Sequence[Example], chosen: bool) -> Iterator[str
     if unread and not chosen:
         read, left = ", ".join(layout.text), ", ".join(unread)
         yield f"Read as text: {read}. Not read, though it holds text: {left}; say which to read with `columns`."
+    if hint := swapped(sheet):
+        yield f"{hint}."
     if sheet.origin.removesuffix(".gz").endswith((".tsv", ".txt")):
         quoted = sum(any(len(t) > 1 and t[0] == t[-1] == '"' for t in row.segments) for row in kept)
         if quoted:
@@ -78,15 +80,47 @@ def of_file(sheet: Sheet, kept: Sequence[Example], chosen: bool) -> Iterator[str
             yield f"{what}, which are read as part of it: a .tsv has no quoting; save it as .csv if they are none."
 
 
-def numbers(meant: Mapping[str, int]) -> dict[int, int]:
-    """The bare numbers among labels, and the classes that they were read as.
+def numbers(meant: Mapping[str, int], task: ClassTask) -> dict[int, int]:
+    """The bare numbers among labels, and the classes that they were read as; a number that is a label's name is none.
 
     Example:
-        >>> numbers({"entailment": 1, "0": 0})
+        >>> numbers({"good": 1, "0": 0}, ClassTask("mood", ("bad", "good")))
         {0: 0}
+        >>> numbers({"1": 0, "2": 1}, ClassTask("mood", ("1", "2")))
+        {}
     """
-    found = {number: label for said, label in meant.items() if (number := number_of(said)) is not None}
-    return dict(sorted(found.items()))
+    bare = {said: label for said, label in meant.items() if task.index(said) is None}
+    return dict(sorted((number, label) for said, label in bare.items() if (number := number_of(said)) is not None))
+
+
+FEW = 6
+"""Different texts that are so few, and have no more words, are probably labels."""
+
+
+def swapped(sheet: Sheet) -> str:
+    """What speaks for the columns of texts and labels being swapped, and the line to type; "" where nothing does.
+
+    Example:
+        >>> from ranker.datasets.readers import sheet
+        >>> rows = [{"label": f"It was {word} to me.", "text": "good"} for word in ("fun", "fine", "great", "a joy")]
+        >>> print(swapped(sheet(rows)))
+        'text' has 1 different text in 4 rows, and 'label' holds sentences; if they are swapped, say `columns=text=label,label=text`
+    """  # noqa: E501
+    layout = sheet.layout
+    if len(layout.text) != 1:
+        return ""
+    texts = [str(row.cells.get(layout.text[0])) for row in sheet.rows]
+    different = len(set(texts))
+    if different > FEW or 2 * different > len(texts) or any(len(text.split()) > FEW for text in texts):
+        return ""
+    what = f"{layout.text[0]!r} has {counted(different, 'different text')} in {counted(len(texts), 'row')}"
+    if layout.label is None:
+        return f"{what}; if these are labels, name the column of texts with `columns=text=NAME`"
+    labels = [str(row.cells.get(layout.label)) for row in sheet.rows]
+    if sum(len(label.split()) for label in labels) <= 2 * len(labels) or len(set(labels)) <= different:
+        return ""
+    line = f"`columns=text={layout.label},label={layout.text[0]}`"
+    return f"{what}, and {layout.label!r} holds sentences; if they are swapped, say {line}"
 
 
 def _and(items: Sequence[str]) -> str:

@@ -6,11 +6,13 @@ constants below, also for a file that unpacks into far more than it seems to be.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
 import itertools
 import json
+import logging
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,8 +20,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ranker.datasets import encodings
 from ranker.errors import DataError, UsageError
 from ranker.records import parse_json
+
+log = logging.getLogger(__name__)
 
 MAX_BYTES = 1 << 29
 """Bytes of a file, unpacked: 512 MiB, a million rows of HANS with their parses."""
@@ -55,8 +60,12 @@ class Row(NamedTuple):
     cells: Mapping[str, Any]
 
 
-def read_rows(path: Path) -> Iterator[Row]:
+def read_rows(path: Path, encoding: str = "") -> Iterator[Row]:
     """The rows of a file, one at a time.
+
+    Args:
+        path: the file.
+        encoding: of a file of text that is not UTF-8 and does not say what it is, as UTF-16 does by its mark.
 
     Raises:
         UsageError: its name does not end in a known way.
@@ -68,7 +77,7 @@ def read_rows(path: Path) -> Iterator[Row]:
     if parse is None:
         known = ", ".join(_PARSERS)
         raise UsageError(f"{path}: a file of examples ends in {known}, one of these and .gz, or {PARQUET}")
-    return parse(path)
+    return parse(path, encoding)
 
 
 def label_names(path: Path, column: str | None) -> Sequence[str] | None:
@@ -131,14 +140,21 @@ def parquet_file(path: Path, **options: Any) -> Iterator[Any]:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def tab_separated(path: Path) -> Iterator[Row]:
+def tab_separated(path: Path, encoding: str = "") -> Iterator[Row]:
     """Tabs between cells, no quotes: the format of HANS and PAWS."""
-    return _table(path, ((number, line.split("\t")) for number, line in _filled(path)))
+    return _table(path, ((number, line.split("\t")) for number, line in _filled(path, encoding)))
 
 
-def separated(path: Path, sign: str = ",") -> Iterator[Row]:
-    """RFC 4180: a sign between cells, a cell may stand in double quotes and then hold anything."""
-    reader = csv.reader(lines(path), strict=True, delimiter=sign)
+def separated(path: Path, encoding: str = "", sign: str = "") -> Iterator[Row]:
+    """RFC 4180: a sign between cells, a cell may stand in double quotes and then hold anything.
+
+    The sign is told by the line that names the columns, where none is given; another one than a comma is logged.
+    """
+    if not sign:
+        sign = encodings.delimiter(next(lines(path, encoding), ""))
+        if sign != ",":
+            log.warning("%s: read with %s between its cells", path, encodings.SIGNS[sign])
+    reader = csv.reader(lines(path, encoding), strict=True, delimiter=sign)
 
     def numbered() -> Iterator[tuple[int, list[str]]]:
         try:
@@ -152,10 +168,12 @@ def separated(path: Path, sign: str = ",") -> Iterator[Row]:
     return _table(path, numbered())
 
 
-def _text(path: Path) -> Iterator[Row]:
-    """A ``.txt``: by tabs; by commas where the line that names the columns has some, and no tab."""
-    header = next(lines(path), "")
-    return separated(path) if "," in header and "\t" not in header else tab_separated(path)
+def _text(path: Path, encoding: str) -> Iterator[Row]:
+    """A ``.txt``: by tabs; as a ``.csv`` where the line that names the columns has a comma, or so, and no tab."""
+    header = next(lines(path, encoding), "")
+    if "\t" not in header and encodings.delimiter(header) in header:
+        return separated(path, encoding)
+    return tab_separated(path, encoding)
 
 
 def _table(path: Path, numbered: Iterator[tuple[int, list[str]]]) -> Iterator[Row]:
@@ -172,8 +190,8 @@ def _table(path: Path, numbered: Iterator[tuple[int, list[str]]]) -> Iterator[Ro
         yield Row(place, number, dict(zip(header, cells, strict=True)))
 
 
-def _json_lines(path: Path) -> Iterator[Row]:
-    for number, (at, line) in enumerate(_filled(path), 1):
+def _json_lines(path: Path, encoding: str) -> Iterator[Row]:
+    for number, (at, line) in enumerate(_filled(path, encoding), 1):
         place = f"{path}, line {at}"
         try:
             cells = json.loads(line, object_pairs_hook=once)
@@ -202,10 +220,10 @@ def once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def _filled(path: Path) -> Iterator[tuple[int, str]]:
+def _filled(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
     """The lines without their ends; only the last ones may be empty."""
     empty = 0
-    for number, line in enumerate(lines(path), 1):
+    for number, line in enumerate(lines(path, encoding), 1):
         if line.isspace():
             empty = empty or number
         elif empty:
@@ -214,19 +232,24 @@ def _filled(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line.rstrip("\r\n")
 
 
-def lines(path: Path) -> Iterator[str]:
+def lines(path: Path, encoding: str = "") -> Iterator[str]:
     """The lines of a file with their ends, unpacked and decoded, no more of it in memory than one line.
 
+    Args:
+        path: the file.
+        encoding: see `read_rows`.
+
     Raises:
-        DataError: it cannot be read, is no UTF-8, or it or a line of it is too large.
+        DataError: it cannot be read, is of another encoding, or it or a line of it is too large.
     """
     size = 0
     number = 1
     try:
         with _unpacking(path) as stream:
             packed = os.fstat(stream.fileno()).st_size
+            readline = encodings.reader(stream, _encoding(path, stream, encoding))
             for number in itertools.count(1):
-                line = stream.readline(MAX_LINE + 1)
+                line = readline(MAX_LINE + 1)
                 size += len(line)
                 if not line:
                     return
@@ -235,16 +258,23 @@ def lines(path: Path) -> Iterator[str]:
                 _check_size(f"{path}, line {number}", size)
                 _check_ratio(path, size, packed)
                 if number == 1 and b"\0" in line:
-                    raise DataError(f"{path}, line 1: not UTF-8 (byte 0x{line[0]:02x}); is it UTF-16?")
+                    nul = UnicodeDecodeError("utf-8", line, 0, 1, "")
+                    raise DataError(f"{path}, line 1: {encodings.unreadable(nul, nul=True)}")
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}, line {number}: not UTF-8 (byte 0x{error.object[error.start]:02x})") from error
+        place = f"{path}, line {number}" if error.encoding == "utf-8" else path  # others are decoded in blocks
+        raise DataError(f"{place}: {encodings.unreadable(error)}") from error
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def content(path: Path, most: int) -> str:
+def content(path: Path, most: int, encoding: str = "") -> str:
     """A file as one text, unpacked and decoded, for formats that cannot be read by the line.
+
+    Args:
+        path: the file.
+        most: bytes that are read.
+        encoding: see `read_rows`.
 
     Raises:
         DataError: it cannot be read, is no UTF-8, or has more bytes than `most`.
@@ -252,15 +282,39 @@ def content(path: Path, most: int) -> str:
     try:
         with _unpacking(path) as stream:
             packed = os.fstat(stream.fileno()).st_size
+            told = _encoding(path, stream, encoding)
             whole = stream.read(1 + (most if path.suffix == ".gz" else min(most, packed)))
         if len(whole) > most:
             raise DataError(f"{path}: more than {most:,} bytes, the most that is read")
         _check_ratio(path, len(whole), packed)
-        return whole.decode("utf-8-sig")
+        return whole.decode(told or "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 (byte 0x{error.object[error.start]:02x})") from error
+        raise DataError(f"{path}: {encodings.unreadable(error)}") from error
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _encoding(path: Path, stream: encodings.Stream, said: str) -> str:
+    """What the file says itself; else what was said of it, unless it is UTF-8; "" for that."""
+    return encodings.marked(stream) or (said if said and not _is_utf8(path) else "")
+
+
+def _is_utf8(path: Path) -> bool:
+    """Whether a whole file is text in UTF-8."""
+    decoder, size = codecs.getincrementaldecoder("utf-8")(), 0
+    with _unpacking(path) as stream:
+        packed = os.fstat(stream.fileno()).st_size
+        while block := stream.read(1 << 16):
+            size += len(block)
+            _check_size(path, size)
+            _check_ratio(path, size, packed)
+            try:
+                decoder.decode(block)
+            except UnicodeDecodeError:
+                return False
+            if b"\0" in block:
+                return False
+    return True
 
 
 def _unpacking(path: Path) -> gzip.GzipFile | io.BufferedReader:

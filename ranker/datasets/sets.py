@@ -6,6 +6,7 @@ which words (`datasets.cards`). A user's own set is a folder like those in ``dat
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,8 @@ from ranker.datasets import cards as cards_of
 from ranker.datasets import embedded, readers, readings
 from ranker.datasets.cards import Card, Layout
 from ranker.datasets.identity import fingerprint
+from ranker.datasets.mapping import Said, number_in, unlike
+from ranker.datasets.mapping import readings as readings_of
 from ranker.datasets.marks import marker
 from ranker.datasets.rows import Row, read_rows
 from ranker.errors import DataError, UsageError, look_up
@@ -27,8 +30,13 @@ from ranker.numbers import counted
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassTask, fold
 
+log = logging.getLogger(__name__)
+
 SAMPLE = ("examples.jsonl.gz", "examples.jsonl")
 """The files of a set's own folder that may hold its rows."""
+
+MANY = 20
+"""Labels of rows that are more than these are probably none."""
 
 EMBEDDED = "embedded sample"
 """The origin of rows that come with the product."""
@@ -156,6 +164,8 @@ def labelled(
     include: Iterable[str | Path] = (),
     own: ClassTask | None = None,
     free: bool = False,
+    said: Said = Said(),
+    encoding: str = "",
 ) -> OODSet:
     """Read a user's own labelled rows; all of them are the population.
 
@@ -171,6 +181,8 @@ def labelled(
         include: folders of a user's own sets.
         own: the task of the models' own labels.
         free: labels of no known task are taken as they are, since no model has labels of its own.
+        said: what the models say of their labels, for messages.
+        encoding: of a file that is not UTF-8 and does not say what it is, such as cp1252.
 
     Raises:
         UsageError: no such set or task, or no task whose labels fit, or several.
@@ -187,12 +199,12 @@ def labelled(
     wanted = look_up("task", task, tasks(include) | own_of_set) if isinstance(task, str) else task
     if card is not None and wanted not in (None, card.task):
         raise UsageError(f"`task` {task} is not that of {card.name}, which is {card.task.name}")
-    sheet = readers.sheet(source, columns)
+    sheet = readers.sheet(source, columns, encoding=encoding)
     written = readers.written(sheet)
     rows = [row for row, label in zip(sheet.rows, written, strict=True) if label is not None]
     if not rows:
         raise DataError(f"{sheet.origin}: the column {sheet.layout.label!r} is still empty in all {len(written)} rows")
-    chosen = wanted or (task_of(sheet, own, include, free) if card is None else card.task)
+    chosen = wanted or (task_of(sheet, own, include, free, said) if card is None else card.task)
     marks = readers.no_marks if card is None else marker(card.marks)
     found = list(readers.examples(rows, chosen, lambda _: sheet.layout, marks))
     kept: dict[tuple[tuple[str, ...], int], Example] = {}
@@ -211,12 +223,16 @@ def labelled(
             *readings.notes(meant, chosen, list(kept.values()), blank, repeated=len(found) - len(kept)),
             *readings.of_file(sheet, list(kept.values()), chosen="text" in (columns or {})),
         ),
-        numbers=readings.numbers(meant),
+        numbers=readings.numbers(meant, chosen),
     )
 
 
 def task_of(
-    sheet: readers.Sheet, own: ClassTask | None = None, include: Iterable[str | Path] = (), free: bool = False
+    sheet: readers.Sheet,
+    own: ClassTask | None = None,
+    include: Iterable[str | Path] = (),
+    free: bool = False,
+    said: Said = Said(),
 ) -> ClassTask:
     """The task that the labels of rows are of.
 
@@ -229,29 +245,48 @@ def task_of(
         own: the task of the models' own labels (see `ranker.runs.gather.own_task`).
         include: folders of a user's own sets.
         free: where no known task fits, the labels are those of the rows.
+        said: what the models say of their labels, for messages.
 
     Raises:
         UsageError: no known task fits, or several do; the message says what to do.
     """
-    known = tasks(include)
-    if own is not None:
-        own = next((task for task in known.values() if _same_labels(task, own)), own)
+    every = tasks(include)
+    own = None if own is None else known(own, include)
     labels = dict.fromkeys(filter(None, readers.written(sheet)))
-    counted = [number for label in labels if (number := readers.number_of(label)) is not None]
-    if own is not None and _fits(own, labels) and (not counted or max(counted) == len(own.labels) - 1):
+    numbers = [label for label in labels if own is None or own.index(label) is None]
+    counted = [n for label in numbers if (n := readers.number_of(label)) is not None]
+    in_order = own is not None and all(number_in(name) in (None, n) for n, name in enumerate(own.labels))
+    if own is not None and _fits(own, labels) and (not counted or (in_order and max(counted) == len(own.labels) - 1)):
         return own
-    fitting = [task for task in known.values() if labels and _fits(task, labels)]
+    fitting = [task for task in every.values() if labels and _fits(task, labels)]
     if len(fitting) == 1:
         return fitting[0]
+    if len(fitting) > 1 and said.differ:
+        raise UsageError(said.differ)
     if len(fitting) > 1:
         several = ", ".join(task.name for task in fitting)
         names = "; or write names instead of numbers" if counted else ""
         raise UsageError(f"`task=NAME` is needed: the labels of {sheet.origin} fit several tasks ({several}){names}")
     if not labels:
-        raise UsageError(f"`task=NAME` is needed ({', '.join(known)}): the models name no labels, or not all the same")
+        why = (
+            said.differ or f"`task=NAME` is needed ({', '.join(every)}): the models name no labels, or not all the same"
+        )
+        raise UsageError(why)
     if free and len(labels) > 1 and not counted:
         return ClassTask(sheet_name(sheet), tuple(sorted({fold(label): label for label in labels}.values(), key=fold)))
-    raise DataError(_unfit(sheet, list(labels), [*([own] if own else []), *known.values()]))
+    if said.differ:
+        raise UsageError(said.differ)
+    raise DataError(_unfit(sheet, list(labels), [*([own] if own else []), *every.values()], said.outputs))
+
+
+def known(own: ClassTask, include: Iterable[str | Path] = ()) -> ClassTask:
+    """The known task with the labels of another, which knows more of them; else that other one.
+
+    Example:
+        >>> known(ClassTask("own", ("entailment", "not_entailment"))).name
+        'nli'
+    """
+    return next((task for task in tasks(include).values() if _same_labels(task, own)), own)
 
 
 def sheet_name(sheet: readers.Sheet) -> str:
@@ -270,10 +305,14 @@ def _fits(task: ClassTask, labels: Iterable[str]) -> bool:
     return all(task.index(label) is not None or readers.number_of(label) in counted for label in labels)
 
 
-def _unfit(sheet: readers.Sheet, labels: Sequence[str], candidates: Sequence[ClassTask]) -> str:
+def _unfit(sheet: readers.Sheet, labels: Sequence[str], candidates: Sequence[ClassTask], outputs: Sequence[str]) -> str:
     """What is wrong with labels that fit no task, and what to do; the task of most of them is taken to be meant."""
+    if swapped := readings.swapped(sheet):
+        return f"{sheet.origin}: {swapped}"
     near = max(candidates, key=lambda task: sum(_fits(task, [label]) for label in labels))
-    wrong = next(label for label in labels if not _fits(near, [label]))
+    if readings_of(labels, outputs):
+        return f"{sheet.origin}: {unlike(labels, outputs)}"
+    wrong = next((label for label in labels if not _fits(near, [label])), labels[0])
     place = next(row.place for row, label in zip(sheet.rows, readers.written(sheet), strict=True) if label == wrong)
     if 2 * sum(_fits(near, [label]) for label in labels) > len(labels):
         what = f"must be one of {readers.counted(near.labels)} or an alias (got {wrong[:50]!r})"
@@ -281,6 +320,8 @@ def _unfit(sheet: readers.Sheet, labels: Sequence[str], candidates: Sequence[Cla
             f"{place}: a label {what}; for another task say `task=NAME`, or describe it: {CARD}, or say with "
             "`label_map` what the models' outputs mean"
         )
+    if outputs and len(labels) <= MANY:
+        return f"{sheet.origin}: {unlike(labels, outputs)}"
     each = "; ".join(dict.fromkeys(f"{task.name}: {', '.join(task.labels)}" for task in candidates))
     return (
         f"{place}: the label {wrong[:50]!r} is of no known task ({each}); describe yours: {CARD}, or say with "
@@ -293,6 +334,7 @@ def unlabelled(
     columns: Mapping[str, str | Sequence[str]] | None = None,
     like: str | None = None,
     include: Iterable[str | Path] = (),
+    encoding: str = "",
 ) -> tuple[Example, ...]:
     """Read rows of a domain that nobody has labelled; a column of labels, if there is one, is not looked at.
 
@@ -303,6 +345,7 @@ def unlabelled(
         columns: "text" and "id" -> columns, where their names are unusual.
         like: an OOD set whose marks hold for these rows, too.
         include: folders of a user's own sets.
+        encoding: see `labelled`.
 
     Raises:
         UnknownName: no set bears that name.
@@ -319,7 +362,10 @@ def unlabelled(
         ['r1', 'r2']
     """
     marks = readers.no_marks if like is None else marker(look_up("OOD set", like, cards(include)).marks)
-    return readers.unlabelled(readers.pool(Path(path), columns), marks)
+    pool = readers.pool(Path(path), columns, encoding)
+    if hint := readings.swapped(pool):
+        log.warning("%s: %s", path, hint)
+    return readers.unlabelled(pool, marks)
 
 
 def cards(include: Iterable[str | Path] = ()) -> dict[str, Card]:

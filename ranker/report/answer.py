@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ranker.numbers import LEAST_P, counted, interval, p_value, percent, points, probability
-from ranker.report.words import words
+from ranker.report.words import MOST_LABELS, labels, words
 from ranker.results.ranking import Ranking
 from ranker.results.records import Decision, Evaluation, Versus, level
 from ranker.results.table import ScoreTable
@@ -48,7 +50,7 @@ def evaluated(ranking: Ranking, found: Evaluation) -> tuple[str, list[str]]:
         )
     if len(advised) > 1:
         said.append(
-            f"It is the best of {len(advised)} methods after the fact, which flatters it: on another set, expect less."
+            f"We picked it after seeing the results of {len(advised)} methods, so expect a lower figure on another set."
         )
     said += [_truly_best(ranking, found), NEXT]
     return f"Best method: {best.name}", said
@@ -64,30 +66,37 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     """Which model, how sure, who cannot be told apart, and how many more labels would tell."""
     if len(found.models) == 2 and found.versus:
         return between(ranking, found, found.versus[0])
-    names, best, of = found.names, found.taken, words(ranking.header.metric)
-    seen = "labels and pool" if found.reads_pool else "the labels"
+    names, of, rows = found.names, words(ranking.header.metric), counted(ranking.header.probe, "row")
     first = [model.name for model in found.models if model.rank == 1]
-    put = f"puts {names[0]} first" if len(first) == 1 else f"ties {', '.join(first)} in first place"
-    who = "It" if len(first) == 1 else names[best]
-    but = f", but by {seen} {names[best]} is better. {names[best]}" if best else f". {who}"
-    p_best, rows = [model.p_best for model in found.models], counted(ranking.header.probe, "row")
-    said = [
-        f"{found.method} {put}{but} {of.on(found.models[best].outcome, rows)}; it is {of.most} in the domain "
-        f"with a probability of {probability(p_best[best])} %."
-    ]
-    likeliest = max(range(len(names)), key=lambda i: p_best[i])
-    # P(best) is drawn, P(A > B) is not: noise alone makes no model likelier
-    if not level(p_best[likeliest], p_best[best]) and found.p_beats[likeliest][best] > 0.5:
-        alone = f"By {of.what} alone"
-        by = "By labels and pool together" if found.reads_pool else alone
-        said.append(f"{by} {names[likeliest]} is likelier to be, {probability(p_best[likeliest])} %.")
+    put = f"puts {names[0]} first. It" if len(first) == 1 else f"ties {', '.join(first)} in first place. {names[0]}"
+    best, near = found.models[0], probability(found.models[0].p_near_best)
+    said = [f"{found.method}{_defined(ranking.table, found.method)} {put} {of.on(best.outcome, rows)}."]
+    if best.p_near_best is not None:
+        said.append(f"With a probability of {near} % it is within a point of the best of these in the domain.")
     together = [", ".join(group) for group in found.groups if len(group) > 1]
     if together:
         said.append(f"Cannot be told apart: {'; nor '.join(together)}.")
     else:
         said.append(f"Every two models are told apart, with a probability of {found.level:.0%} or more.")
     said.append(next_step(ranking, found))
-    return f"First choice: {names[best]}", said
+    if len(found.groups) == 1:
+        return f"No two models are told apart; {names[0]} is first", said
+    return f"First choice: {names[0]}{_but(found)}", said
+
+
+def _defined(table: ScoreTable, method: str) -> str:
+    """On how many rows a method is defined for all models; "" where that is all of them."""
+    places = [place for place, one in enumerate(table.methods) if one.name == method]
+    if not places:
+        return ""
+    count, rows = int(np.isfinite(table.values[:, places[0]]).all(axis=0).sum()), len(table.examples)
+    return "" if count == rows else f" (defined on {count:,} of the {counted(rows, 'row')})"
+
+
+def _but(found: Decision) -> str:
+    """What speaks against the first of the order."""
+    better = found.against
+    return f", but the labels speak for {found.names[better]}" if better else ""
 
 
 def between(ranking: Ranking, found: Decision, pair: Versus) -> tuple[str, list[str]]:
@@ -108,11 +117,12 @@ def between(ranking: Ranking, found: Decision, pair: Versus) -> tuple[str, list[
         f"The difference is {points(pair.difference)} points (95 % interval {interval(pair.low, pair.high, points)}; "
         f"p {equals(pair.p)} by {TESTS[pair.test]}); {pair.a} is the better one in the domain with a probability of "
         f"{probability(found.p_beats[0][1])} %.",
-        f"{pair.a} did better on {counted(pair.better, 'row')}, {pair.b} on {pair.worse:,}. A test that takes them as "
-        f"judged on different rows would say p {equals(pair.p_unpaired)}.",
+        f"{pair.a} did better on {counted(pair.better, 'row')}, {pair.b} on {pair.worse:,}. An unpaired test, which "
+        f"ignores that the rows are the same, would say p {equals(pair.p_unpaired)}.",
     ]
     if pair.detectable is not None:
-        said.append(f"The smallest difference that such rows mostly show is {percent(pair.detectable)} points.")
+        least = percent(pair.detectable)
+        said.append(f"With these rows a true difference of {least} points or more is found in four of five cases.")
     apart = found.apart(0, 1)
     lead = f"Better: {pair.a}" if apart else f"Not told apart: {pair.a} and {pair.b}"
     return lead, [*said, next_step(ranking, found)]
@@ -137,20 +147,35 @@ def equals(p: float | None) -> str:
 
 
 def next_step(ranking: Ranking, found: Decision) -> str:
-    """What to do with a decision: take a model, or label more rows before."""
-    names, best = found.names, found.taken
-    rivals = [j for j in range(len(names)) if j != best and not found.apart(best, j)]
+    """What to do with a decision: take the first of the order, or label more rows before.
+
+    No model is to be taken that is told from no other one: the labels do not bear it.
+    """
+    names, better = found.names, found.against
+    if better:
+        seen = "labels and pool" if found.reads_pool else "the labels"
+        return (
+            f"Next: look at the rows on which {names[0]} and {names[better]} differ: {found.method} puts {names[0]} "
+            f"first, and by {seen} {names[better]} is better with a probability of "
+            f"{probability(found.p_beats[better][0])} %."
+        )
+    rivals = [j for j in range(1, len(names)) if not found.apart(0, j)]
     if not rivals:
-        return f"Next: take {names[best]}."
-    nearest = min(rivals, key=lambda j: found.p_beats[best][j])
+        return f"Next: take {names[0]}."
+    nearest = min(rivals, key=lambda j: found.p_beats[0][j])
     rival = names[nearest] if len(rivals) == 1 else f"{names[nearest]}, the nearest of {len(rivals)} rivals,"
-    label = f"Next: take {names[best]}, or label"
-    more = found.more_labels[best][nearest]
+    label = "Next: label" if len(rivals) == len(names) - 1 else f"Next: take {names[0]}, or label"
+    more = found.more_labels[0][nearest]
     if more is None:
-        why = untold(ranking.table, found, best, nearest)
-        return f"{label} more rows; how many would tell it from {rival} cannot be said: {why}."
-    rows = counted(more, "more row")
-    return f"{label} about {rows}, which would tell it from {rival} if the two go on to disagree as here."
+        why = untold(ranking.table, found, 0, nearest)
+        return f"{label} more rows. How many would tell it from {rival} is not known: {why}."
+    if more > MOST_LABELS:
+        other = "a larger pool" if found.reads_pool else "a pool of rows without labels"
+        return (
+            f"Next: treat {names[0]} and {names[nearest]} as equal: it would take {labels(more)} to tell them apart. "
+            f"More than labels, {other} or other models would help."
+        )
+    return f"{label} {labels(more)}, which would tell it from {rival} if the two go on to disagree as here."
 
 
 def untold(table: ScoreTable, found: Decision, i: int, j: int) -> str:

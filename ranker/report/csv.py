@@ -53,5 +53,5 @@ def _models(found: Decision) -> Iterator[dict[str, Any]]:
     """Each model; `groups` are the numbers of its groups: two models that share one cannot be told apart."""
     for model in found.models:
         groups = [str(g) for g, group in enumerate(found.groups, 1) if model.name in group]
-        numbers = {key: getattr(model, key) for key in ("score", "outcome", "low", "high", "p_best")}
+        numbers = {key: getattr(model, key) for key in ("score", "outcome", "low", "high", "p_best", "p_near_best")}
         yield {"rank": model.rank, "name": model.name, "groups": " ".join(groups), "method": found.method, **numbers}

@@ -19,7 +19,7 @@ from rich.text import Text
 from ranker.errors import look_up
 from ranker.numbers import signed
 from ranker.report import json
-from ranker.report.remarks import by_reason
+from ranker.report.remarks import by_reason, not_in_table
 from ranker.report.tables import Table, table
 from ranker.report.terminal import drawn, plain
 from ranker.results.explanation import Explanation, Reading, Word
@@ -296,8 +296,8 @@ def _notes(explanation: Explanation) -> Iterator[str]:
     undefined = {(name, why): None for reading in explanation.readings for name, why in reading.undefined.items()}
     for reason, names in by_reason(undefined).items():
         yield f"{names}: {reason}."
-    for reason, names in by_reason(explanation.left_out.items()).items():
-        yield f"{names} not in the table: {reason}."
+    if explanation.left_out:
+        yield not_in_table(explanation.left_out)
     for reading in explanation.readings:
         if not reading.within_tolerance:
             yield f"{reading.model}: the attribution is over its error tolerance."

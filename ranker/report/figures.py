@@ -385,8 +385,8 @@ def intervals(ranking: Ranking) -> Drawing | None:
     for i, model in enumerate(found.models):
         axes.plot([model.low, model.high], [i, i], color=BLUE, linewidth=2.2, solid_capstyle="round")
         axes.scatter([model.outcome], [i], 26, INK, zorder=3, clip_on=False)
-        axes.text(1.03, i, f"{probability(model.p_best)} %", va="center", transform=axes.get_yaxis_transform())
-    axes.text(1.03, -0.75, "P(best)", va="bottom", color=SOFT, transform=axes.get_yaxis_transform())
+        axes.text(1.03, i, f"{probability(model.p_near_best)} %", va="center", transform=axes.get_yaxis_transform())
+    axes.text(1.03, -0.75, "P(near best)", va="bottom", color=SOFT, transform=axes.get_yaxis_transform())
     axes.set(
         xlabel=f"{words(metric).what} in the domain, %",
         ylim=(len(found.models) - 0.5, -0.6),
@@ -396,7 +396,8 @@ def intervals(ranking: Ranking) -> Drawing | None:
     axes.grid(visible=False, axis="y")
     _percent_axis(axes, "x")
     said = (
-        f"{one.name} {interval(one.low, one.high)} %, best with {probability(one.p_best)} %" for one in found.models
+        f"{one.name} {interval(one.low, one.high)} %, near best with {probability(one.p_near_best)} %"
+        for one in found.models
     )
     return Drawing(
         "accuracies",

@@ -125,8 +125,9 @@ def _evaluation_tables(ranking: Ranking, found: Evaluation) -> Iterator[Shown]:
 def _decision_tables(ranking: Ranking, found: Decision) -> Iterator[Shown]:
     yield Shown(
         tables.order(found, ranking.header.metric),
-        help="Models that share a letter cannot be told apart. right: percent of the rows; the interval, and P(best), "
-        "are about accuracy in the domain.",
+        help="Models that share a letter cannot be told apart. right: percent of the rows; the interval, and "
+        "P(near best), the probability that no other model is better by more than a point, are about accuracy in the "
+        "domain.",
     )
     yield Shown(
         tables.matrix(found),

@@ -13,12 +13,12 @@ from ranker.numbers import interval, p_value, percent, points, probability
 from ranker.report import rows
 from ranker.report.tables import Table, table
 from ranker.report.terminal import written
-from ranker.report.words import words
+from ranker.report.words import MOST_LABELS, words
 from ranker.results.ranking import Ranking
 from ranker.results.records import FOLLOWS, Decision, Evaluation
 
 UNSAID = (
-    "?: how many cannot be said: the two were right on the same rows, or each as often where the other was not; with a "
+    "?: how many is not known: the two were right on the same rows, or each as often where the other was not; with a "
     "pool: labels and pool put them level, or nearly so, or the pool has too few rows."
 )
 """What a question mark stands for."""
@@ -107,5 +107,15 @@ def decided(decision: Decision) -> Table:
     for i, a in enumerate(decision.names):
         for j, b in enumerate(decision.names[i + 1 :], i + 1):
             more = decision.more_labels[i][j]
-            shown.append((a, b, probability(decision.p_beats[i][j]), "?" if more is None else f"{more:,}"))
+            shown.append((a, b, probability(decision.p_beats[i][j]), few(more)))
     return table("Two by two", ["better", "worse"], ["P(better > worse)", "more labels"], shown)
+
+
+def few(more: int | None) -> str:
+    """A number of labels that would tell two models apart, in a cell.
+
+    Example:
+        >>> few(None), few(40), few(40_057)
+        ('?', '40', '>1,000')
+    """
+    return "?" if more is None else f">{MOST_LABELS:,}" if more > MOST_LABELS else f"{more:,}"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from ranker.numbers import counted
 from ranker.report.answer import untold
-from ranker.report.words import words
+from ranker.report.words import MOST_LABELS, labels, words
 from ranker.results.ranking import Ranking
 from ranker.results.records import Decision, Evaluation
+
+NOISE = 0.02
+"""P(near best) is drawn: a difference of this size is none."""
 
 
 def remarks(ranking: Ranking) -> list[str]:
@@ -23,19 +26,29 @@ def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
     """What a reader of a decision has to know."""
     metric = ranking.header.metric
     yield (
-        f"{words(metric).over}; interval, P(best) and P(row > column): {words(metric).what} in the domain, as "
-        f"far as these rows tell. Models that share a letter are told apart with less than {decision.level:.0%} "
-        "probability."
+        f"{words(metric).over}. The interval, P(near best) and P(row > column) are about {words(metric).what} in the "
+        "whole domain. P(near best) is the probability that no other model is better by more than a point. Of two "
+        f"models that share a letter, neither is the better one with a probability of {decision.level:.0%}."
     )
-    reasons = []
+    near = [model.p_near_best or 0.0 for model in decision.models]
+    if max(near) > near[0] + NOISE and not decision.against:
+        yield (
+            f"The order goes by {decision.method}, not by P(near best): a model of which these rows tell little can "
+            "have a high one."
+        )
+    reasons, equal = [], []
     for i, (a, b) in enumerate(pairwise(decision.names)):
         more = decision.more_labels[i][i + 1]
-        if more:
-            yield f"{a} or {b}: about {counted(more, 'more label')} would tell, if they go on to disagree as here."
+        if more and more > MOST_LABELS:
+            equal.append(f"{a} and {b}")
+        elif more:
+            yield f"{a} or {b}: {labels(more, 'more label')} would tell, if they go on to disagree as here."
         if more is None:
             reasons.append((f"{a} or {b}", untold(ranking.table, decision, i, i + 1)))
+    if equal:
+        yield f"Treat as equal {'; '.join(equal)}: {labels(MOST_LABELS + 1, 'label')} would be needed to tell."
     for why, pairs in by_reason(reasons, "; ").items():
-        yield f"{pairs}: how many more labels would tell cannot be said: {why}."
+        yield f"{pairs}: how many more labels would tell is not known: {why}."
 
 
 def notes(ranking: Ranking, found: Evaluation) -> Iterator[str]:
@@ -75,16 +88,29 @@ def losses(ranking: Ranking) -> Iterator[str]:
     measured = {method.name for method in ranking.table.methods}
     for name, reasons in ranking.table.dropped.items():
         for reason, count in reasons.items() if name in measured else ():
-            yield f"{name}: {counted(count, 'example')} dropped for all models ({reason})."
-    for reason, names in by_reason(ranking.header.left_out.items()).items():
-        yield f"Not in the table: {names} ({reason})."
+            of = counted(len(ranking.table.examples), "example")
+            yield f"{name}: {count:,} of {of} dropped for all models ({reason})."
+    if ranking.header.left_out:
+        yield not_in_table(ranking.header.left_out)
     for model, found in ranking.header.quality.items():
         if found.over_tolerance:
-            yield f"{model}: {counted(found.over_tolerance, 'attribution')} over the error tolerance."
+            few = counted(found.over_tolerance, "attribution is", "attributions are")
+            yield f"{model}: {few} less exact than the tolerance asks."
         if found.truncated:
             yield f"{model}: {counted(found.truncated, 'example')} cut, being longer than its limit."
     for model, reason in ranking.header.failures.items():
         yield f"{model} FAILED: {reason}"
+
+
+def not_in_table(left_out: Mapping[str, str]) -> str:
+    """Which methods have no numbers, and why, in one sentence.
+
+    Example:
+        >>> not_in_table({"CONF-H": "no label", "ARG": "no verb", "OVERLAP": "no label"})
+        'Not in the table: CONF-H, OVERLAP (no label); ARG (no verb).'
+    """
+    each = [f"{names} ({reason})" for reason, names in by_reason(left_out.items()).items()]
+    return f"Not in the table: {'; '.join(each)}."
 
 
 def by_reason(pairs: Iterable[tuple[str, str]], between: str = ", ") -> dict[str, str]:

@@ -117,10 +117,10 @@ def order(decision: Decision, metric: str) -> Table:
             [
                 *(str(model.rank), model.name, "".join(letters), "" if score is None else f"{score:.3g}"),
                 *(percent(model.outcome), interval(model.low, model.high)),
-                probability(model.p_best),
+                probability(model.p_near_best),
             ]
         )
-    numbers = [decision.method, words(metric).column, "95 % interval", "P(best)"]
+    numbers = [decision.method, words(metric).column, "95 % interval", "P(near best)"]
     return table("Order", ["rank", "model", "tied"], numbers, rows)
 
 

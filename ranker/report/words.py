@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ranker.numbers import percent
+from ranker.numbers import counted, percent
+
+MOST_LABELS = 1_000
+"""Of two models that only more labels than these would tell apart, either will do."""
+
+
+def labels(more: int, one: str = "more row") -> str:
+    """How many more labels would tell two models apart, in words; none believes a large number.
+
+    Example:
+        >>> labels(40), labels(40_057, "more label")
+        ('about 40 more rows', 'more than 1,000 more labels')
+    """
+    if more > MOST_LABELS:
+        return f"more than {counted(MOST_LABELS, one)}"
+    return f"about {counted(more, one)}"
 
 
 @dataclass(frozen=True)
@@ -17,7 +32,7 @@ class Words:
         fully: the same with its column's name.
         column: of the models' means on rows.
         over: what stands in that column.
-        did, same, most: of a model on a row, of two on all rows, of the one to take.
+        did, same: of a model on a row, of two on all rows.
     """
 
     what: str
@@ -27,7 +42,6 @@ class Words:
     over: str
     did: str
     same: str
-    most: str
 
     def share(self, value: float | None) -> str:
         """A mean outcome in a few words.
@@ -44,7 +58,11 @@ class Words:
         Example:
             >>> words("ACC").on(0.9, "10 rows"), words("ROUGE-L").on(0.9, "10 rows")
             ('was right on 90.0 % of the 10 rows', 'had a mean ROUGE-L of 90.0 % on the 10 rows')
+            >>> words("ACC").on(1.0, "1 row")
+            'was right on the only row'
         """
+        if self is ACCURACY and rows == "1 row":
+            return f"was {'right' if value else 'wrong'} on the only row"
         if self is ACCURACY:
             return f"was right on {percent(value)} % of the {rows}"
         return f"had a mean {self.what} of {percent(value)} % on the {rows}"
@@ -55,10 +73,9 @@ ACCURACY = Words(
     "accuracies",
     "accuracy, ACC,",
     "right",
-    "right: share of the rows",
+    "right: the share of these rows that a model is right on",
     "right",
     "they were right on the same rows",
-    "the most accurate",
 )
 
 
@@ -72,4 +89,4 @@ def words(metric: str) -> Words:
     if metric == "ACC":
         return ACCURACY
     mean, same = f"mean {metric}", "they were as good on every row"
-    return Words(metric, metric, metric, mean, f"{mean}: over the rows", "better", same, "the best")
+    return Words(metric, metric, metric, mean, f"{mean}: over these rows", "better", same)

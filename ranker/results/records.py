@@ -203,6 +203,8 @@ class DecidedModel:
         low, high: 95 % interval of the model's mean outcome in the domain.
         p_best: probability that no other model is better in the domain; models that cannot differ share it.
         scores: method -> mean score over the rows, in the method's own unit.
+        p_near_best: probability that no other model is better by more than a point (0.01) in the domain. Models that
+            are alike do not share it, as they do `p_best`, so that it is what reports show. None where it is not known.
     """
 
     name: str
@@ -216,6 +218,7 @@ class DecidedModel:
     scores: Mapping[str, float | None] = field(default_factory=dict)
     in_domain: float | None = None
     misled: float | None = None
+    p_near_best: float | None = None
 
 
 @dataclass(frozen=True)
@@ -410,7 +413,7 @@ class Decision(Result):
         >>> from ranker import Evidence, decide, load_set, load_suite
         >>> models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=10)
         >>> decision = decide(models, rows, evidence=Evidence("none")).decision
-        >>> decision.names[decision.taken], decision.tied(decision.taken)
+        >>> decision.names[0], decision.tied(0)
         ('inoc-4000', ['inoc-1600'])
     """
 
@@ -455,18 +458,20 @@ class Decision(Result):
         return [name for j, name in enumerate(self.names) if j != i and not self.apart(i, j)]
 
     @property
-    def taken(self) -> int:
-        """The place in the order of the model to take: the first, unless another is told from it as the better one."""
+    def against(self) -> int:
+        """The place in the order of a model that is told from the first as the better one; 0 where there is none."""
         better = [i for i, beats in enumerate(self.p_beats) if i and beats[0] >= self.level]
-        return max(better, key=lambda i: self.models[i].p_best, default=0)
+        return max(better, key=lambda i: self.p_beats[i][0], default=0)
 
     @property
     def answer(self) -> str:
-        """Which model to take, how sure that is, and which others cannot be told from it."""
-        taken = self.models[self.taken]
-        tied = self.tied(self.taken)
+        """Which model is first, how sure that is, and which others cannot be told from it."""
+        first, tied = self.models[0], self.tied(0)
+        near = first.p_near_best
+        sure = "" if near is None else f"; P(within a point of the best) {probability(near)} %"
         but = f"cannot be told from it: {listed(tied)}" if tied else "told apart from all others"
-        return f"take {taken.name}; P(best) {probability(taken.p_best)} %, by {self.method}\n{but}"
+        better = f"; but the labels speak for {self.names[self.against]}" if self.against else ""
+        return f"first: {first.name}{sure}, by {self.method}\n{but}{better}"
 
     def to_rows(self) -> list[dict[str, Any]]:
         """A row for each model, with the fields of `DecidedModel` as columns, and two more.
@@ -480,14 +485,14 @@ class Decision(Result):
         ]
 
     def in_words(self) -> list[dict[str, str]]:
-        """Each model with its outcome and P(best), in percent."""
+        """Each model with its outcome and P(near best), in percent."""
         return [
             {
                 "model": model.name,
                 self.method: "" if model.score is None else f"{model.score:.3g}",
                 "outcome here": percent(model.outcome),
                 "95 % interval": interval(model.low, model.high),
-                "P(best)": probability(model.p_best),
+                "P(near best)": probability(model.p_near_best),
             }
             for model in self.models
         ]

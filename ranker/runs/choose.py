@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from factors import Example
 from factors.types import Ints
 from ranker.datasets.pools import check_alike, with_labelled
@@ -22,6 +24,9 @@ from ranker.statistics.pool import Pool
 from ranker.tasks.base import Task
 
 log = logging.getLogger(__name__)
+
+NO_LABEL = "no answer"
+"""What stands for the label of an answer that was not given: see `runs.pool`."""
 
 
 def choose(
@@ -77,7 +82,10 @@ def choose(
     if count > left:
         raise UsageError(f"`labels`: only {left} rows without a label are in the files of all models (got {count})")
     chosen = choice.choose(seen, count, places[places >= 0].tolist(), rule, seed)
-    return Choice(tuple(rows[asked[n]] for n in chosen), failures)
+    said = seen.predicted[:, chosen]
+    shares = np.bincount(said.ravel(), minlength=len(task.labels)) / said.size
+    predicted = dict(zip((*task.labels, NO_LABEL), shares.tolist(), strict=False))
+    return Choice(tuple(rows[asked[n]] for n in chosen), failures, predicted)
 
 
 def predictions(

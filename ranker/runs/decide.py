@@ -57,7 +57,7 @@ def decide(
         >>> models = load_suite(["hans-sub-mini"]).models[-3:]
         >>> decide(models, load_set("hans-sub", limit=10), evidence=Evidence("none"))
         models on hans-sub: 3 models, K = 10
-        take inoc-4000; P(best) 81.6 %, by ACC+TIES
+        first: inoc-4000; P(within a point of the best) 83.9 %, by ACC+TIES
         cannot be told from it: inoc-1600
     """
     made = plan(without_truth(models, examples, pool, probe, in_domain), evidence, method)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from factors import Example
 from factors.types import Ints
 from ranker.datasets import sets
+from ranker.datasets.mapping import Said, differing
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.sets import OODSet, sample
 from ranker.errors import ModelError, UsageError
@@ -129,6 +130,7 @@ class Own:
             which rows belong together.
         like: an OOD set whose task, marks and designed factor hold for these rows, too.
         include: folders of sets of one's own.
+        encoding: of a file that is not UTF-8 and does not say what it is, such as cp1252.
     """
 
     file: Path
@@ -136,19 +138,22 @@ class Own:
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     like: str | None = None
     include: tuple[Path, ...] = ()
+    encoding: str = ""
 
-    def labelled(self, own: ClassTask | None = None, free: bool = False) -> OODSet:
+    def labelled(self, own: ClassTask | None = None, free: bool = False, said: Said = Said()) -> OODSet:
         """The rows that have a label; judged by the models' own labels if no task is named, else see `sets.task_of`."""
-        return sets.labelled(self.file, self.task, self.columns, self.like, self.include, own, free)
+        return sets.labelled(
+            self.file, self.task, self.columns, self.like, self.include, own, free, said, self.encoding
+        )
 
     def judged_by(self, task: ClassTask) -> OODSet:
         """The rows that have a label of this task."""
-        return sets.labelled(self.file, task, self.columns, include=self.include)
+        return sets.labelled(self.file, task, self.columns, include=self.include, encoding=self.encoding)
 
     def unlabelled(self) -> tuple[Example, ...]:
         """All rows, without a label."""
         roles = {role: names for role, names in self.columns.items() if role not in ("label", "cluster")}
-        return sets.unlabelled(self.file, roles, self.like, self.include)
+        return sets.unlabelled(self.file, roles, self.like, self.include, self.encoding)
 
 
 LabelledRows: TypeAlias = OODSet | Own | str | Path | Collection[Mapping[str, object]]
@@ -246,9 +251,10 @@ def without_truth(
     if isinstance(examples, (str, Path)):
         examples = Own(Path(examples))
     if isinstance(examples, Own):
-        examples = examples.labelled(None if examples.task or examples.like else agreed(seen), seen.at_hand)
+        asked = not (examples.task or examples.like)
+        examples = examples.labelled(agreed(seen) if asked else None, seen.at_hand, said(seen) if asked else Said())
     elif not isinstance(examples, OODSet):
-        examples = sets.labelled(examples, own=agreed(seen), free=seen.at_hand)
+        examples = sets.labelled(examples, own=agreed(seen), free=seen.at_hand, said=said(seen))
     if isinstance(pool, (str, Path)):
         pool = Own(Path(pool))
     if isinstance(pool, Own):
@@ -390,6 +396,13 @@ def own_task(stated: Iterable[Stated]) -> ClassTask | None:
         return None
     labels = {fold(name): name for name in named[0]}
     return ClassTask(OWN, tuple(labels.values())) if len(labels) > 1 else None
+
+
+def said(seen: Looked) -> Said:
+    """What the models say of their labels, for messages: see `Said`."""
+    outputs = next((one.outputs for one in seen.stated if one.outputs), ())
+    differ = "" if own_task(seen.stated) else differing({one.source.name: one.labels for one in seen.stated})
+    return Said(outputs, differ)
 
 
 def check_readable(stated: Iterable[Stated]) -> None:

@@ -23,7 +23,14 @@ from ranker.runs.collect import Answered, Collected
 from ranker.runs.plan import NEEDS, Plan
 from ranker.runs.pool import labels_of, own, placed, pool_of, scores_of, targets_of
 from ranker.runtime.base import Answer
-from ranker.scoring.diagnostics import below_chance, misled_share, quality_of, shortcut_avoided, worse_than_guessing
+from ranker.scoring.diagnostics import (
+    below_chance,
+    copies,
+    misled_share,
+    quality_of,
+    shortcut_avoided,
+    worse_than_guessing,
+)
 from ranker.scoring.score import UNDEFINED, assemble, defined_nowhere
 from ranker.scoring.views import View, telling
 from ranker.sources.base import Machine
@@ -39,14 +46,11 @@ T = TypeVar("T")
 VERSIONED = ("rank-models", "torch", "transformers", "numpy")
 """The packages whose versions stand in a ranking's provenance."""
 
-NO_LABEL = "no answer"
-"""What stands for the label of an answer that was not given."""
-
 NO_PROBABILITIES = "needs what each model says of each row, and some say only how good they were"
 
 OWN_TRUTH = (
-    "The true order is that on these very rows. Of models a few points apart it is itself a guess, and favours {}, "
-    "which judges the same rows."
+    "The true order is taken from these same rows. For models a few points apart it is uncertain, and {} has an "
+    "advantage, because it judges by the same rows."
 )
 """What to know where a set has no rows beside those that are drawn from."""
 
@@ -138,6 +142,7 @@ def scored(plan: Plan, collected: Collected) -> Scored:
             *warnings,
             *_own_truth(plan),
             *_here(plan, table),
+            *copies({one.model.name: one.content for one in answered if not one.model.source.at_hand}),
             *states(plan, answered),
             *hiding.speaks(_known(answered, _effects), plan.settings),
             *(shortcut_avoided(misled) if any(one.kind == "factor" for one in table.methods) else ()),

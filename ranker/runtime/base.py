@@ -125,8 +125,13 @@ class Estimate:
 
     def __str__(self) -> str:
         """The estimate in a line."""
-        work = f"{self.predict:,} rows to predict, {self.explain:,} to explain: {self.passes:,} forward passes"
-        return f"{work} at {self.rate:,.0f} a second, at least {minutes(self.seconds)}" if self.rate > 0 else work
+        parts = [
+            f"{count:,} {what}" for count, what in ((self.predict, "to predict"), (self.explain, "to explain")) if count
+        ]
+        rows, passes = f"rows: {', '.join(parts)}", f"{self.passes:,} forward passes"
+        if not self.rate > 0:
+            return f"{rows} ({passes})"
+        return f"{rows}; at least {minutes(self.seconds)} ({passes}, {self.rate:,.0f} a second)"
 
 
 @dataclass(frozen=True)

@@ -118,9 +118,9 @@ def decide(
     clusters = clusters_of([group for group, known in zip(groups, judged, strict=False) if known])
     rng = np.random.default_rng(seed)
     if clusters is not None and not by.known:
-        better, best, (low, high), more = _sure_of_clusters(outcomes, clusters, order, rng)
+        better, (best, near), (low, high), more = _sure_of_clusters(outcomes, clusters, order, rng)
     else:
-        better, best, (low, high), more = _sure(outcomes, by.known, order, rng)
+        better, (best, near), (low, high), more = _sure(outcomes, by.known, order, rng)
     rows_of = groups or ("",) * len(table.examples)
     pairs = () if beside is not None else versus(table, order.tolist(), rows_of, seed, base)
     found = Decision(
@@ -139,6 +139,7 @@ def decide(
                 scores=shown[m],
                 in_domain=(in_domain or {}).get(table.models[m]),
                 misled=(misled or {}).get(table.models[m]),
+                p_near_best=float(near[m]),
             )
             for m in order
         ),
@@ -193,11 +194,13 @@ def _order(table: ScoreTable, method: str | None, designed: str | None, beside: 
     return Order(method, table.methods[column].kind, means[:, column, 0])
 
 
-Sure = tuple[Floats, Floats, tuple[Floats, Floats], Ints]
-"""(M, M) P(better), (M,) P(best), the ends of (M,) intervals, (M, M) more labels."""
+Sure = tuple[Floats, tuple[Floats, Floats], tuple[Floats, Floats], Ints]
+"""(M, M) P(better), (M,) P(best) and P(near best), the ends of (M,) intervals, (M, M) more labels."""
 
 
-def _sure(outcomes: Floats, known: Posterior | None, order: Ints, rng: np.random.Generator) -> Sure:
+def _sure(
+    outcomes: Floats, known: Posterior | None, order: Ints, rng: np.random.Generator, near: float = posterior.NEAR
+) -> Sure:
     """What is known of the models' mean outcomes in the domain: by the method itself, else by the labels alone.
 
     Args:
@@ -205,11 +208,13 @@ def _sure(outcomes: Floats, known: Posterior | None, order: Ints, rng: np.random
         known: how sure the method is, if it says so.
         order: (M,) the models in the predicted order, in which P(best) is drawn.
         rng: the only source of randomness.
+        near: see `posterior.best`.
     """
     if known:
         better, best, ends, more = known.beats(), known.best(rng), known.interval(), known.more_labels()
     else:
-        better, best = posterior.more_accurate(outcomes), posterior.best(outcomes[order], rng)[np.argsort(order)]
+        drawn, back = posterior.best(outcomes[order], rng, near=near), np.argsort(order)
+        better, best = posterior.more_accurate(outcomes), (drawn[0][back], drawn[1][back])
         ends, more = posterior.intervals_of_accuracy(outcomes), posterior.more_labels(outcomes)
     more[np.maximum(better, 1 - better) >= LEVEL] = 0
     np.fill_diagonal(more, 0)
@@ -228,7 +233,7 @@ def _sure_of_clusters(outcomes: Floats, clusters: Ints, order: Ints, rng: np.ran
     """
     sizes = np.bincount(clusters)
     sums = paired.cluster_sums(outcomes, clusters) / sizes.max()
-    better, best, _, more = _sure(sums, None, order, rng)
+    better, best, _, more = _sure(sums, None, order, rng, posterior.NEAR * sizes.mean() / sizes.max())
     errors = paired.standard_errors(outcomes, clusters)
     df = len(sizes) - 1
     ends = [paired.of_mean(mean, se, df) for mean, se in zip(outcomes.mean(axis=1), errors.tolist(), strict=True)]
@@ -252,9 +257,9 @@ def _notes(score: Floats, found: Decision, outcomes: Floats, beside: Beside | No
         # labelled rows of one text stand in one place
         more = beside.pool.probs.shape[1] - len(set(beside.places.tolist()))
         notes += [
-            f"Read without a label: {counted(more, 'more row')} of the pool.",
-            "Accuracy on rows that were chosen (`rank-models choose`) ranks the models and does not estimate their "
-            "accuracy; that on rows drawn at random does.",
+            f"The pool adds {counted(more, 'row')} without a label.",
+            "If `rank-models choose` picked the labelled rows, the accuracy on them is no estimate of accuracy in the "
+            "domain. Rows drawn at random give one.",
         ]
         one = beside.usable.get(found.method)
         if one is not None and one.warning:
@@ -272,7 +277,7 @@ def _notes(score: Floats, found: Decision, outcomes: Floats, beside: Beside | No
         others = len(against) - 1
         more_pairs = f", and {counted(others, 'more pair')} like this" if others else ""
         notes.append(
-            f"{found.method} puts {a} above {b}, though {b} was right where {a} was not more often{more_pairs}."
+            f"{found.method} puts {a} above {b}, but on the labelled rows {b} did better more often{more_pairs}."
         )
     if len({row.label for row in found.rows}) == 1 and found.rows[0].label:
         notes.append("All rows have the same label; a model that always says it looks perfect.")

@@ -45,13 +45,16 @@ def quality_of(attributions: Sequence[Attributions], population: Sequence[Exampl
 
 
 def cut(attribution: Attributions, example: Example) -> bool:
-    """Whether a model did not see the end of a segment; not known of bare probabilities, and then not said."""
+    """Whether a model did not see the end of a segment; not known of bare probabilities, and then not said.
+
+    A token may cover several words, as one [UNK] does neighbouring emoji: what counts is how far tokens reach.
+    """
     if not len(attribution.tokens):
         return False
     texts = example.segments
-    last = {w.segment: n for n, w in enumerate(example.words) if has_sign(texts[w.segment][w.start : w.end])}
-    seen = attribution.word_scores
-    return any(n >= len(seen) or bool(np.isnan(seen[n])) for n in last.values())
+    last = {w.segment: w.start for w in example.words if has_sign(texts[w.segment][w.start : w.end])}
+    reach = {s: attribution.offsets[attribution.segment == s, 1].max(initial=0) for s in last}
+    return any(reach[s] <= start for s, start in last.items())
 
 
 def has_sign(text: str) -> bool:
@@ -81,6 +84,25 @@ def below_chance(in_domain: Mapping[str, float], classes: int) -> Iterator[str]:
             yield f"{right}, chance is {100 / classes:.1f} %: are its labels wrong (`label_map`)?"
 
 
+def copies(content: Mapping[str, str]) -> Iterator[str]:
+    """Point out models that are one, wherever they lie and whatever they are called.
+
+    Args:
+        content: model -> what identifies it.
+
+    Example:
+        >>> list(copies({"a": "4f", "b": "90", "c": "4f", "d": "4f"}))
+        ['a, c and d are copies of one model: what they are loaded from is the same.']
+    """
+    alike: dict[str, list[str]] = {}
+    for name, one in content.items():
+        alike.setdefault(one, []).append(name)
+    for names in alike.values():
+        if len(names) > 1:
+            same = f"{', '.join(names[:-1])} and {names[-1]}"
+            yield f"{same} are copies of one model: what they are loaded from is the same."
+
+
 def worse_than_guessing(right: Mapping[str, int], rows: int, classes: int) -> Iterator[str]:
     """Warn of models that are right less often than guessing is: labels or columns are probably read wrongly.
 
@@ -91,20 +113,19 @@ def worse_than_guessing(right: Mapping[str, int], rows: int, classes: int) -> It
 
     Example:
         >>> list(worse_than_guessing({"a": 9, "b": 0}, 10, 2))
-        ['b is right on 0 of 10 rows, as guessing is in less than 1 % of cases: are the labels read as they are meant?']
+        ['b (0 of 10 right) does worse than guessing. Do its labels mean what those of the rows mean?']
         >>> list(worse_than_guessing({"a": 5, "b": 3}, 10, 2))
-        ['No model is right on more rows than guessing is.']
+        ['No model does better than guessing on these rows.']
     """
     from scipy.special import bdtr
 
     unlikely = [name for name, hits in right.items() if bdtr(hits, rows, 1 / classes) < 0.01]
-    for name in unlikely:
-        yield (
-            f"{name} is right on {right[name]} of {rows} rows, as guessing is in less than 1 % of cases: are the "
-            "labels read as they are meant?"
-        )
+    if unlikely:
+        each = ", ".join(f"{name} ({right[name]} of {rows} right)" for name in unlikely)
+        do, their = ("does", "its") if len(unlikely) == 1 else ("do", "their")
+        yield f"{each} {do} worse than guessing. Do {their} labels mean what those of the rows mean?"
     if not unlikely and right and max(right.values()) <= rows / classes:
-        yield "No model is right on more rows than guessing is."
+        yield "No model does better than guessing on these rows."
 
 
 def shortcut_avoided(misled: Mapping[str, float]) -> Iterator[str]:
@@ -115,14 +136,14 @@ def shortcut_avoided(misled: Mapping[str, float]) -> Iterator[str]:
 
     Example:
         >>> print(*shortcut_avoided({"a": 0.64, "b": 0.2}))  # doctest: +ELLIPSIS
-        No model follows the shortcut: where it is wrong, a gives its label most often, on 64 % of the rows...
+        No model follows the shortcut. Where it is wrong, a gives its label on 64 % of the rows, and the others...
         >>> list(shortcut_avoided({"a": 0.96, "b": 0.2}))
         []
     """
     most = max(misled, key=lambda name: misled[name], default=None)
     if most is not None and misled[most] < FOLLOWS:
         yield (
-            f"No model follows the shortcut: where it is wrong, {most} gives its label most often, on "
-            f"{100 * misled[most]:.0f} % of the rows. Factors measure agreement with a shortcut, and may tell little "
-            "here."
+            f"No model follows the shortcut. Where it is wrong, {most} gives its label on "
+            f"{100 * misled[most]:.0f} % of the rows, and the others give it less often. Factors measure agreement "
+            "with a shortcut, so they may tell little here."
         )

@@ -102,9 +102,10 @@ def warnings(found: Sequence[Versus], kept: bool) -> Iterator[str]:
     if kept and found and found[0].rows < FEW_ROWS:
         yield f"{counted(found[0].rows, 'row is', 'rows are')} few{_least(found)}."
     if found and found[0].clusters is not None and found[0].clusters < FEW_CLUSTERS:
-        yield f"{found[0].clusters} clusters of rows are few: intervals and tests of differences are rather too sure."
+        few = f"{found[0].clusters} clusters of rows are few"
+        yield f"{few}: intervals and tests of differences claim too much certainty."
 
 
 def _least(found: Sequence[Versus]) -> str:
     least = [one.detectable for one in found if one.detectable is not None]
-    return f": a difference below {percent(min(min(least), 1.0))} points would mostly not be seen" if least else ""
+    return f": a true difference below {percent(min(min(least), 1.0))} points would mostly be missed" if least else ""

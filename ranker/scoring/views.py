@@ -160,6 +160,9 @@ def measure(
 def words_of(attribution: Attributions, example: Example, read: Sequence[int] = ()) -> list[Word]:
     """The words of an example with the scores of an attribution, and the special tokens where they stand among them.
 
+    Where a token covers several words, as one [UNK] does neighbouring emoji, its first word has its score, and the
+    others have 0. Words beyond the last token have nan: they were not seen.
+
     Args:
         attribution: the attributions.
         example: the text.
@@ -168,6 +171,10 @@ def words_of(attribution: Attributions, example: Example, read: Sequence[int] = 
     looked_at = {int(attribution.word[t]) for t in read}
     scores = np.full(len(example.words), np.nan)
     scores[: len(attribution.word_scores)] = attribution.word_scores
+    for w, span in enumerate(example.words):
+        reach = attribution.offsets[attribution.segment == span.segment, 1].max(initial=0)
+        if np.isnan(scores[w]) and span.start < reach:
+            scores[w] = 0.0
     behind = np.maximum.accumulate(attribution.segment) if len(attribution.segment) else attribution.segment
     special = [
         (

@@ -77,6 +77,7 @@ class SourceOptions:
         scale: what is worst and best of a recorded metric; None for 0 and 1.
         lower_is_better: less of a recorded metric is better, whatever the log says.
         errors_are_wrong: an answer that failed or was not scored counts as wrong; else its row is left out.
+        encoding: of tables of text that are not UTF-8 and do not say what they are, such as cp1252.
 
     Example:
         >>> SourceOptions(answers="outcomes", cluster="doc").lower_is_better
@@ -96,6 +97,7 @@ class SourceOptions:
     scale: tuple[float, float] | None = None
     lower_is_better: bool = False
     errors_are_wrong: bool = False
+    encoding: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label_map", None if self.label_map is None else Frozen(self.label_map))
@@ -154,6 +156,7 @@ class Stated:
         unclear: why it can only be read beside rows whose task is known, in a line; "" where it can be by itself.
         rows: the rows that its answers are to, where its file brings them.
         notes: what was understood of its file, a sentence each.
+        outputs: what it calls its outputs before any label map, names or not; none where no label map is for it.
     """
 
     source: Source
@@ -165,6 +168,7 @@ class Stated:
     unclear: str = ""
     rows: Brought | None = None
     notes: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

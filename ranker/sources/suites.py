@@ -99,7 +99,7 @@ class Suite:
             raise UsageError(f"a ranking needs at least two models (got {len(self.models)}); {more}")
         twice = [name for name, count in Counter(model.name for model in self.models).items() if count > 1]
         if twice:
-            raise UsageError(f"two models are named {twice[0]!r}; list them in a suite.json under names of their own")
+            raise UsageError(f"two models are named {twice[0]!r}; call one by another name: `models NAME=PATH`")
 
 
 def load(
@@ -160,7 +160,10 @@ def check_places(models: Sequence[Model]) -> None:
     for model in models:
         other = first.setdefault(model.source.place, model)
         if other is not model and other.name == model.name:
-            raise UsageError(f"{model.source.place} is named twice; name it once")
+            place = model.source.place
+            name = place.rpartition("/")[2].partition("@")[0]
+            again = f", or call it by two names: `models {name}={place} {name}-again={place}`" if "/" in place else ""
+            raise UsageError(f"{place} is named twice; name it once{again}")
         if other is not model:
             log.warning("%s and %s are one model: both are %s", other.name, model.name, model.source.place)
 

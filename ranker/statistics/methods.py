@@ -47,7 +47,7 @@ BUILTIN: tuple[PoolMethod, ...] = (
         _estimates,
         frozenset({"labels"}),
         posterior=_posterior,
-        warning="draws accuracies to chance: the order and the probabilities mean more than them",
+        warning="gives accuracies that lie too close to chance; use its order and its probabilities",
         source="stacking, Wolpert 1992; over a pool: ours",
         default=True,
     ),

@@ -116,8 +116,8 @@ class Posterior(Protocol):
     def beats(self) -> Floats:
         """(M, M) P(the model of the row is better than that of the column); 1/2 on the diagonal."""
 
-    def best(self, rng: np.random.Generator) -> Floats:
-        """(M,) P(no other model is better); they sum to 1."""
+    def best(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """(M,) P(no other model is better), which sum to 1; (M,) P(none is better by more than `posterior.NEAR`)."""
 
     def interval(self) -> tuple[Floats, Floats]:
         """(M,) lower and (M,) upper ends of the 95 % interval of each mean outcome."""

@@ -21,8 +21,9 @@ training, a large c that both win as many. It is not set but learnt from these v
 much as it makes the disagreements of all pairs likely (beta-binomial, to the power 2 / M, since pairs that share a
 model are not independent). Where outcomes are real numbers, n_ab is the sum of what a is better by, in units. No truth
 is used.
-P(best) has no closed form and is drawn from the same model. The interval of one model is its own, a Bayesian bootstrap
-over its outcomes with one more row of 0 and one of 1: Beta(r + 1, K - r + 1) with r of K rows right.
+P(best), and P(near best), which allows for a point, have no closed form and are drawn from the same model. The interval
+of one model is its own, a Bayesian bootstrap over its outcomes with one more row of 0 and one of 1:
+Beta(r + 1, K - r + 1) with r of K rows right.
 
 Sources: Ferguson 1973, "A Bayesian analysis of some nonparametric problems"; Rubin 1981, "The Bayesian bootstrap";
 Varin, Reid, Firth 2011 (powers of pairwise likelihoods); Sethuraman 1994 (the draws). Axis letters as in
@@ -42,6 +43,9 @@ PRIORS: Floats = np.asarray(2.0 ** np.arange(-5, 3), dtype=np.float64)
 
 LEVEL = 0.9
 """The probability at which two models count as told apart."""
+
+NEAR = 0.01
+"""A model whose mean outcome is a point below that of the best, or less, is as good a choice as the best."""
 
 SAMPLES = 20_000
 """Draws behind P(best): off by less than 0.01."""
@@ -173,36 +177,49 @@ def _rounded(outcomes: Floats) -> Floats:
     return np.asarray(np.round(np.asarray(outcomes, dtype=np.float64), 12))
 
 
-def best(outcomes: Floats, rng: np.random.Generator, samples: int = SAMPLES) -> Floats:
-    """Find how probable it is, for each model, that none is better in the domain.
+def best(
+    outcomes: Floats, rng: np.random.Generator, samples: int = SAMPLES, near: float = NEAR
+) -> tuple[Floats, Floats]:
+    """Find how probable it is, for each model, that none is better in the domain, and that none is much better.
 
     Args:
         outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
         rng: the only source of randomness.
         samples: how many to draw, a multiple of `CHUNK`.
+        near: how much better is much, in outcomes.
 
     Returns:
-        (M,) probabilities; they sum to 1. Models that are equally good on every row, to 12 digits, have the same one.
+        (M,) P(none is better), which sum to 1, and (M,) P(none is better by more than `near`). Models that are equally
+        good on every row, to 12 digits, have the same ones.
+
+    Example:
+        >>> best(np.array([[1.0, 1.0], [1.0, 1.0]]), np.random.default_rng(0))[0].tolist()
+        [0.5, 0.5]
     """
-    outcomes = _rounded(outcomes) / _unit(outcomes)
+    unit = _unit(outcomes)
+    outcomes = _rounded(outcomes) / unit
     models, size = outcomes.shape
     weights = weigh(outcomes)
-    count = np.zeros(models)
+    count, close = np.zeros(models), np.zeros(models)
     for _ in range(samples // CHUNK):
         mass = 4 * rng.choice(PRIORS, size=(CHUNK, 1), p=weights)
         seen = rng.standard_exponential((CHUNK, size))
         broken = rng.beta(1.0, mass, (CHUNK, STICKS))
         left = np.cumprod(np.column_stack([np.ones(CHUNK), 1 - broken[:, :-1]]), axis=1)
         types = rng.integers(2, size=(CHUNK, STICKS, models)).astype(np.float64)
-        unseen = np.matmul((rng.standard_gamma(mass) * broken * left)[:, None], types)[:, 0]
+        prior = rng.standard_gamma(mass)
+        unseen = np.matmul((prior * broken * left)[:, None], types)[:, 0]
         mean = seen @ outcomes.T + unseen  # up to a factor that all models share
         # models that are equally good on all these rows share the first place
         first = mean == mean.max(axis=1, keepdims=True)
         count += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
+        allowed = near / unit * (seen.sum(axis=1, keepdims=True) + prior)
+        close += (mean >= mean.max(axis=1, keepdims=True) - allowed).sum(axis=0)
     # the rows tell these apart in nothing, and the draws are not to
     _, alike, many = np.unique(outcomes, axis=0, return_inverse=True, return_counts=True)
     alike = alike.reshape(-1)
-    return np.asarray((np.bincount(alike, weights=count) / many)[alike] / samples)
+    shared = [np.asarray((np.bincount(alike, weights=counts) / many)[alike] / samples) for counts in (count, close)]
+    return shared[0], shared[1]
 
 
 def intervals_of_accuracy(outcomes: Floats) -> tuple[Floats, Floats]:

@@ -28,7 +28,7 @@ import numpy as np
 
 from factors.types import Bools, Floats, Ints
 from ranker.statistics.pool import Pool
-from ranker.statistics.posterior import LEVEL, SAMPLES
+from ranker.statistics.posterior import LEVEL, NEAR, SAMPLES
 
 NAME = "SURROGATE"
 
@@ -142,9 +142,9 @@ class Posterior:
         better = np.where(apart, ndtr(np.divide(lead, spread, out=np.zeros_like(lead), where=apart)), 0.5)
         return np.asarray(np.round(np.tensordot(self.weights, better, axes=1), 12))
 
-    def best(self, rng: np.random.Generator, samples: int = SAMPLES) -> Floats:
-        """(M,) probability that no other model is more accurate; they sum to 1, and equal models share."""
-        count = np.zeros(len(self.score))
+    def best(self, rng: np.random.Generator, samples: int = SAMPLES) -> tuple[Floats, Floats]:
+        """(M,) P(no other is more accurate), equal models share; (M,) P(none is by more than a point): see `NEAR`."""
+        count, close = np.zeros(len(self.score)), np.zeros(len(self.score))
         parts = zip(rng.multinomial(samples, self.weights), self.means, self.covariances, strict=True)
         for many, mean, covariance in parts:
             size, axes = np.linalg.eigh(covariance)
@@ -152,7 +152,8 @@ class Posterior:
             drawn = mean + rng.standard_normal((many, len(size))) @ factor.T
             first = drawn >= drawn.max(axis=1, keepdims=True, initial=-np.inf) - EQUAL
             count += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
-        return np.asarray(count / samples)
+            close += (drawn >= drawn.max(axis=1, keepdims=True, initial=-np.inf) - NEAR).sum(axis=0)
+        return np.asarray(count / samples), np.asarray(close / samples)
 
     def interval(self) -> tuple[Floats, Floats]:
         """(M,) lower and (M,) upper ends of the 95 % interval of each accuracy, as of one normal distribution."""

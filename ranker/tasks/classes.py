@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -107,8 +108,18 @@ def of_classes(task: Task, model: str) -> ClassTask:
 
 
 def fold(name: str) -> str:
-    """A label name without the differences that do not matter: case, and "_" or a blank for "-"."""
+    """A label name without the differences that do not matter: case, "_" or a blank for "-", the "+" of a number.
+
+    Example:
+        >>> fold("Non_Entailment"), fold("+1"), fold("-1")
+        ('non-entailment', '1', '-1')
+    """
+    if signed := _SIGNED.fullmatch(name.strip()):
+        return signed[1].removeprefix("+")
     return "-".join(name.casefold().replace("_", " ").replace("-", " ").split())
+
+
+_SIGNED = re.compile(r"([-+][0-9]+)")
 
 
 def softmax(logits: Floats) -> Floats:

@@ -4,8 +4,9 @@ import sys
 import numpy as np
 import pytest
 
-from factors import factor
-from factors.check import Checked, cases, check_factor
+from factors import Example, factor
+from factors.check import Checked, cases, check_factor, words_as_tokens
+from factors.compose import mean, scores
 
 
 def declared(score, **more):
@@ -94,3 +95,19 @@ def test_more_cases_are_looked_at():
     check_factor(score)
     with pytest.raises(ValueError, match="on 'my row'"):
         check_factor(score, own)
+
+
+def test_a_factor_of_certain_words_is_checked_on_an_example_that_has_them():
+    """Refused on the usual examples with the line that helps, which works."""
+
+    @factor("WORDS", higher_is_better=True, explains="predicted")
+    def words(attributions, example):
+        """The mean over a word that the usual examples lack."""
+        return mean(scores(attributions, np.array([example.text(word) == "perhaps" for word in example.words])))
+
+    with pytest.raises(ValueError, match=r"`check_factor\(factor, more=\{name: \(attributions, example\)\}\)`"):
+        check_factor(words)
+    mine = Example("mine", ("perhaps",), 0)
+    found = check_factor(words, more={"mine": (words_as_tokens(mine, [0.5]), mine)})
+    assert "mine" not in found.undefined
+    assert "a pair" in found.undefined

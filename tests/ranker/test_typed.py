@@ -23,8 +23,8 @@ def second(attributions: Attributions, example: Example) -> float:
 def best(names: list[str], rows: str, seed: int = 0) -> tuple[str, float]:
     task = ClassTask("mood", ("bad", "good"))
     decision = decide(names, labelled(rows, task), seed=seed, runtime=Runtime(store=None)).decision
-    taken = decision.models[decision.taken]
-    return taken.name, taken.p_best
+    first = decision.models[0]
+    return first.name, first.p_best
 
 
 ranking = rank(load_suite(["hans-sub-mini"]), load_set("hans-sub", limit=40), evidence=Evidence("none"))
@@ -39,7 +39,10 @@ WRONG = {
         "from ranker import rank\nrank('a', 'b', probe='ten')",
         'Argument "probe" to "rank" has incompatible type',
     ),
-    "taken": ("from ranker import decide\ntaken: str = decide(['a', 'b']).decision.taken", 'expression has type "int"'),
+    "level": (
+        "from ranker import decide\nlevel: str = decide(['a', 'b']).decision.level",
+        'expression has type "float"',
+    ),
     "span": ("from factors import Span\nSpan('a', 0, 1)", 'Argument 1 to "Span" has incompatible type "str"'),
     "suite": ("from experiments.recipe import load\nload(1)", 'Argument 1 to "load" has incompatible type "int"'),
 }

@@ -106,6 +106,7 @@ class Checkpoint:
             sum(_size(one, allow_pickle) for one in (folder, base) if one),
             (*PRELOAD, *_modules(config), *(("peft",) if base else ())),
             frozenset({"label_map"} if idle else ()),
+            outputs=tuple(names.values()),
         )
 
     def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:

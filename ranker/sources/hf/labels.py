@@ -74,7 +74,8 @@ def meanings(names: Mapping[int, str], label_map: Mapping[str, str] | None = Non
     """
     chosen = said_by(label_map or {}, names, "the model")
     meant = _meant(names, chosen)
-    return {} if any(map(_unnamed, meant.values())) else dict(sorted(meant.items()))
+    unsaid = [name for output, name in meant.items() if output not in chosen and _unnamed(name)]
+    return {} if unsaid else dict(sorted(meant.items()))
 
 
 def _meant(names: Mapping[int, str], chosen: Mapping[int, tuple[str, str]]) -> dict[int, str]:

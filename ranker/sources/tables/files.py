@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,21 +36,20 @@ T = TypeVar("T")
 _LISTS = ("list", "large_list", "fixed_size_list")
 
 
-def read(path: Path) -> Columns:
+def read(path: Path, encoding: str = "") -> Columns:
     """The columns of a table.
 
     Args:
         path: ends in .csv, .tsv, .txt, .jsonl, .json, one of these and .gz, or .parquet, .npy, .npz.
+        encoding: of a table of text that is not UTF-8 and does not say what it is.
 
     Raises:
         UsageError: its name does not end in a known way.
         DataError: it cannot be read, is larger than `LIMITS`, or malformed.
     """
+    texts = {**dict.fromkeys((".csv", ".jsonl"), _of_lines), ".tsv": _tabbed, ".txt": _of_text, ".json": _of_json}
     readers: dict[str, Callable[[Path], Columns]] = {
-        **dict.fromkeys((".csv", ".jsonl"), _of_lines),
-        ".tsv": _tabbed,
-        ".txt": _of_text,
-        ".json": _of_json,
+        **{ending: partial(of_text, encoding=encoding) for ending, of_text in texts.items()},
         rows.PARQUET: _parquet,
         **dict.fromkeys((".npy", ".npz"), arrays.read),
     }
@@ -86,35 +86,35 @@ def check_file(path: Path) -> None:
     check(path, "file", about.st_size)
 
 
-def _of_lines(path: Path) -> Columns:
-    return collected(path, rows.read_rows(path))
+def _of_lines(path: Path, encoding: str) -> Columns:
+    return collected(path, rows.read_rows(path, encoding))
 
 
-def _of_text(path: Path) -> Columns:
-    header = next(rows.lines(path), "")
-    return _tabbed(path) if "\t" in header else _of_lines(path)
+def _of_text(path: Path, encoding: str) -> Columns:
+    header = next(rows.lines(path, encoding), "")
+    return _tabbed(path, encoding) if "\t" in header else _of_lines(path, encoding)
 
 
-def _tabbed(path: Path) -> Columns:
+def _tabbed(path: Path, encoding: str) -> Columns:
     """By tabs; with quotes where that is how the file was written, which HANS and PAWS were not."""
-    if _is_quoted(path):
-        return collected(path, rows.separated(path, "\t"))
+    if _is_quoted(path, encoding):
+        return collected(path, rows.separated(path, encoding, "\t"))
     try:
-        return collected(path, rows.tab_separated(path))
+        return collected(path, rows.tab_separated(path, encoding))
     except DataError as error:  # a quoted cell may hold tabs and line ends
         try:
-            return collected(path, rows.separated(path, "\t"))
+            return collected(path, rows.separated(path, encoding, "\t"))
         except DataError:
             raise error from None
 
 
-def _is_quoted(path: Path) -> bool:
+def _is_quoted(path: Path, encoding: str) -> bool:
     """Whether the cells of a file by tabs stand in quotes, as two kinds of programs write them.
 
     One quotes every text, and so all names of columns. The other quotes what has to be: a cell that begins with a quote
     then ends with one, and holds another, doubled. A text that merely begins with a quote looks like neither.
     """
-    lines = rows.lines(path)
+    lines = rows.lines(path, encoding)
     names = next(lines, "").lstrip("\ufeff").rstrip("\r\n").split("\t")
     if all(len(name) > 1 and name[0] == name[-1] == '"' for name in names):
         return True
@@ -129,8 +129,8 @@ def _is_quoted(path: Path) -> bool:
     return found
 
 
-def _of_json(path: Path) -> Columns:
-    return collected(path, shapes.read(path))
+def _of_json(path: Path, encoding: str) -> Columns:
+    return collected(path, shapes.read(path, encoding))
 
 
 def collected(path: Path, found: Iterable[Row]) -> Columns:

@@ -115,7 +115,7 @@ class TableModel:
         from ranker.sources.tables import files
 
         if (_COLUMNS, self.file) not in shelf:
-            shelf[_COLUMNS, self.file] = files.read(Path(self.path))
+            shelf[_COLUMNS, self.file] = files.read(Path(self.path), self.options.encoding)
         return cast("Columns", shelf[_COLUMNS, self.file])
 
     def reading(self, shelf: Shelf) -> Reading:

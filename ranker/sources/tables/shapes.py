@@ -17,14 +17,14 @@ ANSWER = "prediction"
 _SINGLE = (str, int, float, bool, type(None))
 
 
-def read(path: Path) -> Iterator[Row]:
+def read(path: Path, encoding: str = "") -> Iterator[Row]:
     """The rows of a JSON file: an array of records or of answers, ``{"columns", "data"}``, columns of lists or of
     objects, records by id, or answers by id.
 
     Raises:
         DataError: it is no JSON, has another shape, or is too large.
     """
-    text = content(path, LIMITS["json"].most)
+    text = content(path, LIMITS["json"].most, encoding)
     check(path, "objects", text.count("{") + text.count("["))
     try:
         whole = json.loads(text, object_pairs_hook=once)  # with NaN, which Python's own programs write

@@ -168,7 +168,7 @@ def test_a_decision_between_models(run, ten):
     """A few rows of one's own give an order, who is tied with whom, and how many more labels would tell."""
     status, out, _ = run("--data", ten, "--quiet", "--models", *few_models(3))
     assert status == 0
-    for words in ("P(best)", "P(row > column)", "Models that share a letter", "K = 4"):
+    for words in ("P(near best)", "P(row > column)", "models that share a letter", "K = 4"):
         assert words in out
 
 
@@ -360,7 +360,7 @@ def test_lists_name_what_there_is(run):
     assert "INDEX-DIFF" in run("ls", "factors")[1]
     listed = {line.split()[0]: line for line in run("ls", "methods")[1].splitlines()}
     assert list(listed) == [method.name for method in BUILTIN]
-    assert "pool        default  draws accuracies to chance" in listed["SURROGATE"]
+    assert "pool        default  gives accuracies that lie too close to chance" in listed["SURROGATE"]
     assert [name for name, line in listed.items() if " default" in line] == [method.name for method in DEFAULT]
     assert "label-free           a model that is sure of a wrong shortcut looks best" in listed["AVG-CONF"]
     assert "ig" in run("ls", "backends")[1]
@@ -375,7 +375,7 @@ def test_a_dry_run_says_what_is_missing(run):
     for _ in range(2):
         first = run(*command, "--dry-run")[1].splitlines()
         assert first[0] == "models on hans-sub: 2 models, 12 rows, 12 to explain with lime"
-        assert "untouched: 12 rows to predict, 12 to explain: " in first[1]
+        assert "untouched: rows: 12 to predict, 12 to explain; at least " in first[1]
         assert first[-1].startswith("in all at least ")
     run(*command)
     assert "untouched: all is known" in run(*command, "--dry-run")[1]
@@ -425,12 +425,12 @@ def test_a_dry_run_of_a_decision_counts_the_pool(run, tmp_path):
     command = ("--data", ten, "--models", *few_models(2), "--dry-run", "--attribution", "lime:samples=10")
     out = run(*command, "--task", "nli", "--pool", pool)[1].splitlines()
     assert out[0] == "models on ten: 2 models, 50 rows, 4 to explain with lime"
-    assert "untouched: 50 rows to predict, 4 to explain: " in out[1]
-    assert "untouched: 0 rows to predict, 4 to explain: " in run(*command)[1]
+    assert "untouched: rows: 50 to predict, 4 to explain; at least " in out[1]
+    assert "untouched: rows: 4 to explain; at least " in run(*command)[1]
     by_factor = ("--ood", "hans-sub", "--pool", pool, "--method", "pool-factor")
-    assert "untouched: 0 rows to predict, 50 to explain: " in run(*command, *by_factor)[1]
+    assert "untouched: rows: 50 to explain; at least " in run(*command, *by_factor)[1]
     home = ("--task", "nli", "--in-domain", ten)
-    assert "untouched: 4 rows to predict, 4 to explain: " in run(*command, *home)[1]
+    assert "untouched: rows: 4 to predict, 4 to explain; at least " in run(*command, *home)[1]
     status, _, err = run(*command, "--task", "nli", "--pool", tmp_path / "none.jsonl")
     assert (status, "none.jsonl" in one_line(err)) == (2, True)
 

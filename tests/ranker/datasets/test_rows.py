@@ -35,12 +35,63 @@ def test_a_key_that_is_there_twice_is_refused(tmp_path):
             cells(tmp_path / "a.jsonl")
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf_16_is_named(tmp_path, encoding):
-    """A spreadsheet's "Unicode text"."""
-    (tmp_path / "a.csv").write_bytes("id,text\n1,a\n".encode(encoding))
-    with pytest.raises(DataError, match=r"a\.csv, line 1: not UTF-8 \(byte 0x[0-9a-f]{2}\); is it UTF-16\?"):
+TEXT = "id;text\r\n1;caf\xe9\u2028 \u20ac\n2;b\n"
+CELLS = [{"id": "1", "text": "caf\xe9\u2028 \u20ac"}, {"id": "2", "text": "b"}]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("said", ["", "cp1252", "utf-16-be"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_that_says_its_encoding_is_read_by_that(tmp_path, encoding, said, packed):
+    """A spreadsheet's "Unicode text", by its mark; UTF-8 by its bytes, whatever is said of other files."""
+    raw, path = TEXT.encode(encoding), tmp_path / ("a.csv.gz" if packed else "a.csv")
+    path.write_bytes(gzip.compress(raw) if packed else raw)
+    assert [dict(row.cells) for row in rows.read_rows(path, said)] == CELLS
+    assert [row.place.rpartition(", ")[2] for row in rows.read_rows(path, said)] == ["line 2", "line 3"]
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16-le", "utf-16-be", "mac-roman"])
+def test_another_encoding_is_read_where_it_is_said(tmp_path, encoding):
+    """Without, the message names the line to type; with a wrong one, it says that, too."""
+    text = TEXT.replace("\u2028", "")
+    (tmp_path / "a.csv").write_bytes(text.encode(encoding))
+    found = [dict(row.cells) for row in rows.read_rows(tmp_path / "a.csv", encoding)]
+    assert found == [{"id": "1", "text": "caf\xe9 \u20ac"}, CELLS[1]]
+    line = "encoding=utf-16-le" if encoding.startswith("utf-16") else "encoding=cp1252"
+    with pytest.raises(
+        DataError, match=rf"line [12]: not UTF-8 \(byte 0x[0-9a-f]{{2}}\);.* save it as UTF-8, or say `{line}`"
+    ):
         cells(tmp_path / "a.csv")
+    (tmp_path / "b.csv").write_bytes(b"id,text\n1,\x81\n")
+    with pytest.raises(DataError, match=r"b\.csv: not (charmap|ascii) \(byte 0x81\), as its mark or `encoding` says"):
+        list(rows.read_rows(tmp_path / "b.csv", "cp1252"))
+
+
+@pytest.mark.parametrize(("sign", "called"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars"), (",", "")])
+def test_the_sign_between_cells_is_told_by_the_first_line(tmp_path, sign, called, caplog):
+    """And said where it is no comma; quotes hold all of them, and a cell too many is told as ever."""
+    path = tmp_path / "a.csv"
+    path.write_text(f'id{sign}"te,x;t|"\n1{sign}"a{sign}b"\n')
+    assert [dict(row.cells) for row in rows.read_rows(path)] == [{"id": "1", "te,x;t|": f"a{sign}b"}]
+    assert caplog.messages == ([f"{path}: read with {called} between its cells"] if called else [])
+    path.write_text(f"id{sign}text\n1{sign}a{sign}b\n")
+    with pytest.raises(DataError, match=r"line 2: 2 cells are needed, as in line 1 \(got 3\)"):
+        cells(path)
+
+
+def test_a_file_in_another_encoding_is_bounded_as_any(tmp_path, monkeypatch):
+    """Lines and the whole, by their bytes as UTF-8; and what is packed too well."""
+    (tmp_path / "a.csv").write_bytes(("text\n" + "\u20ac" * 50).encode("utf-16"))
+    monkeypatch.setattr(rows, "MAX_LINE", 100)
+    with pytest.raises(DataError, match="line 2: longer than 100 bytes"):
+        cells(tmp_path / "a.csv")
+    monkeypatch.undo()
+    monkeypatch.setattr(rows, "MAX_BYTES", 50)
+    with pytest.raises(DataError, match="more than 50 bytes"):
+        list(rows.read_rows(tmp_path / "a.csv", "cp1252"))
+    (tmp_path / "b.csv").write_bytes(b"text\n" + b"\xe9" * 60)
+    with pytest.raises(DataError, match="more than 50 bytes"):
+        list(rows.read_rows(tmp_path / "b.csv", "cp1252"))
 
 
 def test_what_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path, monkeypatch):

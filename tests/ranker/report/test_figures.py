@@ -112,10 +112,10 @@ def test_cells_of_the_heatmap_carry_their_numbers(make, cells, some):
 
 
 def test_a_decision_is_drawn_with_its_intervals():
-    """A line from the low to the high end for each model, and its probability of being best beside it."""
+    """A line from the low to the high end for each model, and its probability of being near the best beside it."""
     _, axes = drawn(toy_decision(), figures.intervals)
     assert [list(line.get_xdata()) for line in axes.lines] == [[0.6, 0.975], [0.5, 0.95], [0.15, 0.7]]
-    assert [text.get_text() for text in axes.texts[:3]] == ["70.0 %", "28.0 %", "2.0 %"]
+    assert [text.get_text() for text in axes.texts[:3]] == ["75.0 %", "33.0 %", "3.0 %"]
 
 
 # ---- files and pages

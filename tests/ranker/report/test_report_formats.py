@@ -163,15 +163,16 @@ def toy(models=MODELS, note="A note of the toy.", text="The poet slept."):
 def toy_decision(models=MODELS):
     """A decision between three models, written down by hand."""
     was = toy(models)
-    rows = zip(models, (0.9, 0.8, 0.4), (0.6, 0.5, 0.15), (0.975, 0.95, 0.7), (0.7, 0.28, 0.02), strict=True)
+    ends, chances = ((0.6, 0.5, 0.15), (0.975, 0.95, 0.7)), ((0.7, 0.28, 0.02), (0.75, 0.33, 0.03))
+    rows = zip(models, (0.9, 0.8, 0.4), *ends, *chances, strict=True)
     return Ranking(
         dataclasses.replace(was.header, ood="mine", failures={}),
         Decision(
             method="ACC+TIES",
             kind="combined",
             models=tuple(
-                DecidedModel(name, "", rank, share, share, low, high, p_best)
-                for rank, (name, share, low, high, p_best) in enumerate(rows, 1)
+                DecidedModel(name, "", rank, share, share, low, high, p_best, p_near_best=near)
+                for rank, (name, share, low, high, p_best, near) in enumerate(rows, 1)
             ),
             p_beats=((0.5, 0.71, 0.98), (0.29, 0.5, 0.95), (0.02, 0.05, 0.5)),
             more_labels=((0, 40, 0), (40, 0, 0), (0, 0, 0)),
@@ -195,10 +196,11 @@ def with_found(ranking, **changes):
     return dataclasses.replace(ranking, found=dataclasses.replace(ranking.found, **changes))
 
 
-def with_best(ranking, *p_best, **changes):
-    """The decision with other probabilities of being the best, and other fields."""
-    models = zip(ranking.found.models, p_best, strict=True)
-    return with_found(ranking, models=tuple(dataclasses.replace(one, p_best=p) for one, p in models), **changes)
+def with_best(ranking, *near, **changes):
+    """The decision with other probabilities of being near the best, and other fields."""
+    models = zip(ranking.found.models, near, strict=True)
+    changed = tuple(dataclasses.replace(one, p_best=p, p_near_best=p) for one, p in models)
+    return with_found(ranking, models=changed, **changes)
 
 
 def evaluated(table, suite="five", **more):
@@ -301,11 +303,11 @@ def methods_in(text, name):
 
 
 def models_in(text, name):
-    """Model -> P(best), a fraction, as a reader finds it in a report of this format."""
+    """Model -> P(near best), a fraction, as a reader finds it in a report of this format."""
     if name == "json":
-        return {model["name"]: model["p_best"] for model in json.loads(text)["decision"]["models"]}
+        return {model["name"]: model["p_near_best"] for model in json.loads(text)["decision"]["models"]}
     if name == "csv":
-        return {row["name"]: float(row["p_best"]) for row in csv.DictReader(io.StringIO(text))}
+        return {row["name"]: float(row["p_near_best"]) for row in csv.DictReader(io.StringIO(text))}
     if name == "html":
         lines = [" ".join(row) for row in Reader(text).rows]
     else:
@@ -324,7 +326,7 @@ def test_numbers_read_from_every_format_are_the_rankings(name):
     for found in made.evaluation.methods:
         assert read[found.name] == pytest.approx((found.pairwise_accuracy, found.ci_low, found.ci_high), abs=exact)
     made = decided(suite(examples=10))
-    wanted = {model.name: model.p_best for model in made.decision.models}
+    wanted = {model.name: model.p_near_best for model in made.decision.models}
     assert models_in(report.render(made, name), name) == pytest.approx(wanted, abs=exact)
 
 
@@ -682,9 +684,9 @@ def test_the_answer_of_a_decision():
     """Which model, how sure, who cannot be told apart, and how many more labels would tell."""
     lead, answer = words.answer(toy_decision())
     assert lead == "First choice: bert_large"
-    assert "right on 90.0 % of the 10 rows" in answer[0]
-    assert "with a probability of 70.0 %" in answer[0]
-    assert answer[1:] == [
+    assert answer == [
+        "ACC+TIES puts bert_large first. It was right on 90.0 % of the 10 rows.",
+        "With a probability of 75.0 % it is within a point of the best of these in the domain.",
         "Cannot be told apart: bert_large, bert_base.",
         "Next: take bert_large, or label about 40 more rows, which would tell it from bert_base if the two go on to "
         "disagree as here.",
@@ -699,7 +701,7 @@ def test_no_probability_is_rounded_to_certainty():
         text = report.render(found, form)
         assert "100.0" not in text.replace("to 100.0", ""), form  # an interval may end there
         assert any(high in text for high in (">99.9", r"\>99.9", "$>$99.9", "&gt;99.9")), form
-    assert "with a probability of >99.9 %" in " ".join(report.render(found, "table").split())
+    assert "With a probability of >99.9 %" in " ".join(report.render(found, "table").split())
     models = json.loads(report.render(found, "json"))["decision"]["models"]
     assert [model["p_best"] for model in models] == [0.9998, 0.0002, 0.0]
 
@@ -708,10 +710,19 @@ def test_no_probability_is_rounded_to_certainty():
     ("more", "says"),
     [
         (0, "take bert_large."),
+        (
+            1_000,
+            "or label about 1,000 more rows, which would tell it from bert_base if the two go on to disagree as here.",
+        ),
+        (
+            40_057,
+            "Next: treat bert_large and bert_base as equal: it would take more than 1,000 more rows to tell them "
+            "apart. More than labels, a pool of rows without labels or other models would help.",
+        ),
         (1, "or label about 1 more row, which would tell it from bert_base if the two go on to disagree as here."),
         (
             None,
-            "label more rows; how many would tell it from bert_base cannot be said: they were right on the same rows.",
+            "label more rows. How many would tell it from bert_base is not known: they were right on the same rows.",
         ),
     ],
 )
@@ -732,7 +743,7 @@ def test_a_model_is_taken_without_more_labels_only_if_it_is_told_from_every_othe
     table = score_table(np.array(right, dtype=float)[:, None], ["ACC"], np.zeros(3))
     found = decided(table).decision
     assert found.p_beats[0][1] > 0.9 > found.p_beats[0][2]
-    assert words.decided(toy_decision(), found)[1][1:] == [
+    assert words.decided(toy_decision(), found)[1][2:] == [
         "Cannot be told apart: m0, m2; nor m1, m2.",
         "Next: take m0, or label about 16 more rows, which would tell it from m2 if the two go on to disagree as here.",
     ]
@@ -769,37 +780,73 @@ def test_two_models_share_a_set_exactly_if_they_cannot_be_told_apart(seed):
     assert not any(one < other for one in sets for other in sets)
 
 
-def test_the_next_step_is_never_a_model_that_the_labels_speak_against():
-    """Where a method puts one model first and the labels tell another to be better, that one is to be taken."""
-    found = toy_decision().decision
-    beaten = ((0.5, 0.02, 0.02), (0.98, 0.5, 0.51), (0.98, 0.49, 0.5))
-    for p_best in ((0.01, 0.98, 0.01), (0.0, 0.51, 0.49)):  # the two that are better may well be alike
-        more = ((0, 0, 0), (0, 0, 700), (0, 700, 0))
-        against = with_best(toy_decision(), *p_best, p_beats=beaten, more_labels=more).decision
-        take = f"Next: take {found.names[1]}"
-        assert words.next_step(toy_decision(), against) == (
-            f"{take}, or label about 700 more rows, which would tell it from {found.names[2]} if the two go on to "
-            "disagree as here."
-        )
-        best = dataclasses.replace(against, p_beats=(beaten[0], (0.98, 0.5, 0.95), (0.98, 0.05, 0.5)))
-        assert words.next_step(toy_decision(), best) == f"{take}."
-    unsure = with_best(toy_decision(), 0.4, 0.6, 0.0).decision
-    assert words.next_step(toy_decision(), unsure) == words.next_step(toy_decision(), found)
+AGAINST = ((0.5, 0.08, 0.98), (0.92, 0.5, 0.95), (0.02, 0.05, 0.5))
+"""P(row > column), where the second of the order is told from the first as the better one."""
 
 
-def test_the_title_is_the_model_to_take():
-    """Where the labels tell another model from the one put first, that is the first choice, and the text says why."""
-    other = ((0.5, 0.08, 0.98), (0.92, 0.5, 0.95), (0.02, 0.05, 0.5))
-    ranking = with_best(toy_decision(), 0.3, 0.6, 0.1, p_beats=other)
+def test_the_choice_is_the_first_of_the_order_whatever_else_is_likely():
+    """One rule: the model that is last in the order is no choice, though its P(near best) is the highest."""
+    likely = with_best(toy_decision(), 0.22, 0.1, 0.29, kind="pool", method="SURROGATE")
+    lead, answer = words.answer(likely)
+    assert lead == "First choice: bert_large"
+    assert answer[1] == "With a probability of 22.0 % it is within a point of the best of these in the domain."
+    assert not any("lstm" in sentence for sentence in answer)
+    why = (
+        "The order goes by SURROGATE, not by P(near best): a model of which these rows tell little can have a high one."
+    )
+    assert why in remarks.remarks(likely)
+    assert why not in remarks.remarks(with_best(likely, 0.29, 0.1, 0.22))
+    assert why not in remarks.remarks(with_best(likely, 0.29, 0.1, 0.3))  # which is noise
+
+
+def test_a_first_choice_that_the_labels_speak_against():
+    """Where a method puts one model first and the labels tell another to be better, title and next step say so."""
+    ranking = with_best(toy_decision(), 0.3, 0.6, 0.1, p_beats=AGAINST)
     lead, answer = words.answer(ranking)
-    assert lead == "First choice: bert_base"
-    assert answer == [
-        "ACC+TIES puts bert_large first, but by the labels bert_base is better. bert_base was right on 80.0 % of the "
-        "10 rows; it is the most accurate in the domain with a probability of 60.0 %.",
-        "Every two models are told apart, with a probability of 90% or more.",
-        "Next: take bert_base.",
-    ]
-    assert "First choice: bert_base" in Reader(report.render(ranking, "html")).text
+    assert lead == "First choice: bert_large, but the labels speak for bert_base"
+    assert answer[-1] == (
+        "Next: look at the rows on which bert_large and bert_base differ: ACC+TIES puts bert_large first, and by the "
+        "labels bert_base is better with a probability of 92.0 %."
+    )
+    assert "First choice: bert_large, but the labels speak for bert_base" in Reader(report.render(ranking, "html")).text
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_no_model_is_to_be_taken_where_none_is_told_from_another(rows):
+    """One row says next to nothing, and the answer advises to label more."""
+    right = np.ones((3, rows))
+    right[2, 0] = 0
+    lead, answer = words.answer(decided(score_table(right[:, None], ["ACC"], np.zeros(3))))
+    assert lead == "No two models are told apart; m0 is first"
+    assert answer[-1].startswith("Next: label ")
+    assert "take" not in answer[-1]
+
+
+def test_rows_on_which_the_method_is_undefined_are_counted_beside_it():
+    """An order by two rows of ten is no order by ten; nothing is said where all are there."""
+    values = np.ones((3, 2, 10))
+    values[0, 1, 2:] = np.nan
+    table = dataclasses.replace(score_table(values, ["ACC", "NLL"], np.zeros(3)), dropped={"NLL": {"undefined": 8}})
+    ranking = decided(table, method="NLL")
+    said = words.answer(ranking)[1][0]
+    assert said.startswith("NLL (defined on 2 of the 10 rows) ties m0, m1, m2 in first place.")
+    assert "NLL: 8 of 10 examples dropped for all models (undefined)." in remarks.remarks(ranking)
+    assert "(defined on" not in words.answer(decided(table, method="ACC"))[1][0]
+
+
+def test_large_numbers_of_labels_are_no_numbers():
+    """Beyond 1,000 two models are to be treated as equal: in the notes, in the list of pairs and in the next step."""
+    apart = ((0.5, 0.6, 0.98), (0.4, 0.5, 0.6), (0.02, 0.4, 0.5))
+    ranking = with_found(toy_decision(), p_beats=apart, more_labels=((0, 13_706, 0), (13_706, 0, 1_001), (0, 1_001, 0)))
+    text = report.render(ranking, "table") + report.render(ranking, "pairs")
+    assert "13,706" not in text
+    equal = (
+        "Treat as equal bert_large and bert_base; bert_base and lstm: more than 1,000 labels would be needed to tell."
+    )
+    assert equal in remarks.remarks(ranking)
+    assert re.search("^bert_large +bert_base +60.0 +>1,000$", text, re.M)
+    pooled = with_found(ranking, kind="pool", method="SURROGATE")
+    assert words.answer(pooled)[1][-1].endswith("More than labels, a larger pool or other models would help.")
 
 
 def test_who_is_wrong_on_which_row_is_shown():
@@ -818,14 +865,6 @@ def test_who_is_wrong_on_which_row_is_shown():
         assert "bert_base (no)" not in report.render(many, name)
 
 
-def test_a_decision_that_accuracy_does_not_share():
-    """Where another model is likelier to be the most accurate than the one put first, the answer names it."""
-    other = ((0.5, 0.2, 0.98), (0.8, 0.5, 0.95), (0.02, 0.05, 0.5))
-    lead, answer = words.answer(with_best(toy_decision(), 0.3, 0.6, 0.1, p_beats=other))
-    assert lead == "First choice: bert_large"
-    assert answer[1] == "By accuracy alone bert_base is likelier to be, 60.0 %."
-
-
 @pytest.mark.parametrize(
     ("tied", "said"),
     [(0, None), (1, "1 pair of equal OOD accuracy is left"), (2, "2 pairs of equal OOD accuracy are left")],
@@ -842,38 +881,18 @@ def test_why_nothing_is_said_of_more_labels_is_said_alike_everywhere():
     table = score_table(np.array(right, dtype=float)[:, None], ["ACC"], np.zeros(3))
     ranking = decided(table)
     said = report.render(ranking, "markdown").replace("\\", "")
-    same = "cannot be said: they were right on the same rows."
+    same = "is not known: they were right on the same rows."
     assert f"m0 or m1: how many more labels would tell {same}" in said
-    each = "cannot be said: each was right on 1 row on which the other was not."
+    each = "is not known: each was right on 1 row on which the other was not."
     assert f"m1 or m2: how many more labels would tell {each}" in said
-    assert " cannot be said: " in words.answer(ranking)[1][-1]
+    assert " is not known: " in words.answer(ranking)[1][-1]
     by_pool = dataclasses.replace(ranking.decision, method="SURROGATE", kind="pool")
     assert words.untold(ranking.table, by_pool, 0, 1) == "labels and pool put them level, or nearly so"
     likely = ((0.5, 0.85, 0.6), (0.15, 0.5, 0.6), (0.4, 0.4, 0.5))
     by_pool = dataclasses.replace(by_pool, p_beats=likely)
     small = "the pool has too few rows for it; more rows of the domain, labelled or not, would tell"
     assert words.untold(ranking.table, by_pool, 0, 1) == small
-    assert "\n?: how many cannot be said: the two were right on the same rows, or" in report.render(ranking, "pairs")
-
-
-def test_no_model_is_called_likelier_for_the_noise_of_the_draws():
-    """P(best) is drawn: where two models are as often right as each other, the higher is none that is likelier."""
-    alike = ((0.5, 0.5, 0.98), (0.5, 0.5, 0.98), (0.02, 0.02, 0.5))
-    ranking = with_best(toy_decision(), 0.494, 0.505, 0.001, p_beats=alike)
-    assert not any("likelier" in sentence for sentence in words.answer(ranking)[1])
-
-
-def test_what_a_pool_says_is_not_said_of_accuracy_alone():
-    """The probabilities of SURROGATE are those of labels and pool."""
-    pooled = with_best(toy_decision(), 0.3, 0.6, 0.1, method="SURROGATE", kind="pool")
-    unsure = with_found(pooled, p_beats=((0.5, 0.2, 0.98), (0.8, 0.5, 0.95), (0.02, 0.05, 0.5)))
-    answer = words.answer(unsure)[1]
-    assert answer[1] == "By labels and pool together bert_base is likelier to be, 60.0 %."
-    told = with_found(pooled, p_beats=((0.5, 0.08, 0.98), (0.92, 0.5, 0.95), (0.02, 0.05, 0.5)))
-    answer = words.answer(told)[1]
-    assert answer[0].startswith(
-        "SURROGATE puts bert_large first, but by labels and pool bert_base is better. bert_base"
-    )
+    assert "\n?: how many is not known: the two were right on the same rows, or" in report.render(ranking, "pairs")
 
 
 def test_the_page_shows_how_good_the_attributions_are():
@@ -889,7 +908,7 @@ def test_what_was_dropped_is_said_in_both_modes(mode):
     """A method that an example is missing from, in an evaluation and in a decision."""
     made = RANKINGS[mode]()
     made = dataclasses.replace(made, table=dataclasses.replace(made.table, dropped={"CONF-GT": {"no verb": 2}}))
-    assert "CONF-GT: 2 examples dropped for all models (no verb)." in report.render(made, "table")
+    assert "CONF-GT: 2 of 2 examples dropped for all models (no verb)." in report.render(made, "table")
     assert ["CONF-GT", "2", "no verb"] in Reader(report.render(made, "html")).rows
 
 

@@ -17,6 +17,7 @@ from ranker.datasets import readers, sets, sheets
 from ranker.datasets.pools import with_labelled
 from ranker.datasets.readers import sheet
 from ranker.errors import DataError, UsageError
+from ranker.results.choice import Choice
 from ranker.runs import choose as labelling
 from ranker.runs.decide import decide
 from ranker.runtime.runtime import Runtime
@@ -69,6 +70,26 @@ def test_the_choice_looks_at_no_label_and_goes_on_where_it_stopped(suite, rows, 
     assert [row.id for row in labelling.choose(suite, task, rows, 10, runtime=runtime).rows] == [row.id for row in ten]
     more = labelling.choose(suite, task, unlabelled(rows), 5, labelled=ten[:5], runtime=runtime).rows
     assert [row.id for row in more] == [row.id for row in ten[5:]]
+
+
+def test_how_often_each_label_is_predicted_is_said_of_the_chosen_rows_together(suite, rows, task, runtime):
+    """Shares of all answers of all models to the rows that are chosen, and to no others."""
+    found = labelling.choose(suite, task, unlabelled(rows), 10, runtime=runtime)
+    seen, _, _ = labelling.predictions(suite, task, found.rows, runtime)
+    assert found.predicted == {
+        label: float(np.mean(seen.predicted == number)) for number, label in enumerate(task.labels)
+    }
+    assert sum(found.predicted.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("share", "warned"), [(0.79, False), (0.8, True), (1.0, True)])
+def test_a_label_that_is_predicted_nearly_always_is_pointed_out_before_rows_are_labelled(share, warned):
+    """All rows may turn out to have it; every label is named, also one that is never predicted."""
+    said = Choice((), predicted={"bad": 1 - share, "good": share}).balance
+    assert said.startswith(
+        f"on these rows together the models predict good {100 * share:.0f} %, bad {100 - 100 * share:.0f} %"
+    )
+    assert ("a model that always says it looks perfect" in said) == warned
 
 
 def test_two_models_can_choose(suite, rows, task, runtime):
@@ -204,8 +225,8 @@ def test_a_pool_changes_what_a_decision_goes_by(suite, rows, runtime):
     beats = np.array(decision.p_beats)
     assert beats + beats.T == pytest.approx(np.ones_like(beats))
     assert all(model.low <= model.score <= model.high for model in decision.models)
-    assert any("70 more rows" in note for note in found.notes)
-    assert any("does not estimate" in note for note in found.notes)
+    assert any("The pool adds 70 rows" in note for note in found.notes)
+    assert any("is no estimate of accuracy" in note for note in found.notes)
 
 
 def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(suite, rows, runtime):
@@ -218,7 +239,7 @@ def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(su
     assert replace(by_accuracy.decision, notes=()) == replace(without.decision, notes=(), versus=())
     assert len(without.decision.versus) == len(suite.models) * (len(suite.models) - 1) / 2
     assert without.notes == ()
-    assert by_accuracy.notes[0] == "Read without a label: 70 more rows of the pool."
+    assert by_accuracy.notes[0] == "The pool adds 70 rows without a label."
     found = decide(
         suite,
         labelled,
@@ -236,7 +257,7 @@ def test_more_labels_than_rows_in_the_pool(suite, rows, runtime):
     """Labelled rows that a small pool does not hold are used all the same, and that is said."""
     labelled = sets.OODSet("own", sets.cards()["hans-sub"].task, rows[:10], 10)
     found = decide(suite, labelled, pool=unlabelled(rows[5:8]), evidence=Evidence("none"), runtime=runtime)
-    assert any("0 more rows" in note for note in found.notes)
+    assert any("adds 0 rows" in note for note in found.notes)
 
 
 def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, runtime):
@@ -260,7 +281,8 @@ def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, r
         capsys, "choose", "--pool", pool, "--ood", "hans-sub", *common, "--labelled", to_label, "--labels", 2
     )
     assert code == 0
-    assert "does not estimate their accuracy" in err
+    assert "is no estimate of how accurate they are" in err
+    assert "on these rows together the models predict" in err
 
 
 @pytest.mark.parametrize(

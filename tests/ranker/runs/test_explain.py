@@ -1,6 +1,7 @@
 import gc
 import json
 import re
+import shutil
 import weakref
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -10,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from factors import BUILTIN, Example, Span, factor
+from factors import BUILTIN, Attributions, Example, Span, factor
 from factors.check import cases
 from factors.types import UNLABELLED
 from ranker.attribution.settings import Settings, SHAPSettings
@@ -391,7 +392,7 @@ def test_a_page_is_written_to_a_file(run, tmp_path):
             "`--text`: example text: '\\udcff' is half of a character, and no text",
         ),
         (("--data", "x.csv"), "name one example: "),
-        (("--data", "x.csv", *PAIR), "`--text` takes its task and marks from a set: `--ood NAME`, without `--data`"),
+        (("--data", "x.csv", *PAIR), "`--text` is an example by itself; name a row of `--data` with `--id`"),
         (("--data", "x.csv", "--data-dir", "y", "--id", "x"), "`--data-dir` is for `--ood`, without `--data`"),
         (("--task", "nli", "--id", "x"), "`--task` is for `--data`"),
         (("--text", "One."), "`--text` must be given 2 times for hans-sub (got 1)"),
@@ -408,6 +409,70 @@ def test_wrong_arguments_get_one_line(run, arguments, message):
     assert (status, out) == (2, "")
     assert err.startswith(f"rank-models: {message}")
     assert err.count("\n") == 1
+
+
+def test_words_that_share_a_token_are_seen(classifier):
+    """One [UNK] of two emoji: the first has its score, and neither is past a limit."""
+    example = Example("a", ("Fine \N{PARTY POPPER}\N{PARTY POPPER}",), 1)
+    (encoding,) = classifier("bert").encode([example])
+    scores = np.arange(len(encoding.ids)) / 10
+    seen = (encoding.tokens, encoding.segment, encoding.word, encoding.offsets, scores)
+    words = words_of(Attributions(np.array([0.3, 0.7]), 1, *seen), example)
+    by_text = [(word.text, word.score) for word in words if word.span]
+    assert [text for text, _ in by_text] == ["Fine", "\N{PARTY POPPER}", "\N{PARTY POPPER}"]
+    assert by_text[1][1] > 0
+    assert by_text[2][1] == 0
+
+
+@pytest.fixture
+def moods(tmp_path):
+    """Two models that say good and bad, and one that says three things."""
+    made = []
+    for name, labels in {"one": ("bad", "good"), "two": ("Bad", "Good"), "three": ("bad", "so-so", "good")}.items():
+        shutil.copytree(ONE, tmp_path / name)
+        config = json.loads((tmp_path / name / "config.json").read_text())
+        config |= {"id2label": dict(enumerate(labels)), "label2id": {label: n for n, label in enumerate(labels)}}
+        (tmp_path / name / "config.json").write_text(json.dumps(config))
+        made.append(tmp_path / name)
+    return made
+
+
+def test_a_text_of_ones_own_is_explained_by_ones_own_models(run, moods):
+    """No set is named: the task is that of the models' own labels, and a true label is one of them."""
+    one, two, _ = moods
+    common = ("--text", "What a waste of time.", "--models", one, two, "--factors", "ACC,CONF,MAX-DIFF")
+    status, out, err = run(*common, "--label", "BAD", ood=())
+    assert (status, err) == (0, "")
+    assert "one: " in out
+    assert "two: " in out
+    assert "'good'" in out
+    assert out.startswith("text: bad\n")
+    assert run(*common, "--attribution", "none", ood=())[0] == 0
+
+
+def test_a_pair_of_ones_own_is_of_the_known_task_with_the_models_labels(run):
+    """So that the shortcut's label is explained, as with the set; two texts are a pair."""
+    by_set = run(*PAIR, "--models", ONE, "--factors", "ACC", "--format", "json")[1]
+    by_models = run(*PAIR, "--models", ONE, "--factors", "ACC", "--format", "json", ood=())[1]
+    assert json.loads(by_models)["models"] == json.loads(by_set)["models"]
+
+
+def test_a_text_of_ones_own_that_no_models_are_for(run, moods):
+    """One line each: no models, models that differ, a label of none, three texts."""
+    one, _, three = moods
+    for arguments, message in (
+        (("--text", "x"), "`--models A B` are needed to explain a text of your own"),
+        (
+            ("--text", "x", "--models", one, three),
+            "the labels of the models differ: one says bad, good; three says bad",
+        ),
+        (("--text", "x", "--label", "meh", "--models", one), "there is no label of own labels 'meh'; known: bad, good"),
+        ((*PAIR, "--text", "x", "--models", one), "`--text` must be given once, or twice for a pair (got 3)"),
+    ):
+        status, out, err = run(*arguments, ood=())
+        assert (status, out) == (2, "")
+        assert err.startswith(f"rank-models: {message}")
+        assert err.count("\n") == 1
 
 
 def test_a_broken_model_beside_a_good_one(run, tmp_path):

@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -6,7 +7,7 @@ from conftest import TASK
 
 from ranker.datasets import sets
 from ranker.errors import ModelError, UsageError
-from ranker.runs.gather import check_numbers, check_readable, looked, own_task, unused
+from ranker.runs.gather import check_numbers, check_readable, looked, own_task, unused, without_truth
 from ranker.sources.base import SourceOptions
 from ranker.sources.hf.kind import Checkpoint
 from ranker.sources.suites import load
@@ -104,3 +105,123 @@ def test_numbers_that_a_checkpoint_counts_otherwise_are_refused(models):
     )
     named = sets.labelled([{**row, "label": "neutral"}], TASK)
     check_numbers([named], stated(models(THREE)))
+
+
+POLAR, THREE_WAY = ("NEGATIVE", "POSITIVE"), ("negative", "neutral", "positive")
+
+
+def rows(*labels):
+    """Rows with these labels."""
+    return [{"text": f"A tree of {number} years.", "label": label} for number, label in enumerate(labels)]
+
+
+def lines(message):
+    """The label maps that a message says to type."""
+    return [json.loads(found) for found in re.findall(r"`label_map=(\{.*?\})`", message)]
+
+
+def asked(models, labels, label_map=None):
+    """The task of models and rows that meet."""
+    options = SourceOptions(label_map)
+    given = [replace(model, options=options) for model in models]
+    return without_truth(given, rows(*labels)).rows.ood
+
+
+@pytest.mark.parametrize(
+    ("outputs", "labels", "maps"),
+    [
+        (POLAR, ("good", "bad"), [{"NEGATIVE": "bad", "POSITIVE": "good"}]),
+        (POLAR, ("pos", "neg"), [{"NEGATIVE": "neg", "POSITIVE": "pos"}]),
+        (POLAR, (1, -1), [{"NEGATIVE": "-1", "POSITIVE": "1"}]),
+        (POLAR, ("+1", "-1"), [{"NEGATIVE": "-1", "POSITIVE": "+1"}]),
+        (POLAR, (1, 2), [{"NEGATIVE": "1", "POSITIVE": "2"}, {"NEGATIVE": "2", "POSITIVE": "1"}]),
+        (POLAR, ("ham", "spam"), [{"NEGATIVE": "ham", "POSITIVE": "spam"}, {"NEGATIVE": "spam", "POSITIVE": "ham"}]),
+        (("toxic", "non-toxic"), ("clean", "toxic"), [{"toxic": "toxic", "non-toxic": "clean"}]),
+        (("LABEL_0", "LABEL_1"), ("b", "g"), [{"LABEL_0": "b", "LABEL_1": "g"}, {"LABEL_0": "g", "LABEL_1": "b"}]),
+        (
+            tuple(f"{n} star{'s' * (n > 1)}" for n in range(1, 6)),
+            (1, 2, 3, 4, 5),
+            [{"1 star": "1", "2 stars": "2", "3 stars": "3", "4 stars": "4", "5 stars": "5"}],
+        ),
+        (("1 star", "2 stars", "3 stars"), (2, 1), [{"1 star": "1", "2 stars": "2", "3 stars": "3"}]),
+        (
+            THREE_WAY,
+            ("good", "bad"),
+            [
+                {"negative": "bad", "neutral": "bad", "positive": "good"},
+                {"negative": "bad", "neutral": "good", "positive": "good"},
+            ],
+        ),
+        (POLAR, (1, 2, 3, 4, 5), []),
+    ],
+)
+def test_labels_that_models_do_not_have_come_with_the_line_to_type(models, outputs, labels, maps):
+    """One line for the likely reading, all where the direction is open; each makes them one task, and none is taken."""
+    both = models(outputs, outputs)
+    with pytest.raises(UsageError) as refused:
+        asked(both, labels)
+    said = str(refused.value)
+    assert lines(said) == maps
+    assert f"the models {', '.join(outputs)}" in said
+    assert ("only you know" in said) == (len(maps) > 1)
+    for label_map in maps:
+        ood = asked(both, labels, label_map)
+        named = [label_map[outputs[0]], *label_map.values()]
+        assert {ood.task.labels[row.label] for row in ood.examples} <= set(named)
+        assert [ood.task.labels[row.label] for row in ood.examples] == list(map(str, labels))
+    if not maps:
+        assert "5 labels are more than 2 outputs: write labels of the models into the rows" in said
+
+
+def test_models_that_differ_in_their_labels_are_named_with_the_line_to_type(models):
+    """Which says what, which to leave out, and what its other label may count as; each line is one that works."""
+    three = models(POLAR, THREE_WAY, POLAR)
+    with pytest.raises(UsageError) as refused:
+        asked(three, ("positive", "negative"))
+    assert str(refused.value) == (
+        "the labels of the models differ: model-0, model-2 say NEGATIVE, POSITIVE; model-1 says negative, neutral, "
+        'positive. Leave model-1 out, or say what its other labels count as: `label_map={"neutral": "NEGATIVE"}` or '
+        '`label_map={"neutral": "POSITIVE"}`'
+    )
+    for label_map in lines(str(refused.value)):
+        assert asked(three, ("positive", "negative"), label_map).task.labels == POLAR
+    assert asked([three[0], three[2]], ("positive", "negative")).task.labels == POLAR
+
+
+@pytest.mark.parametrize(
+    ("names", "maps"),
+    [
+        ([POLAR, ("bad", "good")], [{"bad": "NEGATIVE", "good": "POSITIVE"}]),
+        ([THREE_WAY, THREE_WAY, POLAR], []),
+        ([POLAR, ("a", "b")], [{"a": "NEGATIVE", "b": "POSITIVE"}, {"a": "POSITIVE", "b": "NEGATIVE"}]),
+    ],
+)
+def test_maps_between_models(models, names, maps):
+    """Of other names for the same, of fewer labels, and of labels that nobody knows."""
+    with pytest.raises(UsageError) as refused:
+        asked(models(*names), ("positive", "negative"))
+    assert lines(str(refused.value)) == maps
+    assert f"Leave model-{len(names) - 1} out" in str(refused.value)
+
+
+def test_models_that_differ_are_judged_by_a_known_task_that_rows_are_of(models):
+    """Nothing is in the way there: three-way and two-way models of entailment."""
+    assert asked(models(THREE, ("entailment", "not_entailment")), ("entailment", "neutral")).task.name == "nli"
+
+
+def test_swapped_columns_are_suspected(models):
+    """Where the column of texts has a few words again and again, and that of labels holds sentences."""
+    swapped = [{"text": row["label"], "label": row["text"]} for row in rows("good", "bad", "good", "bad", "good")]
+    with pytest.raises(UsageError, match="if they are swapped, say `columns=text=label,label=text`"):
+        without_truth(models(POLAR, POLAR), swapped)
+
+
+def test_a_pool_whose_texts_look_like_labels_is_pointed_out(tmp_path, caplog):
+    """Two short texts again and again; twenty sentences are none."""
+    (tmp_path / "pool.csv").write_text("text,other\n" + "good,A tree.\nbad,A hut.\n" * 5)
+    sets.unlabelled(tmp_path / "pool.csv")
+    assert "'text' has 2 different texts in 10 rows; if these are labels, name the column of texts" in caplog.text
+    caplog.clear()
+    (tmp_path / "pool.csv").write_text("text\n" + "".join(f"A tree of {n} years.\n" for n in range(20)))
+    sets.unlabelled(tmp_path / "pool.csv")
+    assert not caplog.text

@@ -115,9 +115,7 @@ def test_where_no_model_follows_the_shortcut_factors_are_doubted(ranking):
         return [note for note in found.notes if "follows the shortcut" in note]
 
     (doubt,) = notes("inoc-800", "inoc-4000")
-    assert doubt.startswith(
-        "No model follows the shortcut: where it is wrong, inoc-800 gives its label most often, on "
-    )
+    assert doubt.startswith("No model follows the shortcut. Where it is wrong, inoc-800 gives its label on ")
     assert not notes("inoc-800", "untouched")
     assert not notes("inoc-800", "inoc-4000", attribution="none")
     assert not notes("inoc-800", "inoc-4000", data=dataclasses.replace(data, examples=tuple(right)))
@@ -308,6 +306,16 @@ def test_a_decision_takes_a_file(labelled_rows):
         for given in (str(labelled_rows), labelled_rows, sets.labelled(labelled_rows))
     ]
     assert found[0] == found[1] == found[2]
+
+
+def test_copies_of_a_checkpoint_are_pointed_out(labelled_rows, tmp_path):
+    """Whatever the folder is called: what identifies a model is its content."""
+    folder = suites.embedded()["hans-sub-mini"]
+    shutil.copytree(folder / "untouched", tmp_path / "copied")
+    said = "untouched and copied are copies of one model: what they are loaded from is the same."
+    models = [folder / "untouched", tmp_path / "copied", folder / "inoc-4000"]
+    assert said in decide(models, labelled_rows, evidence=Evidence("none")).notes
+    assert not any("copies" in note for note in decide(models[1:], labelled_rows, evidence=Evidence("none")).notes)
 
 
 def test_a_file_is_judged_by_the_models_own_labels(tmp_path):

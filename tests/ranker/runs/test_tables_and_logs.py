@@ -119,10 +119,10 @@ def test_two_logs_are_compared(run, tmp_path):
     assert "The difference is +35.0 points (95 % interval +11" in text
     assert "by McNemar's exact test); run-a is the better one in the domain with a probability of 99." in text
     assert "run-a did better on 20 rows, run-b on 6." in text
-    assert "A test that takes them as judged on different rows would say p < 0.0001" not in text
-    assert "judged on different rows would say p = 0.000" in text
-    assert "The smallest difference that such rows mostly show is" in text
-    assert "40 rows are few: a difference below" in text
+    assert "An unpaired test, which ignores that the rows are the same, would say p < 0.0001" not in text
+    assert "ignores that the rows are the same, would say p = 0.000" in text
+    assert "points or more is found in four of five cases." in text
+    assert "40 rows are few: a true difference below" in text
 
 
 def test_the_same_from_python(tmp_path):
@@ -501,7 +501,7 @@ def test_ten_labels_and_a_pool(run, tmp_path, silent):
     assert status == 0
     text = flat(out)
     assert "SURROGATE puts a first" in text
-    assert "Read without a label: 30 more rows of the pool." in text
+    assert "The pool adds 30 rows without a label." in text
     assert "nan" not in out
     assert "are in the file alone" not in text
     chosen = run("choose", "--pool", "pool.csv", "--labels", "5", "--models", "a.csv", "b.csv", "c.csv")
@@ -524,7 +524,7 @@ def test_rows_that_a_file_lacks_are_no_part_of_the_pool(run, tmp_path):
     written(tmp_path / "b.csv", part)
     status, out, _ = run("--data", "ten.csv", "--pool", "pool.csv", "--models", "a.csv", "b.csv")
     assert status == 0
-    assert "Read without a label: 20 more rows of the pool." in flat(out)
+    assert "The pool adds 20 rows without a label." in flat(out)
     status, out, _ = run("choose", "--pool", "pool.csv", "--labels", "25", "--models", "a.csv", "b.csv")
     assert status == 0
     assert {line.split(",")[0] for line in out.splitlines()[1:]} == {f"r{n}" for n in range(5, 30)}

@@ -74,9 +74,9 @@ def test_a_batch_that_memory_has_no_room_for_is_halved(monkeypatch):
 def test_an_estimate_reads_as_a_line():
     """Passes, speed and time stand in one line; a speed that is not known does not."""
     assert str(Estimate(600, 600, 93_000, 1550.0)) == (
-        "600 rows to predict, 600 to explain: 93,000 forward passes at 1,550 a second, at least 1.0 min"
+        "rows: 600 to predict, 600 to explain; at least 1.0 min (93,000 forward passes, 1,550 a second)"
     )
-    assert str(Estimate(600, 0, 600, float("nan"))) == "600 rows to predict, 0 to explain: 600 forward passes"
+    assert str(Estimate(600, 0, 600, float("nan"))) == "rows: 600 to predict (600 forward passes)"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "0 s"), (59, "59 s"), (61, "1.0 min"), (3600, "1.0 h")])

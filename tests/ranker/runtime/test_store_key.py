@@ -65,6 +65,7 @@ OPTIONS = {
     "scale": ((0.0, 10.0), False),
     "lower_is_better": (True, False),
     "errors_are_wrong": (True, False),
+    "encoding": ("cp1252", False),
 }
 """What is said of all models: option -> (another value, whether it changes a number)."""
 

@@ -98,7 +98,7 @@ def test_a_dry_job_asks_nothing_and_leaves_nothing_behind(store, marking, tmp_pa
     job = Job(marking, TASK, (Request(EXAMPLES),))
     found = work(replace(job, dry=True), store, Shelf(), silent).estimate
     assert (found.predict, found.explain, found.passes, found.seconds) == (3, 0, 3, 0.0)
-    assert str(found) == "3 rows to predict, 0 to explain: 3 forward passes"
+    assert str(found) == "rows: 3 to predict (3 forward passes)"
     assert list((store.root / "v2").iterdir()) == []
     work(job, store, Shelf(), silent)
     assert opened(marking, tmp_path) == 2

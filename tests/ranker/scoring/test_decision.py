@@ -106,7 +106,9 @@ def test_what_reads_a_pool_says_what_to_be_careful_of(method):
     pool = Pool(np.random.default_rng(4).dirichlet([1, 1], (3, 9)))
     found = three(method, beside=beside(pool, np.arange(4)))
     assert found.method == (method or "SURROGATE")
-    assert any(note.startswith("SURROGATE draws accuracies to chance") for note in found.notes) == (method is None)
+    assert any(note.startswith("SURROGATE gives accuracies that lie too close to chance") for note in found.notes) == (
+        method is None
+    )
     trapped = [note.split(" sees no label, and ")[0] for note in found.notes if " sees no label, and " in note]
     free = {one.name: one for one in BUILTIN if one.kind == "label-free"}
     assert trapped == [name for name in free if name == method]
@@ -161,11 +163,11 @@ def test_what_is_said_of_labels_is_counted_even_if_a_pool_speaks_against_them():
         order = [int(name[1:]) for name in found.names]
         won = posterior.wins(right)
         against = [(a, b) for i, a in enumerate(order) for b in order[i + 1 :] if won[b, a] > won[a, b]]
-        notes = [note for note in found.notes if "was right where" in note]
+        notes = [note for note in found.notes if "on the labelled rows" in note and "did better" in note]
         assert len(notes) == bool(against)
         if against:
             a, b = against[0]
-            assert notes[0].startswith(f"SURROGATE puts m{a} above m{b}, though m{b} was right where m{a} was not")
+            assert notes[0].startswith(f"SURROGATE puts m{a} above m{b}, but on the labelled rows m{b} did better")
             assert (f" {len(against) - 1} more pair" in notes[0]) == (len(against) > 1)
         named += bool(against)
         other += bool((np.triu(np.array(found.p_beats) < 0.5)).any()) != bool(against)
@@ -178,7 +180,7 @@ def test_labels_of_one_text_leave_the_rest_of_the_pool_unlabelled():
     pool = Pool(np.random.default_rng(4).dirichlet([1, 1], (2, 5)))
     made = labelled([[1, 0, 1, 1, 0, 1, 1], [0, 1, 1, 0, 1, 1, 0]])
     found = decide(made, beside=beside(pool, [2, 2, 2, 0, 0, 2, 0]))
-    assert "Read without a label: 3 more rows of the pool." in found.notes
+    assert "The pool adds 3 rows without a label." in found.notes
 
 
 def test_close_models_are_honestly_not_separable():

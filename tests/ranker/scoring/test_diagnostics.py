@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from conftest import LIMIT
 
 from factors import Attributions, Example
 from ranker.attribution.settings import IGSettings, LIMESettings, Settings
@@ -62,6 +63,21 @@ def test_what_lacks_its_last_word_was_cut(words, is_cut):
     """However little is missing at the end."""
     assert cut(row(words=words), PAIR) == is_cut
     assert quality_of([row(words=words, residual=0.0)], [PAIR], LIMESettings()).truncated == is_cut
+
+
+@pytest.mark.parametrize(
+    "text", ["\N{GRINNING FACE}\N{PARTY POPPER}", "Fine \N{PARTY POPPER}\N{PARTY POPPER}!?", "=)=)"]
+)
+def test_nothing_is_cut_where_a_token_covers_several_words(text, classifier):
+    """WordPiece makes one [UNK] of neighbouring emoji, which are words of their own; only a longer text is cut."""
+    model = classifier("bert")
+    for words, is_cut in ((text, False), (" the" * LIMIT + text, True)):
+        example = Example("a", (words,), 1)
+        (encoding,) = model.encode([example])
+        scores = np.zeros(len(encoding.ids))
+        seen = (encoding.tokens, encoding.segment, encoding.word, encoding.offsets, scores)
+        assert encoding.truncated == is_cut
+        assert cut(Attributions(np.array([0.3, 0.7]), 1, *seen), example) == is_cut
 
 
 def test_what_is_just_at_chance_or_just_follows_is_not_warned_of():

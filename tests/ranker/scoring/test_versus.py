@@ -184,7 +184,7 @@ def test_few_rows_and_few_clusters_are_pointed_out():
     """Rows only where answers were made elsewhere, and so more of them could have been."""
     few, many = (versus(judged(drawn(2, size)), range(2), [""] * size, 0) for size in (FEW_ROWS - 1, FEW_ROWS))
     (said,) = warnings(few, kept=True)
-    assert said.startswith(f"{FEW_ROWS - 1} rows are few: a difference below ")
+    assert said.startswith(f"{FEW_ROWS - 1} rows are few: a true difference below ")
     assert list(warnings(few, kept=False)) == list(warnings(many, kept=True)) == []
     outcomes, groups = blocks(2, FEW_CLUSTERS - 1, 5)
     (said,) = warnings(versus(judged(outcomes), range(2), groups, 0), kept=False)

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -106,8 +107,11 @@ def test_directories_of_one_name_bear_that_of_the_folder_around_them(tmp_path):
     [
         ([], "a ranking needs at least two models (got 0); name more with `models`"),
         (["org/one"], "a ranking needs at least two models (got 1); name more with `models`"),
-        (["org/one", "org/one"], "org/one is named twice; name it once"),
-        (["a=org/one", "a=org/two"], "two models are named 'a'; list them in a suite.json under names of their own"),
+        (
+            ["org/one", "org/one"],
+            "org/one is named twice; name it once, or call it by two names: `models one=org/one one-again=org/one`",
+        ),
+        (["a=org/one", "a=org/two"], "two models are named 'a'; call one by another name: `models NAME=PATH`"),
         (["a=hans-sub-mini", "org/a"], "`models`: a=hans-sub-mini: a name is for one model (got 8 in hans-sub-mini)"),
         (["org/one#2", "org/a"], "`models`: org/one: a checkpoint has no parts (got #2)"),
         (
@@ -178,5 +182,7 @@ def test_one_model_under_two_names_is_pointed_out(tmp_path, caplog):
     (tmp_path / "link").symlink_to(tmp_path / "mine")
     suites.load([str(tmp_path / "mine"), f"again={tmp_path / 'link'}", "org/other"])
     assert caplog.messages == [f"mine and again are one model: both are {tmp_path / 'mine'}"]
-    with pytest.raises(UsageError, match="mine is named twice; name it once"):
+    with pytest.raises(UsageError, match="mine is named twice; name it once") as refused:
         suites.load([str(tmp_path / "mine"), str(tmp_path / "link")])
+    (line,) = re.findall("`models (.*)`", str(refused.value))
+    assert [model.name for model in suites.load(line.split()).models] == ["mine", "mine-again"]

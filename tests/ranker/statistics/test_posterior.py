@@ -9,6 +9,7 @@ from scipy.special import betainc, betaln
 from ranker.statistics.posterior import (
     CHUNK,
     LEVEL,
+    NEAR,
     PRIORS,
     STICKS,
     best,
@@ -77,7 +78,7 @@ def test_the_probability_of_being_best_is_calibrated(count, off):
     """Over many suites, the models are best as often as they were given."""
     given, truly = [], []
     for accuracy, outcomes in simulated(np.random.default_rng(1), count):
-        probability = best(outcomes, np.random.default_rng(2), samples=500)
+        probability, _ = best(outcomes, np.random.default_rng(2), samples=500)
         given.append(probability.max())
         truly.append(accuracy.argmax() == probability.argmax())
     assert np.mean(truly) == pytest.approx(np.mean(given), abs=off)
@@ -133,8 +134,8 @@ def test_probabilities_of_a_pair_add_up():
     outcomes = (np.random.default_rng(3).random((5, 12)) < 0.7).astype(float)
     matrix = more_accurate(outcomes)
     assert matrix + matrix.T == pytest.approx(np.ones((5, 5)))
-    assert best(outcomes, np.random.default_rng(0)).sum() == pytest.approx(1)
-    two = best(outcomes[:2], np.random.default_rng(0))
+    assert best(outcomes, np.random.default_rng(0))[0].sum() == pytest.approx(1)
+    two, _ = best(outcomes[:2], np.random.default_rng(0))
     assert two[0] == pytest.approx(more_accurate(outcomes[:2])[0, 1], abs=0.012)
 
 
@@ -143,7 +144,7 @@ def test_the_best_are_drawn_from_the_prior_that_the_pairs_are_weighed_by(monkeyp
     """Where one wins nearly all disagreements and where both win some, P(best) of two is P(a better)."""
     monkeypatch.setattr("ranker.statistics.posterior.PRIORS", np.array([c]))
     outcomes = np.array([[1.0, 1, 1, 0, 1], [0, 0, 1, 1, 1]])
-    assert best(outcomes, np.random.default_rng(0))[0] == pytest.approx(more_accurate(outcomes)[0, 1], abs=0.012)
+    assert best(outcomes, np.random.default_rng(0))[0][0] == pytest.approx(more_accurate(outcomes)[0, 1], abs=0.012)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -151,11 +152,15 @@ def test_models_that_are_right_on_the_same_rows_share_the_first_place_alike(seed
     """No row tells them apart, and neither do the draws; others keep what is theirs."""
     outcomes = (np.random.default_rng(3).random((5, 12)) < 0.7).astype(float)
     outcomes[3] = outcomes[1]
-    found = best(outcomes, np.random.default_rng(seed), samples=500)
+    found, near = best(outcomes, np.random.default_rng(seed), samples=500)
     assert found[1] == found[3]
+    assert near[1] == near[3]
     assert len(set(found)) == 4
     assert found.sum() == pytest.approx(1)
-    assert best(outcomes[[0, 0, 0]], np.random.default_rng(seed), samples=500) == pytest.approx(np.full(3, 1 / 3))
+    three, near = best(outcomes[[0, 0, 0]], np.random.default_rng(seed), samples=500)
+    assert three == pytest.approx(np.full(3, 1 / 3))
+    assert (near == near[0]).all()
+    assert near[0] > 1 / 3
 
 
 @pytest.mark.usefixtures("uniform")
@@ -246,6 +251,32 @@ def drawn_best(outcomes, rng, samples):
     return (np.bincount(alike, weights=count) / many)[alike] / samples
 
 
+def drawn_near(outcomes, rng, samples, near):
+    """How often no other mean outcome is higher by more than `near`: draw by draw, means worked out in full."""
+    models, size = outcomes.shape
+    weights, close = weigh(outcomes), np.zeros(models)
+    for _ in range(samples):
+        mass = 4 * rng.choice(PRIORS, p=weights)
+        seen, total = rng.standard_exponential(size), rng.standard_gamma(mass)
+        left, unseen = 1.0, np.zeros(models)
+        for broken in rng.beta(1.0, mass, 100):
+            unseen += total * left * broken * rng.integers(2, size=models)
+            left *= 1 - broken
+        mean = (outcomes @ seen + unseen) / (seen.sum() + total)
+        close += mean >= mean.max() - near
+    return close / samples
+
+
+@pytest.mark.parametrize("near", [0.0, NEAR, 0.1, 1.0])
+def test_the_probability_of_being_near_the_best_is_that_of_means_drawn_in_full(near):
+    """Within no point, one, ten and a hundred of the best; a hundred is everybody."""
+    outcomes = (np.random.default_rng(8).random((4, 10)) < [[0.9], [0.8], [0.7], [0.5]]).astype(float)
+    first, found = best(outcomes, np.random.default_rng(0), samples=5_000, near=near)
+    assert found == pytest.approx(drawn_near(outcomes, np.random.default_rng(1), 1_500, near), abs=0.05)
+    assert (found >= first - 1e-12).all()
+    assert (found == 1).all() == (near == 1)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.tuples(st.integers(2, 5), st.integers(1, 15)).flatmap(lambda shape: arrays(bool, shape)), st.integers(0, 99))
 def test_outcomes_that_are_right_or_wrong_are_counted(right, seed):
@@ -260,7 +291,7 @@ def test_outcomes_that_are_right_or_wrong_are_counted(right, seed):
     ends = scipy.stats.beta.interval(0.95, hits + 1, right.shape[1] - hits + 1)
     assert np.array(intervals_of_accuracy(outcomes)) == pytest.approx(np.array(ends), abs=1e-12)
     drawn = drawn_best(right, np.random.default_rng(seed), 1_000)
-    assert best(outcomes, np.random.default_rng(seed), samples=1_000).tolist() == drawn.tolist()
+    assert best(outcomes, np.random.default_rng(seed), samples=1_000)[0].tolist() == drawn.tolist()
 
 
 GRADED = {
@@ -324,9 +355,10 @@ def test_the_scale_of_outcomes_makes_no_difference():
     assert more_accurate(narrow) == pytest.approx(more_accurate(outcomes), abs=1e-9)
     assert weigh(narrow) == pytest.approx(weigh(outcomes), abs=1e-9)
     assert more_labels(narrow).tolist() == more_labels(outcomes).tolist()
-    assert best(narrow, np.random.default_rng(0), samples=500).tolist() == (
-        best(outcomes, np.random.default_rng(0), samples=500).tolist()
-    )
+    chances, near = best(outcomes, np.random.default_rng(0), samples=500)
+    nearer = best(narrow, np.random.default_rng(0), samples=500, near=0.2 * NEAR)  # a point is one of the same scale
+    assert nearer[0].tolist() == chances.tolist()
+    assert nearer[1].tolist() == near.tolist()
     right = np.array([[1.0, 1, 1, 0], [0, 0, 0, 1]])
     noisy = np.hstack([right, [[0.5 + 1e-7] * 50, [0.5] * 50]])
     assert more_accurate(noisy) == pytest.approx(more_accurate(right), abs=1e-4)
@@ -354,7 +386,7 @@ def test_rounding_of_outcomes_makes_no_difference():
     """0.1 + 0.2 is 0.3: two models that are equal but for that have 1/2, and the same P(best); none is ahead."""
     outcomes = np.array([[0.1 + 0.2, 0.9, 0.2], [0.3, 0.9, 0.2], [0.4, 0.9, 0.1]])
     assert more_accurate(outcomes)[0, 1] == 0.5
-    chances = best(outcomes, np.random.default_rng(0), samples=500)
+    chances, _ = best(outcomes, np.random.default_rng(0), samples=500)
     assert chances[0] == chances[1]
     assert wins(outcomes)[:2, :2].tolist() == [[0, 0], [0, 0]]
     assert more_labels(outcomes)[0, 1] == -1
@@ -363,7 +395,7 @@ def test_rounding_of_outcomes_makes_no_difference():
 def test_the_best_of_two_real_models_is_the_better_one():
     """The draws behind P(best) and the integral behind P(a better) are of one posterior."""
     outcomes = np.random.default_rng(6).random((2, 8))
-    chances = best(outcomes, np.random.default_rng(0))
+    chances, _ = best(outcomes, np.random.default_rng(0))
     assert chances[0] == pytest.approx(more_accurate(outcomes)[0, 1], abs=0.012)
 
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from ranker.statistics import engine, surrogate
 from ranker.statistics.pool import Pool
+from ranker.statistics.posterior import NEAR
 
 
 @st.composite
@@ -189,7 +190,11 @@ def test_probabilities_and_intervals_are_those_of_the_mix():
     assert found.beats() == pytest.approx(
         (sampled[:, :, None] > sampled[:, None]).mean(axis=0) + np.eye(4) / 2, abs=0.01
     )
-    assert found.best(rng) == pytest.approx(np.bincount(sampled.argmax(axis=1), minlength=4) / 40_000, abs=0.02)
+    best, near = found.best(rng)
+    assert best == pytest.approx(np.bincount(sampled.argmax(axis=1), minlength=4) / 40_000, abs=0.02)
+    close = sampled >= sampled.max(axis=1, keepdims=True) - NEAR
+    assert near == pytest.approx(close.mean(axis=0), abs=0.02)
+    assert (near > best).all()
     low, high = found.interval()
     mean, spread = sampled.mean(axis=0), sampled.std(axis=0)
     assert low == pytest.approx(np.clip(mean - 1.96 * spread, 0, 1), abs=0.02)
@@ -217,7 +222,7 @@ def test_models_that_say_the_same_are_tied():
     probs = np.random.default_rng(0).dirichlet([1, 1], size=20)
     found = surrogate.posterior(Pool(np.stack([probs] * 3)), np.arange(5), np.array([0, 1, 0, 1, 1]))
     assert found.beats().tolist() == [[0.5] * 3] * 3
-    assert found.best(np.random.default_rng(0)) == pytest.approx([1 / 3] * 3)
+    assert found.best(np.random.default_rng(0))[0] == pytest.approx([1 / 3] * 3)
     assert (found.more_labels() == -1).all()
 
 

@@ -47,12 +47,7 @@ BROKEN = {
         {},
         "line 2: not UTF-8 (byte 0xe9)",
     ),
-    "UTF-16": (
-        "a.csv",
-        "id,prediction\na,positive\n".encode("utf-16"),
-        {},
-        "line 1: not UTF-8 (byte 0xff); is it UTF-16?",
-    ),
+    "cut UTF-16": ("a.csv", "id,prediction\na,positive\n".encode("utf-16")[:-1], {}, "not UTF-16-LE (byte 0x0a)"),
     "UTF-16 without a mark": (
         "a.csv",
         "id,prediction\na,positive\n".encode("utf-16-le"),
@@ -154,8 +149,7 @@ BROKEN = {
     ),
     "a number too high": ("a.csv", "id,prediction\na,0\nb,2\n", {}, "'2' in the column 'prediction' is no label"),
     "no columns": ("a.csv", "id\na\n", {}, "no column holds answers (columns: 'id')"),
-    "semicolons": ("a.csv", "id;prediction\na;positive\n", {}, "are its cells separated by ';'?"),
-    "tabs in a .csv": ("a.csv", "id\tprediction\na\tpositive\n", {}, "are its cells separated by '\\t'?"),
+    "semicolons in a .tsv": ("a.tsv", "id;prediction\na;positive\n", {}, "are its cells separated by ';'?"),
     "no header": ("a.txt", "positive\nnegative\n", {}, "is that a row, and the line that names the columns missing?"),
     "no id": ("a.csv", "id,prediction\na,positive\n,negative\n", {}, "row 2: the column 'id' holds no id"),
     "NaN id": (

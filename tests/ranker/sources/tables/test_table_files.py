@@ -1,3 +1,5 @@
+import gzip
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -206,3 +208,22 @@ def test_many_values_are_kept_as_they_are():
     few = arrays.compact(pa.array(["a", "b"] * 5_000))
     assert pa.types.is_string(many.type)
     assert few.indices.type == pa.int8()
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.tsv", "a.txt", "a.jsonl", "a.json"])
+@pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
+def test_a_table_in_another_encoding(tmp_path, name, encoding):
+    """By its mark, or as it is said; semicolons and tabs in a .csv as in a .csv of rows."""
+    sign = "\t" if name.startswith("a.tsv") else ";"
+    text = f"id{sign}prediction\ncaf\xe9{sign}positive\n"
+    if name == "a.jsonl":
+        text = '{"id": "caf\xe9", "prediction": "positive"}\n'
+    if name == "a.json":
+        text = '[{"id": "caf\xe9", "prediction": "positive"}]'
+    raw = text.encode(encoding)
+    (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+    found = files.read(tmp_path / name, "" if encoding == "utf-16" else encoding)
+    assert {column: cells.to_pylist() for column, cells in found.cells.items()} == {
+        "id": ["caf\xe9"],
+        "prediction": ["positive"],
+    }

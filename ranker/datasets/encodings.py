@@ -1,0 +1,98 @@
+"""How a file of text is written: its encoding, and the sign between its cells. UTF-8 and commas are not asked about."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ranker.errors import UsageError
+
+Stream: TypeAlias = gzip.GzipFile | io.BufferedReader
+"""The bytes of a file, unpacked."""
+
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""What a file begins with that says its encoding, the longer ones first."""
+
+SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+"""What may stand between cells, and what it is called; of equals the first is taken."""
+
+
+def check(encoding: str) -> str:
+    """The encoding, if it is one of text; "" is.
+
+    Raises:
+        UsageError: Python knows no such encoding.
+
+    Example:
+        >>> check("cp1252"), check("")
+        ('cp1252', '')
+    """
+    try:
+        "".encode(encoding or "utf-8")
+    except LookupError as error:
+        raise UsageError(f"`encoding` must be one that Python knows, such as cp1252 (got {encoding!r})") from error
+    return encoding
+
+
+def marked(stream: Stream) -> str:
+    """The encoding that a file says itself, by the mark that it begins with; "" where it says none."""
+    start = stream.peek(4)[:4]
+    return next((encoding for mark, encoding in MARKS.items() if start.startswith(mark)), "")
+
+
+def reader(stream: Stream, encoding: str) -> Callable[[int], bytes]:
+    """What gives the next line of a stream as UTF-8, of so many bytes or characters at most; b"" at the end.
+
+    Args:
+        stream: the bytes.
+        encoding: "" for UTF-8, whose bytes are handed on as they are.
+
+    Example:
+        >>> line = reader(io.BufferedReader(io.BytesIO("caf\\xe9\\nno".encode("cp1252"))), "cp1252")
+        >>> line(80).decode(), line(80), line(80)
+        ('café\\n', b'no', b'')
+    """
+    if not encoding:
+        return stream.readline
+    text = io.TextIOWrapper(stream, encoding, newline="\n")
+    return lambda most: text.readline(most).encode()
+
+
+def unreadable(error: UnicodeDecodeError, nul: bool = False) -> str:
+    """What is wrong with bytes that are no text in the encoding that was tried, and what to do.
+
+    Args:
+        error: what Python says of them.
+        nul: there are NULs among them, as in UTF-16.
+
+    Example:
+        >>> print(unreadable(UnicodeDecodeError("utf-8", b"caf\\xe9", 3, 4, "no")))
+        not UTF-8 (byte 0xe9); save it as UTF-8, or say `encoding=cp1252`, or which it is
+    """
+    byte = f"byte 0x{error.object[error.start]:02x}"
+    tried = error.encoding.upper() if error.encoding.startswith("utf") else error.encoding
+    if nul:
+        return f"not {tried} ({byte}); is it UTF-16? save it as UTF-8, or say `encoding=utf-16-le`"
+    if error.encoding != "utf-8":
+        return f"not {tried} ({byte}), as its mark or `encoding` says"
+    return f"not UTF-8 ({byte}); save it as UTF-8, or say `encoding=cp1252`, or which it is"
+
+
+def delimiter(header: str) -> str:
+    """The sign between cells, by the line that names the columns.
+
+    Example:
+        >>> delimiter("text;label"), delimiter("text,label"), delimiter('"a;b",label'), delimiter("text")
+        (';', ',', ',', ',')
+    """
+    bare = re.sub(r'"[^"]*"', "", header)
+    return max(SIGNS, key=bare.count)
