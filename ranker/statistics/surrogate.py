@@ -104,11 +104,16 @@ def estimates(pool: Pool, labels: Ints, draws: Ints) -> Floats:
 
 
 def _weights(seen: Floats, told: Floats, draws: Ints) -> Floats:
-    """(B, M) the models' weights, from votes (N, C - 1, M) and labels (N, C - 1) on the rows of each draw."""
+    """(B, M) the models' weights, from votes (N, C - 1, M) and labels (N, C - 1) on the rows of each draw.
+
+    (X'X + n I)^-1 X'y is X'(XX' + n I)^-1 y: the smaller of the two systems is solved.
+    """
     models = seen.shape[2]
     x = seen[draws].reshape(len(draws), -1, models)
     y = told[draws].reshape(len(draws), -1, 1)
     across = x.transpose(0, 2, 1)
+    if x.shape[1] < models:
+        return np.asarray((across @ np.linalg.solve(x @ across + NOISE * np.eye(x.shape[1]), y))[:, :, 0])
     return np.asarray(np.linalg.solve(across @ x + NOISE * np.eye(models), across @ y)[:, :, 0])
 
 
