@@ -45,6 +45,9 @@ RANK = (sys.executable, "-m", "ranker")
 DEMO = ("--ood", "hans-sub", "--quiet")
 NAMES = ("non-entailment", "entailment")
 
+Words = tuple[str | Path, ...]
+"""A command line."""
+
 IMPORTS, TERMINAL, LOOP, LOOP_OF_TEN = "imports", "click and rich", "transformers", "transformers, ten rows"
 
 LOOP_CODE = """
@@ -155,8 +158,8 @@ def checkpoints(folder: Path) -> list[Path]:
             f"names = {NAMES!r}\n"
             "for seed, folder in enumerate(sys.argv[2:]):\n"
             "    torch.manual_seed(seed)\n"
-            "    model = AutoModelForSequenceClassification.from_pretrained(sys.argv[1], id2label=dict(enumerate(names)),"
-            " label2id={n: i for i, n in enumerate(names)})\n"
+            "    labels = dict(id2label=dict(enumerate(names)), label2id={n: i for i, n in enumerate(names)})\n"
+            "    model = AutoModelForSequenceClassification.from_pretrained(sys.argv[1], **labels)\n"
             "    model.classifier.weight.data.normal_(0, 0.3)\n"
             "    model.save_pretrained(folder)\n"
             "    AutoTokenizer.from_pretrained(sys.argv[1]).save_pretrained(folder)\n"
@@ -212,8 +215,8 @@ def cases(folder: Path, scratch: Path) -> Iterator[Case]:
     few.write_text("".join(f"{a}\t{b}\n" for a, b, _ in rows[:10]))
     yield Case(LOOP, (sys.executable, "-c", LOOP_CODE, every, *models), "")
     yield Case(LOOP_OF_TEN, (sys.executable, "-c", LOOP_CODE, few, *models), "")
-    of_ten = (*RANK, "--data", ten, "--models", *models, "--quiet")
-    decision = (*of_ten, "--pool", pool)
+    of_ten: Words = (*RANK, "--data", ten, "--models", *models, "--quiet")
+    decision: Words = (*of_ten, "--pool", pool)
     known = filled(folder / "decision", *decision, "--store")
 
     def cold(*command: str | Path) -> Sequence[str | Path]:
@@ -221,7 +224,7 @@ def cases(folder: Path, scratch: Path) -> Iterator[Case]:
         shutil.rmtree(store, ignore_errors=True)
         return (*command, store)
 
-    python = (sys.executable, "-c", DECIDE, ten, pool)
+    python: Words = (sys.executable, "-c", DECIDE, ten, pool)
     yield Case("decision with a pool, cold", partial(cold, *decision, "--store"), LOOP, 1.15)
     yield Case(
         "the same in one process", partial(cold, *decision, "--no-isolate", "--workers", "1", "--store"), LOOP, 1.15

@@ -94,7 +94,8 @@ def dawid_skene(pool: Pool) -> Floats:
     The labels start as the shares of the votes. Each round estimates how often each model says c where the label is
     y, and how frequent y is, and from these the probability of each label on each row.
     """
-    return dawid_skene_of_parts(pool, [np.arange(pool.probs.shape[1])])[0]
+    everything = np.arange(pool.probs.shape[1])
+    return np.asarray(dawid_skene_of_parts(pool, [everything])[0])
 
 
 def dawid_skene_of_parts(pool: Pool, parts: Sequence[Ints]) -> Floats:

@@ -138,7 +138,7 @@ class PoolMethod:
         needs: what must be known of the pool, and of the rows that it is shown.
         posterior: (pool, targets, rows (K,)) -> how sure the ranking is; None where nobody knows, and a decision then
             says what the labels alone tell.
-        of_parts: (pool, rows of each part) -> (parts, M) what `estimate` gives on each part of a pool, no row of it shown,
+        of_parts: (pool, rows of each part) -> (parts, M) what `estimate` gives on each part of a pool, no row shown,
             where it is faster to have them all at once; None where it is not.
         rule: how the rows of a draw are picked for it: `RANDOM`, or a name in `statistics.choice.RULES`; "" where it
             reads all unlabelled rows and no draw.
