@@ -68,8 +68,8 @@ def variance_reduction(pool: Pool, count: int, labelled: Sequence[int], rng: np.
     tr(Q^-1 W) off that sum, Q = v S v' + noise and W = v S G'G S v'. A row that is labelled changes S by a matrix of
     rank C - 1, and with it Q and W of all others.
     """
-    seen = surrogate.votes(pool)  # (N, C - 1, M)
-    gain = surrogate.gains(pool)
+    seen = pool.votes  # (N, C - 1, M)
+    gain = pool.gains
     gain = gain - gain.mean(axis=0)  # the sum over pairs is M times the spread around the mean
     size, parts, models = seen.shape
     flat, noise = seen.reshape(-1, models), surrogate.NOISE * np.eye(parts)
@@ -118,7 +118,7 @@ def _trace_of_ratio(above: Floats, below: Floats) -> Floats:
 
 def facility(pool: Pool, count: int, labelled: Sequence[int], rng: np.random.Generator) -> Ints:
     """Greedily, the row that adds most to sum over x of disagreement(x) max over chosen rows r of k(x, r)."""
-    points = surrogate.votes(pool).reshape(pool.probs.shape[1], -1)
+    points = pool.votes.reshape(pool.probs.shape[1], -1)
     every = points[np.linspace(0, len(points) - 1, min(LANDMARKS, len(points)), dtype=np.int64)]
     weight = _disagreement(pool)[np.linspace(0, len(points) - 1, len(every), dtype=np.int64)]
     distance = (points**2).sum(axis=1)[:, None] + (every**2).sum(axis=1) - 2 * points @ every.T
