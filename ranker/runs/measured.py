@@ -18,9 +18,10 @@ from factors import Example, Factor
 from factors.types import Floats
 from ranker.datasets.identity import text_names
 from ranker.results.records import Quality
+from ranker.runs import functions
 from ranker.runs.collect import Answered
 from ranker.runs.plan import Plan
-from ranker.runtime import functions, shards
+from ranker.runtime import shards
 from ranker.runtime.base import Answer
 from ranker.runtime.shards import Scores
 from ranker.runtime.store import Entry, Store

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from factors import BUILTIN
-from ranker.runtime import functions
-from ranker.runtime.functions import identity
+from ranker.runs import functions
+from ranker.runs.functions import identity
 
 HELPER = "def helper(x):\n    return x + 1\n"
 
