@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 import numpy as np
 
-from factors.types import Attributions, Bools, Example, Floats
+from factors.types import Attributions, Bools, Example, Floats, Frozen
 
 # ---- selectors: which words
 
@@ -55,14 +56,21 @@ def shared(example: Example) -> Bools:
     return found
 
 
+@lru_cache(maxsize=4096)
 def shared_words(example: Example) -> Mapping[str, Bools]:
-    """Each word that both segments hold, in lower case -> (W,) its occurrences, in the order of the first segment."""
+    """Each word that both segments hold, in lower case -> (W,) its occurrences, in the order of the first segment.
+
+    It is the same for every model and factor, and is remembered of the last examples: read-only.
+    """
     texts = [unicodedata.normalize("NFC", example.text(word)).casefold() for word in example.words]
     held: tuple[dict[str, None], dict[str, None]] = ({}, {})
     for word, text in zip(example.words, texts, strict=True):
         if text[0].isalnum():
             held[word.segment][text] = None
-    return {text: np.array([other == text for other in texts], bool) for text in held[0] if text in held[1]}
+    found = {text: np.array([other == text for other in texts], bool) for text in held[0] if text in held[1]}
+    for occurrences in found.values():
+        occurrences.flags.writeable = False
+    return Frozen(found)
 
 
 def around(example: Example, chosen: Bools, reach: int = 1) -> Bools:

@@ -12,7 +12,6 @@ RankModelsError                 exit code 1
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -50,6 +49,8 @@ class UnknownName(UsageError):
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        import difflib  # a program that is used as it should be never needs it
+
         by_folded = {key.casefold(): key for key in known}
         near = difflib.get_close_matches(name.casefold(), by_folded, n=1)
         hint = f"did you mean {by_folded[near[0]]}?" if near else f"known: {', '.join(by_folded.values())}"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 
 import click
 
@@ -21,6 +19,8 @@ def ood_sets() -> Iterator[str]:
 
 def embedded_suites() -> Iterator[str]:
     """The embedded suites: name, number of models, their OOD accuracies."""
+    import json
+
     from ranker.sources import suites
 
     for name, folder in suites.embedded().items():
@@ -53,6 +53,8 @@ def methods() -> Iterator[str]:
 
 def backends() -> Iterator[str]:
     """The attribution backends: name, what they are, and their settings with the defaults."""
+    from dataclasses import fields
+
     from ranker.attribution import SETTINGS
 
     for name, settings in SETTINGS.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -123,6 +122,8 @@ def rendered(ranking: Ranking, format_name: str, path: Path | None) -> str:
     from ranker import report
 
     if format_name == "table" and path is None and sys.stdout.isatty():
+        import shutil
+
         from ranker.report import terminal
 
         return terminal.render(ranking, shutil.get_terminal_size().columns)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,8 @@ def configure(ctx: click.Context, parameter: click.Parameter, file: Path | None)
 def words(value: Any, several: bool) -> str | list[str]:
     """An option's value in a file as it would be written on the command line, where all are words, and tables JSON."""
     if isinstance(value, dict):
+        import json
+
         return json.dumps(value)
     if not several:
         return ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -15,6 +15,7 @@ from ranker.errors import ModelError, UsageError
 from ranker.results.choice import Choice
 from ranker.runs.collect import collect
 from ranker.runs.gather import Gathered, Models, Rows, looked
+from ranker.runs.measured import Measuring
 from ranker.runs.plan import plan
 from ranker.runs.pool import placed, pool_of
 from ranker.runtime.runtime import Runtime
@@ -103,7 +104,7 @@ def predictions(
     if len(collected.answered) < 2:
         count = len(made.gathered.looked.models)
         raise ModelError(f"nothing to choose by: {len(collected.failures)} of {count} models failed")
-    seen, at = pool_of(made, collected.answered)
+    seen, at = pool_of(Measuring(made), collected.answered)
     if seen is None:
         why = "some models say only how good their answers were" if len(at) else "no row is in the files of all models"
         raise ModelError(f"nothing to choose by: {why}")

@@ -69,7 +69,7 @@ def decided(made: Plan, seed: int, runtime: Runtime, base: str | None = None) ->
     if base is not None:
         look_up("model", base, {model.name: model for model in made.suite.models})
     collected = collect(made, runtime)
-    found = scored(made, collected)
+    found = scored(made, collected, runtime)
     check_method(made.method, found.left_out)
     decision = deciding.decide(
         found.table,

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from factors import Example, Factor
 from factors.types import Floats, Ints
 from ranker.results.table import ScoreTable
 from ranker.runs.collect import Answered
+from ranker.runs.measured import Measuring
 from ranker.runs.plan import Plan
 from ranker.runtime.base import Answer
-from ranker.scoring.score import ModelScores, score_model
 from ranker.statistics.pool import InDomain, Pool, Targets
 from ranker.tasks.base import NO_ANSWER
-from ranker.tasks.classes import Classes
 
 
 def own(one: Answered) -> Answer:
@@ -23,19 +21,15 @@ def own(one: Answered) -> Answer:
     return one.to["population"]
 
 
-def scores_of(plan: Plan, answer: Answer, examples: Sequence[Example], factors: Sequence[Factor]) -> ModelScores:
-    """What factors make of a model's answers; nothing, where these were judged elsewhere."""
-    predictions = answer.predictions
-    if not isinstance(predictions, Classes):
-        return ModelScores(np.zeros((0, len(examples))), {})
-    return score_model(predictions, answer.attributions, examples, factors, plan.task, plan.target, plan.norm)
-
-
-def pool_of(plan: Plan, answered: Sequence[Answered]) -> tuple[Pool | None, Ints]:
+def pool_of(measuring: Measuring, answered: Sequence[Answered]) -> tuple[Pool | None, Ints]:
     """What the models make of rows, labelled or not, and (P,) which rows these are: those that no model lacks.
 
     There is no pool where some model says nothing of labels.
+
+    Raises:
+        StoreError: the store cannot be read or written.
     """
+    plan = measuring.plan
     of_pool = [one.to.get("pool", own(one)) for one in answered]
     asked = np.flatnonzero(np.all([one.predictions.state <= NO_ANSWER for one in of_pool], axis=0))
     probs = [one.predictions.probs for one in of_pool]
@@ -47,7 +41,9 @@ def pool_of(plan: Plan, answered: Sequence[Answered]) -> tuple[Pool | None, Ints
     factor = None
     if designed is not None and explained:
         sign = 1.0 if designed.higher_is_better else -1.0
-        factor = np.array([sign * scores_of(plan, one, examples, [designed]).values[0] for one in of_pool])[:, asked]
+        given = zip(answered, of_pool, strict=True)
+        found = [measuring.scores(one, answer, examples, [designed]).values[0] for one, answer in given]
+        factor = sign * np.array(found)[:, asked]
     domain = [one.to["in-domain"].predictions.probs for one in answered if "in-domain" in one.to]
     labels = np.array([example.label for example in plan.gathered.in_domain_rows])
     known = [one for one in domain if one is not None]

@@ -73,7 +73,7 @@ def check_draws(draws: int | str) -> None:
 def evaluated(made: Plan, probe: int, draws: int | Literal["exact"], seed: int, runtime: Runtime) -> Ranking:
     """What comes of a plan on a set whose truth is known; see `rank` for arguments and errors."""
     collected = collect(made, runtime)
-    found = scored(made, collected)
+    found = scored(made, collected, runtime)
     evaluation = evaluate(
         found.table,
         probe=probe,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import TypeVar
@@ -20,14 +21,15 @@ from ranker.results.explanation import Explanation
 from ranker.results.records import Data, Header, Provenance, Quality, RowResult
 from ranker.results.table import ScoreTable
 from ranker.runs.collect import Answered, Collected
+from ranker.runs.measured import Measuring
 from ranker.runs.plan import NEEDS, Plan
-from ranker.runs.pool import labels_of, own, placed, pool_of, scores_of, targets_of
+from ranker.runs.pool import labels_of, own, placed, pool_of, targets_of
 from ranker.runtime.base import Answer
+from ranker.runtime.runtime import Runtime
 from ranker.scoring.diagnostics import (
     below_chance,
     copies,
     misled_share,
-    quality_of,
     shortcut_avoided,
     worse_than_guessing,
 )
@@ -93,12 +95,18 @@ class Scored:
     rows: tuple[RowResult, ...]
 
 
-def scored(plan: Plan, collected: Collected) -> Scored:
+def scored(plan: Plan, collected: Collected, runtime: Runtime = Runtime()) -> Scored:
     """Put together what the models answered.
 
     Raises:
         ModelError: fewer than two did.
+        StoreError: the store cannot be read or written.
     """
+    with nullcontext() if runtime.store is None else runtime.kept() as store:
+        return _scored(plan, collected, Measuring(plan, store))
+
+
+def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
     rows, ood, answered = plan.rows, plan.rows.ood, collected.answered
     in_domain = _known(answered, lambda one: _in_domain(plan, one))
     warnings = tuple(below_chance(in_domain, len(plan.task.labels))) if plan.task.labels else ()
@@ -111,13 +119,13 @@ def scored(plan: Plan, collected: Collected) -> Scored:
     factors, ungraded = _graded(plan, answered)
     table = assemble(
         _known(answered, lambda one: plan.task.outcomes(own(one).predictions, rows.population)),
-        _known(answered, lambda one: scores_of(plan, own(one), rows.population, factors)),
+        _known(answered, lambda one: measuring.scores(one, own(one), rows.population, factors)),
         rows.population,
         factors,
         plan.task.metric,
         truth,
     )
-    pool, asked = pool_of(plan, answered)
+    pool, asked = pool_of(measuring, answered)
     places = None if pool is None or rows.places is None else placed(rows.places, asked, len(rows.pool))
     nowhere = defined_nowhere(table)
     failed = failing(table, nowhere, factors)
@@ -135,7 +143,7 @@ def scored(plan: Plan, collected: Collected) -> Scored:
         misled=misled,
         in_domain=in_domain,
         failed_factors=failed,
-        quality=_known(answered, lambda one: quality_of(own(one).attributions, rows.population, plan.settings)),
+        quality=_known(answered, lambda one: measuring.quality(one, own(one), rows.population)),
         notes=(
             *ood.notes,
             *_read(plan),

@@ -42,10 +42,12 @@ class Answer:
     Attributes:
         predictions: its answers.
         attributions: (N,) what it looked at; empty where that was not asked.
+        key: what the store keeps it under, see `Store.kept`; "" where it is kept nowhere.
     """
 
     predictions: Classes | Scores
     attributions: Sequence[Attributions] = ()
+    key: str = ""
 
     def seen(self, at: int) -> Attributions:
         """What a factor sees of one example; without tokens where nothing was attributed."""

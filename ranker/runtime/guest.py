@@ -236,6 +236,6 @@ def answer(store: Store, key: str, request: Request) -> Answer | None:
     if request.optional and entry.missing(request.examples):
         return None
     if request.settings is None:
-        return Answer(entry.predictions(request.examples))
+        return Answer(entry.predictions(request.examples), key=key)
     found = entry.attributions(request.examples)
-    return Answer(Classes(np.array([row.probs for row in found])), found)
+    return Answer(Classes(found.probs), found, key)

@@ -1,4 +1,4 @@
-"""The files of a store: Parquet shards of answers and of attributions, each of which says what it is and whose.
+"""The files of a store: Parquet shards of answers, attributions or scores, each of which says what it is and whose.
 
 A shard is named by the sha256 of its own content, and carries the digest of its key. So one that is damaged gives
 itself away, and so does one that lies in the folder of another key.
@@ -7,13 +7,14 @@ itself away, and so does one that lies in the folder of another key.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from factors.types import Attributions
+from factors.types import Attributions, Floats, Ints
 from ranker.runtime import arrays
 from ranker.tasks.classes import Classes
 
@@ -38,6 +39,64 @@ KINDS = {
     **dict.fromkeys(("target", "segment", "word", "offsets", "effort"), np.int64),
 }
 """What numbers the columns of attributions hold."""
+
+
+DECODED = 256
+"""Attributions that are made of columns at once, while all are read: memory is that of the columns and of these."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What one measure gives on N examples.
+
+    Attributes:
+        values: (N,) numbers, nan where there is none.
+        why: (N,) which of the reasons there is for that; -1 where there is a number.
+        reasons: sentences.
+    """
+
+    values: Floats
+    why: Ints
+    reasons: tuple[str, ...] = ()
+
+
+SCORES = tuple(field.name for field in fields(Scores))
+
+
+class Kept(Sequence[Attributions]):
+    """Attributions as they are kept, in columns; each is made where it is read, and nothing holds it.
+
+    Attributes:
+        table: of `attributions`, with or without names.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Attributions: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Kept: ...
+
+    def __getitem__(self, at: int | slice) -> Attributions | Kept:
+        places = range(len(self))[at]
+        if isinstance(places, int):
+            return attributions_of(self.table.slice(places, 1))[0]
+        return Kept(self.table.take(arrays.of_numbers(np.array(places, dtype=np.int64))))
+
+    def __iter__(self) -> Iterator[Attributions]:
+        for start in range(0, len(self), DECODED):
+            yield from attributions_of(self.table.slice(start, DECODED))
+
+    @cached_property
+    def probs(self) -> Floats:
+        """(N, C) the probabilities of all."""
+        column = arrays.whole(self.table.column("probs"))
+        return arrays.numbers(column.flatten()).reshape(len(self), -1)
 
 
 def answers(names: Sequence[bytes], columns: Mapping[str, np.ndarray]) -> pa.Table:
@@ -108,9 +167,46 @@ def attributions_of(table: pa.Table) -> list[Attributions]:
     ]
 
 
-def holds_answers(table: pa.Table) -> bool:
-    """Whether it is a table of `answers`, not of `attributions`."""
-    return bool(table.column_names != [NAME, *FIELDS])
+def scores(names: Sequence[bytes], rows: Sequence[Scores]) -> pa.Table:
+    """What measures give on the same examples as a table, a row for each measure.
+
+    Args:
+        names: of 32 bytes, each of everything but the answers that can change a number: measure and examples.
+        rows: what they give.
+    """
+    import pyarrow as pa
+
+    columns = [
+        arrays.of_binary(names, 32),
+        arrays.of_lists(arrays.of_numbers(_joined([row.values for row in rows], np.float64)), _sizes(rows, "values")),
+        arrays.of_lists(arrays.of_numbers(_joined([row.why for row in rows], np.int64)), _sizes(rows, "why")),
+        arrays.of_lists(arrays.of_texts([why for row in rows for why in row.reasons]), _sizes(rows, "reasons")),
+    ]
+    return pa.Table.from_arrays(columns, schema=_scores())
+
+
+def _joined(parts: Sequence[np.ndarray], kind: type) -> np.ndarray:
+    return np.concatenate([np.zeros(0, kind), *parts]).astype(kind)
+
+
+def _sizes(rows: Sequence[Scores], name: str) -> list[int]:
+    return [len(getattr(row, name)) for row in rows]
+
+
+def scores_of(table: pa.Table) -> list[Scores]:
+    """The inverse of `scores`, but for the names, to the last bit."""
+    parts = []
+    for name in ("values", "why"):
+        column = arrays.whole(table.column(name))
+        parts.append(np.split(arrays.numbers(column.flatten()), np.cumsum(arrays.sizes(column))[:-1]))
+    reasons = map(tuple, table.column("reasons").to_pylist())
+    return [Scores(*row) for row in zip(*parts, reasons, strict=True)] if len(table) else []
+
+
+def kind_of(table: pa.Table) -> str:
+    """Which kind of table it is: of "answers", of "attributions" or of "scores"."""
+    kinds = {(NAME, *FIELDS): "attributions", (NAME, *SCORES): "scores"}
+    return kinds.get(tuple(table.column_names), "answers")
 
 
 def classes(table: pa.Table) -> set[int]:
@@ -180,7 +276,17 @@ def _check(table: pa.Table) -> None:
     lists = [column for column in table.columns if pa.types.is_nested(column.type)]
     if any(column.null_count for column in [*table.columns, *map(compute.list_flatten, lists)]):
         raise ValueError("it holds no rows of ours")
-    if not holds_answers(table):
+    if (kind := kind_of(table)) == "scores":
+        if not table.schema.remove_metadata().equals(_scores()):
+            raise ValueError("it holds no rows of ours")
+        why, reasons = arrays.whole(table.column("why")), arrays.sizes(table.column("reasons"))
+        within = np.repeat(reasons, arrays.sizes(why))
+        which = arrays.numbers(why.flatten())
+        if not np.all(
+            [*(arrays.sizes(table.column("values")) == arrays.sizes(why)), *(which < within), *(which >= -1)]
+        ):
+            raise ValueError("it holds no rows of ours")
+    elif kind == "attributions":
         if not table.schema.remove_metadata().equals(_attributions()):
             raise ValueError("it holds no rows of ours")
         size = {name: arrays.sizes(table.column(name)) for name in LISTS}
@@ -198,6 +304,13 @@ def _check(table: pa.Table) -> None:
 def named(content: bytes) -> str:
     """A shard's file name: the checksum of what is in it."""
     return f"{hashlib.sha256(content).hexdigest()[:32]}.parquet"
+
+
+def _scores() -> pa.Schema:
+    import pyarrow as pa
+
+    floats, whole, texts = pa.list_(pa.float64()), pa.list_(pa.int64()), pa.list_(pa.string())
+    return pa.schema({NAME: pa.binary(32), "values": floats, "why": whole, "reasons": texts})
 
 
 def _attributions() -> pa.Schema:

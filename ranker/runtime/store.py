@@ -3,8 +3,9 @@
 A store is a folder; below ``v2/`` in it lies a folder for each key, the sha256 over named fields that can change a
 number: the checkpoint's content, the label map, the backend and its settings, library versions. It holds ``key.json``,
 the fields in the open, and shards (see `shards`), one for each block that was computed; when a run is done with a key,
-they become one. Answers and attributions have keys of their own. What is kept is found by the examples' texts, so a
-renamed data set or another order of rows costs nothing.
+they become one. Answers, attributions and scores have keys of their own. Answers and attributions are found by the
+examples' texts, so a renamed data set or another order of rows costs nothing; scores by what was measured, and on which
+rows.
 """
 
 from __future__ import annotations
@@ -153,10 +154,15 @@ class Entry:
         self._described = False
         self.folder = keys / self.digest[:32]
 
+    @property
+    def _kind(self) -> str:
+        """Of its tables: see `shards.kind_of`."""
+        return next((kind for kind in ("answers", "scores") if kind in self._key), "attributions")
+
     @cached_property
     def _known(self) -> list[pa.Table]:
         """What is known: what was on the disk when it was first asked for, and each block that was added since."""
-        found = read(self.folder, self.digest, "answers" in self._key)
+        found = read(self.folder, self.digest, self._kind)
         self._held.update(found)
         return list(found.values())
 
@@ -177,19 +183,26 @@ class Entry:
         """
         return Classes.of_columns(shards.columns_of(self._taken(text_names(examples))))
 
-    def attributions(self, examples: Sequence[Example]) -> list[Attributions]:
+    def attributions(self, examples: Sequence[Example]) -> shards.Kept:
         """The attributions of examples, all of which are known, in order.
 
         Raises:
             StoreError: the store cannot be read.
         """
-        names = text_names(examples)
-        distinct = list(dict.fromkeys(names))
-        found = dict(zip(distinct, shards.attributions_of(self._taken(distinct)), strict=True))
-        return [found[name] for name in names]
+        return shards.Kept(self._taken(text_names(examples)))
+
+    def scores(self, names: Sequence[bytes]) -> dict[bytes, shards.Scores]:
+        """What is known of measures on examples, by name: see `shards.scores`.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        missing = {names[at] for at in self._missing(names)}
+        known = [name for name in dict.fromkeys(names) if name not in missing]
+        return dict(zip(known, shards.scores_of(self._taken(known)), strict=True)) if known else {}
 
     def add(self, table: pa.Table) -> None:
-        """Keep the rows of a table of `shards.answers` or `shards.attributions`.
+        """Keep the rows of a table of `shards.answers`, `shards.attributions` or `shards.scores`.
 
         Raises:
             StoreError: the disk refuses to be written.
@@ -214,7 +227,7 @@ class Entry:
             StoreError: the disk refuses to be written.
         """
         table = shards.read(content, shards.named(content), self.digest)
-        if shards.holds_answers(table) != ("answers" in self._key) or shards.classes(table) - {classes}:
+        if shards.kind_of(table) != self._kind or shards.classes(table) - {classes}:
             raise ValueError("its rows are of another kind")
         if not set(table.column(shards.NAME).to_pylist()) <= set(text_names(examples)):
             raise ValueError("its rows are about something that was not asked")
@@ -230,7 +243,7 @@ class Entry:
             return
         there = {file.name: file for file in shards_of(self.folder)}
         if not there.keys() <= self._held:  # others have written, too
-            found = read(self.folder, self.digest, "answers" in self._key)
+            found = read(self.folder, self.digest, self._kind)
             self._known[:], self._held = found.values(), set(found)
             if len(found) < 2:  # they have made one of several, or the folder is gone
                 return
@@ -361,13 +374,13 @@ def store_of(store: Store | str | Path | UserStore | None) -> Store | None:
     return Store(place(str(store))) if isinstance(store, (str, Path)) else store
 
 
-def read(folder: Place, key: str, answers: bool) -> dict[str, pa.Table]:
+def read(folder: Place, key: str, kind: str) -> dict[str, pa.Table]:
     """The tables in a key's shards, by name, in the order in which they count; what is no shard of it is set aside.
 
     Args:
         folder: the key's.
         key: its digest.
-        answers: it is one of answers; of attributions otherwise.
+        kind: of its tables, see `shards.kind_of`.
 
     Raises:
         StoreError: the folder cannot be read.
@@ -383,7 +396,7 @@ def read(folder: Place, key: str, answers: bool) -> dict[str, pa.Table]:
             try:
                 table = shards.read(content, shard.name, key)
                 alike = next(iter(tables.values()), table).schema
-                if shards.holds_answers(table) != answers or table.schema != alike:
+                if shards.kind_of(table) != kind or table.schema != alike:
                     raise ValueError("it holds rows of another kind")
                 tables[shard.name] = table
             except (ValueError, TypeError, OverflowError) as error:

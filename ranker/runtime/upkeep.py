@@ -36,7 +36,7 @@ class Kept:
         folder: where.
         key: the named fields; empty where ``key.json`` is damaged; it is written anew with the next row.
         called: the model's name, as the last run called it that computed a row; empty where that is not known.
-        rows: how many texts are known.
+        rows: how many texts are known; of scores, how many measures on some rows.
         size: bytes of its shards.
     """
 
@@ -49,7 +49,8 @@ class Kept:
     def __str__(self) -> str:
         """One line of a list."""
         settings = ",".join(f"{name}={value}" for name, value in (self.key.get("settings") or {}).items())
-        what = f"{self.key.get('backend', self.key.get('answers', '?'))}:{settings}".rstrip(":")
+        kind = "scores" if "scores" in self.key else self.key.get("backend", self.key.get("answers", "?"))
+        what = f"{kind}:{settings}".rstrip(":")
         source = self.key.get("source") or {}
         model, dtype = str(source.get("content", "?"))[:12], source.get("dtype", "?")
         model += f" {self.called!r}" if self.called else ""  # which anybody may have written into a shared store

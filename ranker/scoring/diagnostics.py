@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from factors import Attributions, Example
+from factors.types import Floats
 from ranker.attribution.settings import Settings
 from ranker.results.records import FOLLOWS, Quality
 from ranker.tasks.base import Task
@@ -23,24 +24,32 @@ def misled_share(answers: Classes, examples: Sequence[Example], task: Task) -> f
     return float((given == task.shortcut).sum() / len(given)) if len(given) and task.shortcut is not None else None
 
 
-def quality_of(attributions: Sequence[Attributions], population: Sequence[Example], settings: Settings) -> Quality:
-    """How good a model's attributions are, by the backend's own measure of error, and how many are not good enough.
+def judged(attributions: Sequence[Attributions], population: Sequence[Example], settings: Settings) -> Floats:
+    """Judge a model's attributions, row by row.
 
     Args:
         attributions: (N,); none where nothing was attributed.
         population: (N,) their examples.
         settings: of the backend.
+
+    Returns:
+        (3, N) the error by the backend's own measure; 1 where it is over the tolerance; 1 where the row was cut.
     """
-    errors = np.array([settings.error(attribution) for attribution in attributions])
+    pairs = zip(attributions, population, strict=bool(attributions))
+    return np.array([(settings.error(one), not settings.accepts(one), cut(one, row)) for one, row in pairs]).T.reshape(
+        3, -1
+    )
+
+
+def quality_of(judged: Floats) -> Quality:
+    """How good a model's attributions are, and how many are not good enough, from what `judged` says of each row."""
+    errors, over, truncated = judged
     errors = errors[np.isfinite(errors)]
     return Quality(
         error_median=float(np.median(errors)) if len(errors) else None,
         error_high=float(np.quantile(errors, 0.95)) if len(errors) else None,
-        over_tolerance=sum(not settings.accepts(attribution) for attribution in attributions),
-        truncated=sum(
-            cut(attribution, example)
-            for attribution, example in zip(attributions, population, strict=bool(attributions))
-        ),
+        over_tolerance=int(over.sum()),
+        truncated=int(truncated.sum()),
     )
 
 

@@ -125,13 +125,16 @@ def score_model(
     undefined: dict[str, dict[str, set[int]]] = {}
     if not factors:
         return ModelScores(values, {})
-    for n, (predicted, example) in enumerate(zip(answers.predicted.tolist(), examples, strict=True)):
+    attributed = attributions and any(factor.kind == "factor" for factor in factors)
+    seen_of: Sequence[Attributions | None] = attributions if attributed else [None] * len(examples)
+    rows = zip(answers.predicted.tolist(), examples, seen_of, strict=True)
+    for n, (predicted, example, row) in enumerate(rows):
         if predicted < 0:
             for factor in factors:
                 undefined.setdefault(factor.name, {}).setdefault(SILENT, set()).add(n)
             continue
         probabilities = Attributions(answers.probs[n], predicted)  # what a baseline reads, of any label
-        seen = attributions[n].normalised(norm) if attributions else probabilities
+        seen = probabilities if row is None else row.normalised(norm)
         toward: dict[str, Callable[[int], Attributions]] = {
             "baseline": probabilities.toward,
             "factor": cache(seen.toward),  # factors of one label share its word scores

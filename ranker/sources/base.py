@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard, TypeVar
 
@@ -250,8 +251,9 @@ class Predictor(Protocol):
         """
 
 
+@cache
 def version(package: str) -> str | None:
-    """A package's version, whatever device it was built for; None where it is not installed.
+    """A package's version, whatever device it was built for; None where it is not installed. It is read once.
 
     Example:
         >>> version("torch") == metadata.version("torch").partition("+")[0], version("no-such-package")

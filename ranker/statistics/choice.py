@@ -62,37 +62,63 @@ def choose(pool: Pool, count: int, labelled: Sequence[int] = (), rule: str = DEF
 
 
 def variance_reduction(pool: Pool, count: int, labelled: Sequence[int], rng: np.random.Generator) -> Ints:
-    """Greedily, the row after whose label the sum of the variances of all differences of accuracies is least."""
-    seen = surrogate.votes(pool)  # (N, C - 1, M)
-    gain = surrogate.gains(pool)
+    """Greedily, the row after whose label the sum of the variances of all differences of accuracies is least.
+
+    With S the weights' covariance, G what weights do to accuracies and v the votes on a row, its label takes
+    tr(Q^-1 W) off that sum, Q = v S v' + noise and W = v S G'G S v'. A row that is labelled changes S by a matrix of
+    rank C - 1, and with it Q and W of all others.
+    """
+    seen = pool.votes  # (N, C - 1, M)
+    gain = pool.gains
     gain = gain - gain.mean(axis=0)  # the sum over pairs is M times the spread around the mean
-    models, parts = seen.shape[2], seen.shape[1]
-    noise = surrogate.NOISE * np.eye(parts)
-    spread = np.eye(models)
-    for row in labelled:
-        spread = _after(spread, seen[row], noise)
-    free = np.ones(len(seen), dtype=bool)
+    size, parts, models = seen.shape
+    flat, noise = seen.reshape(-1, models), surrogate.NOISE * np.eye(parts)
+    known = seen[list(labelled)].reshape(-1, models)
+    spread = np.linalg.inv(np.eye(models) + known.T @ known / surrogate.NOISE)
+    worth = spread @ (gain.T @ gain) @ spread
+    told = (flat @ spread).reshape(seen.shape) @ seen.transpose(0, 2, 1) + noise  # (N, C - 1, C - 1) the Q
+    gained = (flat @ worth).reshape(seen.shape) @ seen.transpose(0, 2, 1)  # the W
+    free = np.ones(size, dtype=bool)
     free[list(labelled)] = False
-    chosen = []
-    for _ in range(count):
-        reach = seen @ spread  # (N, C - 1, M)
-        across = reach @ gain.T
-        least = np.linalg.solve(reach @ seen.transpose(0, 2, 1) + noise, across)
-        chosen.append(_first(np.where(free, (across * least).sum(axis=(1, 2)), -np.inf)))
+    chosen: list[int] = []
+    while True:
+        chosen.append(_first(np.where(free, _trace_of_ratio(gained, told), -np.inf)))
+        if len(chosen) == count:
+            return np.array(chosen)
+        row = seen[chosen[-1]]
         free[chosen[-1]] = False
-        spread = _after(spread, seen[chosen[-1]], noise)
-    return np.array(chosen)
+        inverse = np.linalg.inv(told[chosen[-1]])
+        near, far = spread @ row.T, worth @ row.T  # (M, C - 1)
+        to = flat @ np.concatenate([near @ inverse, near, far @ inverse], axis=1)
+        near_less, near_too, far_less = to.reshape(size, parts, 3, parts).transpose(2, 0, 1, 3)
+        both = _times(far_less, near_too)
+        told = told - _times(near_less, near_too)
+        gained = (
+            gained
+            - both
+            - both.transpose(0, 2, 1)
+            + _times((near_less.reshape(-1, parts) @ (row @ far)).reshape(told.shape), near_less)
+        )
+        low = near @ inverse
+        spread = spread - low @ near.T
+        worth = worth - far @ low.T - low @ far.T + low @ (row @ far) @ low.T
 
 
-def _after(spread: Floats, seen: Floats, noise: Floats) -> Floats:
-    """(M, M) the weights' covariance once a row with these votes (C - 1, M) is labelled."""
-    reach = seen @ spread
-    return np.asarray(spread - reach.T @ np.linalg.solve(reach @ seen.T + noise, reach))
+def _times(left: Floats, right: Floats) -> Floats:
+    """(N, C - 1, C - 1) the products of each two matrices, the second turned over; of numbers, where C is 2."""
+    return left * right if left.shape[2] == 1 else left @ right.transpose(0, 2, 1)
+
+
+def _trace_of_ratio(above: Floats, below: Floats) -> Floats:
+    """(N,) tr(Q^-1 W) of each W and Q."""
+    if above.shape[1] == 1:
+        return np.asarray((above / below)[:, 0, 0])
+    return np.asarray(np.trace(np.linalg.solve(below, above), axis1=1, axis2=2))
 
 
 def facility(pool: Pool, count: int, labelled: Sequence[int], rng: np.random.Generator) -> Ints:
     """Greedily, the row that adds most to sum over x of disagreement(x) max over chosen rows r of k(x, r)."""
-    points = surrogate.votes(pool).reshape(pool.probs.shape[1], -1)
+    points = pool.votes.reshape(pool.probs.shape[1], -1)
     every = points[np.linspace(0, len(points) - 1, min(LANDMARKS, len(points)), dtype=np.int64)]
     weight = _disagreement(pool)[np.linspace(0, len(points) - 1, len(every), dtype=np.int64)]
     distance = (points**2).sum(axis=1)[:, None] + (every**2).sum(axis=1) - 2 * points @ every.T

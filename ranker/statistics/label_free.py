@@ -7,13 +7,18 @@ letters as in `pool`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from factors.types import Floats
+from factors.types import Floats, Ints
 from ranker.statistics.pool import InDomain, Pool
 
 ITERATIONS = 50
 """Of Dawid and Skene's EM; it has settled long before."""
+
+CELLS = 2**20
+"""Probabilities of labels that EM has in hand at once, over rows, classes and parts: 8 MB, a few times over."""
 
 SMOOTH = 0.1
 """What every cell of a confusion matrix holds before a row is seen, so that none is zero."""
@@ -89,17 +94,55 @@ def dawid_skene(pool: Pool) -> Floats:
     The labels start as the shares of the votes. Each round estimates how often each model says c where the label is
     y, and how frequent y is, and from these the probability of each label on each row.
     """
-    from scipy.special import softmax
+    everything = np.arange(pool.probs.shape[1])
+    return np.asarray(dawid_skene_of_parts(pool, [everything])[0])
 
-    classes = pool.probs.shape[2]
-    said = np.eye(classes)[pool.predicted]  # (M, N, C)
-    truth = said.mean(axis=0)  # (N, C)
+
+def dawid_skene_of_parts(pool: Pool, parts: Sequence[Ints]) -> Floats:
+    """The same by the rows of each part alone: two matrix products a round for all parts together.
+
+    Args:
+        pool: what the models make of all rows.
+        parts: the rows of each, no row twice.
+
+    Returns:
+        (parts, M) what `dawid_skene` makes of `pool.part(rows)`.
+    """
+    models, size, classes = pool.probs.shape
+    said = np.eye(classes)[pool.predicted].transpose(1, 0, 2)  # (N, M, C)
+    some = max(CELLS // (size * classes), 1)
+    found = [_agreement(said, parts[at : at + some]) for at in range(0, len(parts), some)]
+    return np.concatenate(found) if found else np.zeros((0, models))
+
+
+def _agreement(said: Floats, parts: Sequence[Ints]) -> Floats:
+    """(parts, M) expected agreement of what models say, (N, M, C) zeros and ones, with the labels of each part."""
+    size, models, classes = said.shape
+    inside = np.zeros((len(parts), 1, size))
+    for part, rows in enumerate(parts):
+        inside[part, 0, rows] = 1.0
+    counts = inside.sum(axis=2)  # (parts, 1)
+    told = np.ascontiguousarray(said.reshape(size, -1))
+    truth = said.mean(axis=1).T * inside  # (parts, C, N)
     for _ in range(ITERATIONS):
-        confusion = np.einsum("ny,mnc->myc", truth, said) + SMOOTH
-        confusion /= confusion.sum(axis=2, keepdims=True)
-        logs = np.log(truth.mean(axis=0) + 1e-12) + np.einsum("mnc,myc->ny", said, np.log(confusion))
-        truth = softmax(logs, axis=1)
-    return np.asarray((said * truth).sum(axis=2).mean(axis=1))
+        confusion = _confusion(truth, told, models) + SMOOTH
+        confusion /= confusion.sum(axis=3, keepdims=True)
+        logs = np.log(confusion).reshape(-1, told.shape[1])
+        likely = (logs @ told.T).reshape(truth.shape)
+        likely += np.log(truth.sum(axis=2) / counts + 1e-12)[:, :, None]
+        likely -= likely.max(axis=1, keepdims=True)
+        np.exp(likely, out=likely)
+        likely *= inside / likely.sum(axis=1, keepdims=True)
+        if np.array_equal(likely, truth):  # so would all rounds to come be
+            break
+        truth = likely
+    return np.asarray(np.einsum("pymy->pm", _confusion(truth, told, models)) / counts)
+
+
+def _confusion(truth: Floats, told: Floats, models: int) -> Floats:
+    """(parts, C, M, C) how many rows, by the probabilities of their labels (parts, C, N), a model says what about."""
+    parts, classes, size = truth.shape
+    return np.asarray((truth.reshape(-1, size) @ told).reshape(parts, classes, models, classes))
 
 
 def pool_factor(pool: Pool) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -28,6 +28,7 @@ def _free(
     warning: str,
     source: str,
     *needs: Need,
+    of_parts: Callable[[Pool, Sequence[Ints]], Floats] | None = None,
     default: bool = False,
 ) -> PoolMethod:
     """A method that needs no label: (pool) -> (M,) scores, the same for every draw."""
@@ -36,7 +37,15 @@ def _free(
         return np.repeat(score(pool)[:, None], len(rows), axis=1)
 
     return PoolMethod(
-        name, "label-free", estimate, frozenset(needs), warning=warning, source=source, rule="", default=default
+        name,
+        "label-free",
+        estimate,
+        frozenset(needs),
+        of_parts=of_parts,
+        rule="",
+        warning=warning,
+        source=source,
+        default=default,
     )
 
 
@@ -116,6 +125,7 @@ BUILTIN: tuple[PoolMethod, ...] = (
         label_free.dawid_skene,
         "models that err together count as witnesses that agree",
         "Dawid and Skene 1979",
+        of_parts=label_free.dawid_skene_of_parts,
         default=True,
     ),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal, Protocol
 
 import numpy as np
@@ -22,6 +22,25 @@ Need = Literal["in_domain", "factor", "labels", "probabilities"]
 
 RANDOM = "random"
 """The rule of a method that is shown any rows."""
+
+
+@cache
+def corners(classes: int) -> Floats:
+    """(C, C - 1) the points t_c of the labels: equally far from the centre and from each other; read-only.
+
+    The rows of Helmert's matrix but the first, each a direction in which label c differs from those before it.
+
+    Example:
+        >>> corners(2).round(3).tolist()
+        [[1.0], [-1.0]]
+        >>> (corners(3) @ corners(3).T).round(3).tolist()
+        [[1.0, -0.5, -0.5], [-0.5, 1.0, -0.5], [-0.5, -0.5, 1.0]]
+    """
+    number = np.arange(1, classes)
+    rows = np.tri(classes - 1, classes) - number[:, None] * np.eye(classes - 1, classes, k=1)
+    found = (rows / np.sqrt(number * (number + 1))[:, None]).T / np.sqrt(1 - 1 / classes)
+    found.flags.writeable = False
+    return np.asarray(found)
 
 
 @dataclass(frozen=True)
@@ -78,6 +97,23 @@ class Pool:
     def agreement(self) -> Floats:
         """(M, M) share of the rows on which two models predict the same."""
         return np.stack([(self.predicted == one).mean(axis=1) for one in self.predicted])
+
+    @cached_property
+    def votes(self) -> Floats:
+        """(N, C - 1, M) where each model stands on each row, as a point between the `corners`, all over sqrt(M)."""
+        models, _, classes = self.probs.shape
+        points = (self.probs - 1 / classes) @ corners(classes)
+        return np.ascontiguousarray(points.transpose(1, 2, 0) / np.sqrt(models))
+
+    @cached_property
+    def gains(self) -> Floats:
+        """(M, M) what the weight of the column's model adds to (accuracy - 1 / C) / (1 - 1 / C) of the row's model.
+
+        The weights are those of `votes` in SURROGATE's vote for the label of a row.
+        """
+        said = corners(self.probs.shape[2])[self.predicted]  # (M, N, C - 1)
+        models, rows, _ = said.shape
+        return np.asarray(said.reshape(models, -1) @ self.votes.reshape(-1, models) / rows)
 
     def part(self, rows: Sequence[int] | Ints) -> Pool:
         """The pool of some of its rows."""
@@ -138,6 +174,8 @@ class PoolMethod:
         needs: what must be known of the pool, and of the rows that it is shown.
         posterior: (pool, targets, rows (K,)) -> how sure the ranking is; None where nobody knows, and a decision then
             says what the labels alone tell.
+        of_parts: (pool, rows of each part) -> (parts, M) what `estimate` gives on each part of a pool, no row shown,
+            where it is faster to have them all at once; None where it is not.
         rule: how the rows of a draw are picked for it: `RANDOM`, or a name in `statistics.choice.RULES`; "" where it
             reads all unlabelled rows and no draw.
         warning: what to know before it is believed, a clause that goes on from its name.
@@ -159,6 +197,7 @@ class PoolMethod:
     estimate: Callable[[Pool, Targets, Ints], Floats]
     needs: frozenset[Need] = frozenset()
     posterior: Callable[[Pool, Targets, Ints], Posterior] | None = None
+    of_parts: Callable[[Pool, Sequence[Ints]], Floats] | None = None
     rule: str = RANDOM
     warning: str = ""
     source: str = "ours"

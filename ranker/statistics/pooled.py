@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -135,13 +136,21 @@ def label_free(
     if not methods:
         none = np.zeros((len(decided), 0))
         return _agreement(methods, none, np.zeros(0), pool), {}
-    parts = [(pool, targets), *((pool.part(half), targets.part(half)) for half in halves.rows)]
-    nothing = np.zeros((1, 0), dtype=np.int64)  # the labels of no row
-    scores = np.array([[one.estimate(*part, nothing)[:, 0] for one in methods] for part in parts])
-    points = engine.compare_pairs(scores.transpose(2, 1, 0)) / 2  # of (M, F, 1 + halves)
+    parts = [np.arange(pool.probs.shape[1]), *halves.rows]
+    scores = np.array(
+        [one.of_parts(pool, parts) if one.of_parts else _of_each(one, pool, targets, halves) for one in methods]
+    )
+    points = engine.compare_pairs(scores.transpose(2, 0, 1)) / 2  # of (M, F, 1 + halves)
     pairwise_accuracy = points[decided].mean(axis=0)
     found = _agreement(methods, points[:, :, 0], pairwise_accuracy[:, 1:].var(axis=1), pool)
     return found, dict(zip(found.names, pairwise_accuracy[:, 0].tolist(), strict=True))
+
+
+def _of_each(method: PoolMethod, pool: Pool, targets: Targets, halves: Halves) -> Floats:
+    """(1 + halves, M) what a method that sees no label gives on a pool, and on each half of it."""
+    nothing = np.zeros((1, 0), dtype=np.int64)
+    parts = ((pool.part(half), targets.part(half)) for half in halves.rows)
+    return np.array([method.estimate(*part, nothing)[:, 0] for part in chain([(pool, targets)], parts)])
 
 
 def chosen(

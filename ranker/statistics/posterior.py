@@ -81,6 +81,8 @@ def wins(outcomes: Floats) -> Ints:
         [[0, 2], [0, 0]]
     """
     outcomes = np.asarray(outcomes, dtype=np.float64)
+    if _right_or_wrong(outcomes):
+        return np.asarray(np.rint(gains(outcomes)), dtype=np.int64)
     return np.stack([(one - outcomes > TIE).sum(axis=1) for one in outcomes])
 
 
@@ -98,7 +100,14 @@ def gains(outcomes: Floats) -> Floats:
         [[0.0, 1.0], [0.25, 0.0]]
     """
     outcomes = np.asarray(outcomes, dtype=np.float64)
+    if _right_or_wrong(outcomes):
+        return np.asarray(outcomes @ (1 - outcomes).T)  # whole numbers, of which no sum is rounded
     return np.stack([np.maximum(one - outcomes, 0).sum(axis=1) for one in outcomes])
+
+
+def _right_or_wrong(outcomes: Floats) -> bool:
+    """Whether each is 0 or 1, so that models are compared by counts."""
+    return bool(((outcomes == 0) | (outcomes == 1)).all())
 
 
 def weigh(outcomes: Floats) -> Floats:
@@ -142,23 +151,24 @@ def more_accurate(outcomes: Floats) -> Floats:
     """
     weights, outcomes = weigh(outcomes), _rounded(outcomes) / _unit(outcomes)
     first, second = np.triu_indices(len(outcomes), 1)
+    gained = gains(outcomes)
+    above = _by_counts(gained[first, second], gained[second, first], weights)
+    if not _right_or_wrong(outcomes):
+        for low in range(0, len(first), PAIRS):
+            apart = outcomes[first[low : low + PAIRS]] - outcomes[second[low : low + PAIRS]]
+            graded = (apart % 1 != 0).any(axis=1)
+            above[low : low + PAIRS][graded] = above_zero(apart[graded], PRIORS, weights)
+    above = np.round(above, 12)  # rounding puts none of two equals first
     better = np.full((len(outcomes), len(outcomes)), 0.5)
-    for low in range(0, len(first), PAIRS):
-        a, b = first[low : low + PAIRS], second[low : low + PAIRS]
-        above = np.round(_above(outcomes[a] - outcomes[b], weights), 12)  # rounding puts none of two equals first
-        better[a, b], better[b, a] = above, 1 - above
+    better[first, second], better[second, first] = above, 1 - above
     return better
 
 
-def _above(apart: Floats, weights: Floats) -> Floats:
-    """(P,) how probable it is that the first is better in the domain, from (P, K) differences in units."""
+def _by_counts(won: Floats, lost: Floats, weights: Floats) -> Floats:
+    """(P,) how probable it is that the first is better in the domain, where differences in units are -1, 0 or 1."""
     from scipy.special import betainc
 
-    won, lost = np.maximum(apart, 0).sum(axis=1)[:, None], np.maximum(-apart, 0).sum(axis=1)[:, None]
-    above = np.asarray(betainc(lost + PRIORS, won + PRIORS, 0.5) @ weights)
-    graded = (apart % 1 != 0).any(axis=1)
-    above[graded] = above_zero(apart[graded], PRIORS, weights)
-    return above
+    return np.asarray(betainc(lost[:, None] + PRIORS, won[:, None] + PRIORS, 0.5) @ weights)
 
 
 def _unit(outcomes: Floats) -> float:
@@ -167,6 +177,8 @@ def _unit(outcomes: Floats) -> float:
     Differences next to 0, of which there may be many, hardly count.
     """
     outcomes = _rounded(outcomes)
+    if _right_or_wrong(outcomes):
+        return 1.0
     sizes = sum(float(np.abs(one - outcomes).sum()) for one in outcomes)
     squares = sum(float(((one - outcomes) ** 2).sum()) for one in outcomes)
     return squares / sizes if sizes else 1.0
@@ -293,7 +305,10 @@ def more_labels(outcomes: Floats) -> Ints:
     lead = np.abs(gained - gained.T) / size
     possible = lead > TIE
     lead /= unit
-    disagree = np.stack([((one - outcomes) ** 2).mean(axis=1) for one in outcomes]) / unit**2
+    if _right_or_wrong(outcomes):
+        disagree = (gained + gained.T) / size
+    else:
+        disagree = np.stack([((one - outcomes) ** 2).mean(axis=1) for one in outcomes]) / unit**2
 
     def enough(more: Floats) -> Bools:
         seen = (size + more) * disagree

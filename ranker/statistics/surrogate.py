@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
-from ranker.statistics.pool import Pool
+from ranker.statistics.pool import Pool, corners
 from ranker.statistics.posterior import LEVEL, NEAR, SAMPLES
 
 NAME = "SURROGATE"
@@ -51,34 +51,6 @@ ENOUGH = 2**20
 """No number of further labels above this is told."""
 
 
-def corners(classes: int) -> Floats:
-    """(C, C - 1) the points t_c of the labels: equally far from the centre and from each other.
-
-    Example:
-        >>> corners(2).round(3).tolist()
-        [[1.0], [-1.0]]
-        >>> (corners(3) @ corners(3).T).round(3).tolist()
-        [[1.0, -0.5, -0.5], [-0.5, 1.0, -0.5], [-0.5, -0.5, 1.0]]
-    """
-    from scipy.linalg import helmert
-
-    return np.asarray(helmert(classes).T / np.sqrt(1 - 1 / classes))
-
-
-def votes(pool: Pool) -> Floats:
-    """(N, C - 1, M) where each model stands on each row, all over sqrt(M)."""
-    models, _, classes = pool.probs.shape
-    points = (pool.probs - 1 / classes) @ corners(classes)
-    return np.ascontiguousarray(points.transpose(1, 2, 0) / np.sqrt(models))
-
-
-def gains(pool: Pool) -> Floats:
-    """(M, M) what the weight of the column's model adds to (accuracy - 1 / C) / (1 - 1 / C) of the row's model."""
-    said = corners(pool.probs.shape[2])[pool.predicted]  # (M, N, C - 1)
-    models, rows, _ = said.shape
-    return np.asarray(said.reshape(models, -1) @ votes(pool).reshape(-1, models) / rows)
-
-
 def estimates(pool: Pool, labels: Ints, draws: Ints) -> Floats:
     """Estimate the models' accuracies on a pool, once for each draw of labelled rows.
 
@@ -97,18 +69,23 @@ def estimates(pool: Pool, labels: Ints, draws: Ints) -> Floats:
         [0.67, 0.33]
     """
     classes = pool.probs.shape[2]
-    seen, gain = votes(pool), gains(pool)
+    seen, gain = pool.votes, pool.gains
     told = corners(classes)[labels]
     found = [gain @ _weights(seen, told, draws[start : start + CHUNK]).T for start in range(0, len(draws), CHUNK)]
     return np.asarray(1 / classes + (1 - 1 / classes) * np.concatenate(found, axis=1))
 
 
 def _weights(seen: Floats, told: Floats, draws: Ints) -> Floats:
-    """(B, M) the models' weights, from votes (N, C - 1, M) and labels (N, C - 1) on the rows of each draw."""
+    """(B, M) the models' weights, from votes (N, C - 1, M) and labels (N, C - 1) on the rows of each draw.
+
+    (X'X + n I)^-1 X'y is X'(XX' + n I)^-1 y: the smaller of the two systems is solved.
+    """
     models = seen.shape[2]
     x = seen[draws].reshape(len(draws), -1, models)
     y = told[draws].reshape(len(draws), -1, 1)
     across = x.transpose(0, 2, 1)
+    if x.shape[1] < models:
+        return np.asarray((across @ np.linalg.solve(x @ across + NOISE * np.eye(x.shape[1]), y))[:, :, 0])
     return np.asarray(np.linalg.solve(across @ x + NOISE * np.eye(models), across @ y)[:, :, 0])
 
 
@@ -214,11 +191,11 @@ def posterior(pool: Pool, places: Ints, labels: Ints) -> Posterior:
     from scipy.special import softmax
 
     models, size, classes = pool.probs.shape
-    seen = votes(pool)
+    seen = pool.votes
     x = seen[places].reshape(-1, models)
     y = corners(classes)[labels].ravel()
     every = np.einsum("ncm,nck->mk", seen, seen) / size
-    gain = (1 - 1 / classes) * gains(pool)
+    gain = (1 - 1 / classes) * pool.gains
     likely, means, covariances, directions, to_come = [], [], [], [], []
     for noise in NOISES:
         precision = x.T @ x / noise + np.eye(models)

@@ -6,7 +6,7 @@ import ast
 import math
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +29,49 @@ ALONE = "predictions"
 
 FEW = 1_000
 """Distinct values of a column, up to which each is kept once, and a small number for each cell."""
+
+
+def of_texts(values: Sequence[str | None]) -> Any:
+    """(N,) texts, None where there is none, as a column; `pyarrow.array` imports pandas for that, if it is installed.
+
+    Example:
+        >>> of_texts(["a", None, ""]).to_pylist()
+        ['a', None, '']
+    """
+    builder = pa.lib.StringBuilder()
+    builder.append_values(values)
+    return builder.finish()
+
+
+def filled(array: Any, value: float) -> np.ndarray:
+    """(N,) the numbers, or truths, of a column, with a value where there is none.
+
+    Example:
+        >>> filled(pa.array([1.5, None]), 0.0).tolist(), filled(pa.array([True, None]), False).tolist()
+        ([1.5, 0.0], [True, False])
+    """
+    if not array.null_count:
+        return numbers(array)
+    known, there = numbers(array.drop_null()), numbers(pc.is_valid(array))
+    found = np.full(len(there), value, known.dtype)
+    found[there] = known
+    return found
+
+
+def numbers(array: Any) -> np.ndarray:
+    """(N,) the numbers, or truths, of a column without gaps, from its memory: Arrow's own conversion imports pandas.
+
+    Example:
+        >>> numbers(pa.array([1, 2, 3])[1:]).tolist(), numbers(pa.array([True, False])).tolist()
+        ([2, 3], [True, False])
+    """
+    if pa.types.is_boolean(array.type):
+        return np.asarray(numbers(array.cast(pa.uint8())).astype(bool))
+    dtype = np.dtype(array.type.to_pandas_dtype())
+    content = array.buffers()[1]
+    if content is None:
+        return np.empty(0, dtype)
+    return np.frombuffer(content, dtype)[array.offset : array.offset + len(array)].copy()
 
 
 def read(path: Path) -> Columns:

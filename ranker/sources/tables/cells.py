@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from factors.types import Bools, Floats, Ints
 from ranker.datasets.readers import counted, number_of
 from ranker.errors import DataError, UnknownName, UsageError
+from ranker.sources.tables.arrays import filled, of_texts
 from ranker.sources.tables.base import NONE, Answers, Columns, Kind, count, some, states
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.classes import ClassTask, fold, softmax
@@ -142,7 +143,7 @@ def coded(array: Any) -> tuple[list[Any], Ints]:
     if pa.types.is_null(array.type):
         return [], np.full(len(array), -1)
     found = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    return found.dictionary.to_pylist(), pc.fill_null(found.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+    return found.dictionary.to_pylist(), filled(found.indices.cast(pa.int64()), -1)
 
 
 def distinct(array: Any) -> list[Any]:
@@ -168,16 +169,16 @@ def numbers(array: Any) -> tuple[Floats, Bools]:
         return np.full(len(flat), np.nan), np.zeros(len(flat), bool)
     bad = np.zeros(len(flat), bool)
     if not (pa.types.is_string(flat.type) or pa.types.is_large_string(flat.type)):
-        return pc.fill_null(flat.cast(pa.float64(), safe=False), np.nan).to_numpy(zero_copy_only=False), bad
+        return filled(flat.cast(pa.float64(), safe=False), np.nan), bad
     flat = pc.utf8_trim_whitespace(flat)
     empty = pc.is_in(
-        pc.utf8_lower(flat), value_set=pa.array(["", "nan", "null", "none", "<na>", "na", "n/a"], flat.type)
+        pc.utf8_lower(flat), value_set=of_texts(["", "nan", "null", "none", "<na>", "na", "n/a"]).cast(flat.type)
     )
-    flat = pc.if_else(empty, pa.scalar(None, flat.type), flat)
-    right = pc.fill_null(pc.match_substring_regex(flat, _NUMBER), True)
-    bad = ~right.to_numpy(zero_copy_only=False)
-    values = pc.if_else(right, pc.replace_substring_regex(flat, r"^\+", ""), pa.scalar(None, flat.type))
-    return pc.fill_null(values.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False), bad
+    flat = pc.if_else(empty, pa.nulls(1, flat.type)[0], flat)
+    right = pc.match_substring_regex(flat, _NUMBER)  # null where the cell is
+    bad = ~filled(right, True)
+    values = pc.if_else(right, pc.replace_substring_regex(flat, r"^\+", ""), pa.nulls(1, flat.type)[0])
+    return filled(values.cast(pa.float64()), np.nan), bad
 
 
 def of_labels(columns: Columns, column: str, name: str, labels: Labels) -> Answers:
@@ -340,9 +341,7 @@ def of_outcomes(columns: Columns, column: str, name: str) -> Answers:
     silent = np.zeros(columns.size, bool)
     if pa.types.is_string(flat.type) or pa.types.is_large_string(flat.type):
         low = pc.utf8_lower(pc.utf8_trim_whitespace(flat))
-        silent = pc.fill_null(pc.is_in(low, pa.array(["[invalid]", "invalid"], low.type)), False).to_numpy(
-            zero_copy_only=False
-        )
+        silent = filled(pc.is_in(low, of_texts(["[invalid]", "invalid"]).cast(low.type)), False)
         flat = pc.replace_substring_regex(pc.replace_substring_regex(low, "^true$", "1"), "^false$", "0")
     values, bad = numbers(flat)
     wrong = (bad & ~silent) | (values < 0) | (values > 1)

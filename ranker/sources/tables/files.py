@@ -183,12 +183,16 @@ def _array(values: Sequence[Any], name: str, block: Sequence[Row]) -> Any:
         if max(map(len, said), default=0) > LIMITS["cell"].most or "\0" in "".join(said):
             _refuse_cell(values, name, block)
     try:
-        if kinds <= {bool} or kinds <= {int, float} or kinds == {str}:
+        if not kinds:
+            return pa.nulls(len(values))
+        if kinds == {str}:
+            return arrays.of_texts(values)
+        if kinds <= {bool} or kinds <= {int, float}:
             return pa.array(values, pa.float64() if kinds == {int, float} else None)
     except (pa.ArrowException, OverflowError, UnicodeError) as error:
         if kinds == {str}:
             raise DataError(f"{block[0].place}: the column {name!r} holds no text after that ({error})") from error
-    return pa.array([v if v is None or isinstance(v, str) else written(v) for v in values], pa.string())
+    return arrays.of_texts([v if v is None or isinstance(v, str) else written(v) for v in values])
 
 
 def _refuse_cell(values: Sequence[str | None], name: str, block: Sequence[Row]) -> None:
@@ -300,7 +304,7 @@ def _parts(column: Any) -> dict[str, Any] | None:
     found = {}
     for at in range(longest):
         there = pc.greater(pc.list_value_length(column), at)
-        long_enough = pc.if_else(there, column, pa.scalar(None, column.type))
+        long_enough = pc.if_else(there, column, pa.nulls(1, column.type)[0])
         kept = [chunk.drop_null() for chunk in long_enough.chunks]
         values = pa.chunked_array([pc.list_element(chunk, at) for chunk in kept], inner).combine_chunks()
         whole = pa.nulls(len(column), inner)

@@ -23,7 +23,7 @@ from ranker.runs.plan import plan
 from ranker.runs.scored import header
 from ranker.runtime import guest
 from ranker.runtime.runtime import Runtime
-from ranker.scoring.diagnostics import quality_of
+from ranker.scoring.diagnostics import judged, quality_of
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
 from ranker.sources.base import Machine
@@ -132,8 +132,8 @@ def test_examples_that_were_cut_are_counted(trained, long):
     segments[long] = " ".join(words * 5)
     examples = [Example("short", (" ".join(words), "The judge ran ."), 1), Example("long", tuple(segments), 1)]
     rows = list(attribute(dataclasses.replace(trained, max_length=40), examples, "occlusion"))
-    assert quality_of(rows, examples, SETTINGS["occlusion"]()).truncated == 1
-    assert quality_of([], examples, SETTINGS["none"]()).truncated == 0
+    assert quality_of(judged(rows, examples, SETTINGS["occlusion"]())).truncated == 1
+    assert quality_of(judged([], examples, SETTINGS["none"]())).truncated == 0
 
 
 def test_signs_that_have_no_token_are_not_missed(trained):
@@ -142,7 +142,7 @@ def test_signs_that_have_no_token_are_not_missed(trained):
         Example(end, ("The judge ran .", f"The judge ran {end}"), 1) for end in ("\u2764\ufe0f", "\u200b", "\u0301")
     ]
     rows = list(attribute(trained, examples, "occlusion"))
-    assert quality_of(rows, examples, SETTINGS["occlusion"]()).truncated == 0
+    assert quality_of(judged(rows, examples, SETTINGS["occlusion"]())).truncated == 0
 
 
 def test_a_backend_is_named_with_its_settings_or_given_as_they_are():

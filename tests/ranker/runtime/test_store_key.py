@@ -21,7 +21,7 @@ from ranker.attribution.settings import Settings
 from ranker.datasets.identity import text_key
 from ranker.runtime import guest, shards
 from ranker.runtime.store import Store, key_digest
-from ranker.sources.base import Machine, SourceOptions
+from ranker.sources.base import Machine, SourceOptions, version
 from ranker.sources.hf import align
 from ranker.sources.hf.kind import Checkpoint
 from ranker.tasks.classes import ClassTask
@@ -109,6 +109,14 @@ FILES = {
     "training_args.bin": False,
 }
 """A file of a checkpoint -> whether it can change a number."""
+
+
+@pytest.fixture(autouse=True)
+def _versions_read_anew():
+    """What a test says of versions holds in it, and not behind it."""
+    version.cache_clear()
+    yield
+    version.cache_clear()
 
 
 @pytest.fixture
@@ -272,8 +280,9 @@ def test_an_adapters_base_changes_the_key(subject, tmp_path):
 def test_library_versions_change_the_keys_of_what_they_compute(subject, monkeypatch, library, methods):
     """Another captum is another IG, and the same LIME; another torch is another everything."""
     before = {method: key(subject, method) for method in SETTINGS}
-    version = metadata.version
-    monkeypatch.setattr(metadata, "version", lambda name: "9.9" if name == library else version(name))
+    known = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: "9.9" if name == library else known(name))
+    version.cache_clear()
     assert {method for method in SETTINGS if key(subject, method) != before[method]} == methods
 
 
@@ -282,6 +291,7 @@ def test_what_a_library_was_built_for_is_not_in_the_key(subject, monkeypatch):
     keys = set()
     for build in ("+cpu", "+cu128", ""):
         monkeypatch.setattr(metadata, "version", lambda name, build=build: f"2.13.0{build}")
+        version.cache_clear()
         keys.add(key(subject))
     assert len(keys) == 1
 

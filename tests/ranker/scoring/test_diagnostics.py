@@ -5,7 +5,7 @@ from conftest import LIMIT
 from factors import Attributions, Example
 from ranker.attribution.settings import IGSettings, LIMESettings, Settings
 from ranker.results.records import FOLLOWS, Quality
-from ranker.scoring.diagnostics import below_chance, cut, misled_share, quality_of, shortcut_avoided
+from ranker.scoring.diagnostics import below_chance, cut, judged, misled_share, quality_of, shortcut_avoided
 from ranker.tasks.classes import Classes, ClassTask
 
 PAIR = Example("a", ("A dog ran.", "It ran."), 1)
@@ -43,10 +43,10 @@ def test_a_model_is_misled_where_the_shortcut_is_wrong_and_followed():
 def test_errors_are_summed_up_in_the_backends_own_measure():
     """LIME's is 1 - R2, and what is over the tolerance is counted; IG's is a part of the sum of the scores."""
     errors = [0.1, 0.5, 0.2, 0.3, 0.4]
-    found = quality_of([row(residual=error) for error in errors], [PAIR] * 5, LIMESettings(tolerance=0.3))
+    found = quality_of(judged([row(residual=error) for error in errors], [PAIR] * 5, LIMESettings(tolerance=0.3)))
     assert found == Quality(0.3, pytest.approx(0.48), over_tolerance=2, truncated=0)
     rows = [row(residual=0.3, scores=2.0), row(residual=0.3, scores=-0.5), row(residual=0.3, scores=0.0)]
-    found = quality_of(rows, [PAIR] * 3, IGSettings(tolerance=0.05))
+    found = quality_of(judged(rows, [PAIR] * 3, IGSettings(tolerance=0.05)))
     sums = [2.0 * len(PAIR.words), 0.5 * len(PAIR.words), 1.0]
     assert found.error_median == pytest.approx(np.median([0.3 / total for total in sums]))
     assert found.over_tolerance == 2
@@ -54,7 +54,7 @@ def test_errors_are_summed_up_in_the_backends_own_measure():
 
 def test_where_there_is_no_measure_nothing_is_over_it():
     """Bare probabilities have no error, so no median of it."""
-    found = quality_of([], [PAIR], Settings())
+    found = quality_of(judged([], [PAIR], Settings()))
     assert found == Quality(None, None, over_tolerance=0, truncated=0)
 
 
@@ -62,7 +62,7 @@ def test_where_there_is_no_measure_nothing_is_over_it():
 def test_what_lacks_its_last_word_was_cut(words, is_cut):
     """However little is missing at the end."""
     assert cut(row(words=words), PAIR) == is_cut
-    assert quality_of([row(words=words, residual=0.0)], [PAIR], LIMESettings()).truncated == is_cut
+    assert quality_of(judged([row(words=words, residual=0.0)], [PAIR], LIMESettings())).truncated == is_cut
 
 
 @pytest.mark.parametrize(

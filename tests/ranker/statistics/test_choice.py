@@ -18,9 +18,9 @@ def some_pool(seed=0, models=4, rows=9, classes=2):
 
 def left_over(pool, labelled):
     """The sum over pairs of models of the variance of the difference of their accuracies, by the formula."""
-    seen = surrogate.votes(pool)[list(labelled)].reshape(-1, pool.probs.shape[0])
+    seen = pool.votes[list(labelled)].reshape(-1, pool.probs.shape[0])
     spread = np.linalg.inv(seen.T @ seen / surrogate.NOISE + np.eye(pool.probs.shape[0]))
-    gain = surrogate.gains(pool)
+    gain = pool.gains
     pairs = itertools.combinations(range(len(gain)), 2)
     return sum((gain[a] - gain[b]) @ spread @ (gain[a] - gain[b]) for a, b in pairs)
 
@@ -102,7 +102,7 @@ def test_random_rows_follow_from_the_seed():
 def test_a_large_pool_is_covered_by_landmarks(monkeypatch):
     """Facility location over a few rows that stand for all chooses nearly as well as over all."""
     pool = some_pool(models=6, rows=400)
-    points = surrogate.votes(pool).reshape(400, -1)
+    points = pool.votes.reshape(400, -1)
     distance = ((points[:, None] - points) ** 2).sum(axis=2)
     near = np.exp(-distance / (choice.WIDTH * distance.mean()))
     weight = pool.probs.var(axis=0).sum(axis=1)

@@ -1,7 +1,11 @@
 import itertools
+import math
+from unittest import mock
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ranker.statistics import label_free, methods
 from ranker.statistics.pool import InDomain, Pool
@@ -97,6 +101,28 @@ def test_dawid_and_skene_find_the_accuracy_of_independent_models():
     said = np.where(rng.random((5, 5000)) < accuracy[:, None], labels, 1 - labels)
     found = score("DAWID-SKENE", Pool(np.eye(2)[said] * 0.98 + 0.01))
     assert found == pytest.approx((said == labels).mean(axis=1), abs=0.02)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 4))
+def test_dawid_and_skene_by_the_formula(seed, classes):
+    """Rounds of EM, a row, a model and a label at a time; few, since rounding decides where labels are symmetric."""
+    pool = Pool(np.random.default_rng(seed).dirichlet(np.ones(classes), size=(3, 8)))
+    labels, rows, models = range(classes), range(8), range(3)
+    said = pool.predicted.tolist()
+    truth = [[sum(said[m][n] == y for m in models) / 3 for y in labels] for n in rows]
+    for _ in range(8):
+        often = [[[0.1 + sum(truth[n][y] for n in rows if said[m][n] == c) for c in labels] for y in labels]
+                 for m in models]  # fmt: skip
+        share = [sum(truth[n][y] for n in rows) / 8 + 1e-12 for y in labels]
+        likely = [
+            [share[y] * math.prod(often[m][y][said[m][n]] / sum(often[m][y]) for m in models) for y in labels]
+            for n in rows
+        ]
+        truth = [[one / sum(row) for one in row] for row in likely]
+    expected = [sum(truth[n][said[m][n]] for n in rows) / 8 for m in models]
+    with mock.patch.object(label_free, "ITERATIONS", 8):
+        assert score("DAWID-SKENE", pool).tolist() == pytest.approx(expected, abs=1e-9)
 
 
 def test_dawid_and_skene_believe_models_that_err_together():

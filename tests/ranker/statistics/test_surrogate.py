@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranker.statistics import engine, surrogate
-from ranker.statistics.pool import Pool
+from ranker.statistics.pool import Pool, corners
 from ranker.statistics.posterior import NEAR
 
 
@@ -129,10 +129,10 @@ def test_ten_labels_and_a_pool_beat_ten_labels():
 def in_function_space(pool, drawn):
     """Kriging, rows of votes against rows of votes: kernel of the drawn, of the accuracies with these, and of these."""
     models, rows, classes = pool.probs.shape
-    votes = surrogate.votes(pool)
+    votes = pool.votes
     kernel = np.einsum("icm,jdm->icjd", votes, votes).reshape(rows * (classes - 1), -1)
     seen = (drawn[:, None] * (classes - 1) + np.arange(classes - 1)).ravel()
-    said = surrogate.corners(classes)[pool.predicted].reshape(models, -1) / rows * (1 - 1 / classes)
+    said = corners(classes)[pool.predicted].reshape(models, -1) / rows * (1 - 1 / classes)
     return kernel[np.ix_(seen, seen)], said @ kernel[:, seen], said @ kernel @ said.T
 
 
@@ -144,7 +144,7 @@ def test_the_posterior_is_that_of_kriging(world):
     classes = pool.probs.shape[2]
     found = surrogate.posterior(pool, drawn, labels[drawn])
     assert found.score == pytest.approx(surrogate.estimates(pool, labels, drawn[None])[:, 0], abs=1e-9)
-    told = surrogate.corners(classes)[labels[drawn]].ravel()
+    told = corners(classes)[labels[drawn]].ravel()
     of_drawn, across, prior = in_function_space(pool, drawn)
     likely = []
     for h, noise in enumerate(surrogate.NOISES):
@@ -232,7 +232,7 @@ def test_the_prior_gives_labels_the_length_that_they_have(classes, noise):
     """Votes of certain models with weights of that variance, and the noise, make points of mean squared length 1."""
     rng = np.random.default_rng(0)
     variance = surrogate.scale(noise, classes)
-    said = surrogate.corners(classes)[rng.integers(classes, size=(20_000, 8))]
+    said = corners(classes)[rng.integers(classes, size=(20_000, 8))]
     weights = rng.normal(0, np.sqrt(variance), (20_000, 8, 1))
     labels = (weights * said).sum(axis=1) / np.sqrt(8) + rng.normal(0, np.sqrt(variance * noise), said[:, 0].shape)
     assert (labels**2).sum(axis=1).mean() == pytest.approx(1, abs=0.03)
@@ -266,8 +266,8 @@ def test_more_labels_is_the_first_number_that_does():
 
 def variance(pool, drawn):
     """Of the first model's accuracy minus the last's, due to the weights, in units of s^2."""
-    seen = surrogate.votes(pool)[drawn].reshape(-1, pool.probs.shape[0])
-    gain = surrogate.gains(pool)
+    seen = pool.votes[drawn].reshape(-1, pool.probs.shape[0])
+    gain = pool.gains
     apart = gain[0] - gain[-1]
     return apart @ np.linalg.inv(seen.T @ seen / surrogate.NOISE + np.eye(len(apart))) @ apart
 

@@ -1,0 +1,197 @@
+"""Scores that read attributions are kept: under all that can change them, and never longer than that holds."""
+
+from dataclasses import fields, replace
+from shutil import copytree
+
+import pytest
+
+from factors import BUILTIN, Example, factor
+from factors.types import Attributions, Span
+from ranker import rank
+from ranker.datasets import sets
+from ranker.runs import measured
+from ranker.runs.gather import Named
+from ranker.runs.measured import rows_digest
+from ranker.runtime.runtime import Runtime
+from ranker.runtime.store import Store
+from ranker.runtime.upkeep import contents, verify
+from ranker.scoring.score import Evidence
+from ranker.sources import suites
+
+FACTORS = tuple(BUILTIN[name] for name in ("CONF", "INDEX-DIFF", "SUM-DIFF"))
+SET = Named("hans-sub", limit=24)
+MODELS = suites.Suite("two", suites.load(["hans-sub-mini"]).models[::4])
+
+EXAMPLES = {
+    "id": "b",
+    "segments": ("The doctor saw the actor.", "An old judge danced"),
+    "label": 0,
+    "marks": {"subject": (Span(0, 0, 3),)},
+    "group": "passage 1",
+}
+"""What an example is: field -> another value; a factor can read all of them."""
+
+
+@factor("MINE", higher_is_better=True, explains="predicted", source="mine")
+def mine(attributions: Attributions, example: Example) -> float:
+    """The score of the first token."""
+    return float(attributions.scores[0])
+
+
+@factor("TIRED", higher_is_better=True, explains="predicted", source="mine")
+def tired(attributions: Attributions, example: Example) -> float:
+    """A factor that fails on some rows."""
+    if len(example.words) % 2:
+        raise RuntimeError(f"{len(example.words)} words")
+    return float("nan") if len(example.words) % 3 else 1.0
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The factors that are computed, a list for each model that any is computed of."""
+    found = []
+    compute = measured.score_model
+
+    def counted(answers, attributions, examples, factors, *rest):
+        found.append([one.name for one in factors])
+        return compute(answers, attributions, examples, factors, *rest)
+
+    monkeypatch.setattr(measured, "score_model", counted)
+    return found
+
+
+@pytest.fixture(scope="module")
+def attributed(tmp_path_factory):
+    """A store that knows all attributions, and no scores."""
+    folder = tmp_path_factory.mktemp("store")
+    rank(MODELS, SET, evidence=Evidence("occlusion", factors=()), runtime=Runtime(store=folder))
+    return folder
+
+
+def ranked(store, own=(), **given):
+    """A ranking by occlusion, as saved."""
+    evidence = Evidence("occlusion", (*FACTORS, *own), **{k: given.pop(k) for k in ("target", "norm") if k in given})
+    found = rank(MODELS, given.pop("examples", SET), evidence=evidence, runtime=Runtime(store=store), **given)
+    return found.to_dict()
+
+
+@pytest.fixture
+def store(attributed, tmp_path):
+    """A copy of it, of one's own."""
+    return copytree(attributed, tmp_path / "store")
+
+
+def test_what_is_known_is_not_computed_again(store, calls):
+    """No factor runs the second time, whatever seed and probe are; the answer is the same to the last bit."""
+    first = ranked(store, [mine.factor, tired.factor])
+    assert calls == [["CONF", "INDEX-DIFF", "SUM-DIFF", "MINE", "TIRED"]] * 2
+    calls.clear()
+    assert ranked(store, [mine.factor, tired.factor]) == first
+    ranked(store, seed=3)
+    ranked(store, probe=5)
+    assert calls == []
+    assert ranked(None, [mine.factor, tired.factor]) == first
+
+
+def test_reasons_are_kept_with_the_numbers(store, calls):
+    """A factor that failed on some rows is said to have failed on these, from the store as well."""
+    first, second = (ranked(store, [tired.factor]) for _ in range(2))
+    assert calls == [["CONF", "INDEX-DIFF", "SUM-DIFF", "TIRED"]] * 2
+    assert first == second
+    dropped = next(one["dropped"] for one in first["evaluation"]["methods"] if one["name"] == "TIRED")
+    assert len(dropped) > 1
+
+
+def test_a_new_factor_computes_only_itself(store, calls):
+    """So does one whose code has changed; and the scores of all others are taken as they are."""
+    ranked(store)
+    calls.clear()
+    ranked(store, [mine.factor])
+    assert calls == [["MINE"]] * 2
+    calls.clear()
+    changed = replace(mine.factor, score=lambda attributions, example: -float(attributions.scores[0]))
+    ranked(store, [changed])
+    assert calls == [["MINE"]] * 2
+
+
+def test_a_factor_that_nobody_can_identify_is_computed_each_time(store, calls):
+    """One that draws: what it gave is no answer to what it would give."""
+    import random
+
+    own = replace(mine.factor, score=lambda attributions, example: random.random())
+    ranked(store)
+    calls.clear()
+    ranked(store, [own])
+    ranked(store, [own])
+    assert calls == [["MINE"]] * 4
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"target": "true"},
+        {"norm": "l1"},
+        {"examples": Named("hans-sub", limit=23)},
+        {"examples": Named("hans-sub", limit=24, population=20)},
+    ],
+    ids=lambda given: "-".join(map(str, given)),
+)
+def test_what_changes_a_score_finds_no_other(store, attributed, tmp_path, calls, given):
+    """The target rule, the norm, and the rows."""
+    ranked(store)
+    calls.clear()
+    found, computed = ranked(store, **given), calls.copy()
+    every = ["CONF", "INDEX-DIFF", "SUM-DIFF"]
+    assert computed == [every[1:] if "target" in given else every] * 2
+    assert found == ranked(copytree(attributed, tmp_path / "without"), **given)
+
+
+@pytest.mark.parametrize("field", ["shortcut", "evidence"])
+def test_the_labels_that_factors_are_about_change_what_is_found(store, calls, field):
+    """Which label the shortcut speaks for is in no model's key, and in this one."""
+    ranked(store)
+    data = SET.load()
+    calls.clear()
+    ranked(store, examples=replace(data, task=replace(data.task, **{field: 0})))
+    assert len(calls) == 2
+
+
+def test_every_field_of_an_example_stands_in_the_table():
+    """Nobody adds one without saying that a factor can read it."""
+    assert {field.name for field in fields(Example)} == EXAMPLES.keys()
+
+
+@pytest.mark.parametrize("field", EXAMPLES)
+def test_rows_are_known_by_all_that_is_in_them(field):
+    """And by their order."""
+    one = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)
+    assert rows_digest([replace(one, **{field: EXAMPLES[field]})]) != rows_digest([one])
+    other = sets.load("hans-sub").examples[0]
+    assert rows_digest([one, other]) != rows_digest([other, one])
+
+
+def test_damaged_scores_are_set_aside_and_computed_anew(store, calls, caplog):
+    """A flipped bit is noticed, and costs what was kept in that file."""
+    first = ranked(store)
+    kept = [one for one in contents(Store(store).root) if "scores" in one.key]
+    assert len(kept) == 2
+    assert all("  scores" in str(one) and one.rows == 6 for one in kept)  # three factors, and quality in three parts
+    shard = next(kept[0].folder.glob("*.parquet"))
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+    calls.clear()
+    assert ranked(store) == first
+    assert calls == [["CONF", "INDEX-DIFF", "SUM-DIFF"]]
+    assert "set aside" in caplog.text
+    assert verify(Store(store).root)[1] == []
+
+
+def test_scores_of_one_model_are_not_those_of_another(store):
+    """A shard that lies in another model's folder is none of its own."""
+    first = ranked(store)
+    one, other = (entry.folder for entry in contents(Store(store).root) if "scores" in entry.key)
+    for shard in one.glob("*.parquet"):
+        (other / shard.name).write_bytes(shard.read_bytes())
+    assert ranked(store) == first
+    assert len(list(other.glob("*.damaged"))) == 1
