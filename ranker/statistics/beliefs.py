@@ -1,0 +1,246 @@
+"""What a pool and a few labels say of the models' accuracies, and how sure that is.
+
+In world i (`worlds`), a row without an answer is of label c with probability P_i(c). A row with answers is so with
+P_i(c) times their likelihood. The accuracy of model m on the pool is A_im = mean over rows of P_i(Q_m). Models are
+ranked by its mean over worlds. The pool of N rows is a sample of the domain, so that in the domain, in world i,
+
+    accuracies ~ Normal(A_i, covariance / N),    P(m beats k) = mean over i of Phi((A_im - A_ik) / sqrt(v_mk / N)),
+
+with the covariance over rows of P_i(Q), averaged over worlds, and v_mk the variance of P_i(Q_m) - P_i(Q_k). Axis
+letters as in `worlds`, and V patterns whose rows may be asked next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from factors.types import Bools, Floats, Ints
+from ranker.statistics.engine import pairs
+from ranker.statistics.intervals import Z95
+from ranker.statistics.patterns import Patterns, Readings, fold, read
+from ranker.statistics.worlds import WORLDS, Worlds, learn, votes
+
+LABEL_NOISE = 0.02
+"""The share of answers that are given at random."""
+
+CELLS = 40_000
+"""Labels of patterns that are candidates for the next row, V * C at most; of more patterns so many are drawn."""
+
+CHUNK = 4_000_000
+"""Probabilities of labels that are computed at once: 16 MB."""
+
+SPREAD_WORLDS, SPREAD_PATTERNS = 64, 1_000
+"""Worlds and patterns that the covariance over rows is computed from, where there are more."""
+
+EQUAL = 1e-6
+"""Two accuracies of one world that are this close are equal: models that predict the same, but for rounding."""
+
+DOMAINS = 8
+"""Draws of the domain's accuracies in each world."""
+
+ENOUGH = 2**20
+"""No number of further labels above this is told."""
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What is known of the models' accuracies.
+
+    Attributes:
+        patterns: of the pool.
+        readings: what was answered.
+        worlds: draws of the vote.
+        seed: of what is drawn from it.
+        label_noise: the share of answers that are given at random.
+    """
+
+    patterns: Patterns
+    readings: Readings
+    worlds: Worlds
+    seed: int
+    label_noise: float
+
+    @property
+    def rows(self) -> int:
+        """N, the rows that are read."""
+        return int(self.patterns.counts.sum())
+
+    @cached_property
+    def unanswered(self) -> Ints:
+        """(U,) rows of each pattern that have no answer."""
+        answered = np.bincount(self.readings.pattern, self.readings.counts, len(self.patterns.counts))
+        return np.asarray(self.patterns.counts - answered.astype(np.int64))
+
+    @cached_property
+    def accuracies(self) -> Floats:
+        """(S, M) the accuracy of each model on the pool, in each world."""
+        total = np.zeros((len(self.worlds.weights), self.patterns.models))
+        for said, counts, labels in self._kinds():
+            given = votes(said, self.patterns.classes).reshape(self.patterns.models, -1)
+            weighted = labels * counts[:, None].astype(np.float32)
+            total += weighted.reshape(len(total), -1) @ given.T
+        return np.asarray(total / self.rows)
+
+    def _kinds(self) -> Iterator[tuple[Ints, Ints, Floats]]:
+        """Rows of one kind, some at a time: (u, M) predictions, (u,) numbers of rows, (S, u, C) labels in each world."""
+        open_ = np.flatnonzero(self.unanswered)
+        each = max(CHUNK // self.worlds.biases.size, 1)
+        for low in range(0, len(open_), each):
+            some = open_[low : low + each]
+            yield self.patterns.said[some], self.unanswered[some], self.worlds.labels(self.patterns.said[some])
+        for low in range(0, len(self.readings.counts), each):
+            some = slice(low, low + each)
+            said = self.patterns.said[self.readings.pattern[some]]
+            labels = self.worlds.labels(said) * self.readings.likelihood[some].astype(np.float32)
+            labels /= np.maximum(labels.sum(axis=2, keepdims=True), np.float32(1e-30))
+            yield said, self.readings.counts[some], labels
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """(M, M) of the models' chances to be right, over the rows of the domain, in a world."""
+        worlds = self._spread(len(self.worlds.weights), SPREAD_WORLDS)
+        few = Worlds(self.worlds.weights[worlds], self.worlds.biases[worlds])
+        kept = self._spread(len(self.patterns.counts), SPREAD_PATTERNS)
+        size, models = len(worlds), self.patterns.models
+        second, first, rows = np.zeros((models, models)), np.zeros((size, models)), 0
+        thin = Beliefs(_part(self.patterns, kept), _among(self.readings, kept), few, self.seed, self.label_noise)
+        for said, counts, labels in thin._kinds():
+            known = np.concatenate([labels, np.zeros((size, len(said), 1), dtype=np.float32)], axis=2)
+            right = np.take_along_axis(known, np.broadcast_to(said, (size, *said.shape)), axis=2)  # silent: the zeros
+            weighted = right * np.sqrt(counts).astype(np.float32)[:, None]
+            second += np.einsum("sum,suk->mk", weighted, weighted, optimize=True)
+            first += np.einsum("sum,u->sm", right, counts)
+            rows += int(counts.sum())
+        means = first / rows
+        return np.asarray(second / (rows * size) - means.T @ means / size)
+
+    def _spread(self, count: int, most: int) -> Ints:
+        """All places, or so many drawn."""
+        if count <= most:
+            return np.arange(count)
+        return np.sort(np.random.default_rng([self.seed, count]).choice(count, most, replace=False))
+
+    @cached_property
+    def apart(self) -> Floats:
+        """(M, M) the variance over rows of the difference of two models' chances to be right."""
+        own = np.diagonal(self.covariance)
+        return np.asarray(np.maximum(own[:, None] + own - 2 * self.covariance, 0.0))
+
+    @cached_property
+    def leads(self) -> Floats:
+        """(S, P) P(the first of a pair is more accurate in the domain than the second), in each world."""
+        from scipy.special import ndtr
+
+        first, second = pairs(self.patterns.models).T
+        lead = self.accuracies[:, first] - self.accuracies[:, second]
+        error = np.sqrt(self.apart[first, second] / self.rows)
+        lead[np.abs(lead) <= EQUAL] = 0.0
+        return np.asarray(ndtr(lead / np.maximum(error, EQUAL)))
+
+    @cached_property
+    def candidates(self) -> Ints:
+        """(V,) patterns with a row that has no answer; of very many, some that are drawn."""
+        open_ = np.flatnonzero(self.unanswered)
+        return open_[self._spread(len(open_), max(CELLS // self.patterns.classes, 1))]
+
+    @cached_property
+    def answers(self) -> Floats:
+        """(S, V, C) the probability, in each world, of each answer to a row of a candidate, in single precision."""
+        labels = self.worlds.labels(self.patterns.said[self.candidates])
+        labels *= np.float32(1 - self.label_noise)
+        labels += np.float32(self.label_noise / self.patterns.classes)
+        return labels
+
+    @property
+    def score(self) -> Floats:
+        """(M,) the expected accuracies on the pool, which the models are ranked by."""
+        return np.asarray(np.round(self.accuracies.mean(axis=0), 9))
+
+    def beats(self) -> Floats:
+        """(M, M) P(the model of the row is more accurate in the domain than that of the column); 1/2 on the diagonal.
+
+        None is nearer to 0 or 1 than S worlds can tell, half of a world.
+        """
+        first, second = pairs(self.patterns.models).T
+        least = 0.5 / len(self.worlds.weights)
+        better = np.full(self.apart.shape, 0.5)
+        better[first, second] = np.clip(np.round(self.leads.mean(axis=0), 9), least, 1 - least)
+        better[second, first] = 1 - better[first, second]
+        return better
+
+    @cached_property
+    def domain(self) -> Floats:
+        """(D, M) draws of the models' accuracies in the domain."""
+        size, axes = np.linalg.eigh(self.covariance / self.rows)
+        rng = np.random.default_rng([self.seed, 1])
+        noise = rng.standard_normal((DOMAINS, *self.accuracies.shape)) * np.sqrt(np.maximum(size, 0.0))
+        return np.asarray((self.accuracies + noise @ axes.T).reshape(-1, self.patterns.models))
+
+    def best(self, rng: np.random.Generator | None = None) -> Floats:
+        """(M,) P(no other model is more accurate in the domain); they sum to 1, and equal models share."""
+        first = self.domain >= self.domain.max(axis=1, keepdims=True) - EQUAL
+        return np.asarray((first / first.sum(axis=1, keepdims=True)).mean(axis=0))
+
+    def within(self, margin: float) -> float:
+        """P(in the domain no model is better than the leader by more than the margin); the leader has the best score."""
+        behind = self.domain.max(axis=1) - self.domain[:, self.score.argmax()]
+        return float((behind <= margin + EQUAL).mean())
+
+    def interval(self) -> tuple[Floats, Floats]:
+        """(M,) lower and (M,) upper ends of the 95 % interval of each accuracy in the domain."""
+        low, high = np.quantile(self.domain, [0.025, 0.975], axis=0)
+        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def believe(
+    predicted: Ints,
+    classes: int,
+    rows: Ints,
+    labels: Ints,
+    label_noise: float = LABEL_NOISE,
+    worlds: int = WORLDS,
+) -> Beliefs:
+    """Say what a pool and a few labels tell of the models' accuracies.
+
+    It depends on the pool and on the answers, and on nothing else: not on the order in which models, answers or rows
+    are listed (see `fold`), and not on what was known before.
+
+    Args:
+        predicted: (M, N) the label that each model predicts on each row of the pool; below 0 where it predicts none.
+        classes: C.
+        rows: (A,) the rows that were answered; one may be named several times.
+        labels: (A,) the answers.
+        label_noise: the share of answers that are given at random.
+        worlds: S.
+
+    Raises:
+        ValueError: no model, no row, a label that is none of the classes, or contradicting answers without noise.
+
+    Example:
+        >>> predicted = np.array([[0, 1, 1, 0, 1, 0], [0, 0, 0, 1, 0, 1]])  # they differ on all rows but the first
+        >>> found = believe(predicted, 2, np.array([1, 3]), np.array([1, 0]))  # the first is right on both
+        >>> bool(found.beats()[0, 1] > 0.8)
+        True
+    """
+    patterns = fold(predicted, classes, np.unique(rows))
+    readings = read(patterns, rows, labels, label_noise)
+    seed = patterns.seed(readings)
+    return Beliefs(patterns, readings, learn(patterns, readings, np.random.default_rng(seed), worlds), seed, label_noise)
+
+
+def _part(patterns: Patterns, kept: Ints) -> Patterns:
+    """Some of the patterns; which rows are of them is not told."""
+    none = np.zeros(0, dtype=np.int64)
+    return Patterns(patterns.said[kept], patterns.counts[kept], none, patterns.classes, patterns.places)
+
+
+def _among(readings: Readings, kept: Ints) -> Readings:
+    """The answers to rows of some of the patterns."""
+    there = np.isin(readings.pattern, kept)
+    return Readings(
+        np.searchsorted(kept, readings.pattern[there]), readings.likelihood[there], readings.counts[there], readings.rows
+    )
