@@ -33,6 +33,7 @@ from ranker.statistics import choice, posterior, surrogate
 from ranker.statistics.asking import next_rows
 from ranker.statistics.beliefs import Beliefs, believe
 from ranker.statistics.engine import pairs
+from ranker.statistics.patterns import fold
 from ranker.statistics.pool import Pool
 
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
@@ -118,11 +119,12 @@ def vote_by(rule: str, label_noise: float = 0.0) -> Method:
     """The vote learnt by Monte Carlo, on random rows or on rows chosen one after the other, or all at once."""
 
     def method(world: World, sizes: Sequence[int]) -> Iterator[Found]:
+        patterns = fold(world.predicted, world.classes)
         rows = world.shuffled[: max(sizes)] if rule == "random" else np.zeros(0, dtype=np.int64)
         for size in range(max(sizes) + 1):
             if size in sizes or rule in ("order", "best"):
                 known = rows[:size]
-                found = believe(world.predicted, world.classes, known, world.labels[known], label_noise)
+                found = believe(patterns, known, world.labels[known], label_noise)
                 if size in sizes:
                     yield said_by(found)
                 if rule in ("order", "best") and size < max(sizes):

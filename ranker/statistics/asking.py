@@ -31,8 +31,8 @@ Goal = Literal["order", "best"]
 BRANCHES = 16
 """Imagined answers to the rows of a batch that are told apart."""
 
-SHORTLIST = 500
-"""Patterns that the rows of a batch after the first are chosen from: those that are best as the first."""
+SHORTLIST = 2_000
+"""Labels of patterns, V * C at most, that rows of a batch after the first are chosen from: the best as the first."""
 
 DIRECTIONS = 256
 """More pairs than this are summed up in the directions in which the worlds differ most."""
@@ -64,9 +64,10 @@ def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Se
 
     Example:
         >>> from ranker.statistics.beliefs import believe
+        >>> from ranker.statistics.patterns import fold
         >>> none = np.zeros(0, dtype=np.int64)
         >>> predicted = np.array([[0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]])
-        >>> next_rows(believe(predicted, 2, none, none)).tolist()  # the first row on which they differ
+        >>> next_rows(believe(fold(predicted, 2), none, none)).tolist()  # the first row on which they differ
         [2]
     """
     if goal not in get_args(Goal):
@@ -79,9 +80,9 @@ def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Se
     branches = np.ones((1, len(beliefs.accuracies)))
     chosen: list[int] = []
     while len(candidates) and len(chosen) < count:
-        gained = gains(branches, beliefs.answers[:, candidates])
+        gained = gains(branches, beliefs.answers[:, :, candidates])
         if not chosen and count > 1:
-            shortlist = np.sort(np.argsort(-gained, kind="stable")[:SHORTLIST])
+            shortlist = np.sort(np.argsort(-gained, kind="stable")[: max(SHORTLIST // beliefs.patterns.classes, 1)])
             candidates, gained = candidates[shortlist], gained[shortlist]
         at = candidates[_first(gained)]
         chosen.append(int(np.argmax(open_ & (beliefs.patterns.of == beliefs.candidates[at]))))
@@ -89,7 +90,7 @@ def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Se
         left[at] -= 1
         candidates = candidates[left[candidates] > 0]
         if len(chosen) < count:
-            branches = _branched(branches, beliefs.answers[:, at], np.random.default_rng([beliefs.seed, len(chosen)]))
+            branches = _branched(branches, beliefs.answers[:, :, at], np.random.default_rng([beliefs.seed, len(chosen)]))
     return np.array(chosen, dtype=np.int64)
 
 
@@ -99,7 +100,7 @@ def _first(gained: Floats) -> int:
 
 
 def _gains_for(beliefs: Beliefs, goal: Goal) -> Callable[[Floats, Floats], Floats]:
-    """(branches (D, S), answers (S, V, C)) -> (V,) by how much less than now each row is expected to leave open."""
+    """(branches (D, S), answers (C, S, V)) -> (V,) by how much less than now each row is expected to leave open."""
     return partial(_certainty, _directions(beliefs.leads)) if goal == "order" else partial(_value, beliefs.accuracies)
 
 
@@ -120,14 +121,14 @@ def _certainty(leads: Floats, branches: Floats, answers: Floats) -> Floats:
     Args:
         leads: (S, P) p in each world, or coordinates that have the same distances.
         branches: (D, S) weights of the worlds after imagined answers; they sum to S over all.
-        answers: (S, V, C) their probabilities.
+        answers: (C, S, V) their probabilities.
     """
-    found = np.zeros(answers.shape[1])
+    found = np.zeros(answers.shape[2])
     for weights in branches:
         centred = (leads - weights @ leads / weights.sum()) * weights[:, None]
-        total = np.tensordot(weights.astype(np.float32), answers, axes=1)  # (V, C)
-        moved = centred.T.astype(np.float32) @ answers.reshape(len(answers), -1)
-        found += ((moved**2).sum(axis=0).reshape(total.shape) / np.maximum(total, TINY)).sum(axis=1)
+        total = weights.astype(np.float32) @ answers  # (C, V)
+        moved = centred.T.astype(np.float32) @ answers  # (C, P, V)
+        found += (np.einsum("cpv,cpv->cv", moved, moved) / np.maximum(total, TINY)).sum(axis=0)
     return found
 
 
@@ -138,17 +139,17 @@ def _value(accuracies: Floats, branches: Floats, answers: Floats) -> Floats:
         accuracies: (S, M) in each world.
         branches, answers: as for `_certainty`.
     """
-    found = np.zeros(answers.shape[1])
+    found = np.zeros(answers.shape[2])
     for weights in branches:
         level = accuracies - (weights @ accuracies).max() / weights.sum()
-        hoped = (level * weights[:, None]).T.astype(np.float32) @ answers.reshape(len(answers), -1)
-        found += hoped.max(axis=0).reshape(answers.shape[1:]).sum(axis=1)
+        hoped = (level * weights[:, None]).T.astype(np.float32) @ answers  # (C, M, V)
+        found += hoped.max(axis=1).sum(axis=0)
     return found
 
 
 def _branched(branches: Floats, answers: Floats, rng: np.random.Generator) -> Floats:
-    """(D, S) the weights after each answer to one more row, of which the worlds give (S, C) probabilities."""
-    weights = (branches[:, :, None] * answers).transpose(0, 2, 1).reshape(-1, len(answers))
+    """(D, S) the weights after each answer to one more row, of which the worlds give (C, S) probabilities."""
+    weights = (branches[:, None] * answers).reshape(-1, branches.shape[1])
     if len(weights) <= BRANCHES:
         return weights
     reach = np.cumsum(weights.sum(axis=1))

@@ -12,7 +12,7 @@ letters as in `worlds`, and V patterns whose rows may be asked next.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,8 +20,8 @@ import numpy as np
 
 from factors.types import Bools, Floats, Ints
 from ranker.statistics.engine import pairs
-from ranker.statistics.intervals import Z95
-from ranker.statistics.patterns import Patterns, Readings, fold, read
+from ranker.statistics.patterns import Patterns, Readings, read
+from ranker.statistics.posterior import LEVEL
 from ranker.statistics.worlds import WORLDS, Worlds, learn, votes
 
 LABEL_NOISE = 0.02
@@ -41,6 +41,9 @@ EQUAL = 1e-6
 
 DOMAINS = 8
 """Draws of the domain's accuracies in each world."""
+
+TINY = 1e-30
+"""Of nothing, no share is taken."""
 
 ENOUGH = 2**20
 """No number of further labels above this is told."""
@@ -80,13 +83,12 @@ class Beliefs:
         """(S, M) the accuracy of each model on the pool, in each world."""
         total = np.zeros((len(self.worlds.weights), self.patterns.models))
         for said, counts, labels in self._kinds():
-            given = votes(said, self.patterns.classes).reshape(self.patterns.models, -1)
-            weighted = labels * counts[:, None].astype(np.float32)
-            total += weighted.reshape(len(total), -1) @ given.T
+            given = votes(said, self.patterns.classes) * counts.astype(np.float32)
+            total += (labels @ given.transpose(0, 2, 1)).sum(axis=0)
         return np.asarray(total / self.rows)
 
     def _kinds(self) -> Iterator[tuple[Ints, Ints, Floats]]:
-        """Rows of one kind, some at a time: (u, M) predictions, (u,) numbers of rows, (S, u, C) labels in each world."""
+        """Rows of one kind, some at a time: (u, M) predictions, (u,) numbers of rows, (C, S, u) labels in each world."""
         open_ = np.flatnonzero(self.unanswered)
         each = max(CHUNK // self.worlds.biases.size, 1)
         for low in range(0, len(open_), each):
@@ -95,8 +97,8 @@ class Beliefs:
         for low in range(0, len(self.readings.counts), each):
             some = slice(low, low + each)
             said = self.patterns.said[self.readings.pattern[some]]
-            labels = self.worlds.labels(said) * self.readings.likelihood[some].astype(np.float32)
-            labels /= np.maximum(labels.sum(axis=2, keepdims=True), np.float32(1e-30))
+            labels = self.worlds.labels(said) * self.readings.likelihood[some].T.astype(np.float32)[:, None]
+            labels /= np.maximum(labels.sum(axis=0), np.float32(TINY))
             yield said, self.readings.counts[some], labels
 
     @cached_property
@@ -109,11 +111,11 @@ class Beliefs:
         second, first, rows = np.zeros((models, models)), np.zeros((size, models)), 0
         thin = Beliefs(_part(self.patterns, kept), _among(self.readings, kept), few, self.seed, self.label_noise)
         for said, counts, labels in thin._kinds():
-            known = np.concatenate([labels, np.zeros((size, len(said), 1), dtype=np.float32)], axis=2)
-            right = np.take_along_axis(known, np.broadcast_to(said, (size, *said.shape)), axis=2)  # silent: the zeros
-            weighted = right * np.sqrt(counts).astype(np.float32)[:, None]
-            second += np.einsum("sum,suk->mk", weighted, weighted, optimize=True)
-            first += np.einsum("sum,u->sm", right, counts)
+            known = np.concatenate([labels, np.zeros_like(labels[:1])]).transpose(0, 2, 1)  # (C + 1, u, S)
+            right = known[said, np.arange(len(said))[:, None]]  # (u, M, S); silence is never right
+            first += np.tensordot(counts, right, axes=1).T
+            weighted = (right * np.sqrt(counts)[:, None, None]).transpose(1, 0, 2).reshape(models, -1)
+            second += weighted @ weighted.T
             rows += int(counts.sum())
         means = first / rows
         return np.asarray(second / (rows * size) - means.T @ means / size)
@@ -127,8 +129,7 @@ class Beliefs:
     @cached_property
     def apart(self) -> Floats:
         """(M, M) the variance over rows of the difference of two models' chances to be right."""
-        own = np.diagonal(self.covariance)
-        return np.asarray(np.maximum(own[:, None] + own - 2 * self.covariance, 0.0))
+        return _of_differences(self.covariance)
 
     @cached_property
     def leads(self) -> Floats:
@@ -149,7 +150,7 @@ class Beliefs:
 
     @cached_property
     def answers(self) -> Floats:
-        """(S, V, C) the probability, in each world, of each answer to a row of a candidate, in single precision."""
+        """(C, S, V) the probability, in each world, of each answer to a row of a candidate, in single precision."""
         labels = self.worlds.labels(self.patterns.said[self.candidates])
         labels *= np.float32(1 - self.label_noise)
         labels += np.float32(self.label_noise / self.patterns.classes)
@@ -196,13 +197,44 @@ class Beliefs:
         return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
+    def more_labels(self) -> Ints:
+        """Find how many more labels of random rows would tell two models apart.
+
+        The variance of a difference in the domain is v + r: v that between worlds, which labels lower, and r that of
+        the pool as a sample, which they do not. One label lowers v by d on average over rows and answers, so it raises
+        the precision by the share d / (v - d), and n labels are taken to leave v_n = v / (1 + n d / (v - d)). If the
+        difference is what it now seems, its estimate is told apart with probability `LEVEL` from the n on for which
+        |difference| >= z sqrt(v_n + r) + z sqrt(v_n).
+
+        Returns:
+            (M, M) numbers, at least 1; -1 where no number up to 2^20 would do with this pool.
+        """
+        from scipy.special import ndtri
+
+        z = float(ndtri(LEVEL))
+        lead = np.abs(self.score[:, None] - self.score)
+        now, rest = _of_differences(np.cov(self.accuracies.T, bias=True).reshape(lead.shape)), self.apart / self.rows
+        falls = np.minimum(self._falls(), now * (1 - EQUAL))
+        raised = falls / np.maximum(now - falls, TINY)
+
+        def enough(more: Ints) -> Bools:
+            left = now / (1 + more * raised)
+            return np.asarray(lead >= z * np.sqrt(left + rest) + z * np.sqrt(left))
+
+        return least_number(enough, lead > EQUAL)
+
+    def _falls(self) -> Floats:
+        """(M, M) by how much the answer to a random row lowers the variance of a difference of accuracies."""
+        centred = (self.accuracies - self.accuracies.mean(axis=0)).astype(np.float32)
+        shares = self.unanswered[self.candidates] / max(self.unanswered[self.candidates].sum(), 1)
+        total = self.answers.mean(axis=1)  # (C, V)
+        moved = centred.T @ self.answers / len(centred)  # (C, M, V)
+        weighted = moved * (shares / np.maximum(total, TINY))[:, None]
+        return _of_differences(np.asarray(np.einsum("cmv,ckv->mk", weighted, moved, optimize=True)))
+
+
 def believe(
-    predicted: Ints,
-    classes: int,
-    rows: Ints,
-    labels: Ints,
-    label_noise: float = LABEL_NOISE,
-    worlds: int = WORLDS,
+    patterns: Patterns, rows: Ints, labels: Ints, label_noise: float = LABEL_NOISE, worlds: int = WORLDS
 ) -> Beliefs:
     """Say what a pool and a few labels tell of the models' accuracies.
 
@@ -210,26 +242,54 @@ def believe(
     are listed (see `fold`), and not on what was known before.
 
     Args:
-        predicted: (M, N) the label that each model predicts on each row of the pool; below 0 where it predicts none.
-        classes: C.
+        patterns: of the pool.
         rows: (A,) the rows that were answered; one may be named several times.
         labels: (A,) the answers.
         label_noise: the share of answers that are given at random.
         worlds: S.
 
     Raises:
-        ValueError: no model, no row, a label that is none of the classes, or contradicting answers without noise.
+        ValueError: a label that is none of the classes, or contradicting answers without noise.
 
     Example:
+        >>> from ranker.statistics.patterns import fold
         >>> predicted = np.array([[0, 1, 1, 0, 1, 0], [0, 0, 0, 1, 0, 1]])  # they differ on all rows but the first
-        >>> found = believe(predicted, 2, np.array([1, 3]), np.array([1, 0]))  # the first is right on both
+        >>> found = believe(fold(predicted, 2), np.array([1, 3]), np.array([1, 0]))  # the first is right on both
         >>> bool(found.beats()[0, 1] > 0.8)
         True
     """
-    patterns = fold(predicted, classes, np.unique(rows))
     readings = read(patterns, rows, labels, label_noise)
     seed = patterns.seed(readings)
     return Beliefs(patterns, readings, learn(patterns, readings, np.random.default_rng(seed), worlds), seed, label_noise)
+
+
+def least_number(enough: Callable[[Ints], Bools], possible: Bools) -> Ints:
+    """Find from which number on a condition holds.
+
+    Args:
+        enough: numbers -> whether each is enough; a number above one that is enough is so, too.
+        possible: where to look.
+
+    Returns:
+        The least numbers from 1 on that are enough; -1 where none up to 2^20 is, or where not to look.
+
+    Example:
+        >>> least_number(lambda n: n >= np.array([7, 2**30]), np.array([True, True])).tolist()
+        [7, -1]
+    """
+    low, high = np.zeros(possible.shape, dtype=np.int64), np.full(possible.shape, ENOUGH)
+    found = possible & enough(high)
+    while (high - low).max(initial=0) > 1:
+        middle = (low + high) // 2
+        reached = enough(middle)
+        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+    return np.asarray(np.where(found, np.maximum(high, 1), -1))
+
+
+def _of_differences(covariance: Floats) -> Floats:
+    """(M, M) the variance of the difference of each two."""
+    own = np.diagonal(covariance)
+    return np.asarray(np.maximum(own[:, None] + own - 2 * covariance, 0.0))
 
 
 def _part(patterns: Patterns, kept: Ints) -> Patterns:

@@ -44,12 +44,9 @@ class Patterns:
     @cached_property
     def agreement(self) -> Floats:
         """(M,) each model's mean agreement with the others, corrected for chance: 0 for models that guess."""
-        if self.models == 1:
-            return np.zeros(1)
-        share = self.counts / self.counts.sum()
-        same = np.stack([share @ ((self.said == one[:, None]) & (one[:, None] >= 0)) for one in self.said.T])
-        others = (same.sum(axis=1) - np.diagonal(same)) / (self.models - 1)
-        return np.asarray(np.round((self.classes * others - 1) / (self.classes - 1), 12))
+        same = _alike(self.said.T, self.classes, self.counts) / self.counts.sum()
+        others = (same.sum(axis=1) - np.diagonal(same)) / max(self.models - 1, 1)
+        return np.asarray(np.round((self.classes * others - 1) / (self.classes - 1), 9))
 
     def seed(self, readings: Readings) -> int:
         """A number that depends on the pool and on what was answered, and on no order in which they are listed."""
@@ -123,9 +120,18 @@ def _read(rows: int, labelled: Ints, most: int) -> Ints:
 def _order(predicted: Ints, classes: int) -> Ints:
     """(M,) the models, sorted by what they predict."""
     often = np.stack([(predicted == c).sum(axis=1) for c in range(classes)], axis=1)
-    alike = np.sort([(predicted == one).sum(axis=1) for one in predicted], axis=1)
+    alike = np.sort(_alike(predicted, classes, np.ones(predicted.shape[1])), axis=1)
     keys = [(*a.tolist(), *b.tolist(), one.tobytes()) for a, b, one in zip(often, alike, predicted, strict=True)]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__))
+
+
+def _alike(predicted: Ints, classes: int, counts: Floats | Ints) -> Floats:
+    """(M, M) how many rows two models give the same label."""
+    total = np.zeros((len(predicted), len(predicted)))
+    for label in range(classes):
+        given = (predicted == label).astype(np.float32)
+        total += (given * counts.astype(np.float32)) @ given.T
+    return total
 
 
 def read(patterns: Patterns, rows: Ints, labels: Ints, label_noise: float = 0.0) -> Readings:

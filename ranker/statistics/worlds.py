@@ -61,7 +61,7 @@ APART = 0.1
 EFFECTIVE = 0.5
 """The share of the worlds that stays effective in a step of the power."""
 
-SWEEPS = 3
+SWEEPS = 2
 """Moves of each world after a step."""
 
 KEPT = 0.7
@@ -87,19 +87,18 @@ class Worlds:
     biases: Floats
 
     def labels(self, said: Ints) -> Floats:
-        """(S, U, C) the probabilities of the labels of rows on which models predict (U, M), in single precision."""
-        classes = self.biases.shape[1]
-        logits = self.weights.astype(np.float32) @ votes(said, classes).reshape(len(self.weights[0]), -1)
-        logits = logits.reshape(len(self.weights), len(said), classes) + self.biases.astype(np.float32)[:, None]
-        logits -= logits.max(axis=2, keepdims=True)
-        np.exp(logits, out=logits)
-        logits /= logits.sum(axis=2, keepdims=True)
-        return logits
+        """(C, S, U) the probabilities of the labels of rows on which models predict (U, M), in single precision."""
+        found = self.weights.astype(np.float32) @ votes(said, self.biases.shape[1])
+        found += self.biases.T.astype(np.float32)[:, :, None]
+        found -= found.max(axis=0)
+        np.exp(found, out=found)
+        found /= found.sum(axis=0)
+        return np.asarray(found)
 
 
 def votes(said: Ints, classes: int) -> Floats:
-    """(M, U, C) 1 where the model predicts the label on the row, else 0; in single precision."""
-    return np.asarray((said.T[:, :, None] == np.arange(classes)), dtype=np.float32)
+    """(C, M, U) 1 where the model predicts the label on the row, else 0; in single precision."""
+    return np.asarray(said.T == np.arange(classes)[:, None, None], dtype=np.float32)
 
 
 def learn(patterns: Patterns, readings: Readings, rng: np.random.Generator, worlds: int = WORLDS) -> Worlds:
@@ -203,7 +202,7 @@ class _Chain:
         spread = max(float(patterns.agreement.std()), LEAST_AGREEMENT)
         self.believed = 1 + AGREEMENT * (patterns.agreement - patterns.agreement.mean()) / spread
         self.columns = np.concatenate([patterns.places, np.arange(self.models, self.models + self.classes)])
-        told = votes(patterns.said[readings.pattern], self.classes).transpose(2, 0, 1).astype(np.float64)
+        told = votes(patterns.said[readings.pattern], self.classes).astype(np.float64)
         of_labels = np.repeat(np.eye(self.classes)[:, :, None], len(readings.counts), axis=2)
         self.design = np.concatenate([told, of_labels], axis=1)  # (C, M + C, R)
         self.answers, self.counts = readings.likelihood.T[:, None], readings.counts
