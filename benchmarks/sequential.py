@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import numpy as np
@@ -29,9 +29,9 @@ from benchmarks.labels import pairwise_accuracy, read_all, table
 from factors.types import Bools, Floats, Ints
 from ranker.commands.options import PATH
 from ranker.numbers import percent
-from ranker.statistics import choice, posterior, surrogate
-from ranker.statistics.asking import next_rows
-from ranker.statistics.beliefs import Beliefs, believe
+from ranker.statistics import choice, posterior, stopping, surrogate
+from ranker.statistics.asking import Goal, next_rows
+from ranker.statistics.beliefs import LABEL_NOISE, Beliefs, believe
 from ranker.statistics.engine import pairs
 from ranker.statistics.patterns import fold
 from ranker.statistics.pool import Pool
@@ -41,6 +41,12 @@ SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
 
 CLASSES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.01)
 """Where the classes of probabilities begin and end."""
+
+LEVELS = (0.95, 0.97, 0.98, 0.985, 0.99, 0.995)
+"""Probabilities at which a run may stop."""
+
+GAPS = (0.0, 0.01, 0.03, 0.06, 1.0)
+"""Where the classes of the gap between the best two models begin and end."""
 
 MARGIN = 0.01
 """How much worse than the best a winner may be."""
@@ -115,7 +121,7 @@ def surrogate_by(rule: str) -> Method:
     return method
 
 
-def vote_by(rule: str, label_noise: float = 0.0) -> Method:
+def vote_by(rule: Goal | Literal["random", "batch"], label_noise: float = LABEL_NOISE) -> Method:
     """The vote learnt by Monte Carlo, on random rows or on rows chosen one after the other, or all at once."""
 
     def method(world: World, sizes: Sequence[int]) -> Iterator[Found]:
@@ -127,7 +133,7 @@ def vote_by(rule: str, label_noise: float = 0.0) -> Method:
                 found = believe(patterns, known, world.labels[known], label_noise)
                 if size in sizes:
                     yield said_by(found)
-                if rule in ("order", "best") and size < max(sizes):
+                if (rule == "order" or rule == "best") and size < max(sizes):
                     rows = np.append(rows, next_rows(found, goal=rule))
                 if rule == "batch" and size < max(sizes):
                     rows = np.append(rows, next_rows(found, max(sizes) - size))
@@ -146,8 +152,9 @@ METHODS: Mapping[str, Method] = {
     "SURROGATE, variance reduction": surrogate_by("variance-reduction"),
     "vote, random rows": vote_by("random"),
     "vote, sequential": vote_by("order"),
-    "vote, sequential, noise": vote_by("order", 0.02),
-    "vote, sequential, best": vote_by("best"),
+    "vote, sequential, for the best": vote_by("best"),
+    "vote, sequential, no noise": vote_by("order", 0.0),
+    "vote, all at once": vote_by("batch"),
 }
 
 
@@ -197,7 +204,9 @@ def run(
         for replicate in range(replicates):
             for file in files:
                 world = drawn(file, replicate, models, rows)
-                sizes = [size for size in (range(labels + 1) if every else SIZES) if size <= min(labels, len(world.labels))]
+                sizes = [
+                    size for size in (range(labels + 1) if every else SIZES) if size <= min(labels, len(world.labels))
+                ]
                 for name in names or METHODS:
                     if (file.stem, replicate, name) not in done:
                         found = METHODS[name](world, sizes)
@@ -232,12 +241,81 @@ def lines(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
 
 @main.command()
 @click.argument("files", type=PATH, nargs=-1, required=True)
+@click.option("-o", "--output", type=PATH, required=True)
+@click.option("--replicates", default=10, show_default=True)
+@click.option("--labels", default=100, show_default=True, help="The most that are asked.")
+@click.option("--models", default=8, show_default=True)
+@click.option("--pool", "rows", default=300, show_default=True)
+def stops(files: Sequence[Path], output: Path, replicates: int, labels: int, models: int, rows: int) -> None:
+    """Ask until it is all but sure who is best, and write a line for each replicate: what was said after each answer."""
+    done = {(one["set"], one["replicate"]) for one in lines([output])} if output.exists() else set()
+    with output.open("a", encoding="utf-8") as to:
+        for replicate in range(replicates):
+            for file in files:
+                if (file.stem, replicate) not in done:
+                    found = asked(drawn(file, replicate, models, rows), labels)
+                    print(json.dumps({"set": file.stem, "replicate": replicate, **found}), file=to, flush=True)
+
+
+def asked(world: World, most: int) -> dict[str, Any]:
+    """One run: after 0, 1, 2 ... answers how sure it is, how many more are expected, and how far off the leader is."""
+    patterns = fold(world.predicted, world.classes)
+    rows, chances = np.zeros(0, dtype=np.int64), np.zeros(0)
+    within, more, regret = [], [], []
+    while True:
+        found = believe(patterns, rows, world.labels[rows])
+        within.append(round(found.within(MARGIN), 4))
+        regret.append(round(float(world.truth.max() - world.truth[found.score.argmax()]), 5))
+        following = next_rows(found)
+        more.append(stopping.more_answers(found, int(following[0])) if len(following) else 0)
+        if not len(following) or len(rows) == most or within[-1] >= max(LEVELS):
+            fell = stopping.behind(chances, world.labels[rows], world.classes)
+            gap = float(np.diff(np.sort(world.truth)[-2:])[0])
+            return {"within": within, "more": more, "regret": regret, "gap": gap, "behind": np.round(fell, 3).tolist()}
+        label = int(world.labels[following[0]])
+        chances = np.append(chances, stopping.chance(found, int(following[0]), label))
+        rows = np.append(rows, following)
+
+
+@main.command()
+@click.argument("files", type=PATH, nargs=-1, required=True)
+def stopped(files: Sequence[Path]) -> None:
+    """Print how often a run stops, and how often it is then right, by the probability that is asked for."""
+    runs = list(lines(files))
+    click.echo(f"{len(runs)} runs; stopped at the first answer after which P(within the margin) is as said\n")
+    rows = []
+    for level in LEVELS:
+        ends = [next((k for k, sure in enumerate(run["within"]) if sure >= level), None) for run in runs]
+        right = [run["regret"][k] <= MARGIN + 1e-9 for run, k in zip(runs, ends, strict=True) if k is not None]
+        cells = [f"{np.mean(right):.1%} ({np.std(right) / np.sqrt(max(len(right), 1)):.1%})" if right else ""]
+        for low, high in zip(GAPS, GAPS[1:], strict=False):
+            near = [
+                run["regret"][k] <= MARGIN + 1e-9
+                for run, k in zip(runs, ends, strict=True)
+                if k is not None and low <= run["gap"] < high
+            ]
+            cells.append(f"{np.mean(near):.0%} of {len(near)}" if near else "")
+        cells += [f"{np.mean([k is not None and k <= size for k in ends]):.0%}" for size in (20, 50, 100)]
+        led = [k is not None and k <= 50 for run, k in zip(runs, ends, strict=True) if run["gap"] >= 0.05]
+        cells.append(f"{np.mean(led):.0%}" if led else "")
+        known = [k for k in ends if k is not None]
+        rows.append([f"{level:.3f}", *cells, f"{np.median(known):.0f}" if known else ""])
+    head = ["P", "right", *(f"gap {100 * a:.0f} to {100 * b:.0f}" for a, b in zip(GAPS, GAPS[1:], strict=False))]
+    click.echo(table([*head, *(f"by {size}" for size in (20, 50, 100)), "gap 5 or more, by 50", "median"], rows))
+    alarms = np.mean([max(run["behind"], default=0.0) >= stopping.BEHIND for run in runs])
+    click.echo(f"\nAlarms: {alarms:.1%} of the runs.")
+
+
+@main.command()
+@click.argument("files", type=PATH, nargs=-1, required=True)
 @click.option("--by-set", is_flag=True)
 def tables(files: Sequence[Path], by_set: bool) -> None:
     """Print what was found: only replicates that every method has, so that differences are paired."""
     found = {(one["set"], one["replicate"], one["method"]): one["found"] for one in lines(files)}
     methods = list(dict.fromkeys(method for _, _, method in found))
-    whole = [key for key in dict.fromkeys(key[:2] for key in found) if all((*key, method) in found for method in methods)]
+    whole = [
+        key for key in dict.fromkeys(key[:2] for key in found) if all((*key, method) in found for method in methods)
+    ]
     sets = sorted({name for name, _ in whole})
     sizes = [one["labels"] for one in found[*whole[0], methods[0]] if one["labels"] in SIZES]
     click.echo(f"{len(sets)} sets, {len(whole)} replicates in all; pairwise accuracy (standard error) / regret\n")

@@ -90,7 +90,9 @@ def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Se
         left[at] -= 1
         candidates = candidates[left[candidates] > 0]
         if len(chosen) < count:
-            branches = _branched(branches, beliefs.answers[:, :, at], np.random.default_rng([beliefs.seed, len(chosen)]))
+            branches = _branched(
+                branches, beliefs.answers[:, :, at], np.random.default_rng([beliefs.seed, len(chosen)])
+            )
     return np.array(chosen, dtype=np.int64)
 
 

@@ -88,14 +88,14 @@ class Beliefs:
         return np.asarray(total / self.rows)
 
     def _kinds(self) -> Iterator[tuple[Ints, Ints, Floats]]:
-        """Rows of one kind, some at a time: (u, M) predictions, (u,) numbers of rows, (C, S, u) labels in each world."""
+        """Kinds of rows, some at a time: (u, M) predictions, (u,) numbers of rows, (C, S, u) labels in each world."""
         open_ = np.flatnonzero(self.unanswered)
         each = max(CHUNK // self.worlds.biases.size, 1)
         for low in range(0, len(open_), each):
             some = open_[low : low + each]
             yield self.patterns.said[some], self.unanswered[some], self.worlds.labels(self.patterns.said[some])
         for low in range(0, len(self.readings.counts), each):
-            some = slice(low, low + each)
+            some = np.arange(low, min(low + each, len(self.readings.counts)))
             said = self.patterns.said[self.readings.pattern[some]]
             labels = self.worlds.labels(said) * self.readings.likelihood[some].T.astype(np.float32)[:, None]
             labels /= np.maximum(labels.sum(axis=0), np.float32(TINY))
@@ -187,7 +187,7 @@ class Beliefs:
         return np.asarray((first / first.sum(axis=1, keepdims=True)).mean(axis=0))
 
     def within(self, margin: float) -> float:
-        """P(in the domain no model is better than the leader by more than the margin); the leader has the best score."""
+        """P(in the domain no model is better by more than the margin than the leader, which has the best score)."""
         behind = self.domain.max(axis=1) - self.domain[:, self.score.argmax()]
         return float((behind <= margin + EQUAL).mean())
 
@@ -195,7 +195,6 @@ class Beliefs:
         """(M,) lower and (M,) upper ends of the 95 % interval of each accuracy in the domain."""
         low, high = np.quantile(self.domain, [0.025, 0.975], axis=0)
         return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-
 
     def more_labels(self) -> Ints:
         """Find how many more labels of random rows would tell two models apart.
@@ -212,21 +211,33 @@ class Beliefs:
         from scipy.special import ndtri
 
         z = float(ndtri(LEVEL))
-        lead = np.abs(self.score[:, None] - self.score)
-        now, rest = _of_differences(np.cov(self.accuracies.T, bias=True).reshape(lead.shape)), self.apart / self.rows
-        falls = np.minimum(self._falls(), now * (1 - EQUAL))
-        raised = falls / np.maximum(now - falls, TINY)
+        lead, rest = np.abs(self.score[:, None] - self.score), self.apart / self.rows
 
         def enough(more: Ints) -> Bools:
-            left = now / (1 + more * raised)
+            left = self.left_after(more, self.unanswered[self.candidates])
             return np.asarray(lead >= z * np.sqrt(left + rest) + z * np.sqrt(left))
 
         return least_number(enough, lead > EQUAL)
 
-    def _falls(self) -> Floats:
-        """(M, M) by how much the answer to a random row lowers the variance of a difference of accuracies."""
+    def left_after(self, more: Ints, often: Ints) -> Floats:
+        """(M, M) the variance between worlds of each difference that so many answers are taken to leave.
+
+        Args:
+            more: (M, M) how many answers.
+            often: (V,) how often each candidate is asked, up to a factor.
+        """
+        now = _of_differences(np.cov(self.accuracies.T, bias=True).reshape(self.apart.shape))
+        falls = np.minimum(self.falls(often), now * (1 - EQUAL))
+        return np.asarray(now / (1 + more * falls / np.maximum(now - falls, TINY)))
+
+    def falls(self, often: Ints) -> Floats:
+        """(M, M) by how much one answer lowers the variance of a difference of accuracies, on average.
+
+        Args:
+            often: (V,) how often each candidate is asked, up to a factor.
+        """
         centred = (self.accuracies - self.accuracies.mean(axis=0)).astype(np.float32)
-        shares = self.unanswered[self.candidates] / max(self.unanswered[self.candidates].sum(), 1)
+        shares = often / max(often.sum(), 1)
         total = self.answers.mean(axis=1)  # (C, V)
         moved = centred.T @ self.answers / len(centred)  # (C, M, V)
         weighted = moved * (shares / np.maximum(total, TINY))[:, None]
@@ -260,7 +271,9 @@ def believe(
     """
     readings = read(patterns, rows, labels, label_noise)
     seed = patterns.seed(readings)
-    return Beliefs(patterns, readings, learn(patterns, readings, np.random.default_rng(seed), worlds), seed, label_noise)
+    return Beliefs(
+        patterns, readings, learn(patterns, readings, np.random.default_rng(seed), worlds), seed, label_noise
+    )
 
 
 def least_number(enough: Callable[[Ints], Bools], possible: Bools) -> Ints:
@@ -302,5 +315,8 @@ def _among(readings: Readings, kept: Ints) -> Readings:
     """The answers to rows of some of the patterns."""
     there = np.isin(readings.pattern, kept)
     return Readings(
-        np.searchsorted(kept, readings.pattern[there]), readings.likelihood[there], readings.counts[there], readings.rows
+        np.searchsorted(kept, readings.pattern[there]),
+        readings.likelihood[there],
+        readings.counts[there],
+        readings.rows,
     )

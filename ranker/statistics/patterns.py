@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from factors.types import Floats, Ints
 
@@ -39,14 +41,19 @@ class Patterns:
     @property
     def models(self) -> int:
         """M."""
-        return self.said.shape[1]
+        return int(self.said.shape[1])
 
     @cached_property
-    def agreement(self) -> Floats:
-        """(M,) each model's mean agreement with the others, corrected for chance: 0 for models that guess."""
+    def agreements(self) -> Floats:
+        """(M, M) how often two models predict the same, corrected for chance: 0 for models that guess."""
         same = _alike(self.said.T, self.classes, self.counts) / self.counts.sum()
-        others = (same.sum(axis=1) - np.diagonal(same)) / max(self.models - 1, 1)
-        return np.asarray(np.round((self.classes * others - 1) / (self.classes - 1), 9))
+        return np.asarray(np.round((self.classes * same - 1) / (self.classes - 1), 9))
+
+    @property
+    def agreement(self) -> Floats:
+        """(M,) each model's mean agreement with the others; of one model alone, 0."""
+        others = self.agreements.sum(axis=1) - np.diagonal(self.agreements)
+        return np.asarray(np.round(others / max(self.models - 1, 1), 9))
 
     def seed(self, readings: Readings) -> int:
         """A number that depends on the pool and on what was answered, and on no order in which they are listed."""
@@ -117,7 +124,7 @@ def _read(rows: int, labelled: Ints, most: int) -> Ints:
     return np.union1d(sample, labelled)
 
 
-def _order(predicted: Ints, classes: int) -> Ints:
+def _order(predicted: npt.NDArray[np.int16], classes: int) -> Ints:
     """(M,) the models, sorted by what they predict."""
     often = np.stack([(predicted == c).sum(axis=1) for c in range(classes)], axis=1)
     alike = np.sort(_alike(predicted, classes, np.ones(predicted.shape[1])), axis=1)
@@ -125,7 +132,7 @@ def _order(predicted: Ints, classes: int) -> Ints:
     return np.array(sorted(range(len(keys)), key=keys.__getitem__))
 
 
-def _alike(predicted: Ints, classes: int, counts: Floats | Ints) -> Floats:
+def _alike(predicted: npt.NDArray[np.integer[Any]], classes: int, counts: Floats | Ints) -> Floats:
     """(M, M) how many rows two models give the same label."""
     total = np.zeros((len(predicted), len(predicted)))
     for label in range(classes):

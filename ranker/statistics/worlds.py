@@ -10,8 +10,10 @@ The prior, with x and z standard normal, M models and log-uniform sigma and beta
     sigma in SPREAD sqrt(8 / M),    beta in BIAS,    g_m = 1 + AGREEMENT (a_m - mean a) / sd a.
 
 a_m is how much a model agrees with the others (`Patterns.agreement`): where models err each in its own way, those that
-agree more are right more often. In a share APART of the draws the models share a wrong shortcut, or have nothing in
-common, and no model is believed before labels speak: mu = 0, sigma = sqrt(8 / M).
+agree more are right more often. In some draws the models share a wrong shortcut, or have nothing in common, and no model
+is believed before labels speak: mu = 0, sigma = sqrt(8 / M). The share of these is the least of APART where all pairs of
+models agree alike, and rises to the greatest with the standard deviation of the pairs' agreements, over UNEVEN: models
+of one family, that follow a shortcut to different degrees, agree with those next to them and contradict the others.
 
 The posterior. A row that was answered counts with its likelihood to the power TRUST. No vote is the truth, and rows are
 chosen where models differ, so an answer tells less than it would if the vote were the truth. A draw is a *world*. The
@@ -55,8 +57,11 @@ AGREEMENT = 0.3
 LEAST_AGREEMENT = 0.02
 """The least standard deviation of agreements that is one: below, models agree alike."""
 
-APART = 0.1
-"""The share of worlds in which no model is believed before labels speak."""
+APART = (0.1, 0.5)
+"""The least and the greatest share of worlds in which no model is believed before labels speak."""
+
+UNEVEN = (0.2, 0.4)
+"""The standard deviations of the pairs' agreements between which that share rises."""
 
 EFFECTIVE = 0.5
 """The share of the worlds that stays effective in a step of the power."""
@@ -98,7 +103,7 @@ class Worlds:
 
 def votes(said: Ints, classes: int) -> Floats:
     """(C, M, U) 1 where the model predicts the label on the row, else 0; in single precision."""
-    return np.asarray(said.T == np.arange(classes)[:, None, None], dtype=np.float32)
+    return np.asarray(np.arange(classes)[:, None, None] == said.T, dtype=np.float32)
 
 
 def learn(patterns: Patterns, readings: Readings, rng: np.random.Generator, worlds: int = WORLDS) -> Worlds:
@@ -201,6 +206,8 @@ class _Chain:
         self.rng, self.models, self.classes = rng, patterns.models, patterns.classes
         spread = max(float(patterns.agreement.std()), LEAST_AGREEMENT)
         self.believed = 1 + AGREEMENT * (patterns.agreement - patterns.agreement.mean()) / spread
+        unlike = patterns.agreements[np.triu_indices(self.models, 1)]
+        self.apart = float(np.interp(unlike.std() if len(unlike) else 0.0, UNEVEN, APART))
         self.columns = np.concatenate([patterns.places, np.arange(self.models, self.models + self.classes)])
         told = votes(patterns.said[readings.pattern], self.classes).astype(np.float64)
         of_labels = np.repeat(np.eye(self.classes)[:, :, None], len(readings.counts), axis=2)
@@ -210,7 +217,7 @@ class _Chain:
     def start(self, worlds: int) -> _State:
         """Worlds from the prior."""
         normal, scales = self.standard(worlds), self.rng.standard_normal((worlds, 3))
-        return self.at(normal, scales, self.rng.random(worlds) < APART)
+        return self.at(normal, scales, self.rng.random(worlds) < self.apart)
 
     def standard(self, worlds: int) -> Floats:
         """(S, M + C) standard normal numbers, each model's the same wherever it is listed."""
@@ -256,7 +263,7 @@ class _Chain:
         count = len(state.apart)
         scales = KEPT * state.scales + np.sqrt(1 - KEPT**2) * self.rng.standard_normal((count, 3))
         state = self.accepted(state, self.at(state.normal, scales, state.apart), power)
-        return self.accepted(state, self.at(state.normal, state.scales, self.rng.random(count) < APART), power)
+        return self.accepted(state, self.at(state.normal, state.scales, self.rng.random(count) < self.apart), power)
 
     def accepted(self, state: _State, proposed: _State, power: float) -> _State:
         """The proposal, which keeps the prior, where Metropolis accepts it."""

@@ -29,7 +29,10 @@ def left_open(found, rows, goal):
     chances = []
     for row in rows:
         said = found.patterns.said[found.patterns.of[row]]
-        odds = np.exp(found.worlds.biases + sum(found.worlds.weights[:, [m]] * (np.arange(found.patterns.classes) == c) for m, c in enumerate(said)))
+        odds = np.exp(
+            found.worlds.biases
+            + sum(found.worlds.weights[:, [m]] * (np.arange(found.patterns.classes) == c) for m, c in enumerate(said))
+        )
         chances.append(0.95 * odds / odds.sum(axis=1, keepdims=True) + 0.05 / found.patterns.classes)
     total = 0.0
     for answers in itertools.product(range(found.patterns.classes), repeat=len(rows)):

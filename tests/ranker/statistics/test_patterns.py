@@ -63,7 +63,9 @@ def test_another_answer_is_another_seed():
     """What was answered, and about rows of which pattern, decides the seed."""
     pool = fold(np.array([[0, 1, 1, 0], [0, 0, 0, 0]]), 2)
     told = [((1,), (1,)), ((1,), (0,)), ((0,), (1,)), ((0, 1), (1, 1)), ((0, 0), (1, 1)), ((), ())]
-    seeds = {pool.seed(read(pool, np.array(rows, dtype=int), np.array(labels, dtype=int), 0.1)) for rows, labels in told}
+    seeds = {
+        pool.seed(read(pool, np.array(rows, dtype=int), np.array(labels, dtype=int), 0.1)) for rows, labels in told
+    }
     assert len(seeds) == len(told)
     assert pool.seed(read(pool, np.array([2]), np.array([1]), 0.1)) in seeds  # another row of the same pattern
 

@@ -12,7 +12,13 @@ NONE = np.zeros(0, dtype=np.int64)
 CASES = {
     # name: (predictions (M, N), classes, rows, labels, label noise)
     "two models, one label": ([[0, 1, 1], [0, 0, 1]], 2, [1], [1], 0.0),
-    "three models, four labels": ([[0, 1, 1, 0, 1], [0, 0, 1, 1, 1], [1, 0, 1, 0, 0]], 2, [0, 1, 3, 4], [0, 1, 0, 1], 0.02),
+    "three models, four labels": (
+        [[0, 1, 1, 0, 1], [0, 0, 1, 1, 1], [1, 0, 1, 0, 0]],
+        2,
+        [0, 1, 3, 4],
+        [0, 1, 0, 1],
+        0.02,
+    ),
     "all were wrong": ([[0, 1, 1, 0], [0, 1, 0, 0]], 2, [0, 1, 3], [1, 0, 1], 0.02),
     "three classes and silence": ([[0, 2, 1, -1], [0, 1, 1, 2]], 3, [1, 2, 3, 3], [2, 1, 0, 2], 0.1),
     "one model": ([[0, 1, 1, 0, 1]], 2, [0, 1, 2], [0, 1, 0], 0.02),
@@ -35,10 +41,15 @@ def density(case, patterns, normal, scales, apart):
         more = worlds.AGREEMENT * (patterns.agreement[m] - patterns.agreement.mean()) / spread
         weight.append(mean * (1 + more) + sigma * normal[m])
     bias = [beta * normal[models + c] for c in range(classes)]
-    total = math.log(worlds.APART if apart else 1 - worlds.APART)
+    pairs = [patterns.agreements[a, b] for a in range(models) for b in range(a)]
+    uneven = (np.std(pairs) - worlds.UNEVEN[0]) / (worlds.UNEVEN[1] - worlds.UNEVEN[0]) if pairs else 0.0
+    share = worlds.APART[0] + (worlds.APART[1] - worlds.APART[0]) * min(max(uneven, 0.0), 1.0)
+    total = math.log(share if apart else 1 - share)
     total -= sum(one**2 for one in [*normal, *scales]) / 2
     for row in set(rows):
-        odds = [math.exp(bias[c] + sum(weight[m] * (predicted[m][row] == c) for m in range(models))) for c in range(classes)]
+        odds = [
+            math.exp(bias[c] + sum(weight[m] * (predicted[m][row] == c) for m in range(models))) for c in range(classes)
+        ]
         likely = 0.0
         for c in range(classes):
             given = [label for at, label in zip(rows, labels, strict=True) if at == row]
