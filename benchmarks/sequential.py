@@ -247,7 +247,7 @@ def lines(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
 @click.option("--models", default=8, show_default=True)
 @click.option("--pool", "rows", default=300, show_default=True)
 def stops(files: Sequence[Path], output: Path, replicates: int, labels: int, models: int, rows: int) -> None:
-    """Ask until it is all but sure who is best, and write a line for each replicate: what was said after each answer."""
+    """Ask until it is all but sure who is best; a line for each replicate says what was said after each answer."""
     done = {(one["set"], one["replicate"]) for one in lines([output])} if output.exists() else set()
     with output.open("a", encoding="utf-8") as to:
         for replicate in range(replicates):
@@ -271,7 +271,8 @@ def asked(world: World, most: int) -> dict[str, Any]:
         if not len(following) or len(rows) == most or within[-1] >= max(LEVELS):
             fell = stopping.behind(chances, world.labels[rows], world.classes)
             gap = float(np.diff(np.sort(world.truth)[-2:])[0])
-            return {"within": within, "more": more, "regret": regret, "gap": gap, "behind": np.round(fell, 3).tolist()}
+            told = {"within": within, "more": more, "regret": regret}
+            return told | {"gap": gap, "behind": np.round(fell, 3).tolist()}
         label = int(world.labels[following[0]])
         chances = np.append(chances, stopping.chance(found, int(following[0]), label))
         rows = np.append(rows, following)

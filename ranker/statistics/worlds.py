@@ -10,10 +10,11 @@ The prior, with x and z standard normal, M models and log-uniform sigma and beta
     sigma in SPREAD sqrt(8 / M),    beta in BIAS,    g_m = 1 + AGREEMENT (a_m - mean a) / sd a.
 
 a_m is how much a model agrees with the others (`Patterns.agreement`): where models err each in its own way, those that
-agree more are right more often. In some draws the models share a wrong shortcut, or have nothing in common, and no model
-is believed before labels speak: mu = 0, sigma = sqrt(8 / M). The share of these is the least of APART where all pairs of
-models agree alike, and rises to the greatest with the standard deviation of the pairs' agreements, over UNEVEN: models
-of one family, that follow a shortcut to different degrees, agree with those next to them and contradict the others.
+agree more are right more often. In some draws the models share a wrong shortcut, or have nothing in common, and no
+model is believed before labels speak: mu = 0, sigma = sqrt(8 / M). The share of these is the least of APART where all
+pairs of models agree alike, and rises to the greatest with the standard deviation of the pairs' agreements, over
+UNEVEN: models of one family, that follow a shortcut to different degrees, agree with those next to them and contradict
+the others.
 
 The posterior. A row that was answered counts with its likelihood to the power TRUST. No vote is the truth, and rows are
 chosen where models differ, so an answer tells less than it would if the vote were the truth. A draw is a *world*. The
@@ -72,7 +73,7 @@ SWEEPS = 2
 KEPT = 0.7
 """How much of mu, sigma and beta a Metropolis step keeps: the correlation of old and new."""
 
-TINY = 1e-300
+TINY = 1e-30
 """The least likelihood that has a logarithm."""
 
 SHRINKS = 30
@@ -209,10 +210,11 @@ class _Chain:
         unlike = patterns.agreements[np.triu_indices(self.models, 1)]
         self.apart = float(np.interp(unlike.std() if len(unlike) else 0.0, UNEVEN, APART))
         self.columns = np.concatenate([patterns.places, np.arange(self.models, self.models + self.classes)])
-        told = votes(patterns.said[readings.pattern], self.classes).astype(np.float64)
+        told = votes(patterns.said[readings.pattern], self.classes)
         of_labels = np.repeat(np.eye(self.classes)[:, :, None], len(readings.counts), axis=2)
-        self.design = np.concatenate([told, of_labels], axis=1)  # (C, M + C, R)
-        self.answers, self.counts = readings.likelihood.T[:, None], readings.counts
+        self.design = np.concatenate([told, of_labels], axis=1, dtype=np.float32)  # (C, M + C, R)
+        self.answers = readings.likelihood.T[:, None].astype(np.float32)
+        self.counts = readings.counts
 
     def start(self, worlds: int) -> _State:
         """Worlds from the prior."""
@@ -249,12 +251,13 @@ class _Chain:
         return self.centre(state.scales, state.apart) + self.spread(state.scales, state.apart) * state.normal
 
     def logits(self, vote: Floats) -> Floats:
-        """(C, S, R) of the labelled rows, from weights and biases."""
-        return np.asarray(vote @ self.design)
+        """(C, S, R) of the labelled rows, from weights and biases, in single precision."""
+        return np.asarray(vote.astype(np.float32) @ self.design)
 
     def likelihood(self, logits: Floats) -> Floats:
         """(S,) the logarithm of the likelihood of all answers."""
-        odds = np.exp(logits - logits.max(axis=0))
+        odds = logits - logits.max(axis=0)
+        np.exp(odds, out=odds)
         return np.asarray(np.log((odds * self.answers).sum(axis=0) / odds.sum(axis=0) + TINY) @ self.counts)
 
     def moved(self, state: _State, power: float) -> _State:
@@ -283,7 +286,8 @@ class _Chain:
         logits, likelihood = state.logits.copy(), state.likelihood.copy()
         left = np.arange(count)
         for _ in range(SHRINKS):
-            cosine, sine = np.cos(angle[left])[:, None], np.sin(angle[left])[:, None]
+            turned = angle[left, None].astype(np.float32)
+            cosine, sine = np.cos(turned), np.sin(turned)
             tried = fixed[:, left] + cosine * of_own[:, left] + sine * of_other[:, left]
             found = self.likelihood(tried)
             above = power * found > level[left]
