@@ -369,5 +369,38 @@ def kept_word(given: Floats) -> list[str]:
     return [*cells, f"{-np.log(np.clip(given, 1e-4, 1)).mean():.3f}"]
 
 
+@main.command()
+@click.option("--models", default=50, show_default=True)
+@click.option("--rows", default=10_000, show_default=True)
+@click.option("--classes", default=4, show_default=True)
+@click.option("--labels", default=10, show_default=True)
+@click.option("--batch", default=10, show_default=True)
+def scale(models: int, rows: int, classes: int, labels: int, batch: int) -> None:
+    """Seconds of one processor, and peak memory, to choose the next row of a large pool once predictions are there."""
+    import resource
+    import time
+
+    rng = np.random.default_rng(0)
+    truth = rng.integers(classes, size=rows)
+    share = rng.uniform(0.6, 0.9, size=(models, 1))
+    predicted = np.where(rng.random((models, rows)) < share, truth, rng.integers(classes, size=(models, rows)))
+    began = time.process_time()
+    known = rng.choice(rows, labels, replace=False)
+    patterns = fold(predicted, classes, known)
+    folded = time.process_time()
+    found = believe(patterns, known, truth[known])
+    next_rows(found)
+    chosen = time.process_time()
+    found.beats(), found.best(), found.interval(), found.more_labels()
+    told = time.process_time()
+    next_rows(found, batch)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    click.echo(
+        f"{models} models, {rows} rows, {classes} classes, {labels} labels: {folded - began:.2f} s to fold the pool, "
+        f"{chosen - folded:.2f} s for the next row, {told - chosen:.2f} s for all that is said of the models, "
+        f"{time.process_time() - told:.2f} s for a batch of {batch}; peak {memory:.0f} MiB"
+    )
+
+
 if __name__ == "__main__":
     main()

@@ -91,9 +91,12 @@ class Beliefs:
         """Kinds of rows, some at a time: (u, M) predictions, (u,) numbers of rows, (C, S, u) labels in each world."""
         open_ = np.flatnonzero(self.unanswered)
         each = max(CHUNK // self.worlds.biases.size, 1)
+        whole = len(self.candidates) == len(open_)  # then what is worked out of the candidates is all
         for low in range(0, len(open_), each):
             some = open_[low : low + each]
-            yield self.patterns.said[some], self.unanswered[some], self.worlds.labels(self.patterns.said[some])
+            said = self.patterns.said[some]
+            labels = self.labels[:, :, low : low + each] if whole else self.worlds.labels(said)
+            yield said, self.unanswered[some], labels
         for low in range(0, len(self.readings.counts), each):
             some = np.arange(low, min(low + each, len(self.readings.counts)))
             said = self.patterns.said[self.readings.pattern[some]]
@@ -149,12 +152,15 @@ class Beliefs:
         return open_[self._spread(len(open_), max(CELLS // self.patterns.classes, 1))]
 
     @cached_property
+    def labels(self) -> Floats:
+        """(C, S, V) the probability, in each world, of each label of a row of a candidate, in single precision."""
+        return self.worlds.labels(self.patterns.said[self.candidates])
+
+    @cached_property
     def answers(self) -> Floats:
         """(C, S, V) the probability, in each world, of each answer to a row of a candidate, in single precision."""
-        labels = self.worlds.labels(self.patterns.said[self.candidates])
-        labels *= np.float32(1 - self.label_noise)
-        labels += np.float32(self.label_noise / self.patterns.classes)
-        return labels
+        wrong = self.label_noise / self.patterns.classes
+        return self.labels * np.float32(1 - self.label_noise) + np.float32(wrong)
 
     @property
     def score(self) -> Floats:
@@ -212,23 +218,23 @@ class Beliefs:
 
         z = float(ndtri(LEVEL))
         lead, rest = np.abs(self.score[:, None] - self.score), self.apart / self.rows
+        now, raised = self.narrowing(self.unanswered[self.candidates])
 
         def enough(more: Ints) -> Bools:
-            left = self.left_after(more, self.unanswered[self.candidates])
+            left = now / (1 + more * raised)
             return np.asarray(lead >= z * np.sqrt(left + rest) + z * np.sqrt(left))
 
         return least_number(enough, lead > EQUAL)
 
-    def left_after(self, more: Ints, often: Ints) -> Floats:
-        """(M, M) the variance between worlds of each difference that so many answers are taken to leave.
+    def narrowing(self, often: Ints) -> tuple[Floats, Floats]:
+        """(M, M) the variance of differences between worlds, and (M, M) by what share an answer raises its inverse.
 
         Args:
-            more: (M, M) how many answers.
             often: (V,) how often each candidate is asked, up to a factor.
         """
         now = _of_differences(np.cov(self.accuracies.T, bias=True).reshape(self.apart.shape))
         falls = np.minimum(self.falls(often), now * (1 - EQUAL))
-        return np.asarray(now / (1 + more * falls / np.maximum(now - falls, TINY)))
+        return now, falls / np.maximum(now - falls, TINY)
 
     def falls(self, often: Ints) -> Floats:
         """(M, M) by how much one answer lowers the variance of a difference of accuracies, on average.

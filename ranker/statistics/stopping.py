@@ -83,9 +83,10 @@ def more_answers(beliefs: Beliefs, row: int, margin: float = MARGIN, probable: f
     asked = (beliefs.candidates == beliefs.patterns.of[row]).astype(np.int64)
     lead = beliefs.score[leader] - beliefs.score + margin
     rest = beliefs.apart[leader] / beliefs.rows
+    now, raised = beliefs.narrowing(asked)
 
     def enough(more: Ints) -> Bools:
-        left = beliefs.left_after(more, asked)[leader]
+        left = now[leader] / (1 + more * raised[leader])
         return np.asarray((lead >= ndtri(probable) * np.sqrt(left + rest)).all())
 
     return int(least_number(enough, np.array(True)))

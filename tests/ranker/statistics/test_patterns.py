@@ -36,7 +36,7 @@ def test_agreement_is_that_of_the_definition(pool):
             for number, other in enumerate(predicted)
             if number != model
         ]
-        expected = (classes * sum(same) / max(len(same), 1) - 1) / (classes - 1)
+        expected = (classes * sum(same) / len(same) - 1) / (classes - 1) if same else 0.0  # of one model alone
         assert found == pytest.approx(expected, abs=1e-8)
 
 
