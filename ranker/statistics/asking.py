@@ -37,7 +37,7 @@ SHORTLIST = 2_000
 DIRECTIONS = 256
 """More pairs than this are summed up in the directions in which the worlds differ most."""
 
-KEPT = 0.9999
+KEPT = 0.99
 """The share of the worlds' differences that these directions hold."""
 
 TINY = 1e-12
@@ -80,7 +80,8 @@ def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Se
     branches = np.ones((1, len(beliefs.accuracies)))
     chosen: list[int] = []
     while len(candidates) and len(chosen) < count:
-        gained = gains(branches, beliefs.answers[:, :, candidates])
+        whole = len(candidates) == len(left)
+        gained = gains(branches, beliefs.answers if whole else beliefs.answers[:, :, candidates])
         if not chosen and count > 1:
             shortlist = np.sort(np.argsort(-gained, kind="stable")[: max(SHORTLIST // beliefs.patterns.classes, 1)])
             candidates, gained = candidates[shortlist], gained[shortlist]

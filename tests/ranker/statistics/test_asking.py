@@ -84,7 +84,7 @@ def test_the_expected_fall_is_that_of_the_definition():
 
 
 def test_directions_stand_for_very_many_pairs():
-    """With fewer numbers for each world, gains are the same to a part in a thousand."""
+    """With fewer numbers for each world, the row that is taken leaves as little open, to a part in a hundred."""
     rng = np.random.default_rng(0)
     found = believe(fold(rng.integers(2, size=(30, 100)), 2), np.arange(5), rng.integers(2, size=5))
     assert found.leads.shape[1] > asking.DIRECTIONS
@@ -92,7 +92,9 @@ def test_directions_stand_for_very_many_pairs():
     assert fewer.shape[1] < found.leads.shape[1]
     ones = np.ones((1, len(found.leads)))
     expected = asking._certainty(found.leads, ones, found.answers)
-    assert asking._certainty(fewer, ones, found.answers) == pytest.approx(expected, rel=1e-3)
+    taken = int(asking._certainty(fewer, ones, found.answers).argmax())
+    assert expected[taken] >= 0.99 * expected.max()
+    assert asking._certainty(fewer, ones, found.answers) == pytest.approx(expected, rel=0.05)
 
 
 @settings(max_examples=40, deadline=None)
