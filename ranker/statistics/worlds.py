@@ -108,7 +108,7 @@ class Worlds:
             np.exp(part, out=part)
             part /= part.sum(axis=0)
             found[:, :, low : low + each] = part
-        return found
+        return np.asarray(found)
 
 
 def votes(said: Ints, classes: int) -> Floats:
