@@ -16,6 +16,7 @@ MAY_KNOW = {
     "packages": ("errors",),
     "records": ("errors",),
     "statistics": (),
+    "labelling": ("statistics",),
     "tasks": ("errors",),
     "datasets": ("tasks", "records", *BASE),
     "results": ("statistics", "records", "errors", "numbers"),

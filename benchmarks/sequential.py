@@ -1,0 +1,406 @@
+"""How well rows chosen one after the other order models, beside random rows, and how sure the order is said to be.
+
+    python -m benchmarks.sequential export suites/ --case hans-sub hans-sub-mini hans-sub - --case ...
+    python -m benchmarks.sequential run matrices/*.npz -o found.jsonl --replicates 100
+    python -m benchmarks.sequential tables found.jsonl
+
+A file holds `predictions` (M, N), below 0 where a model gave no label, and `labels` (N,); `accuracies` (M,), the truth,
+if that is not to be found on the same rows. For each replicate a suite of models and a pool of rows are drawn, the same
+for every method; labels are shown one after the other; only predicted labels are looked at. Found are pairwise
+accuracy, the share of pairs in their true order, a tie counting one half; regret, how much less accurate than the best
+the model is that is said to be best; and for each pair the probability that it is given. Each line of the output is one
+replicate of one method: a run that is stopped goes on where it was, and several may be joined.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+import numpy as np
+
+from benchmarks.labels import pairwise_accuracy, read_all, table
+from factors.types import Bools, Floats, Ints
+from ranker.commands.options import PATH
+from ranker.numbers import percent
+from ranker.statistics import choice, posterior, stopping, surrogate
+from ranker.statistics.asking import Goal, next_rows
+from ranker.statistics.beliefs import LABEL_NOISE, Beliefs, believe
+from ranker.statistics.engine import pairs
+from ranker.statistics.patterns import fold
+from ranker.statistics.pool import Pool
+
+SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
+"""Numbers of labels at which is said what was found."""
+
+CLASSES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.01)
+"""Where the classes of probabilities begin and end."""
+
+LEVELS = (0.95, 0.97, 0.98, 0.985, 0.99, 0.995)
+"""Probabilities at which a run may stop."""
+
+GAPS = (0.0, 0.01, 0.03, 0.06, 1.0)
+"""Where the classes of the gap between the best two models begin and end."""
+
+MARGIN = 0.01
+"""How much worse than the best a winner may be."""
+
+
+@dataclass(frozen=True)
+class World:
+    """A suite and a pool: predicted (M, N), labels (N,), classes C, the true accuracies (M,), and rows in any order."""
+
+    predicted: Ints
+    labels: Ints
+    classes: int
+    truth: Floats
+    shuffled: Ints
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a method says after some labels: (M,) scores and (P,) probabilities that the first of a pair is better."""
+
+    score: Floats
+    given: Floats
+    within: float | None = None
+
+
+Method = Callable[[World, Sequence[int]], Iterator[Found]]
+"""(world, numbers of labels) -> what it says after each."""
+
+
+def drawn(file: Path, replicate: int, models: int, rows: int) -> World:
+    """A random suite on a random pool, always the same."""
+    with np.load(file) as held:
+        labels, predicted = held["labels"].astype(np.int64), held["predictions"].astype(np.int64)
+        truth = held["accuracies"] if "accuracies" in held else (predicted == labels).mean(axis=1)
+    known = np.unique(np.concatenate([labels, predicted[predicted >= 0]]))
+    rng = np.random.default_rng([zlib.crc32(file.stem.encode()), replicate])
+    suite = rng.choice(len(predicted), min(models, len(predicted)), replace=False)
+    pool = rng.choice(len(labels), min(rows, len(labels)), replace=False)
+    said = predicted[suite][:, pool]
+    said = np.where(said < 0, -1, np.searchsorted(known, said))
+    return World(said, np.searchsorted(known, labels[pool]), len(known), truth[suite], rng.permutation(len(pool)))
+
+
+def hard(world: World) -> Pool:
+    """The pool of predicted labels, with a label of its own for silence."""
+    one_hot = np.eye(world.classes + 1)[world.predicted]
+    return Pool(one_hot if (world.predicted < 0).any() else one_hot[:, :, :-1])
+
+
+def of_pairs(better: Floats) -> Floats:
+    """(P,) from (M, M)."""
+    return np.asarray(better[tuple(pairs(len(better)).T)])
+
+
+def accuracy(world: World, sizes: Sequence[int]) -> Iterator[Found]:
+    """ACC of random rows, and what these alone say of how sure it is."""
+    outcomes = (world.predicted == world.labels).astype(float)[:, world.shuffled]
+    for size in sizes:
+        yield Found(outcomes[:, :size].mean(axis=1), of_pairs(posterior.more_accurate(outcomes[:, :size])))
+
+
+def surrogate_by(rule: str) -> Method:
+    """SURROGATE of a linear vote, on random rows or on those that reduce the variance most."""
+
+    def method(world: World, sizes: Sequence[int]) -> Iterator[Found]:
+        pool = hard(world)
+        rows = world.shuffled if rule == "random" else choice.choose(pool, max(sizes), rule=rule)
+        for size in sizes:
+            found = surrogate.posterior(pool, rows[:size], world.labels[rows[:size]])
+            yield Found(found.score, of_pairs(found.beats()))
+
+    return method
+
+
+def vote_by(rule: Goal | Literal["random", "batch"], label_noise: float = LABEL_NOISE) -> Method:
+    """The vote learnt by Monte Carlo, on random rows or on rows chosen one after the other, or all at once."""
+
+    def method(world: World, sizes: Sequence[int]) -> Iterator[Found]:
+        patterns = fold(world.predicted, world.classes)
+        rows = world.shuffled[: max(sizes)] if rule == "random" else np.zeros(0, dtype=np.int64)
+        for size in range(max(sizes) + 1):
+            if size in sizes or rule in ("order", "best"):
+                known = rows[:size]
+                found = believe(patterns, known, world.labels[known], label_noise)
+                if size in sizes:
+                    yield said_by(found)
+                if (rule == "order" or rule == "best") and size < max(sizes):
+                    rows = np.append(rows, next_rows(found, goal=rule))
+                if rule == "batch" and size < max(sizes):
+                    rows = np.append(rows, next_rows(found, max(sizes) - size))
+
+    return method
+
+
+def said_by(found: Beliefs) -> Found:
+    """Scores, probabilities, and how sure it is that the leader is within the margin of the best."""
+    return Found(found.score, of_pairs(found.beats()), found.within(MARGIN))
+
+
+METHODS: Mapping[str, Method] = {
+    "ACC, random rows": accuracy,
+    "SURROGATE, random rows": surrogate_by("random"),
+    "SURROGATE, variance reduction": surrogate_by("variance-reduction"),
+    "vote, random rows": vote_by("random"),
+    "vote, sequential": vote_by("order"),
+    "vote, sequential, for the best": vote_by("best"),
+    "vote, sequential, no noise": vote_by("order", 0.0),
+    "vote, all at once": vote_by("batch"),
+}
+
+
+@click.group()
+def main() -> None:
+    """Measure rows that are chosen one after the other."""
+
+
+@main.command()
+@click.argument("out", type=PATH)
+@click.option("--case", "cases", type=(str, str, str, str), multiple=True, required=True)
+@click.option("--store", type=PATH)
+def export(out: Path, cases: Sequence[tuple[str, str, str, str]], store: Path | None) -> None:
+    """Write what suites predict on OOD sets, a file each: a case is as in `benchmarks.labels`."""
+    out.mkdir(parents=True, exist_ok=True)
+    for case in read_all(cases, store):
+        np.savez_compressed(
+            out / f"{case.name}.npz",
+            predictions=case.probs.argmax(axis=2),
+            labels=case.labels,
+            accuracies=case.accuracy,
+        )
+
+
+@main.command()
+@click.argument("files", type=PATH, nargs=-1, required=True)
+@click.option("-o", "--output", type=PATH, required=True)
+@click.option("--method", "names", type=click.Choice(list(METHODS)), multiple=True, help="[default: all]")
+@click.option("--replicates", default=20, show_default=True)
+@click.option("--labels", default=20, show_default=True, help="The most that are shown.")
+@click.option("--every", is_flag=True, help="Say what was found after each label.")
+@click.option("--models", default=8, show_default=True)
+@click.option("--pool", "rows", default=300, show_default=True)
+def run(
+    files: Sequence[Path],
+    output: Path,
+    names: Sequence[str],
+    replicates: int,
+    labels: int,
+    every: bool,
+    models: int,
+    rows: int,
+) -> None:
+    """Measure, and write a line for each replicate of each method."""
+    done = {(one["set"], one["replicate"], one["method"]) for one in lines([output])} if output.exists() else set()
+    with output.open("a", encoding="utf-8") as to:
+        for replicate in range(replicates):
+            for file in files:
+                world = drawn(file, replicate, models, rows)
+                sizes = [
+                    size for size in (range(labels + 1) if every else SIZES) if size <= min(labels, len(world.labels))
+                ]
+                for name in names or METHODS:
+                    if (file.stem, replicate, name) not in done:
+                        found = METHODS[name](world, sizes)
+                        judged = [judge(world, size, one) for size, one in zip(sizes, found, strict=True)]
+                        line = {"set": file.stem, "replicate": replicate, "method": name, "found": judged}
+                        print(json.dumps(line), file=to, flush=True)
+
+
+def judge(world: World, size: int, found: Found) -> dict[str, Any]:
+    """How good it is."""
+    first, second = pairs(len(world.truth)).T
+    lead = world.truth[first] - world.truth[second]
+    apart = np.abs(lead) > 1e-12
+    given = np.where(lead > 0, found.given, 1 - found.given)[apart]  # what the better one was given
+    said = {
+        "labels": size,
+        "pairs": pairwise_accuracy(found.score[None].T[np.argsort(-world.truth)][:, 0], np.sort(world.truth)[::-1]),
+        "regret": float(world.truth.max() - world.truth[found.score.argmax()]),
+        "gap": float(np.diff(np.sort(world.truth)[-2:])[0]),
+        "given": np.round(given, 4).tolist(),
+    }
+    return said if found.within is None else said | {"within": found.within}
+
+
+def lines(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
+    """What was found; of a last line that was cut short, nothing."""
+    for file in files:
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if line.endswith("}"):
+                yield json.loads(line)
+
+
+@main.command()
+@click.argument("files", type=PATH, nargs=-1, required=True)
+@click.option("-o", "--output", type=PATH, required=True)
+@click.option("--replicates", default=10, show_default=True)
+@click.option("--labels", default=100, show_default=True, help="The most that are asked.")
+@click.option("--models", default=8, show_default=True)
+@click.option("--pool", "rows", default=300, show_default=True)
+def stops(files: Sequence[Path], output: Path, replicates: int, labels: int, models: int, rows: int) -> None:
+    """Ask until it is all but sure who is best; a line for each replicate says what was said after each answer."""
+    done = {(one["set"], one["replicate"]) for one in lines([output])} if output.exists() else set()
+    with output.open("a", encoding="utf-8") as to:
+        for replicate in range(replicates):
+            for file in files:
+                if (file.stem, replicate) not in done:
+                    found = asked(drawn(file, replicate, models, rows), labels)
+                    print(json.dumps({"set": file.stem, "replicate": replicate, **found}), file=to, flush=True)
+
+
+def asked(world: World, most: int) -> dict[str, Any]:
+    """One run: after 0, 1, 2 ... answers how sure it is, how many more are expected, and how far off the leader is."""
+    patterns = fold(world.predicted, world.classes)
+    rows, chances = np.zeros(0, dtype=np.int64), np.zeros(0)
+    within, more, regret = [], [], []
+    while True:
+        found = believe(patterns, rows, world.labels[rows])
+        within.append(round(found.within(MARGIN), 4))
+        regret.append(round(float(world.truth.max() - world.truth[found.score.argmax()]), 5))
+        following = next_rows(found)
+        more.append(stopping.more_answers(found, int(following[0])) if len(following) else 0)
+        if not len(following) or len(rows) == most or within[-1] >= max(LEVELS):
+            fell = stopping.behind(chances, world.labels[rows], world.classes)
+            gap = float(np.diff(np.sort(world.truth)[-2:])[0])
+            told = {"within": within, "more": more, "regret": regret}
+            return told | {"gap": gap, "behind": np.round(fell, 3).tolist()}
+        label = int(world.labels[following[0]])
+        chances = np.append(chances, stopping.chance(found, int(following[0]), label))
+        rows = np.append(rows, following)
+
+
+@main.command()
+@click.argument("files", type=PATH, nargs=-1, required=True)
+def stopped(files: Sequence[Path]) -> None:
+    """Print how often a run stops, and how often it is then right, by the probability that is asked for."""
+    runs = list(lines(files))
+    click.echo(f"{len(runs)} runs; stopped at the first answer after which P(within the margin) is as said\n")
+    rows = []
+    for level in LEVELS:
+        ends = [next((k for k, sure in enumerate(run["within"]) if sure >= level), None) for run in runs]
+        right = [run["regret"][k] <= MARGIN + 1e-9 for run, k in zip(runs, ends, strict=True) if k is not None]
+        cells = [f"{np.mean(right):.1%} ({np.std(right) / np.sqrt(max(len(right), 1)):.1%})" if right else ""]
+        for low, high in zip(GAPS, GAPS[1:], strict=False):
+            near = [
+                run["regret"][k] <= MARGIN + 1e-9
+                for run, k in zip(runs, ends, strict=True)
+                if k is not None and low <= run["gap"] < high
+            ]
+            cells.append(f"{np.mean(near):.0%} of {len(near)}" if near else "")
+        cells += [f"{np.mean([k is not None and k <= size for k in ends]):.0%}" for size in (20, 50, 100)]
+        led = [k is not None and k <= 50 for run, k in zip(runs, ends, strict=True) if run["gap"] >= 0.05]
+        cells.append(f"{np.mean(led):.0%}" if led else "")
+        known = [k for k in ends if k is not None]
+        rows.append([f"{level:.3f}", *cells, f"{np.median(known):.0f}" if known else ""])
+    head = ["P", "right", *(f"gap {100 * a:.0f} to {100 * b:.0f}" for a, b in zip(GAPS, GAPS[1:], strict=False))]
+    click.echo(table([*head, *(f"by {size}" for size in (20, 50, 100)), "gap 5 or more, by 50", "median"], rows))
+    alarms = np.mean([max(run["behind"], default=0.0) >= stopping.BEHIND for run in runs])
+    click.echo(f"\nAlarms: {alarms:.1%} of the runs.")
+
+
+@main.command()
+@click.argument("files", type=PATH, nargs=-1, required=True)
+@click.option("--by-set", is_flag=True)
+def tables(files: Sequence[Path], by_set: bool) -> None:
+    """Print what was found: only replicates that every method has, so that differences are paired."""
+    found = {(one["set"], one["replicate"], one["method"]): one["found"] for one in lines(files)}
+    methods = list(dict.fromkeys(method for _, _, method in found))
+    whole = [
+        key for key in dict.fromkeys(key[:2] for key in found) if all((*key, method) in found for method in methods)
+    ]
+    sets = sorted({name for name, _ in whole})
+    sizes = [one["labels"] for one in found[*whole[0], methods[0]] if one["labels"] in SIZES]
+    click.echo(f"{len(sets)} sets, {len(whole)} replicates in all; pairwise accuracy (standard error) / regret\n")
+    rows = []
+    for method in methods:
+        cells = [f"{mean_of(found, whole, method, size)}" for size in sizes]
+        rows.append([method, *cells])
+    click.echo(table(["", *(f"K = {size}" for size in sizes)], rows))
+    if by_set:
+        for size in (3, 10):
+            rows = [
+                [name, *(mean_of(found, [key for key in whole if key[0] == name], method, size) for method in methods)]
+                for name in sets
+            ]
+            click.echo("\n" + table([f"K = {size}", *methods], rows))
+    click.echo("\nGiven: **right** (share of the pairs), and log loss\n")
+    rows = []
+    for method in methods:
+        for size in sizes:
+            given = np.concatenate([at(found[*key, method], size)["given"] for key in whole])
+            rows.append([f"{method}, K = {size}", *kept_word(given)])
+    ends = [f"{100 * a:.0f} to {100 * min(b, 1):.0f}" for a, b in zip(CLASSES, CLASSES[1:], strict=False)]
+    click.echo(table(["", *ends, "80 or more", "log loss"], rows))
+
+
+def at(found: Sequence[dict[str, Any]], size: int) -> dict[str, Any]:
+    """What was found after so many labels."""
+    return next(one for one in found if one["labels"] == size)
+
+
+def mean_of(found: Mapping[Any, Any], keys: Sequence[tuple[str, int]], method: str, size: int) -> str:
+    """Means over sets, each of which counts alike, with the standard error over replicates; and the regret."""
+    by_set = defaultdict(list)
+    for key in keys:
+        one = at(found[*key, method], size)
+        by_set[key[0]].append((one["pairs"], one["regret"]))
+    means = np.array([np.mean(values, axis=0) for values in by_set.values()]).mean(axis=0)
+    error = np.sqrt(sum(np.var([v[0] for v in values]) / len(values) for values in by_set.values())) / len(by_set)
+    return f"{percent(means[0])} ({percent(error)}) / {percent(means[1])}"
+
+
+def kept_word(given: Floats) -> list[str]:
+    """Of pairs by the probability of the likelier model, the share that is right; and the log loss."""
+    likelier, right = np.maximum(given, 1 - given), given > 0.5
+    told: Bools = given != 0.5
+    cells = []
+    for low, high in [*zip(CLASSES, CLASSES[1:], strict=False), (0.8, 1.01)]:
+        inside = told & (likelier >= low) & (likelier < high)
+        cells.append(f"**{percent(right[inside].mean())}** ({inside.mean():.0%})" if inside.sum() >= 30 else "")
+    return [*cells, f"{-np.log(np.clip(given, 1e-4, 1)).mean():.3f}"]
+
+
+@main.command()
+@click.option("--models", default=50, show_default=True)
+@click.option("--rows", default=10_000, show_default=True)
+@click.option("--classes", default=4, show_default=True)
+@click.option("--labels", default=10, show_default=True)
+@click.option("--batch", default=10, show_default=True)
+def scale(models: int, rows: int, classes: int, labels: int, batch: int) -> None:
+    """Seconds of one processor, and peak memory, to choose the next row of a large pool once predictions are there."""
+    import resource
+    import time
+
+    rng = np.random.default_rng(0)
+    truth = rng.integers(classes, size=rows)
+    share = rng.uniform(0.6, 0.9, size=(models, 1))
+    predicted = np.where(rng.random((models, rows)) < share, truth, rng.integers(classes, size=(models, rows)))
+    began = time.process_time()
+    known = rng.choice(rows, labels, replace=False)
+    patterns = fold(predicted, classes, known)
+    folded = time.process_time()
+    found = believe(patterns, known, truth[known])
+    next_rows(found)
+    chosen = time.process_time()
+    found.beats(), found.best(), found.interval(), found.more_labels()
+    told = time.process_time()
+    next_rows(found, batch)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    click.echo(
+        f"{models} models, {rows} rows, {classes} classes, {labels} labels: {folded - began:.2f} s to fold the pool, "
+        f"{chosen - folded:.2f} s for the next row, {told - chosen:.2f} s for all that is said of the models, "
+        f"{time.process_time() - told:.2f} s for a batch of {batch}; peak {memory:.0f} MiB"
+    )
+
+
+if __name__ == "__main__":
+    main()

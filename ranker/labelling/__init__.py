@@ -1,0 +1,1 @@
+"""Labelling rows one after the other, as a class without input and output."""

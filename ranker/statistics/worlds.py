@@ -1,0 +1,314 @@
+"""What a few labels teach of how to read the models' predictions: draws of a vote, by sequential Monte Carlo.
+
+The vote. With Q_m the label that model m predicts on a row, the row's label is c with probability
+
+    P(c) = softmax over c of  sum over m of w_m [Q_m = c] + b_c.
+
+The prior, with x and z standard normal, M models and log-uniform sigma and beta:
+
+    w_m = mu g_m + sigma x_m,    b_c = beta z_c,    log(M mu) ~ Normal(log MEAN, MEAN_SPREAD^2),
+    sigma in SPREAD sqrt(8 / M),    beta in BIAS,    g_m = 1 + AGREEMENT (a_m - mean a) / sd a.
+
+a_m is how much a model agrees with the others (`Patterns.agreement`): where models err each in its own way, those that
+agree more are right more often. In some draws the models share a wrong shortcut, or have nothing in common, and no
+model is believed before labels speak: mu = 0, sigma = sqrt(8 / M). The share of these is the least of APART where all
+pairs of models agree alike, and rises to the greatest with the standard deviation of the pairs' agreements, over
+UNEVEN: models of one family, that follow a shortcut to different degrees, agree with those next to them and contradict
+the others.
+
+The posterior. A row that was answered counts with its likelihood to the power TRUST. No vote is the truth, and rows are
+chosen where models differ, so an answer tells less than it would if the vote were the truth. A draw is a *world*. The
+worlds start at the prior. The power of all answers is raised from 0 to TRUST in steps, each as long as half of the
+worlds stay effective; at each the worlds are resampled by weight, and moved by sweeps that leave the posterior as it
+is: elliptical slice sampling of (x, z), and Metropolis steps of (mu, sigma, beta) and of whether mu is 0. All answers
+come in together, so that their order decides nothing. Only patterns that have an answer enter, which keeps it cheap.
+
+Sources: Del Moral, Doucet, Jasra 2006, "Sequential Monte Carlo samplers", section 3; Jasra et al. 2011 (steps of the
+power); Murray, Adams, MacKay 2010, "Elliptical slice sampling"; Kitagawa 1996 (systematic resampling); Bissiri, Holmes,
+Walker 2016 (likelihoods to a power). Prior and constants: ours. Axis letters as in `patterns`, and S worlds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from factors.types import Bools, Floats, Ints
+from ranker.statistics.patterns import Patterns, Readings
+
+WORLDS = 500
+"""S: a mean over worlds is off by their spread over sqrt(S)."""
+
+TRUST = 0.7
+"""The power of an answer's likelihood."""
+
+MEAN, MEAN_SPREAD = 3.2, 0.5
+"""What all weights together come to, and the spread of its logarithm."""
+
+SPREAD = (0.3, 1.5)
+"""How far the weight of a model of eight may be from that of another."""
+
+BIAS = (0.3, 1.0)
+"""How much more frequent than another a label may be, on the scale of log odds."""
+
+AGREEMENT = 0.3
+"""How much more, in units of the mean weight, a model is believed that agrees more by one standard deviation."""
+
+LEAST_AGREEMENT = 0.02
+"""The least standard deviation of agreements that is one: below, models agree alike."""
+
+APART = (0.1, 0.5)
+"""The least and the greatest share of worlds in which no model is believed before labels speak."""
+
+UNEVEN = (0.2, 0.4)
+"""The standard deviations of the pairs' agreements between which that share rises."""
+
+EFFECTIVE = 0.5
+"""The share of the worlds that stays effective in a step of the power."""
+
+SWEEPS = 2
+"""Moves of each world after a step."""
+
+KEPT = 0.7
+"""How much of mu, sigma and beta a Metropolis step keeps: the correlation of old and new."""
+
+TINY = 1e-30
+"""The least likelihood that has a logarithm."""
+
+CHUNK = 250_000
+"""Probabilities of labels that are computed at once: 1 MB, which a processor holds near."""
+
+SHRINKS = 30
+"""Of a slice, until a world stays where it is."""
+
+
+@dataclass(frozen=True)
+class Worlds:
+    """Draws of the vote.
+
+    Attributes:
+        weights: (S, M) how much each model's prediction counts.
+        biases: (S, C) what each label has without a prediction.
+    """
+
+    weights: Floats
+    biases: Floats
+
+    def labels(self, said: Ints) -> Floats:
+        """(C, S, U) the probabilities of the labels of rows on which models predict (U, M), in single precision."""
+        size, classes = self.biases.shape
+        weights, biases = self.weights.astype(np.float32), self.biases.T.astype(np.float32)[:, :, None]
+        found = np.empty((classes, size, len(said)), dtype=np.float32)
+        each = max(CHUNK // (size * classes), 1)
+        for low in range(0, len(said), each):
+            part = weights @ votes(said[low : low + each], classes)
+            part += biases
+            part -= part.max(axis=0)
+            np.exp(part, out=part)
+            part /= part.sum(axis=0)
+            found[:, :, low : low + each] = part
+        return np.asarray(found)
+
+
+def votes(said: Ints, classes: int) -> Floats:
+    """(C, M, U) 1 where the model predicts the label on the row, else 0; in single precision."""
+    return np.asarray(np.arange(classes)[:, None, None] == said.T, dtype=np.float32)
+
+
+def learn(patterns: Patterns, readings: Readings, rng: np.random.Generator, worlds: int = WORLDS) -> Worlds:
+    """Draw votes from the posterior, given the answers.
+
+    Args:
+        patterns: of the pool.
+        readings: what was answered.
+        rng: the only source of randomness.
+        worlds: S.
+
+    Example:
+        >>> from ranker.statistics.patterns import fold, read
+        >>> pool = fold(np.array([[0, 1, 1, 0], [0, 0, 0, 1]]), 2)
+        >>> told = learn(pool, read(pool, np.array([1, 2]), np.array([1, 1])), np.random.default_rng(0))
+        >>> bool(told.weights[:, 0].mean() > told.weights[:, 1].mean())  # the first was right twice
+        True
+    """
+    chain = _Chain(patterns, readings, rng)
+    state = chain.start(worlds)
+    power = 0.0
+    while len(readings.counts) and power < TRUST:
+        step = _step(state.likelihood, TRUST - power)
+        power = TRUST if step >= TRUST - power else power + step
+        state = state.taken(_resampled(step * state.likelihood, rng))
+        for _ in range(SWEEPS):
+            state = chain.moved(state, power)
+    vote = chain.vote(state)
+    return Worlds(vote[:, : patterns.models], vote[:, patterns.models :])
+
+
+def _step(likelihood: Floats, most: float) -> float:
+    """The longest step of the power after which so many worlds stay effective as are wanted."""
+
+    def effective(step: float) -> float:
+        weight = np.exp(step * (likelihood - likelihood.max()))
+        return float(weight.sum() ** 2 / (weight**2).sum() / len(weight))
+
+    if effective(most) >= EFFECTIVE:
+        return most
+    low, high = 0.0, most
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if effective(middle) >= EFFECTIVE else (low, middle)
+    return high
+
+
+def _resampled(logarithms: Floats, rng: np.random.Generator) -> Ints:
+    """(S,) worlds drawn by weight, evenly spaced: each as often as its share says, rounded up or down."""
+    weight = np.exp(logarithms - logarithms.max())
+    reach = np.cumsum(weight) / weight.sum()
+    ticks = (rng.random() + np.arange(len(weight))) / len(weight)
+    return np.asarray(np.minimum(np.searchsorted(reach, ticks), len(weight) - 1))
+
+
+@dataclass(frozen=True)
+class _State:
+    """Worlds as the standard normal numbers that they are made of.
+
+    Attributes:
+        normal: (S, M + C) x and z.
+        scales: (S, 3) those that mu, sigma and beta are made of.
+        apart: (S,) whether mu is 0.
+        logits: (C, S, R) of the labelled rows.
+        likelihood: (S,) the logarithm of that of all answers.
+    """
+
+    normal: Floats
+    scales: Floats
+    apart: Bools
+    logits: Floats
+    likelihood: Floats
+
+    def taken(self, worlds: Ints) -> _State:
+        """These of its worlds."""
+        return _State(
+            self.normal[worlds],
+            self.scales[worlds],
+            self.apart[worlds],
+            self.logits[:, worlds],
+            self.likelihood[worlds],
+        )
+
+    def where(self, accepted: Bools, other: _State) -> _State:
+        """The worlds of the other state where they are accepted."""
+        each = accepted[:, None]
+        return _State(
+            np.where(each, other.normal, self.normal),
+            np.where(each, other.scales, self.scales),
+            np.where(accepted, other.apart, self.apart),
+            np.where(each, other.logits, self.logits),
+            np.where(accepted, other.likelihood, self.likelihood),
+        )
+
+
+class _Chain:
+    """The posterior that worlds are moved in: the prior, and the likelihood of the answers."""
+
+    def __init__(self, patterns: Patterns, readings: Readings, rng: np.random.Generator) -> None:
+        self.rng, self.models, self.classes = rng, patterns.models, patterns.classes
+        spread = max(float(patterns.agreement.std()), LEAST_AGREEMENT)
+        self.believed = 1 + AGREEMENT * (patterns.agreement - patterns.agreement.mean()) / spread
+        unlike = patterns.agreements[np.triu_indices(self.models, 1)]
+        self.apart = float(np.interp(unlike.std() if len(unlike) else 0.0, UNEVEN, APART))
+        self.columns = np.concatenate([patterns.places, np.arange(self.models, self.models + self.classes)])
+        told = votes(patterns.said[readings.pattern], self.classes)
+        of_labels = np.repeat(np.eye(self.classes)[:, :, None], len(readings.counts), axis=2)
+        self.design = np.concatenate([told, of_labels], axis=1, dtype=np.float32)  # (C, M + C, R)
+        self.answers = readings.likelihood.T[:, None].astype(np.float32)
+        self.counts = readings.counts
+
+    def start(self, worlds: int) -> _State:
+        """Worlds from the prior."""
+        normal, scales = self.standard(worlds), self.rng.standard_normal((worlds, 3))
+        return self.at(normal, scales, self.rng.random(worlds) < self.apart)
+
+    def standard(self, worlds: int) -> Floats:
+        """(S, M + C) standard normal numbers, each model's the same wherever it is listed."""
+        return self.rng.standard_normal((worlds, self.models + self.classes))[:, self.columns]
+
+    def at(self, normal: Floats, scales: Floats, apart: Bools) -> _State:
+        """The state with these numbers."""
+        logits = self.logits(self.centre(scales, apart) + self.spread(scales, apart) * normal)
+        return _State(normal, scales, apart, logits, self.likelihood(logits))
+
+    def centre(self, scales: Floats, apart: Bools) -> Floats:
+        """(S, M + C) the prior's mean of weights and biases."""
+        mean = np.where(apart, 0.0, MEAN / self.models * np.exp(MEAN_SPREAD * scales[:, 0]))
+        return np.concatenate([mean[:, None] * self.believed, np.zeros((len(mean), self.classes))], axis=1)
+
+    def spread(self, scales: Floats, apart: Bools) -> Floats:
+        """(S, M + C) the prior's standard deviation of weights and biases."""
+        from scipy.special import ndtr
+
+        def between(ends: tuple[float, float], at: Floats) -> Floats:
+            return np.asarray(ends[0] * (ends[1] / ends[0]) ** ndtr(at))
+
+        of_weights = np.sqrt(8 / self.models) * np.where(apart, 1.0, between(SPREAD, scales[:, 1]))
+        of_biases = between(BIAS, scales[:, 2])
+        return np.repeat(np.stack([of_weights, of_biases], axis=1), [self.models, self.classes], axis=1)
+
+    def vote(self, state: _State) -> Floats:
+        """(S, M + C) weights and biases."""
+        return self.centre(state.scales, state.apart) + self.spread(state.scales, state.apart) * state.normal
+
+    def logits(self, vote: Floats) -> Floats:
+        """(C, S, R) of the labelled rows, from weights and biases, in single precision."""
+        return np.asarray(vote.astype(np.float32) @ self.design)
+
+    def likelihood(self, logits: Floats) -> Floats:
+        """(S,) the logarithm of the likelihood of all answers."""
+        odds = logits - logits.max(axis=0)
+        np.exp(odds, out=odds)
+        return np.asarray(np.log((odds * self.answers).sum(axis=0) / odds.sum(axis=0) + TINY) @ self.counts)
+
+    def moved(self, state: _State, power: float) -> _State:
+        """Each world after one sweep, with the answers' likelihood to that power."""
+        state = self.sliced(state, power)
+        count = len(state.apart)
+        scales = KEPT * state.scales + np.sqrt(1 - KEPT**2) * self.rng.standard_normal((count, 3))
+        state = self.accepted(state, self.at(state.normal, scales, state.apart), power)
+        return self.accepted(state, self.at(state.normal, state.scales, self.rng.random(count) < self.apart), power)
+
+    def accepted(self, state: _State, proposed: _State, power: float) -> _State:
+        """The proposal, which keeps the prior, where Metropolis accepts it."""
+        lift = power * (proposed.likelihood - state.likelihood)
+        return state.where(np.log(self.rng.random(len(lift))) < lift, proposed)
+
+    def sliced(self, state: _State, power: float) -> _State:
+        """Each world at another place of an ellipse through it and a draw of the prior, above a random level."""
+        count = len(state.apart)
+        own, other = state.normal, self.standard(count)
+        spread = self.spread(state.scales, state.apart)
+        of_own, of_other = self.logits(spread * own), self.logits(spread * other)
+        fixed = state.logits - of_own
+        level = power * state.likelihood + np.log(self.rng.random(count))
+        angle = 2 * np.pi * self.rng.random(count)
+        low, high = angle - 2 * np.pi, angle.copy()
+        logits, likelihood = state.logits.copy(), state.likelihood.copy()
+        left = np.arange(count)
+        for _ in range(SHRINKS):
+            turned = angle[left, None].astype(np.float32)
+            cosine, sine = np.cos(turned), np.sin(turned)
+            tried = fixed[:, left] + cosine * of_own[:, left] + sine * of_other[:, left]
+            found = self.likelihood(tried)
+            above = power * found > level[left]
+            done = left[above]
+            logits[:, done], likelihood[done] = tried[:, above], found[above]
+            left = left[~above]
+            if not len(left):
+                break
+            back = angle[left] < 0
+            low[left] = np.where(back, angle[left], low[left])
+            high[left] = np.where(back, high[left], angle[left])
+            angle[left] = low[left] + self.rng.random(len(left)) * (high[left] - low[left])
+        angle[left] = 0.0
+        normal = own * np.cos(angle)[:, None] + other * np.sin(angle)[:, None]
+        return replace(state, normal=normal, logits=logits, likelihood=likelihood)

@@ -1,0 +1,158 @@
+import numpy as np
+import pytest
+
+from ranker.labelling.session import BACK, Event, Session
+
+
+def some_pool(models=4, rows=60, classes=2, seed=0):
+    """Predictions that are better the earlier a model stands, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(classes, size=rows)
+    chance = np.linspace(0.95, 0.4, models)[:, None]
+    return np.where(rng.random((models, rows)) < chance, truth, rng.integers(classes, size=(models, rows))), truth
+
+
+def labelled(session, truth, count):
+    """Answer what is asked."""
+    for _ in range(count):
+        row = session.next()
+        if row is None:
+            break
+        session.tell(row, truth[row])
+    return session
+
+
+def test_a_session_finds_the_order():
+    """After some answers the models stand in their true order, and it says how sure that is."""
+    predicted, truth = some_pool()
+    found = labelled(Session(predicted, 2), truth, 15).standing()
+    assert found.order.tolist()[0] == 0
+    assert found.best.sum() == pytest.approx(1.0)
+    assert not found.alarmed
+    assert found.certain is None
+
+
+def test_undo_goes_back_to_the_very_same():
+    """Every number, the next row included, is what it was before; also several steps back."""
+    predicted, truth = some_pool()
+    session = labelled(Session(predicted, 2), truth, 4)
+    before, row, chances = session.standing(), session.next(), session.chances
+    labelled(session, truth, 3)
+    session.skip(session.next())
+    undone = [session.undo() for _ in range(4)]
+    assert undone[0].status == "skipped"
+    assert undone[-1] == Event(row, "answered", truth[row])
+    again = session.standing()
+    assert (again.score == before.score).all()
+    assert (again.beats == before.beats).all()
+    assert (again.within, again.more_answers, session.next()) == (before.within, before.more_answers, row)
+    assert (session.chances == chances).all()
+    for _ in range(4):
+        session.undo()
+    with pytest.raises(ValueError, match="nothing was said"):
+        session.undo()
+
+
+def test_the_same_answers_say_the_same_in_any_order():
+    """Whatever was asked before: a session that goes on from a file is the one that wrote it."""
+    predicted, truth = some_pool()
+    first = labelled(Session(predicted, 2), truth, 6)
+    second = Session(predicted, 2, first.events[::-1])
+    assert (second.standing().beats == first.standing().beats).all()
+    assert second.next() == first.next()
+
+
+def test_a_skipped_row_comes_back_and_one_that_cannot_be_told_does_not():
+    """After so many other rows, or when no other is left."""
+    predicted, truth = some_pool(rows=30)
+    session = Session(predicted, 2)
+    skipped = session.next()
+    session.skip(skipped)
+    never = session.next()
+    session.cannot_tell(never)
+    seen = []
+    for _ in range(BACK + 3):
+        seen.append(session.next())
+        session.tell(seen[-1], truth[seen[-1]])
+    assert skipped not in seen[: BACK - 2]
+    assert skipped in seen
+    rest = labelled(session, truth, 30).answers[0]
+    assert never not in rest
+    assert len(rest) == 29
+    assert session.next() is None
+
+
+def test_a_row_that_was_skipped_is_asked_when_no_other_is_left():
+    """It is the last one."""
+    session = Session(np.array([[0, 1, 1], [1, 1, 0]]), 2, [Event(0, "answered", 0), Event(1, "cannot-tell")])
+    session.skip(2)
+    assert session.next() == 2
+
+
+def test_certain_draws_rows_and_ends():
+    """Rows on which the leader is in question, until it is in none; and the same ones are drawn again."""
+    predicted, truth = some_pool(models=2, rows=200)
+    session = labelled(Session(predicted, 2, rule="certain"), truth, 200)
+    found = session.standing()
+    assert (found.certain, session.next()) == (True, None)
+    assert len(session.answers[0]) < (predicted[0] != predicted[1]).sum()
+    assert (predicted[0] != predicted[1])[session.answers[0]].all()
+    again = labelled(Session(predicted, 2, rule="certain"), truth, 200)
+    assert again.events == session.events
+    resumed = Session(predicted, 2, session.events[:5], drawn=5, rule="certain")
+    assert labelled(resumed, truth, 200).events == session.events
+    foreign = Session(predicted, 2, session.events, rule="certain")
+    assert not foreign.standing().certain  # rows that came from elsewhere are no bets
+
+
+def test_random_rows_are_any_rows():
+    """Each once, and not the order of the file."""
+    predicted, truth = some_pool(rows=20)
+    session = labelled(Session(predicted, 2, rule="random"), truth, 20)
+    rows = session.answers[0].tolist()
+    assert sorted(rows) == list(range(20))
+    assert rows != sorted(rows)
+
+
+def test_labels_that_the_votes_do_not_describe_raise_an_alarm():
+    """Eight models agree closely and find both labels as often, and every answer is one of these."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=300)
+    predicted = np.where(rng.random((8, 300)) < 0.95, truth, 1 - truth)
+    wrong = Session(predicted, 2, rule="random")
+    right = Session(predicted, 2, rule="random")
+    labelled(wrong, np.ones(300, dtype=int), 40)
+    labelled(right, truth, 40)
+    assert wrong.standing().alarmed
+    assert not right.standing().alarmed
+
+
+def test_several_answers_to_a_row_are_readings():
+    """Of a file: three people said it; in a session, a row has one answer."""
+    predicted, _ = some_pool()
+    events = [Event(3, "answered", 1), Event(3, "answered", 1), Event(3, "answered", 0)]
+    session = Session(predicted, 2, events)
+    assert session.beliefs.readings.counts.tolist() == [1]
+    with pytest.raises(ValueError, match="row 3 has an answer"):
+        session.tell(3, 1)
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda session: session.tell(60, 0), r"row must be between 0 and 59 \(got 60\)"),
+        (lambda session: session.tell(0, 2), r"label must be between 0 and 1 \(got 2\)"),
+        (lambda session: session.skip(-1), r"row must be between 0 and 59 \(got -1\)"),
+        (lambda session: Session(session.predicted, 2, [Event(0, "answered", 7)]), r"label must be .* \(got 7\)"),
+        (
+            lambda session: Session(session.predicted, 2, rule="worst"),
+            "rule must be one of order, best, certain, random",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(act, message):
+    """One line says what is wrong, and nothing has changed."""
+    session = Session(some_pool()[0], 2)
+    with pytest.raises(ValueError, match=message):
+        act(session)
+    assert session.events == []

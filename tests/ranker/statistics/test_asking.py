@@ -1,0 +1,133 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranker.statistics import asking
+from ranker.statistics.asking import next_rows
+from ranker.statistics.beliefs import believe
+from ranker.statistics.patterns import fold
+
+NONE = np.zeros(0, dtype=np.int64)
+S = 30
+
+
+@st.composite
+def beliefs(draw):
+    """What a few answers tell of a small pool."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    models, rows, classes = draw(st.integers(2, 4)), draw(st.integers(4, 8)), draw(st.integers(2, 3))
+    asked = rng.choice(rows, draw(st.integers(0, 2)), replace=False)
+    pool = fold(rng.integers(-1, classes, (models, rows)), classes)
+    return believe(pool, asked, rng.integers(classes, size=len(asked)), 0.05, worlds=S)
+
+
+def left_open(found, rows, goal):
+    """What is expected to be left open after answers to these rows: every combination of answers is gone through."""
+    chances = []
+    for row in rows:
+        said = found.patterns.said[found.patterns.of[row]]
+        odds = np.exp(
+            found.worlds.biases
+            + sum(found.worlds.weights[:, [m]] * (np.arange(found.patterns.classes) == c) for m, c in enumerate(said))
+        )
+        chances.append(0.95 * odds / odds.sum(axis=1, keepdims=True) + 0.05 / found.patterns.classes)
+    total = 0.0
+    for answers in itertools.product(range(found.patterns.classes), repeat=len(rows)):
+        weight = np.ones(S)
+        for chance, answer in zip(chances, answers, strict=True):
+            weight = weight * chance[:, answer]
+        if goal == "order":
+            p = weight @ found.leads / weight.sum()
+            loss = (p * (1 - p)).sum()
+        else:
+            share = weight / weight.sum()
+            loss = share @ found.accuracies.max(axis=1) - (share @ found.accuracies).max()
+        total += weight.mean() * loss
+    return total
+
+
+@settings(max_examples=60, deadline=None)
+@given(beliefs(), st.sampled_from(["order", "best"]))
+def test_the_next_row_leaves_least_open(found, goal):
+    """Of all rows without an answer, by trying each with each answer."""
+    free = sorted(set(range(len(found.patterns.of))) - set(found.readings.rows.tolist()))
+    tried = {row: left_open(found, [row], goal) for row in free}
+    (row,) = next_rows(found, 1, goal).tolist()
+    assert tried[row] == pytest.approx(min(tried.values()), abs=2e-5)
+
+
+@settings(max_examples=30, deadline=None)
+@given(beliefs(), st.sampled_from(["order", "best"]))
+def test_each_row_of_a_batch_leaves_least_open(found, goal):
+    """With all answers to those before it gone through, which is exact up to sixteen combinations."""
+    free = set(range(len(found.patterns.of))) - set(found.readings.rows.tolist())
+    chosen = []
+    for row in next_rows(found, 3 if found.patterns.classes == 2 else 2, goal).tolist():
+        tried = {other: left_open(found, [*chosen, other], goal) for other in free}
+        assert tried[row] == pytest.approx(min(tried.values()), abs=5e-5)
+        chosen.append(row)
+        free.remove(row)
+
+
+def test_the_expected_fall_is_that_of_the_definition():
+    """What rows gain is what is open now, less what is expected to be left open."""
+    rng = np.random.default_rng(0)
+    found = believe(fold(rng.integers(2, size=(4, 12)), 2), np.array([0]), np.array([1]), 0.05, worlds=S)
+    p = found.leads.mean(axis=0)
+    gained = asking._certainty(found.leads, np.ones((1, S)), found.answers) / S
+    for at, pattern in enumerate(found.candidates):
+        row = int(np.flatnonzero(found.patterns.of == pattern)[0])
+        assert gained[at] == pytest.approx((p * (1 - p)).sum() - left_open(found, [row], "order"), abs=1e-5)
+
+
+def test_directions_stand_for_very_many_pairs():
+    """With fewer numbers for each world, the row that is taken leaves as little open, to a part in a hundred."""
+    rng = np.random.default_rng(0)
+    found = believe(fold(rng.integers(2, size=(30, 100)), 2), np.arange(5), rng.integers(2, size=5))
+    assert found.leads.shape[1] > asking.DIRECTIONS
+    fewer = asking._directions(found.leads)
+    assert fewer.shape[1] < found.leads.shape[1]
+    ones = np.ones((1, len(found.leads)))
+    expected = asking._certainty(found.leads, ones, found.answers)
+    taken = int(asking._certainty(fewer, ones, found.answers).argmax())
+    assert expected[taken] >= 0.99 * expected.max()
+    assert asking._certainty(fewer, ones, found.answers) == pytest.approx(expected, rel=0.05)
+
+
+@settings(max_examples=40, deadline=None)
+@given(beliefs(), st.integers(1, 9), st.sets(st.integers(0, 3)))
+def test_rows_are_asked_once(found, count, closed):
+    """Neither those that were answered nor closed ones, and as many as are left."""
+    chosen = next_rows(found, count, closed=sorted(closed)).tolist()
+    left = set(range(len(found.patterns.of))) - set(found.readings.rows.tolist()) - closed
+    assert len(set(chosen)) == len(chosen) == min(count, len(left))
+    assert set(chosen) <= left
+
+
+def test_the_order_of_models_does_not_change_what_is_asked():
+    """The same rows, however the models are listed."""
+    rng = np.random.default_rng(1)
+    predicted = rng.integers(2, size=(5, 40))
+    rows, labels = np.arange(3), np.array([0, 1, 1])
+    chosen = next_rows(believe(fold(predicted, 2), rows, labels), 6).tolist()
+    assert next_rows(believe(fold(predicted[[3, 1, 4, 0, 2]], 2), rows, labels), 6).tolist() == chosen
+
+
+def test_where_all_models_predict_the_same_the_first_row_is_asked():
+    """No answer tells any of them apart."""
+    assert next_rows(believe(fold(np.zeros((3, 5), dtype=int), 2), np.array([0]), np.array([1]))).tolist() == [1]
+    assert next_rows(believe(fold(np.zeros((1, 5), dtype=int), 2), NONE, NONE), goal="best").tolist() == [0]
+
+
+def test_nothing_is_left_to_ask():
+    """All rows have an answer."""
+    assert next_rows(believe(fold(np.array([[0, 1], [1, 1]]), 2), np.arange(2), np.array([0, 1]))).tolist() == []
+
+
+def test_a_goal_that_is_none_is_refused():
+    """One line says which there are."""
+    with pytest.raises(ValueError, match="goal must be one of order, best"):
+        next_rows(believe(fold(np.array([[0, 1], [1, 1]]), 2), NONE, NONE), goal="worst")

@@ -1,0 +1,205 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from ranker.statistics.beliefs import DOMAINS, believe
+from ranker.statistics.patterns import fold
+from ranker.statistics.pool import Posterior
+
+NONE = np.zeros(0, dtype=np.int64)
+S = 40
+
+
+@st.composite
+def cases(draw):
+    """(M, N) predictions, classes, answered rows and their answers."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    models, rows, classes = draw(st.integers(1, 4)), draw(st.integers(1, 8)), draw(st.integers(2, 3))
+    count = draw(st.integers(0, 6))
+    return (
+        rng.integers(-1, classes, (models, rows)),
+        classes,
+        rng.integers(rows, size=count),
+        rng.integers(classes, size=count),
+    )
+
+
+def right_in_worlds(predicted, classes, rows, labels, noise, found):
+    """(S, N, M) how probable it is, in each world, that each model is right on each row, loop by loop."""
+    models, size = predicted.shape
+    right = np.zeros((S, size, models))
+    for i in range(S):
+        for r in range(size):
+            odds = np.array(
+                [
+                    np.exp(
+                        found.worlds.biases[i, c]
+                        + sum(found.worlds.weights[i, m] * (predicted[m, r] == c) for m in range(models))
+                    )
+                    for c in range(classes)
+                ]
+            )
+            for row, label in zip(rows, labels, strict=True):
+                if row == r:
+                    odds *= (1 - noise) * (np.arange(classes) == label) + noise / classes
+            for m in range(models):
+                right[i, r, m] = odds[predicted[m, r]] / odds.sum() if predicted[m, r] >= 0 else 0.0
+    return right
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases())
+def test_accuracies_and_probabilities_are_those_of_the_definition(case):
+    """The mean over rows in each world; the share of worlds in which a normal difference is above 0."""
+    predicted, classes, rows, labels = case
+    found = believe(fold(predicted, classes), rows, labels, 0.1, worlds=S)
+    right = right_in_worlds(*case, 0.1, found)
+    accuracies = right.mean(axis=1)
+    assert found.accuracies == pytest.approx(accuracies, abs=1e-5)
+    assert found.score == pytest.approx(accuracies.mean(axis=0), abs=1e-5)
+    better, size = found.beats(), predicted.shape[1]
+    for a in range(len(predicted)):
+        for b in range(len(predicted)):
+            if (predicted[a] == predicted[b]).all():
+                assert better[a, b] == 0.5
+                continue
+            apart = (right[:, :, a] - right[:, :, b]).var(axis=1).mean()
+            assert found.apart[a, b] == pytest.approx(apart, abs=1e-4)
+            if apart > 1e-4:
+                lead = accuracies[:, a] - accuracies[:, b]
+                expected = np.clip(norm.cdf(lead / np.sqrt(apart / size)).mean(), 0.5 / S, 1 - 0.5 / S)
+                assert better[a, b] == pytest.approx(expected, abs=2e-2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases())
+def test_it_says_what_a_posterior_says(case):
+    """Two models' chances sum to 1, those of being best too, and each expected accuracy lies in its interval."""
+    predicted, classes, rows, labels = case
+    found = believe(fold(predicted, classes), rows, labels, worlds=S)
+    better, (low, high) = found.beats(), found.interval()
+    assert better + better.T == pytest.approx(np.ones_like(better))
+    assert found.best().sum() == pytest.approx(1.0)
+    assert found.domain.shape == (DOMAINS * S, len(predicted))
+    assert (low <= found.score + 0.05).all()
+    assert (high >= found.score - 0.05).all()
+    assert found.within(3.0) == 1.0
+    assert found.within(0.0) <= found.within(0.1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(), st.integers(0, 2**32 - 1))
+def test_the_order_of_labels_and_models_changes_nothing(case, seed):
+    """To the last bit for labels; models that are listed in another order have the same numbers, to rounding."""
+    predicted, classes, rows, labels = case
+    rng = np.random.default_rng(seed)
+    order, models = rng.permutation(len(rows)), rng.permutation(len(predicted))
+    found = believe(fold(predicted, classes), rows, labels, worlds=S)
+    again = believe(fold(predicted, classes), rows[order], labels[order], worlds=S)
+    assert (again.accuracies == found.accuracies).all()
+    assert (again.beats() == found.beats()).all()
+    assert (again.best() == found.best()).all()
+    moved = believe(fold(predicted[models], classes), rows, labels, worlds=S)
+    assert moved.score == pytest.approx(found.score[models], abs=1e-5)
+    assert moved.beats() == pytest.approx(found.beats()[np.ix_(models, models)], abs=1e-3)
+
+
+def test_another_row_of_the_same_pattern_says_the_same():
+    """Rows on which every model predicts the same are interchangeable, and so are their labels."""
+    predicted = np.array([[0, 1, 1, 1, 0], [0, 0, 0, 1, 1]])
+    first = believe(fold(predicted, 2), np.array([1, 3]), np.array([1, 1]), worlds=S)
+    second = believe(fold(predicted, 2), np.array([3, 2]), np.array([1, 1]), worlds=S)
+    assert (first.accuracies == second.accuracies).all()
+
+
+def test_two_equal_models_are_level():
+    """Each is as good as the other in every world, they share what they win, and a third is told apart from both."""
+    rng = np.random.default_rng(0)
+    one, other = rng.integers(2, size=(2, 60))
+    rows = np.flatnonzero(one != other)[:8]
+    found = believe(fold(np.stack([one, other, one]), 2), rows, one[rows])
+    assert found.beats()[0, 2] == 0.5
+    assert found.score[0] == found.score[2]
+    assert found.best()[0] == found.best()[2] > 0.4
+    assert found.beats()[0, 1] == found.beats()[2, 1] > 0.9
+    assert found.within(0.0) > 0.9
+
+
+def test_one_model_is_the_best():
+    """There is nobody to lose to, and its accuracy is what its labels say."""
+    found = believe(fold(np.zeros((1, 50), dtype=int), 2), np.arange(20), np.array([0] * 15 + [1] * 5))
+    assert (found.beats().tolist(), found.best().tolist(), found.within(0.0)) == ([[0.5]], [1.0], 1.0)
+    assert 0.6 < found.score[0] < 0.85
+
+
+def test_one_row_is_a_pool():
+    """With its label, the model that has it right leads, and hardly can be sure of it."""
+    found = believe(fold(np.array([[0], [1]]), 2), np.array([0]), np.array([1]))
+    assert 0.5 < found.beats()[1, 0] <= 1 - 0.5 / 500
+    assert found.score[1] > found.score[0]
+
+
+def test_a_pool_whose_rows_are_all_labelled_is_counted():
+    """Nothing is left to a vote: accuracies are the shares of right answers, but for the noise of labels."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=40)
+    predicted = np.where(rng.random((3, 40)) < [[0.9], [0.6], [0.3]], labels, rng.integers(3, size=(3, 40)))
+    exact = believe(fold(predicted, 3), np.arange(40), labels, label_noise=0.0)
+    assert exact.accuracies == pytest.approx(np.tile((predicted == labels).mean(axis=1), (500, 1)), abs=1e-5)
+    noisy = believe(fold(predicted, 3), np.arange(40), labels, label_noise=0.02)
+    assert noisy.score == pytest.approx((predicted == labels).mean(axis=1), abs=0.03)
+
+
+def test_without_a_label_agreement_decides():
+    """Two of three models that mostly agree are expected to be better than the third, and nothing is sure."""
+    rng = np.random.default_rng(0)
+    first, third = rng.integers(2, size=(2, 200))
+    second = np.where(rng.random(200) < 0.9, first, 1 - first)
+    found = believe(fold(np.stack([first, second, third]), 2), NONE, NONE)
+    assert found.score[2] < min(found.score[:2])
+    assert 0.55 < found.beats()[0, 2] < 0.99
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_single_answer_rules_a_model_out(seed):
+    """A model that is nearly always right stays the leader, whichever of its twelve answers is given by mistake."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(2, size=200)
+    predicted = np.where(rng.random((4, 200)) < [[0.98], [0.8], [0.7], [0.6]], labels, 1 - labels)
+    rows = np.flatnonzero((predicted[0] == labels) & (predicted[1:] != labels).any(axis=0))[:12]
+    for wrong in range(12):
+        told = np.where(np.arange(12) == wrong, 1 - labels[rows], labels[rows])
+        assert believe(fold(predicted, 2), rows, told).best()[0] > 0.5
+
+
+def test_more_labels_are_wanted_the_closer_two_models_are():
+    """Of models far apart few; of nearly equal ones more than the pool can tell; of equal ones none would do."""
+    rng = np.random.default_rng(1)
+    labels = rng.integers(2, size=2000)
+    predicted = np.where(rng.random((4, 2000)) < [[0.9], [0.8], [0.4], [0.4]], labels, 1 - labels)
+    predicted[3] = predicted[2]
+    more = believe(fold(predicted, 2), np.arange(10), labels[:10]).more_labels()
+    assert (more == more.T).all()
+    assert 1 <= more[0, 2] < more[0, 1]
+    assert more[2, 3] == more[0, 0] == -1
+
+
+def test_the_expected_fall_of_a_variance_is_that_of_the_definition():
+    """The variance of the expected difference over answers and rows, row by row."""
+    rng = np.random.default_rng(0)
+    found = believe(fold(rng.integers(2, size=(3, 12)), 2), np.array([0, 5]), np.array([1, 0]), 0.05, worlds=S)
+    lead = found.accuracies[:, 0] - found.accuracies[:, 1]
+    falls = []
+    for row in set(range(12)) - {0, 5}:
+        (at,) = np.flatnonzero(found.candidates == found.patterns.of[row])
+        chances = found.answers[:, :, at].astype(float)
+        falls.append(sum(one.mean() * (one @ lead / one.sum() - lead.mean()) ** 2 for one in chances))
+    assert found.falls(found.unanswered[found.candidates])[0, 1] == pytest.approx(np.mean(falls), rel=1e-4)
+
+
+def test_it_fits_the_protocol():
+    """A decision asks a posterior for these."""
+    found = believe(fold(np.array([[0, 1], [1, 1]]), 2), NONE, NONE, worlds=S)
+    assert {name for name in vars(Posterior) if not name.startswith("_")} <= set(dir(found))

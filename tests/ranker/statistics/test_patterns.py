@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranker.statistics.patterns import fold, read
+
+
+@st.composite
+def pools(draw, least=1):
+    """(M, N) predictions, some of them silent, and the number of classes."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    models, rows, classes = draw(st.integers(least, 5)), draw(st.integers(1, 9)), draw(st.integers(2, 4))
+    return rng.integers(-1, classes, size=(models, rows)), classes
+
+
+@settings(max_examples=100, deadline=None)
+@given(pools())
+def test_patterns_are_the_rows_of_the_pool(pool):
+    """Each row is of the pattern that says what the models predict on it, and the patterns are distinct and counted."""
+    predicted, classes = pool
+    found = fold(predicted, classes)
+    assert (found.said[found.of] == predicted.T).all()
+    assert len({tuple(one) for one in found.said.tolist()}) == len(found.said)
+    assert found.counts.tolist() == [(found.of == pattern).sum() for pattern in range(len(found.said))]
+
+
+@settings(max_examples=100, deadline=None)
+@given(pools())
+def test_agreement_is_that_of_the_definition(pool):
+    """The mean share of rows on which another model predicts the same, corrected for chance, counted in loops."""
+    predicted, classes = pool
+    for model, found in enumerate(fold(predicted, classes).agreement):
+        same = [
+            sum(a == b >= 0 for a, b in zip(predicted[model], other, strict=True)) / predicted.shape[1]
+            for number, other in enumerate(predicted)
+            if number != model
+        ]
+        expected = (classes * sum(same) / len(same) - 1) / (classes - 1) if same else 0.0  # of one model alone
+        assert found == pytest.approx(expected, abs=1e-8)
+
+
+@settings(max_examples=100, deadline=None)
+@given(pools(), st.integers(0, 2**32 - 1))
+def test_no_order_changes_the_seed(pool, seed):
+    """Models, rows and answers may be listed in any order."""
+    predicted, classes = pool
+    rng = np.random.default_rng(seed)
+    models, rows = rng.permutation(predicted.shape[0]), rng.permutation(predicted.shape[1])
+    asked, labels = rng.integers(predicted.shape[1], size=4), rng.integers(classes, size=4)
+    first = fold(predicted, classes)
+    second = fold(predicted[models], classes)
+    order = rng.permutation(4)
+    assert second.seed(read(second, asked[order], labels[order], 0.1)) == first.seed(read(first, asked, labels, 0.1))
+    assert (second.said == first.said[:, models]).all()
+    turned = fold(predicted[:, rows], classes)
+    places = np.argsort(rows)[asked]
+    if len({tuple(sorted(one.tolist())) for one in predicted}) == len(predicted):  # no two predict alike often
+        assert turned.seed(read(turned, places, labels, 0.1)) == first.seed(read(first, asked, labels, 0.1))
+
+
+def test_another_answer_is_another_seed():
+    """What was answered, and about rows of which pattern, decides the seed."""
+    pool = fold(np.array([[0, 1, 1, 0], [0, 0, 0, 0]]), 2)
+    told = [((1,), (1,)), ((1,), (0,)), ((0,), (1,)), ((0, 1), (1, 1)), ((0, 0), (1, 1)), ((), ())]
+    seeds = {
+        pool.seed(read(pool, np.array(rows, dtype=int), np.array(labels, dtype=int), 0.1)) for rows, labels in told
+    }
+    assert len(seeds) == len(told)
+    assert pool.seed(read(pool, np.array([2]), np.array([1]), 0.1)) in seeds  # another row of the same pattern
+
+
+def test_several_answers_to_a_row_are_readings_of_one_label():
+    """Their likelihoods multiply: with 30 % noise over three classes an answer is right in 80 % of cases."""
+    pool = fold(np.array([[0, 1, 2], [0, 0, 0]]), 3)
+    found = read(pool, np.array([1, 1, 1]), np.array([2, 2, 0]), 0.3)
+    expected = np.array([0.1 * 0.1 * 0.8, 0.1 * 0.1 * 0.1, 0.8 * 0.8 * 0.1])
+    assert found.likelihood[0] == pytest.approx(expected / expected.max())
+    assert (found.counts.tolist(), found.rows.tolist()) == ([1], [1])
+
+
+def test_a_large_pool_is_read_in_part():
+    """A sample of the rows, always the same, and all that have a label."""
+    predicted = np.random.default_rng(0).integers(2, size=(3, 500))
+    found = fold(predicted, 2, np.arange(10), most=100)
+    again = fold(predicted, 2, np.arange(10), most=100)
+    assert (found.of == again.of).all()
+    assert (found.of[:10] >= 0).all()
+    assert 100 <= found.counts.sum() == (found.of >= 0).sum() <= 110
+    kept = found.of >= 0
+    assert (found.said[found.of[kept]] == predicted.T[kept]).all()
+
+
+@pytest.mark.parametrize(
+    ("predicted", "classes", "message"),
+    [
+        (np.zeros((0, 3), dtype=int), 2, r"\(M, N\).*\(0, 3\)"),
+        (np.zeros((2, 0), dtype=int), 2, r"\(M, N\).*\(2, 0\)"),
+        (np.array([[0, 2]]), 2, r"below 2 \(got 2\)"),
+    ],
+)
+def test_what_is_no_pool_is_refused(predicted, classes, message):
+    """One line says what is wrong."""
+    with pytest.raises(ValueError, match=message):
+        fold(predicted, classes)
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "noise", "message"),
+    [
+        ([0], [2], 0.1, r"labels must be between 0 and 1 \(got 2 to 2\)"),
+        ([0], [-1], 0.1, r"labels must be between 0 and 1 \(got -1 to -1\)"),
+        ([0, 0], [0, 1], 0.0, "all answers to one row must be the same"),
+        ([0], [0], 1.5, r"label_noise must be between 0 and 1 \(got 1.5\)"),
+    ],
+)
+def test_what_is_no_answer_is_refused(rows, labels, noise, message):
+    """One line says what is wrong."""
+    with pytest.raises(ValueError, match=message):
+        read(fold(np.array([[0, 1], [1, 1]]), 2), np.array(rows), np.array(labels), noise)

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from ranker.statistics.beliefs import believe
+from ranker.statistics.patterns import fold
+from ranker.statistics.stopping import BEHIND, alarmed, behind, chance, more_answers
+
+NONE = np.zeros(0, dtype=np.int64)
+
+
+def test_labels_fall_behind_as_the_definition_says():
+    """The product of what each label had by the shares before, over that of what the vote gave it, in loops."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        classes, size = int(rng.integers(2, 5)), int(rng.integers(0, 9))
+        labels, chances = rng.integers(classes, size=size), rng.uniform(0.05, 1, size)
+        found, expected = behind(chances, labels, classes), 1.0
+        for k, label in enumerate(labels):
+            expected *= (labels[:k].tolist().count(label) + 1) / (k + classes) / chances[k]
+            assert found[k] == pytest.approx(expected)
+
+
+def test_an_alarm_is_rare_where_the_vote_is_right():
+    """Labels drawn with the very probabilities that the vote gives: one run in twenty at most, over 100 looks each."""
+    rng = np.random.default_rng(1)
+    alarms = 0
+    for _ in range(1_000):
+        positive = rng.beta(0.5, 0.5, 100)
+        labels = (rng.random(100) < positive).astype(int)
+        alarms += alarmed(np.where(labels == 1, positive, 1 - positive), labels, 2)
+    assert alarms <= 1_000 / BEHIND
+
+
+def test_an_alarm_is_raised_where_the_vote_says_nothing_of_labels():
+    """Models that agree and are wrong half of the time, while one label is far more frequent than the other."""
+    chances = np.where(np.arange(60) % 2, 0.9, 0.1)
+    assert alarmed(chances, np.ones(60, dtype=int), 2)
+    assert not alarmed(chances[:1], np.ones(1, dtype=int), 2)
+    assert not alarmed(NONE.astype(float), NONE, 2)
+
+
+def test_an_alarm_stays():
+    """Labels that fit the vote later do not take it back."""
+    chances = np.concatenate([np.full(6, 0.05), np.full(50, 0.999)])
+    labels = np.concatenate([np.ones(6, dtype=int), np.tile([0, 1], 25)])
+    assert behind(chances, labels, 2)[-1] < BEHIND
+    assert alarmed(chances, labels, 2)
+
+
+def test_the_chances_of_all_answers_sum_to_one():
+    """Before it is given, an answer has the probability that the worlds give it on average, noise included."""
+    found = believe(fold(np.array([[0, 1, 2, -1], [0, 0, 1, 2]]), 3), np.array([1]), np.array([1]), 0.3)
+    chances = [chance(found, 2, label) for label in range(3)]
+    assert sum(chances) == pytest.approx(1.0, abs=1e-5)
+    assert min(chances) >= 0.1
+    (at,) = np.flatnonzero(found.candidates == found.patterns.of[2])
+    assert chances == pytest.approx(found.answers[:, :, at].mean(axis=1).tolist(), abs=1e-5)
+
+
+def test_more_answers_are_wanted_the_closer_the_best_two_are():
+    """None where it is sure; few where one leads clearly; more, or none that would do, where two are close."""
+    rng = np.random.default_rng(1)
+    labels = rng.integers(2, size=1000)
+    clear = np.where(rng.random((3, 1000)) < [[0.97], [0.6], [0.5]], labels, 1 - labels)
+    close = np.where(rng.random((3, 1000)) < [[0.9], [0.89], [0.6]], labels, 1 - labels)
+    assert more_answers(believe(fold(clear, 2), np.arange(60), labels[:60]), 60) == 0
+    few = more_answers(believe(fold(clear, 2), np.arange(4), labels[:4]), 4)
+    many = more_answers(believe(fold(close, 2), np.arange(4), labels[:4]), 4)
+    assert few > 0
+    assert many == -1 or many > few
+    assert more_answers(believe(fold(np.zeros((2, 9), dtype=int), 2), NONE, NONE), 0) == 0

@@ -1,0 +1,103 @@
+import math
+
+import numpy as np
+import pytest
+
+from ranker.statistics import worlds
+from ranker.statistics.patterns import fold, read
+from ranker.statistics.worlds import learn
+
+NONE = np.zeros(0, dtype=np.int64)
+
+CASES = {
+    # name: (predictions (M, N), classes, rows, labels, label noise)
+    "two models, one label": ([[0, 1, 1], [0, 0, 1]], 2, [1], [1], 0.0),
+    "three models, four labels": (
+        [[0, 1, 1, 0, 1], [0, 0, 1, 1, 1], [1, 0, 1, 0, 0]],
+        2,
+        [0, 1, 3, 4],
+        [0, 1, 0, 1],
+        0.02,
+    ),
+    "all were wrong": ([[0, 1, 1, 0], [0, 1, 0, 0]], 2, [0, 1, 3], [1, 0, 1], 0.02),
+    "three classes and silence": ([[0, 2, 1, -1], [0, 1, 1, 2]], 3, [1, 2, 3, 3], [2, 1, 0, 2], 0.1),
+    "one model": ([[0, 1, 1, 0, 1]], 2, [0, 1, 2], [0, 1, 0], 0.02),
+}
+
+
+def density(case, patterns, normal, scales, apart):
+    """The vote, and the logarithm of the posterior's density up to a constant, loop by loop from the definition."""
+    predicted, classes, rows, labels, noise = case
+    models = len(predicted)
+    spread = max(patterns.agreement.std(), worlds.LEAST_AGREEMENT)
+    uniform = [0.5 * (1 + math.erf(one / math.sqrt(2))) for one in scales]
+    mean = 0.0 if apart else worlds.MEAN / models * math.exp(worlds.MEAN_SPREAD * scales[0])
+    low, high = worlds.SPREAD
+    sigma = math.sqrt(8 / models) * (1.0 if apart else low * (high / low) ** uniform[1])
+    low, high = worlds.BIAS
+    beta = low * (high / low) ** uniform[2]
+    weight = []
+    for m in range(models):
+        more = worlds.AGREEMENT * (patterns.agreement[m] - patterns.agreement.mean()) / spread
+        weight.append(mean * (1 + more) + sigma * normal[m])
+    bias = [beta * normal[models + c] for c in range(classes)]
+    pairs = [patterns.agreements[a, b] for a in range(models) for b in range(a)]
+    uneven = (np.std(pairs) - worlds.UNEVEN[0]) / (worlds.UNEVEN[1] - worlds.UNEVEN[0]) if pairs else 0.0
+    share = worlds.APART[0] + (worlds.APART[1] - worlds.APART[0]) * min(max(uneven, 0.0), 1.0)
+    total = math.log(share if apart else 1 - share)
+    total -= sum(one**2 for one in [*normal, *scales]) / 2
+    for row in set(rows):
+        odds = [
+            math.exp(bias[c] + sum(weight[m] * (predicted[m][row] == c) for m in range(models))) for c in range(classes)
+        ]
+        likely = 0.0
+        for c in range(classes):
+            given = [label for at, label in zip(rows, labels, strict=True) if at == row]
+            each = [(1 - noise) * (label == c) + noise / classes for label in given]
+            likely += odds[c] / sum(odds) * math.prod(each)
+        total += worlds.TRUST * math.log(likely)
+    return np.array([*weight, *bias]), total
+
+
+def long_run(case, patterns, steps, rng):
+    """Means and standard deviations of weights and biases, by a random walk of all numbers at once."""
+    models, classes = len(case[0]), case[1]
+    normal, scales, apart = rng.standard_normal(models + classes), rng.standard_normal(3), False
+    vote, level = density(case, patterns, normal, scales, apart)
+    seen = []
+    for step in range(steps):
+        moved = normal + rng.normal(0, 0.6, len(normal)), scales + rng.normal(0, 0.8, 3), apart ^ (rng.random() < 0.3)
+        tried, reached = density(case, patterns, *moved)
+        if math.log(rng.random()) < reached - level:
+            (normal, scales, apart), vote, level = moved, tried, reached
+        if step > steps // 20:
+            seen.append(vote)
+    return np.mean(seen, axis=0), np.std(seen, axis=0)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_worlds_are_drawn_from_the_posterior(case):
+    """Weights and biases have the means and spreads that a long run of another sampler finds."""
+    patterns = fold(np.array(case[0]), case[1])
+    readings = read(patterns, np.array(case[2]), np.array(case[3]), case[4])
+    found = learn(patterns, readings, np.random.default_rng(1), worlds=20_000)
+    mean, spread = long_run(case, patterns, 60_000, np.random.default_rng(2))
+    drawn = np.concatenate([found.weights, found.biases], axis=1)
+    assert np.abs(drawn.mean(axis=0) - mean).max() < 0.12
+    assert drawn.std(axis=0) == pytest.approx(spread, rel=0.12)
+
+
+def test_without_an_answer_worlds_are_the_prior():
+    """Weights are about their mean, nine in ten worlds believing the models, and biases about 0."""
+    patterns = fold(np.random.default_rng(0).integers(2, size=(8, 50)), 2)
+    found = learn(patterns, read(patterns, NONE, NONE), np.random.default_rng(0), worlds=20_000)
+    expected = 0.9 * worlds.MEAN / 8 * math.exp(worlds.MEAN_SPREAD**2 / 2)
+    assert found.weights.mean() == pytest.approx(expected, abs=0.01)
+    assert found.biases.mean() == pytest.approx(0.0, abs=0.02)
+
+
+def test_labels_are_a_softmax_of_the_vote():
+    """Probabilities of labels as the definition has them, with a model that is silent counting for no label."""
+    one = worlds.Worlds(np.array([[1.0, 2.0]]), np.array([[0.5, 0.0, -0.5]]))
+    odds = np.exp([0.5 + 1.0, 0.0, -0.5])
+    assert one.labels(np.array([[0, -1]]))[:, 0, 0] == pytest.approx(odds / odds.sum(), rel=1e-6)
