@@ -52,7 +52,7 @@ def matched(references: Sequence[str | Path]) -> Matched | None:
         UsageError: no task was asked of all models.
     """
     texts, shelf = tuple(map(str, references)), Shelf()
-    found = [kinds.tasks(parse(text, kinds.available()), shelf) for text in texts]
+    found = [kinds.tasks(parse(text, kinds.known(shelf)), shelf) for text in texts]
     if not found or not all(one.of for one in found):
         return None
     asked = [set(tasks) for one in found for tasks in one.of.values()]

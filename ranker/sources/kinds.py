@@ -56,6 +56,13 @@ def available() -> dict[str, Kind]:
     return kinds
 
 
+def known(shelf: Shelf) -> dict[str, Kind]:
+    """The same, looked up once for all that share a shelf: to go through the installed packages takes a while."""
+    if GROUP not in shelf:
+        shelf[GROUP] = available()
+    return cast("dict[str, Kind]", shelf[GROUP])
+
+
 def _installed() -> tuple[tuple[str, Kind], ...]:
     """The kinds of installed packages."""
     found = []
@@ -78,7 +85,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: Shelf, names: S
     Raises:
         UsageError: nothing is there.
     """
-    kind = _kind_of(reference)
+    kind = _kind_of(reference, shelf)
     if kind is None:
         known = str(UnknownName("suite", reference.place, names))
         where = "no file, directory, suite.json or hub id `org/name`"
@@ -93,14 +100,14 @@ def tasks(reference: Reference, shelf: Shelf) -> Tasks:
         reference: where they are.
         shelf: what is opened meanwhile is left here.
     """
-    kind = None if reference.part else _kind_of(reference)
+    kind = None if reference.part else _kind_of(reference, shelf)
     found = getattr(kind, "tasks", None)
     return Tasks() if found is None else cast(Tasks, found(reference, shelf))
 
 
-def _kind_of(reference: Reference) -> Kind | None:
+def _kind_of(reference: Reference, shelf: Shelf) -> Kind | None:
     """The kind that a reference names, else the first that claims it."""
-    kinds = available()
+    kinds = known(shelf)
     if reference.kind:
         return look_up("kind of source", reference.kind, kinds)
     return next((kind for kind in kinds.values() if kind.claims(reference)), None)

@@ -228,7 +228,7 @@ def _part(given: str | Path | Source | Model, options: SourceOptions, shelf: She
 
 def _resolve(text: str, options: SourceOptions, shelf: Shelf) -> _Part:
     """What a reference names, under the name that it gives."""
-    reference = parse(text, kinds.available())
+    reference = parse(text, kinds.known(shelf))
     found = _found(reference, options, shelf)
     if not reference.name:
         return found

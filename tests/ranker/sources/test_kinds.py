@@ -212,6 +212,15 @@ def installed(monkeypatch, name, load):
     monkeypatch.setattr(metadata, "entry_points", lambda group: [point] if group == kinds.GROUP else [])
 
 
+def test_kinds_are_looked_up_once_a_run(monkeypatch, made):
+    """However many references there are: installed packages are gone through for the first."""
+    asked, find = [], metadata.entry_points
+    monkeypatch.setattr(metadata, "entry_points", lambda group: (asked.append(group), find(group=group))[1])
+    places = [str(made[kind].place) for kind in ("hf", "table")]
+    suites.named(places, SourceOptions(), Shelf())
+    assert asked == [kinds.GROUP]
+
+
 def test_a_package_adds_a_kind(monkeypatch, made):
     """It claims references of its own, before or behind ours, and is named by its entry point."""
     source = made["hf"].source
