@@ -73,7 +73,7 @@ def identity(function: Any) -> str | None:
 
 
 @cache
-def made_with() -> Mapping[str, Any]:
+def made_with() -> Mapping[str, object]:
     """What all measures are made with: our sources, and the versions of Python and of the libraries."""
     return {
         "python": platform.python_version(),

@@ -460,7 +460,7 @@ def test_truths_as_data_frames_write_them_are_numbers():
         (
             lambda toy, data: sets.labelled(OWN, columns={"gold": "label"}),
             UnknownName,
-            "there is no role of a column 'gold'; known: text, label, id",
+            "there is no role of a column 'gold'; known: text, label, id, cluster",
         ),
         (
             lambda toy, data: sets.labelled({"text": ["A hut."], "label": ["red"]}),
@@ -491,7 +491,11 @@ HANS = {"premise": "The cook ran .", "hypothesis": "The cook ran .", "label": 0,
         ("kind", "sort", "line 2: the column 'kind' is missing (columns: first, second, label, name, sort)"),
         ("\tc\t", "\ta\t", "line 4: the id 'a' is used at {file}, line 2 already"),
         ("A day.", "", "line 4: the column 'second' must hold a text (got '')"),
-        ("A day.", "A d\xe4y.", "line 4: not UTF-8 (byte 0xe4)"),
+        (
+            "A day.",
+            "A d\xe4y.",
+            "line 4: not UTF-8 (byte 0xe4); save it as UTF-8, or say `encoding=cp1252`, or which it is",
+        ),
         ("A day.", "a" * 200_000, "line 4: the column 'second' holds 200,000 characters; at most 100,000 are read"),
         ("A day.", "a" * (10 << 20), "line 4: longer than 1,048,576 bytes, the most that is read"),
     ],
