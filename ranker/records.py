@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import sys
 import tomllib
 from collections.abc import Callable, Mapping
@@ -21,14 +22,12 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from factors.types import Frozen
 from ranker.errors import DataError, UnknownName
+from ranker.limits import LIMITS, Limits, opened
 
 T = TypeVar("T")
 
-MAX_CHARACTERS = 1 << 28
-"""Of a file that is read whole; a saved run of 50 models, 20 methods and 10,000 examples has less than that."""
-
 MAX_TOML = 1 << 16
-"""Characters of a TOML file."""
+"""Characters of a TOML file. No limit that can be set: ``--config`` is one."""
 
 MAX_DOTS = 25
 """Of a line of it: a key of n parts, with a dot between each, costs the parser n² steps."""
@@ -63,17 +62,18 @@ def _parse_toml(text: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def read_json(path: Path, what: str) -> Any:
+def read_json(path: Path, what: str, limits: Limits = LIMITS) -> Any:
     """The content of a JSON file.
 
     Args:
         path: the file.
         what: what it should be, for the message: "a suite".
+        limits: how much of it is read.
 
     Raises:
         DataError: it cannot be read, or is no JSON: NaN and Infinity are none.
     """
-    return read(path, what, parse_json)
+    return read(path, what, parse_json, limits)
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -113,23 +113,26 @@ def digest(fields: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read(path: Path, what: str, parse: Callable[[str], Any], content: bytes | None = None) -> Any:
+def read(
+    path: Path, what: str, parse: Callable[[str], Any], limits: Limits = LIMITS, content: bytes | None = None
+) -> Any:
     """The content of a text file, as a parser understands it.
 
     Args:
         path: the file.
         what: what it should be, for the message.
         parse: raises a ValueError where the text cannot be right.
+        limits: how much of it is read.
         content: what was read of it already; None opens it.
 
     Raises:
         DataError: it cannot be read, is too large or nested too deeply, or the parser refuses it.
     """
     try:
-        with path.open("rb") if content is None else io.BytesIO(content) as raw, io.TextIOWrapper(raw, "utf-8") as file:
-            text = file.read(MAX_CHARACTERS + 1)
-        if len(text) > MAX_CHARACTERS:
-            raise ValueError(f"it has more than {MAX_CHARACTERS:,} characters, the most that are read")
+        opening = os.fdopen(opened(path), "rb") if content is None else io.BytesIO(content)
+        with opening as raw, io.TextIOWrapper(raw, "utf-8") as file:
+            text = file.read(limits.text + 1)
+        limits.check(path, "text", len(text))
         return parse(text)
     except RecursionError as error:
         raise DataError(f"{path} cannot be read as {what}: it is nested too deeply") from error

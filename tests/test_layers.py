@@ -14,23 +14,24 @@ MAY_KNOW = {
     # a room of `ranker` -> the rooms of it that it may import, beside itself; all may import `factors`
     **dict.fromkeys(BASE, ()),
     "packages": ("errors",),
-    "records": ("errors",),
+    "limits": ("errors",),
+    "records": ("errors", "limits"),
     "statistics": (),
     "labelling": ("statistics",),
     "tasks": ("errors",),
-    "datasets": ("tasks", "records", *BASE),
-    "results": ("statistics", "records", "errors", "numbers"),
-    "sources": ("datasets", "tasks", "records", "errors", "packages", "progress"),
+    "datasets": ("tasks", "records", "limits", *BASE),
+    "results": ("statistics", "records", "limits", "errors", "numbers"),
+    "sources": ("datasets", "tasks", "records", "limits", "errors", "packages", "progress"),
     "report": ("results", "errors", "numbers"),
     "attribution": ("sources", "datasets", "tasks", "records", "errors", "progress"),
-    "runtime": ("attribution", "sources", "datasets", "tasks", "records", *BASE),
+    "runtime": ("attribution", "sources", "datasets", "tasks", "records", "limits", *BASE),
     "scoring": ("results", "attribution", "statistics", "tasks", "errors", "numbers"),
 }
 MAY_KNOW["runs"] = tuple(room for room in MAY_KNOW if room not in ("report", "runs"))
 MAY_KNOW["commands"] = tuple(room for room in MAY_KNOW if room != "commands")
 MAY_KNOW["cli"] = ("commands", "errors")
 MAY_KNOW["__main__"] = ("cli",)
-MOST_FLOORS, MOST_ARROWS, MOST_FILES = 11, 130, 8
+MOST_FLOORS, MOST_ARROWS, MOST_FILES = 11, 130, 9
 COMPUTING = ("errors.py", "numbers.py", "scoring/score.py", "scoring/reference.py")
 HEAVY = ("torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow", "matplotlib")
 

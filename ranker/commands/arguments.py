@@ -25,6 +25,7 @@ from ranker.datasets.marks import marker
 from ranker.datasets.readers import Marker, Sheet, no_marks, sheet
 from ranker.datasets.sets import OODSet
 from ranker.errors import DataError, UnknownName, UsageError, look_up
+from ranker.limits import LIMITS, Limits
 from ranker.progress import Progress, silent
 from ranker.records import parse_json, read_json
 from ranker.report import FORMATS
@@ -90,6 +91,7 @@ def set_of(given: Given) -> Named:
         include=tuple(given["include"]),
         limit=given.get("limit"),
         population=given.get("population"),
+        limits=given["limits"],
     )
 
 
@@ -100,8 +102,8 @@ def own_rows(given: Given, option: str) -> Own | None:
     known = columns(given["columns"])
     if option == "data" and given.get("cluster"):
         known["cluster"] = [given["cluster"]]
-    like, include = given["ood_name"], tuple(given["include"])
-    return Own(given[option], given.get("task"), known, like, include, check(given["encoding"] or ""))
+    like, include, encoding = given["ood_name"], tuple(given["include"]), check(given["encoding"] or "")
+    return Own(given[option], given.get("task"), known, like, include, encoding, given["limits"])
 
 
 def evidence(given: Given) -> Evidence:
@@ -222,8 +224,8 @@ def task(given: Given, models: Looked, pool: Sheet) -> ClassTask:
         return look_up("task", given["task"], sets.tasks(given["include"]))
     if given["ood_name"]:
         return look_up("OOD set", given["ood_name"], sets.cards(given["include"])).task
-    encoding = given["encoding"] or ""
-    known = sheet(given["labelled"], columns(given["columns"]), encoding=encoding) if given["labelled"] else pool
+    read = {"encoding": given["encoding"] or "", "limits": given["limits"]}
+    known = sheet(given["labelled"], columns(given["columns"]), **read) if given["labelled"] else pool
     return sets.task_of(known, agreed(models), given["include"], said=said(models))
 
 
@@ -274,7 +276,7 @@ def _rows(given: Given, models: Looked) -> OODSet:
         of_task = task(
             {**given, "labelled": None},
             models,
-            sheet(given["data"], columns(given["columns"]), ("text",), given["encoding"] or ""),
+            sheet(given["data"], columns(given["columns"]), ("text",), given["encoding"] or "", given["limits"]),
         )
         cards, like = sets.cards(given["include"]), given["ood_name"]
         designed = look_up("OOD set", like, cards).designed if like else None
@@ -359,7 +361,7 @@ def _embedded_suite(given: Given, ood_name: str | None) -> Suite:
 def source_options(given: Given) -> SourceOptions:
     """What is said of all references."""
     return SourceOptions(
-        label_map=label_map(given["label_map"]),
+        label_map=label_map(given["label_map"], given["limits"]),
         trust_remote_code=frozenset(given["trust_remote_code"]),
         allow_pickle=given["allow_pickle"],
         prediction=given.get("prediction") or (),
@@ -373,6 +375,7 @@ def source_options(given: Given) -> SourceOptions:
         lower_is_better=bool(given.get("lower_is_better")),
         errors_are_wrong=given.get("errors") == "wrong",
         encoding=check(given.get("encoding") or ""),
+        limits=given["limits"],
     )
 
 
@@ -487,12 +490,12 @@ def columns(text: str | None) -> dict[str, list[str]]:
     return {role: names for role, names in roles.items() if names}
 
 
-def label_map(text: str | None) -> dict[str, str] | None:
+def label_map(text: str | None, limits: Limits = LIMITS) -> dict[str, str] | None:
     """``--label-map``: a checkpoint's label, or its index, -> the task's label; as JSON, or a file of it."""
     if text is None:
         return None
     try:
-        read = read_json(Path(text), "a label map") if os.path.isfile(text) else parse_json(text)
+        read = read_json(Path(text), "a label map", limits) if os.path.isfile(text) else parse_json(text)
     except ValueError as error:
         raise UsageError(f"`--label-map` must be JSON, or a file of it (got {text[:100]!r}): {error}") from error
     if not isinstance(read, dict) or not all(isinstance(name, str) for name in read.values()):

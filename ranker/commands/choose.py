@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ranker.commands import options, outputs, stderr
+from ranker.commands.config import CONFIG
 from ranker.errors import UsageError, look_up
 
 log = logging.getLogger("ranker")
@@ -46,6 +47,7 @@ log = logging.getLogger("ranker")
 @options.STORE
 @options.OUTPUT
 @options.FORCE
+@CONFIG
 @options.TALK
 def choose(**given: Any) -> None:
     """Choose the rows whose labels would tell most about which model is best, as a CSV file with a column to fill in.
@@ -72,7 +74,7 @@ def choose(**given: Any) -> None:
     models = looked(arguments.suite(given, given["ood_name"]))
     arguments.point_out(given, models)
     columns = arguments.columns(given["columns"])
-    pool = readers.pool(given["pool"], columns, given["encoding"] or "")
+    pool = readers.pool(given["pool"], columns, given["encoding"] or "", given["limits"])
     if hint := readings.swapped(pool):
         log.warning("%s: %s", given["pool"], hint)
     task = arguments.task(given, models, pool)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ranker.commands import options, outputs, stderr
+from ranker.commands.config import CONFIG
 from ranker.commands.program import spoken
 from ranker.errors import look_up
 
@@ -56,6 +57,7 @@ from ranker.errors import look_up
 )
 @options.OUTPUT
 @options.FORCE
+@CONFIG
 @options.TALK
 def explain(**given: Any) -> None:
     """Show what models see in one example: coloured words, the prediction, and what each factor reads.

@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 
 from ranker.commands import options
+from ranker.commands.config import CONFIG
+from ranker.limits import Limits
 
 
 @click.command()
@@ -15,11 +17,12 @@ from ranker.commands import options
 @click.option("--data-dir", type=options.PATH, required=True, help="Where to put the file.")
 @click.option("--url", help="Another address of the same file.")
 @options.INCLUDE
-def fetch(name: str, data_dir: Path, url: str | None, include: Sequence[Path]) -> None:
+@CONFIG
+def fetch(name: str, data_dir: Path, url: str | None, include: Sequence[Path], limits: Limits) -> None:
     """Fetch the official file of an OOD set, and check its sha256.
 
     For hans-sub, hans-con and hans-lex, and for sets of your own whose card says where the file is.
     """
     from ranker.datasets.fetch import fetch as get
 
-    click.echo(get(name, data_dir, url, include))
+    click.echo(get(name, data_dir, url, include, limits))

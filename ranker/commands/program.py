@@ -6,10 +6,13 @@ this is the one place where they are translated.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shlex
 import signal
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import NoReturn
@@ -41,7 +44,7 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str] | No
     """Run a program, and turn every error that a user can meet into one line and an exit status.
 
     Exit status: 0 done; 1 something failed; 2 an argument, or a file that it names, cannot be right; 130 stopped by
-    Ctrl-C, 143 by SIGTERM.
+    Ctrl-C, 143 by SIGTERM. Where nobody reads the answer to its end, it is 1, and nothing is said.
 
     Args:
         command: the program.
@@ -53,33 +56,76 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str] | No
         SystemExit: always.
     """
 
-    def terminated(*_: object) -> NoReturn:
-        raise Terminated
+    asked: list[BaseException] = []
 
-    before = signal.signal(signal.SIGTERM, terminated)
+    def stopping(number: int, _: object) -> NoReturn:
+        asked.append(Terminated() if number == signal.SIGTERM else KeyboardInterrupt())
+        raise asked[0]
+
+    _hold_streams()
+    before = {number: signal.signal(number, stopping) for number in (signal.SIGINT, signal.SIGTERM)}
+    hook, sys.unraisablehook = sys.unraisablehook, _raised_again
     _make_speaking(command)
     try:
         sys.exit(command.main(arguments, prog_name=name, standalone_mode=False))
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        sys.exit(2)
-    except click.ClickException as error:
-        click.echo(f"{name}: {error.format_message()}", err=True)
-        sys.exit(2)
-    except (KeyboardInterrupt, click.Abort) as error:
-        click.echo(f"{name}: stopped; {stopped}", err=True)
-        sys.exit(143 if isinstance(error.__cause__ or error, Terminated) else 130)  # click's is made of ours
-    except RankModelsError as error:
-        click.echo(f"{name}: {error}", err=True)
-        sys.exit(error.exit_code)
-    except OSError as error:
-        if error.filename is not None:
-            raise
-        click.echo(f"{name}: stdout cannot be written to: {error.strerror}", err=True)
-        sys.stdout = None  # it would be flushed at the end, and fail again
-        sys.exit(1)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends as it is; who presses twice gets no second line
+        line, status = _ending(error, asked, name, stopped)
+        if line:
+            click.echo(line, err=True)
+        sys.exit(status)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        sys.unraisablehook = hook
+        if arguments is None:  # the process ends with the program, and nothing may disturb that
+            before[signal.SIGINT] = signal.SIG_IGN
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _ending(error: BaseException, asked: Sequence[BaseException], name: str, stopped: str) -> tuple[str, int]:
+    """What is said of an error that has ended a program, and the exit status; others are raised again.
+
+    A stop by Ctrl-C counts whatever the libraries have made of it: an import that it broke off is an ImportError.
+    """
+    if asked or isinstance(error, (KeyboardInterrupt, click.Abort)):
+        by_system = isinstance(asked[0] if asked else error.__cause__ or error, Terminated)  # click's is made of ours
+        return f"{name}: stopped; {stopped}", 143 if by_system else 130
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return error.format_message(), 2
+    if isinstance(error, click.ClickException):
+        return f"{name}: {error.format_message()}", 2
+    if isinstance(error, RankModelsError):
+        return f"{name}: {error}", error.exit_code
+    if isinstance(error, OSError) and error.filename is None:
+        sys.stdout = None  # it would be flushed at the end, and fail again
+        if error.errno == errno.EPIPE:  # nobody reads the answer to its end
+            return "", 1
+        return f"{name}: stdout cannot be written to: {error.strerror}", 1
+    raise error
+
+
+def _hold_streams() -> None:
+    """Open those of the standard streams that are closed, on nothing: else a file of ours would be in their place."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # which takes the lowest number that is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115  # for good
+
+
+def _raised_again(found: sys.UnraisableHookArgs) -> None:
+    """A stop that came where Python can raise nothing, as in a destructor, is asked for again a moment later."""
+    if isinstance(found.exc_value, KeyboardInterrupt):
+        number = signal.SIGTERM if isinstance(found.exc_value, Terminated) else signal.SIGINT
+        again = threading.Timer(0.05, os.kill, (os.getpid(), number))
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(found)
 
 
 def _make_speaking(command: click.Command) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ranker.commands import options, outputs
+from ranker.commands.config import CONFIG
 from ranker.errors import UsageError, look_up
 
 
@@ -29,6 +30,7 @@ from ranker.errors import UsageError, look_up
 )
 @options.PLOTS
 @options.FORCE
+@CONFIG
 def report(**given: Any) -> None:
     """Report runs that were kept with `--save`, in any format; no model is loaded.
 
@@ -50,14 +52,16 @@ def report(**given: Any) -> None:
         each(given, name)
         return
     outputs.check(given)
-    ranking = Ranking.load(given["files"][0])
+    ranking = Ranking.load(given["files"][0], given["limits"])
     if given["other"] is None:
         answer = outputs.rendered(ranking, name, given["output"])
     else:
         from ranker.report import comparison, document
         from ranker.scoring.comparison import compare
 
-        answer = document.render(comparison.document(compare(ranking, Ranking.load(given["other"]))), name)
+        answer = document.render(
+            comparison.document(compare(ranking, Ranking.load(given["other"], given["limits"]))), name
+        )
     with ExitStack() as rest:  # written, whatever becomes of the answer
         rest.callback(outputs.plot, ranking, given["plots"])
         outputs.write(answer, given["output"])
@@ -88,7 +92,7 @@ def each(given: Mapping[str, Any], name: str) -> None:
     twice = [target.name for target, count in Counter(targets).items() if count > 1]
     if twice:
         raise UsageError(f"two of the runs would be written to {twice[0]}; report them one by one")
-    rankings = [Ranking.load(file) for file in given["files"]]
+    rankings = [Ranking.load(file, given["limits"]) for file in given["files"]]
     with suppress(OSError):  # the first file says why there can be no folder
         folder.mkdir(exist_ok=True)
     for ranking, target in zip(rankings, targets, strict=True):

@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from ranker.commands import options, outputs, stderr
+from ranker.commands.config import CONFIG
 from ranker.errors import look_up
-
-
-def configure(ctx: click.Context, parameter: click.Parameter, file: Path | None) -> None:
-    """Read a TOML file of options; what the command line says wins."""
-    if file is None:
-        return
-    from ranker.records import read_toml
-
-    read = read_toml(file, "the options of `--config`")
-    options = {p.opts[0].removeprefix("--"): p for p in ctx.command.params if isinstance(p, click.Option)}
-    chosen = {look_up("option in the file of `--config`,", key, options): value for key, value in read.items()}
-    ctx.default_map = {option.name: words(value, option.multiple) for option, value in chosen.items()}
-
-
-def words(value: Any, several: bool) -> str | list[str]:
-    """An option's value in a file as it would be written on the command line, where all are words, and tables JSON."""
-    if isinstance(value, dict):
-        import json
-
-        return json.dumps(value)
-    if not several:
-        return ",".join(map(str, value)) if isinstance(value, list) else str(value)
-    return [str(item) for item in (value if isinstance(value, list) else [value])]
 
 
 @click.command()
@@ -117,9 +94,7 @@ def words(value: Any, several: bool) -> str | list[str]:
 @click.option("--save", type=options.PATH, metavar="FILE", help="Keep the whole run for `rank-models report`.")
 @options.PLOTS
 @options.FORCE
-@click.option(
-    "--config", type=options.PATH, is_eager=True, expose_value=False, callback=configure, help="TOML of options."
-)
+@CONFIG
 @click.option(
     "--not-worse-than",
     metavar="MODEL",
@@ -154,7 +129,7 @@ def run(**given: Any) -> None:
     rank-models --models wide.csv --not-worse-than bert-a --by 0.02
 
     Exit status: 0 done; 1 something failed, the rest was done and is reported; 2 an argument cannot be right; 3 what
-    --not-worse-than asks for does not hold.
+    --not-worse-than asks for does not hold; 130 stopped by Ctrl-C, 143 by SIGTERM.
     """
     from contextlib import ExitStack
 

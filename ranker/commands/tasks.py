@@ -11,7 +11,6 @@ import click
 from ranker.commands import arguments, outputs, stderr
 from ranker.commands.program import spoken
 from ranker.errors import UsageError, look_up
-from ranker.numbers import counted
 from ranker.report import document, over_tasks
 from ranker.results.ranking import Ranking
 from ranker.runs.over_tasks import Matched, decide_each
@@ -54,7 +53,7 @@ def run(given: Mapping[str, Any], tasks: Matched, format_name: str) -> None:
         return made, outputs.in_words_of_the_command(ranking).made_by(click.get_current_context().obj)
 
     if given["dry_run"]:
-        click.echo(f"{counted(len(tasks.shared), 'task')}, all answers at hand: nothing to compute")
+        click.echo(f"nothing to compute: all answers are at hand (tasks: {len(tasks.shared)})")
         return
     found = decide_each(tasks, asked)
     found = replace(found, failures={task: spoken(why) for task, why in found.failures.items()})

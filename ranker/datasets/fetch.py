@@ -14,8 +14,8 @@ from pathlib import Path
 
 from ranker import progress
 from ranker.datasets import sets
-from ranker.datasets.rows import MAX_BYTES
 from ranker.errors import FetchError, UsageError, look_up
+from ranker.limits import LIMITS, Limits
 
 CHUNK = 1 << 16
 """Bytes that are in memory at once: 64 KiB."""
@@ -26,7 +26,9 @@ TIMEOUT = 30.0
 _ELSEWHERE = "; `url` names another address of the file"
 
 
-def fetch(name: str, data_dir: Path, url: str | None = None, include: Iterable[Path] = ()) -> Path:
+def fetch(
+    name: str, data_dir: Path, url: str | None = None, include: Iterable[Path] = (), limits: Limits = LIMITS
+) -> Path:
     """Put the official file of an OOD set where ``--data-dir`` finds it.
 
     A file that is there already and is the official one is left as it is, without a request.
@@ -36,6 +38,7 @@ def fetch(name: str, data_dir: Path, url: str | None = None, include: Iterable[P
         data_dir: the folder to put it in; made if it is not there.
         url: another address of the same file; None takes the card's.
         include: folders of a user's own sets.
+        limits: how much is fetched.
 
     Returns:
         The file.
@@ -62,7 +65,7 @@ def fetch(name: str, data_dir: Path, url: str | None = None, include: Iterable[P
         # a folder beside the target: removed whatever happens, and on its file system, so that the move is atomic
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as folder:
             part = Path(folder, target.name)
-            _download(address, part)
+            _download(address, part, limits)
             found = sha256(part)
             if found != card.sha256:
                 raise FetchError(f"{address} is not the official file: its sha256 is {found}, not {card.sha256}")
@@ -81,13 +84,13 @@ def sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _download(address: str, target: Path) -> None:
+def _download(address: str, target: Path, limits: Limits) -> None:
     with open(target, "wb") as file:
-        for block in _blocks(address, target.name):
+        for block in _blocks(address, target.name, limits):
             file.write(block)
 
 
-def _blocks(address: str, label: str) -> Iterator[bytes]:
+def _blocks(address: str, label: str, limits: Limits) -> Iterator[bytes]:
     """The bytes at an address, in pieces, while a bar shows how far it is."""
     try:
         with urllib.request.urlopen(address, timeout=TIMEOUT) as response:
@@ -96,8 +99,8 @@ def _blocks(address: str, label: str) -> Iterator[bytes]:
             with progress.transfer(progress.stderr(), label, total) as advance:
                 while block := response.read(CHUNK):
                     size += len(block)
-                    if size > MAX_BYTES:
-                        raise FetchError(f"{address} holds more than {MAX_BYTES:,} bytes, the most that is read")
+                    if size > limits.file:
+                        raise FetchError(str(limits.passed(address, "file")))
                     advance(len(block))
                     yield block
     except urllib.error.HTTPError as error:

@@ -16,13 +16,11 @@ from factors.types import UNLABELLED
 from ranker.datasets.cards import Layout
 from ranker.datasets.rows import PARQUET, Row, label_names, read_rows
 from ranker.errors import DataError, UsageError, look_up
+from ranker.limits import LIMITS, Limits
 from ranker.records import parse_json
 from ranker.tasks.classes import ClassTask
 
 log = logging.getLogger(__name__)
-
-MAX_CELL = 100_000
-"""Characters of a text; what a model of 512 tokens can read has some 3,000."""
 
 USUAL = {
     "text": (
@@ -45,6 +43,9 @@ USUAL = {
 }
 """The names that columns usually have, the first that fits is taken."""
 
+NESTED = ("marks", *dict.fromkeys(name for names in USUAL["text"] for name in names))
+"""The columns of a Parquet file that are read even where they hold lists or objects: marks, and texts."""
+
 Marker = Callable[[tuple[str, ...], Mapping[str, Any]], Mapping[str, tuple[Span, ...]]]
 """Finds marks: (segments, the whole row) -> name -> spans."""
 
@@ -61,11 +62,13 @@ class Sheet(NamedTuple):
         origin: the file, or "rows in memory".
         rows: all of them.
         layout: their columns.
+        limits: how much of it is read.
     """
 
     origin: str
     rows: tuple[Row, ...]
     layout: Layout
+    limits: Limits = LIMITS
 
 
 def sheet(
@@ -73,6 +76,7 @@ def sheet(
     columns: Mapping[str, str | Sequence[str]] | None = None,
     required: Sequence[str] = ("text", "label"),
     encoding: str = "",
+    limits: Limits = LIMITS,
 ) -> Sheet:
     """A user's own rows: from memory, or a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file, with or without ``.gz``, or
     a ``.parquet``.
@@ -91,6 +95,7 @@ def sheet(
             one; what is left out is found by `USUAL` names.
         required: the parts that there must be columns for.
         encoding: of a file that is not UTF-8 and does not say what it is: see `rows.read_rows`.
+        limits: how much of it is read.
 
     Raises:
         UsageError: the file's name does not end in a known way, a part of rows that there is not, or no mappings.
@@ -107,17 +112,23 @@ def sheet(
     origin = place = str(source) if isinstance(source, Path) else "rows in memory"
     if isinstance(source, Path) and source.suffix != PARQUET:
         place += ", line 1"
-    rows = tuple(read_rows(source, encoding) if isinstance(source, Path) else placed(source))
+    nested = (*NESTED, *(name for names in roles.values() for name in names))
+    rows = tuple(read_rows(source, encoding, limits, nested) if isinstance(source, Path) else placed(source))
     if not rows:
         raise DataError(f"{origin} holds no row")
     try:
         layout = layout_of(tuple(dict.fromkeys(column for row in rows for column in row.cells)), roles, required)
     except (ValueError, DataError) as error:
         raise DataError(f"{place}: {error}") from error
-    return Sheet(origin, rows, named(layout, source))
+    return Sheet(origin, rows, named(layout, source, limits), limits)
 
 
-def pool(path: Path, columns: Mapping[str, str | Sequence[str]] | None = None, encoding: str = "") -> Sheet:
+def pool(
+    path: Path,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    encoding: str = "",
+    limits: Limits = LIMITS,
+) -> Sheet:
     """A user's own rows that need no label, from a file (see `sheet`).
 
     Those with a blank text are left out, with a warning.
@@ -125,7 +136,7 @@ def pool(path: Path, columns: Mapping[str, str | Sequence[str]] | None = None, e
     Raises:
         UsageError, DataError: as in `sheet`; or no row has a text.
     """
-    whole = sheet(path, columns, ("text",), encoding)
+    whole = sheet(path, columns, ("text",), encoding, limits)
     rows = tuple(row for row in whole.rows if not any(blank(row.cells.get(column)) for column in whole.layout.text))
     if not rows:
         raise DataError(f"{path} holds no row with a text")
@@ -140,7 +151,7 @@ def unlabelled(of: Sheet, marker: Marker = no_marks) -> tuple[Example, ...]:
     Raises:
         DataError: as in `examples`.
     """
-    return tuple(examples(of.rows, None, lambda _: of.layout, marker))
+    return tuple(examples(of.rows, None, lambda _: of.layout, marker, of.limits))
 
 
 def written(of: Sheet) -> list[str | None]:
@@ -191,10 +202,10 @@ def placed(rows: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
         yield Row(f"row {number}", number, cells)
 
 
-def named(layout: Layout, rows: object) -> Layout:
+def named(layout: Layout, rows: object, limits: Limits = LIMITS) -> Layout:
     """The layout, with numbers read as the container of the rows names them, if it does (a ``datasets.ClassLabel``)."""
     if isinstance(rows, Path):
-        names = label_names(rows, layout.label)
+        names = label_names(rows, layout.label, limits)
     else:
         features = getattr(rows, "features", None)
         names = getattr(features.get(layout.label), "names", None) if isinstance(features, Mapping) else None
@@ -202,7 +213,11 @@ def named(layout: Layout, rows: object) -> Layout:
 
 
 def examples(
-    rows: Iterable[Row], task: ClassTask | None, choose: Callable[[Sequence[str]], Layout], marker: Marker = no_marks
+    rows: Iterable[Row],
+    task: ClassTask | None,
+    choose: Callable[[Sequence[str]], Layout],
+    marker: Marker = no_marks,
+    limits: Limits = LIMITS,
 ) -> Iterator[Example]:
     """The rows that belong to the layout's part of the data, as examples.
 
@@ -211,6 +226,7 @@ def examples(
         task: the labels; None leaves the rows without.
         choose: the layout, given the columns of the first row; raises a ValueError where none fits.
         marker: finds marks in rows that bring none.
+        limits: how long a text may be.
 
     Raises:
         DataError: a column is missing, a label is unknown, a text is empty or too long, an id occurs twice.
@@ -222,7 +238,7 @@ def examples(
             layout = layout or choose(tuple(cells))
             if any(str(cells[column]) != value for column, value in layout.where.items()):
                 continue
-            segments = tuple(_texts(cells, layout.text))
+            segments = tuple(_texts(cells, layout.text, limits))
             identity = str(number if layout.id is None else cells[layout.id])
             if taken.setdefault(identity, place) is not place:
                 raise ValueError(f"the id {identity!r} is used at {taken[identity]} already")
@@ -349,14 +365,13 @@ _NUMBER = re.compile(r"([0-9]{1,6})(\.0)?")
 _TRUTHS = {"false": 0, "true": 1}  # as data frames write them
 
 
-def _texts(cells: Mapping[str, Any], columns: tuple[str, ...]) -> Iterator[str]:
+def _texts(cells: Mapping[str, Any], columns: tuple[str, ...], limits: Limits) -> Iterator[str]:
     for column in columns:
         value = cells[column]
         for text in value if isinstance(value, list) else (value,):
             if not isinstance(text, str) or not text.strip():
                 raise ValueError(f"the column {column!r} must hold a text (got {str(text)[:50]!r})")
-            if len(text) > MAX_CELL:
-                raise ValueError(f"the column {column!r} holds {len(text):,} characters; at most {MAX_CELL:,} are read")
+            limits.check(f"the column {column!r}", "cell", len(text))
             if not text.isascii():
                 text.encode()  # half a surrogate pair, which JSON can say, is no text; UnicodeError is a ValueError
             yield text

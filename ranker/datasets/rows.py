@@ -1,7 +1,7 @@
 """Files of rows: lines of text, or Parquet -> column -> value, and the line or row in every complaint.
 
-Nothing about a file is believed: not its encoding, its columns or its size. Memory and time are bounded by the
-constants below, also for a file that unpacks into far more than it seems to be.
+Nothing about a file is believed: not its encoding, its columns or its size. Memory and time are bounded by
+`ranker.limits`, also for a file that unpacks into far more than it seems to be.
 """
 
 from __future__ import annotations
@@ -9,41 +9,25 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
-import io
 import itertools
 import json
 import logging
 import os
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ranker.datasets import encodings
 from ranker.errors import DataError, UsageError
+from ranker.limits import LIMITS, Limits, opened, within
 from ranker.records import parse_json
 
 log = logging.getLogger(__name__)
 
-MAX_BYTES = 1 << 29
-"""Bytes of a file, unpacked: 512 MiB, a million rows of HANS with their parses."""
-
-MAX_LINE = 1 << 20
-"""Bytes of a line: 1 MiB."""
-
-MAX_RATIO = 200
-"""Bytes that one byte of a gzip file may unpack to, once it has unpacked to `FREE`. A table of labels packs to a
-twentieth of its size; what packs to a thousandth is one byte, repeated."""
-
-FREE = 1 << 24
-"""Bytes that any file may unpack to: 16 MiB."""
-
 PARQUET = ".parquet"
 """How the name of a Parquet file ends, whose compression is its own."""
-
-BATCH = 100
-"""Rows of a Parquet file that are in memory at once."""
 
 
 class Row(NamedTuple):
@@ -60,27 +44,46 @@ class Row(NamedTuple):
     cells: Mapping[str, Any]
 
 
-def read_rows(path: Path, encoding: str = "") -> Iterator[Row]:
+def read_rows(path: Path, encoding: str = "", limits: Limits = LIMITS, nested: Collection[str] = ()) -> Iterator[Row]:
     """The rows of a file, one at a time.
 
     Args:
         path: the file.
         encoding: of a file of text that is not UTF-8 and does not say what it is, as UTF-16 does by its mark.
+        limits: how much of it is read.
+        nested: of a Parquet file: the columns that are read even if they hold lists or objects; of the others only
+            those of single values are.
 
     Raises:
         UsageError: its name does not end in a known way.
         DataError: it cannot be read, is too large, or a line of it is malformed.
     """
+    return _counted(path, parsed(path, encoding, limits, nested), limits)
+
+
+def _counted(path: Path, found: Iterator[Row], limits: Limits) -> Iterator[Row]:
+    """The rows, as long as they and their cells are not too many."""
+    cells = 0
+    for row in found:
+        cells += len(row.cells)
+        limits.check(path, "rows", row.number)
+        limits.check(row.place, "columns", len(row.cells))
+        limits.check(row.place, "values", cells)
+        yield row
+
+
+def parsed(path: Path, encoding: str = "", limits: Limits = LIMITS, nested: Collection[str] = ()) -> Iterator[Row]:
+    """The same as `read_rows`, where somebody else counts rows and cells."""
     if path.suffix == PARQUET:
-        return _parquet(path)
+        return _parquet(path, limits, nested)
     parse = _PARSERS.get(Path(path.name.removesuffix(".gz")).suffix)
     if parse is None:
         known = ", ".join(_PARSERS)
         raise UsageError(f"{path}: a file of examples ends in {known}, one of these and .gz, or {PARQUET}")
-    return parse(path, encoding)
+    return parse(path, encoding, limits)
 
 
-def label_names(path: Path, column: str | None) -> Sequence[str] | None:
+def label_names(path: Path, column: str | None, limits: Limits = LIMITS) -> Sequence[str] | None:
     """The label that each number of a column stands for, where `datasets` has written that into a Parquet file.
 
     Raises:
@@ -88,7 +91,7 @@ def label_names(path: Path, column: str | None) -> Sequence[str] | None:
     """
     if path.suffix != PARQUET:
         return None
-    with parquet_file(path) as file:
+    with parquet_file(path, limits) as file:
         about = parse_json((file.schema_arrow.metadata or {}).get(b"huggingface", b"{}").decode())
     try:
         return tuple(map(str, about["info"]["features"][column]["names"]))
@@ -96,71 +99,162 @@ def label_names(path: Path, column: str | None) -> Sequence[str] | None:
         return None
 
 
-def _parquet(path: Path) -> Iterator[Row]:
-    """What `datasets` and data frames write."""
-    for number, cells in enumerate(_unpacked(path), 1):
-        yield Row(f"{path}, row {number}", number, cells)
-
-
-def _unpacked(path: Path) -> Iterator[dict[str, Any]]:
-    """The cells of each row of a Parquet file, no more of them in memory than a batch."""
-    with parquet_file(path) as file:
+def _parquet(path: Path, limits: Limits, nested: Collection[str]) -> Iterator[Row]:
+    """What `datasets` and data frames write: a group of rows at a time, and each text once."""
+    with parquet_file(path, limits) as file:
         names = file.schema_arrow.names
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise DataError(f"{path}: two columns are named {twice!r}")
-        _check_size(path, sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)))
-        size = 0
-        for batch in file.iter_batches(BATCH, use_threads=False):
-            size += batch.nbytes
-            _check_size(path, size)
-            yield from batch.to_pylist()
+        limits.check(path, "columns", len(names))
+        limits.check(path, "rows", file.metadata.num_rows)
+        kept, texts = decoded(path, file, limits, nested)
+        groups = file.num_row_groups
+    size, number = 0, 0
+    with parquet_file(path, limits, read_dictionary=texts) as file:
+        for group in range(groups):
+            with within(limits, path):
+                table = file.read_row_group(group, columns=kept, use_threads=False)
+                size += sum(sum(map(_expanded, table.column(name).chunks)) for name in kept)
+                limits.check(path, "file", size)
+                columns = [_listed(table.column(name)) for name in kept]
+            for cells in zip(*columns, strict=True):
+                number += 1
+                yield Row(f"{path}, row {number}", number, dict(zip(kept, cells, strict=True)))
 
 
-def _check_size(place: Path | str, size: int) -> None:
-    if size > MAX_BYTES:
-        raise DataError(f"{place}: more than {MAX_BYTES:,} bytes, the most that is read")
+def decoded(
+    path: Path, file: Any, limits: Limits, nested: Collection[str], cells: str = "values"
+) -> tuple[list[str], list[str]]:
+    """The columns of a Parquet file that are read: those of single values, and some others.
+
+    What the file states of its size is believed here; where it lies, there is `ranker.limits.within`.
+
+    Args:
+        path: of the file.
+        file: a `pyarrow.parquet.ParquetFile`.
+        limits: how much of it is read.
+        nested: the columns of lists and objects that are read, too.
+        cells: the limit of the number of its cells.
+
+    Returns:
+        Their names, and the places of texts in them.
+
+    Raises:
+        DataError: they hold too much.
+    """
+    import pyarrow as pa
+
+    kept: list[str] = []
+    leaves: list[int] = []
+    at = 0
+    for field in file.schema_arrow:
+        count = _leaves(field.type)
+        if field.name in nested or not pa.types.is_nested(field.type):
+            kept.append(field.name)
+            leaves += range(at, at + count)
+        at += count
+    columns = [file.metadata.row_group(i).column(j) for i in range(file.num_row_groups) for j in leaves]
+    size = sum(column.total_uncompressed_size for column in columns)
+    limits.check(path, "file", size)
+    limits.check_ratio(path, size, os.path.getsize(path))
+    limits.check(path, cells, sum(column.num_values for column in columns))
+    texts = [file.schema.column(j).path for j in leaves if file.schema.column(j).physical_type == "BYTE_ARRAY"]
+    return kept, texts
+
+
+def _leaves(kind: Any) -> int:
+    """How many columns of Parquet one of a data frame is."""
+    import pyarrow as pa
+
+    return sum(_leaves(kind.field(i).type) for i in range(kind.num_fields)) if pa.types.is_nested(kind) else 1
+
+
+def _expanded(array: Any) -> int:
+    """Bytes of an array in which each value stands wherever it is said."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return sum(map(_expanded, array.flatten()))
+    if pa.types.is_map(kind):
+        return _expanded(array.keys) + _expanded(array.items)
+    if pa.types.is_nested(kind):
+        return int(array.nbytes if pa.types.is_union(kind) else _expanded(array.flatten()))
+    if pa.types.is_dictionary(kind) and hasattr(array.dictionary, "buffers") and _is_binary(kind.value_type):
+        sizes = compute.binary_length(array.dictionary).cast(pa.int64())
+        return 4 * len(array) + (compute.sum(sizes.take(array.indices)).as_py() or 0)
+    return int(array.nbytes)
+
+
+def _is_binary(kind: Any) -> bool:
+    import pyarrow as pa
+
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return any(test(kind) for test in tests)
+
+
+def _listed(column: Any) -> list[Any]:
+    """The cells of a column; a value that stands there often is one object."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return list(column.to_pylist())
+    found: list[Any] = []
+    for chunk in column.chunks:
+        values = chunk.dictionary.to_pylist()
+        found += [None if at is None else values[at] for at in chunk.indices.to_pylist()]
+    return found
 
 
 @contextmanager
-def parquet_file(path: Path, **options: Any) -> Iterator[Any]:
+def parquet_file(path: Path, limits: Limits = LIMITS, **options: Any) -> Iterator[Any]:
     """A Parquet file, whose faults are said in one line.
 
     Args:
         path: the file.
+        limits: how much of it is read.
         options: of `pyarrow.parquet.ParquetFile`.
     """
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(path, **options) as file:
+        with os.fdopen(opened(path), "rb") as raw:
+            limits.check(path, "file", os.fstat(raw.fileno()).st_size)
+            with within(limits, path):
+                file = parquet.ParquetFile(raw, **options)
             yield file
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def tab_separated(path: Path, encoding: str = "") -> Iterator[Row]:
+def tab_separated(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[Row]:
     """Tabs between cells, no quotes: the format of HANS and PAWS."""
-    return _table(path, ((number, line.split("\t")) for number, line in _filled(path, encoding)))
+    return _table(path, ((number, line.split("\t")) for number, line in _filled(path, encoding, limits)))
 
 
-def separated(path: Path, encoding: str = "", sign: str = "") -> Iterator[Row]:
+def separated(path: Path, encoding: str = "", limits: Limits = LIMITS, sign: str = "") -> Iterator[Row]:
     """RFC 4180: a sign between cells, a cell may stand in double quotes and then hold anything.
 
     The sign is told by the line that names the columns, where none is given; another one than a comma is logged.
     """
     if not sign:
-        sign = encodings.delimiter(next(lines(path, encoding), ""))
+        sign = encodings.delimiter(next(lines(path, encoding, limits), ""))
         if sign != ",":
             log.warning("%s: read with %s between its cells", path, encodings.SIGNS[sign])
-    reader = csv.reader(lines(path, encoding), strict=True, delimiter=sign)
+    reader = csv.reader(lines(path, encoding, limits), strict=True, delimiter=sign)
 
     def numbered() -> Iterator[tuple[int, list[str]]]:
+        blank = 0
         try:
             for cells in reader:
-                if any(cells):  # a blank line is no row, nor are the commas that spreadsheets leave of one
+                if any(cells):
                     yield reader.line_num, cells
+                else:  # a blank line is no row, nor are the commas that spreadsheets leave of one
+                    blank += 1
+                    limits.check(path, "blank", blank)
         except csv.Error as error:
             why = "are its lines ended by bare carriage returns?" if "new-line character" in str(error) else error
             raise DataError(f"{path}, line {reader.line_num}: {why}") from error
@@ -168,12 +262,12 @@ def separated(path: Path, encoding: str = "", sign: str = "") -> Iterator[Row]:
     return _table(path, numbered())
 
 
-def _text(path: Path, encoding: str) -> Iterator[Row]:
+def _text(path: Path, encoding: str, limits: Limits) -> Iterator[Row]:
     """A ``.txt``: by tabs; as a ``.csv`` where the line that names the columns has a comma, or so, and no tab."""
-    header = next(lines(path, encoding), "")
+    header = next(lines(path, encoding, limits), "")
     if "\t" not in header and encodings.delimiter(header) in header:
-        return separated(path, encoding)
-    return tab_separated(path, encoding)
+        return separated(path, encoding, limits)
+    return tab_separated(path, encoding, limits)
 
 
 def _table(path: Path, numbered: Iterator[tuple[int, list[str]]]) -> Iterator[Row]:
@@ -190,8 +284,8 @@ def _table(path: Path, numbered: Iterator[tuple[int, list[str]]]) -> Iterator[Ro
         yield Row(place, number, dict(zip(header, cells, strict=True)))
 
 
-def _json_lines(path: Path, encoding: str) -> Iterator[Row]:
-    for number, (at, line) in enumerate(_filled(path, encoding), 1):
+def _json_lines(path: Path, encoding: str, limits: Limits) -> Iterator[Row]:
+    for number, (at, line) in enumerate(_filled(path, encoding, limits), 1):
         place = f"{path}, line {at}"
         try:
             cells = json.loads(line, object_pairs_hook=once)
@@ -220,24 +314,26 @@ def once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def _filled(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
+def _filled(path: Path, encoding: str, limits: Limits) -> Iterator[tuple[int, str]]:
     """The lines without their ends; only the last ones may be empty."""
     empty = 0
-    for number, line in enumerate(lines(path, encoding), 1):
+    for number, line in enumerate(lines(path, encoding, limits), 1):
         if line.isspace():
             empty = empty or number
+            limits.check(path, "blank", number - empty + 1)
         elif empty:
             raise DataError(f"{path}, line {empty}: empty")
         else:
             yield number, line.rstrip("\r\n")
 
 
-def lines(path: Path, encoding: str = "") -> Iterator[str]:
+def lines(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[str]:
     """The lines of a file with their ends, unpacked and decoded, no more of it in memory than one line.
 
     Args:
         path: the file.
         encoding: see `read_rows`.
+        limits: how much of it is read.
 
     Raises:
         DataError: it cannot be read, is of another encoding, or it or a line of it is too large.
@@ -245,18 +341,18 @@ def lines(path: Path, encoding: str = "") -> Iterator[str]:
     size = 0
     number = 1
     try:
-        with _unpacking(path) as stream:
-            packed = os.fstat(stream.fileno()).st_size
-            readline = encodings.reader(stream, _encoding(path, stream, encoding))
+        with _unpacking(path) as (stream, packed):
+            readline = encodings.reader(stream, _encoding(path, stream, encoding, limits))
             for number in itertools.count(1):
-                line = readline(MAX_LINE + 1)
+                line = readline(limits.line + 1)
                 size += len(line)
                 if not line:
                     return
-                if len(line) > MAX_LINE:
-                    raise DataError(f"{path}, line {number}: longer than {MAX_LINE:,} bytes, the most that is read")
-                _check_size(f"{path}, line {number}", size)
-                _check_ratio(path, size, packed)
+                if len(line) > limits.line:
+                    raise limits.passed(f"{path}, line {number}", "line")
+                if size > limits.file:
+                    raise limits.passed(f"{path}, line {number}", "file")
+                limits.check_ratio(path, size, packed)
                 if number == 1 and b"\0" in line:
                     nul = UnicodeDecodeError("utf-8", line, 0, 1, "")
                     raise DataError(f"{path}, line 1: {encodings.unreadable(nul, nul=True)}")
@@ -268,25 +364,23 @@ def lines(path: Path, encoding: str = "") -> Iterator[str]:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def content(path: Path, most: int, encoding: str = "") -> str:
-    """A file as one text, unpacked and decoded, for formats that cannot be read by the line.
+def content(path: Path, encoding: str = "", limits: Limits = LIMITS) -> str:
+    """A JSON file as one text, unpacked and decoded.
 
     Args:
         path: the file.
-        most: bytes that are read.
         encoding: see `read_rows`.
+        limits: how much of it is read.
 
     Raises:
-        DataError: it cannot be read, is no UTF-8, or has more bytes than `most`.
+        DataError: it cannot be read, is of another encoding, or has more bytes than ``limits.json``.
     """
     try:
-        with _unpacking(path) as stream:
-            packed = os.fstat(stream.fileno()).st_size
-            told = _encoding(path, stream, encoding)
-            whole = stream.read(1 + (most if path.suffix == ".gz" else min(most, packed)))
-        if len(whole) > most:
-            raise DataError(f"{path}: more than {most:,} bytes, the most that is read")
-        _check_ratio(path, len(whole), packed)
+        with _unpacking(path) as (stream, packed):
+            told = _encoding(path, stream, encoding, limits)
+            whole = stream.read(1 + (limits.json if path.suffix == ".gz" else min(limits.json, packed)))
+        limits.check(path, "json", len(whole))
+        limits.check_ratio(path, len(whole), packed)
         return whole.decode(told or "utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: {encodings.unreadable(error)}") from error
@@ -294,20 +388,19 @@ def content(path: Path, most: int, encoding: str = "") -> str:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _encoding(path: Path, stream: encodings.Stream, said: str) -> str:
+def _encoding(path: Path, stream: encodings.Stream, said: str, limits: Limits) -> str:
     """What the file says itself; else what was said of it, unless it is UTF-8; "" for that."""
-    return encodings.marked(stream) or (said if said and not _is_utf8(path) else "")
+    return encodings.marked(stream) or (said if said and not _is_utf8(path, limits) else "")
 
 
-def _is_utf8(path: Path) -> bool:
+def _is_utf8(path: Path, limits: Limits) -> bool:
     """Whether a whole file is text in UTF-8."""
     decoder, size = codecs.getincrementaldecoder("utf-8")(), 0
-    with _unpacking(path) as stream:
-        packed = os.fstat(stream.fileno()).st_size
+    with _unpacking(path) as (stream, packed):
         while block := stream.read(1 << 16):
             size += len(block)
-            _check_size(path, size)
-            _check_ratio(path, size, packed)
+            limits.check(path, "file", size)
+            limits.check_ratio(path, size, packed)
             try:
                 decoder.decode(block)
             except UnicodeDecodeError:
@@ -317,13 +410,16 @@ def _is_utf8(path: Path) -> bool:
     return True
 
 
-def _unpacking(path: Path) -> gzip.GzipFile | io.BufferedReader:
-    return gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
-
-
-def _check_ratio(path: Path, size: int, packed: int) -> None:
-    if size > FREE and size > MAX_RATIO * packed:
-        raise DataError(f"{path}: it unpacks to more than {MAX_RATIO} times its size, the most that is read")
+@contextmanager
+def _unpacking(path: Path) -> Iterator[tuple[encodings.Stream, int]]:
+    """The stream of a file's bytes, unpacked, and how many they are packed."""
+    with os.fdopen(opened(path), "rb") as raw:
+        packed = os.fstat(raw.fileno()).st_size
+        if path.suffix != ".gz":
+            yield raw, packed
+        else:
+            with gzip.GzipFile(fileobj=raw) as stream:
+                yield stream, packed
 
 
 _PARSERS = {".jsonl": _json_lines, ".csv": separated, ".tsv": tab_separated, ".txt": _text}

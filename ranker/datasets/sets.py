@@ -26,6 +26,7 @@ from ranker.datasets.mapping import readings as readings_of
 from ranker.datasets.marks import marker
 from ranker.datasets.rows import Row, read_rows
 from ranker.errors import DataError, UsageError, look_up
+from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassTask, fold
@@ -90,7 +91,11 @@ class OODSet:
 
 
 def load(
-    name: str, data_dir: str | Path | None = None, include: Iterable[str | Path] = (), limit: int | None = None
+    name: str,
+    data_dir: str | Path | None = None,
+    include: Iterable[str | Path] = (),
+    limit: int | None = None,
+    limits: Limits = LIMITS,
 ) -> OODSet:
     """Read an OOD set.
 
@@ -100,6 +105,7 @@ def load(
             sample in the set's own folder.
         include: folders of a user's own sets, or folders of such folders.
         limit: how many of the rows are taken for the whole set, for a quick try; see `sample`. None for all.
+        limits: how much of the file is read.
 
     Raises:
         UnknownName: no set bears that name.
@@ -116,7 +122,8 @@ def load(
     card = look_up("OOD set", name, cards(include))
     file = _find(card, None if data_dir is None else Path(data_dir))
     origin = EMBEDDED if file in [card.folder / name for name in SAMPLE] else str(file)
-    whole = _built(card, read_rows(file), origin, lambda layout: layout)
+    nested = ("segments", "marks", *(column for layout in card.layouts for column in layout.columns))
+    whole = _built(card, read_rows(file, limits=limits, nested=nested), origin, lambda layout: layout, limits)
     return whole if limit is None else replace(whole, examples=sample(whole, limit))
 
 
@@ -142,14 +149,16 @@ def from_rows(name: str, rows: Iterable[Mapping[str, Any]], include: Iterable[st
     return _built(card, readers.placed(rows), "rows in memory", lambda layout: readers.named(layout, rows))
 
 
-def _built(card: Card, rows: Iterable[Row], origin: str, adapt: Callable[[Layout], Layout]) -> OODSet:
+def _built(
+    card: Card, rows: Iterable[Row], origin: str, adapt: Callable[[Layout], Layout], limits: Limits = LIMITS
+) -> OODSet:
     """The set of a card's rows, in the first of its layouts whose columns are there."""
     layouts = (*card.layouts, OWN)
 
     def choose(found: Sequence[str]) -> Layout:
         return adapt(next((layout for layout in layouts if set(layout.columns) <= set(found)), layouts[0]))
 
-    examples = tuple(readers.examples(rows, card.task, choose, marker(card.marks)))
+    examples = tuple(readers.examples(rows, card.task, choose, marker(card.marks), limits))
     if not examples:
         wanted = " or ".join(sorted({f"{c} = {v}" for layout in card.layouts for c, v in layout.where.items()}))
         raise DataError(f"{origin} holds no row of {card.name}" + (f": none has {wanted}" if wanted else ""))
@@ -166,6 +175,7 @@ def labelled(
     free: bool = False,
     said: Said = Said(),
     encoding: str = "",
+    limits: Limits = LIMITS,
 ) -> OODSet:
     """Read a user's own labelled rows; all of them are the population.
 
@@ -183,6 +193,7 @@ def labelled(
         free: labels of no known task are taken as they are, since no model has labels of its own.
         said: what the models say of their labels, for messages.
         encoding: of a file that is not UTF-8 and does not say what it is, such as cp1252.
+        limits: how much of the file is read.
 
     Raises:
         UsageError: no such set or task, or no task whose labels fit, or several.
@@ -199,14 +210,14 @@ def labelled(
     wanted = look_up("task", task, tasks(include) | own_of_set) if isinstance(task, str) else task
     if card is not None and wanted not in (None, card.task):
         raise UsageError(f"`task` {task} is not that of {card.name}, which is {card.task.name}")
-    sheet = readers.sheet(source, columns, encoding=encoding)
+    sheet = readers.sheet(source, columns, encoding=encoding, limits=limits)
     written = readers.written(sheet)
     rows = [row for row, label in zip(sheet.rows, written, strict=True) if label is not None]
     if not rows:
         raise DataError(f"{sheet.origin}: the column {sheet.layout.label!r} is still empty in all {len(written)} rows")
     chosen = wanted or (task_of(sheet, own, include, free, said) if card is None else card.task)
     marks = readers.no_marks if card is None else marker(card.marks)
-    found = list(readers.examples(rows, chosen, lambda _: sheet.layout, marks))
+    found = list(readers.examples(rows, chosen, lambda _: sheet.layout, marks, limits))
     kept: dict[tuple[tuple[str, ...], int], Example] = {}
     for row in found:
         kept.setdefault((row.segments, row.label), row)
@@ -335,6 +346,7 @@ def unlabelled(
     like: str | None = None,
     include: Iterable[str | Path] = (),
     encoding: str = "",
+    limits: Limits = LIMITS,
 ) -> tuple[Example, ...]:
     """Read rows of a domain that nobody has labelled; a column of labels, if there is one, is not looked at.
 
@@ -346,6 +358,7 @@ def unlabelled(
         like: an OOD set whose marks hold for these rows, too.
         include: folders of a user's own sets.
         encoding: see `labelled`.
+        limits: how much of the file is read.
 
     Raises:
         UnknownName: no set bears that name.
@@ -362,7 +375,7 @@ def unlabelled(
         ['r1', 'r2']
     """
     marks = readers.no_marks if like is None else marker(look_up("OOD set", like, cards(include)).marks)
-    pool = readers.pool(Path(path), columns, encoding)
+    pool = readers.pool(Path(path), columns, encoding, limits)
     if hint := readings.swapped(pool):
         log.warning("%s: %s", path, hint)
     return readers.unlabelled(pool, marks)

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ranker.errors import look_up
+from ranker.report.escapes import visible
 
 if TYPE_CHECKING:
     from ranker.results.ranking import Ranking
@@ -43,4 +44,4 @@ def render(ranking: Ranking, name: str) -> str:
     Raises:
         UnknownName: there is no such format.
     """
-    return str(import_module(look_up("format", name, FORMATS).module).render(ranking))
+    return visible(str(import_module(look_up("format", name, FORMATS).module).render(ranking)))

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ranker.errors import look_up
 from ranker.report import csv, json, latex, markdown, terminal
+from ranker.report.escapes import visible
 from ranker.report.pages import page
 from ranker.report.tables import Table
 
@@ -41,7 +42,7 @@ def render(document: Document, name: str) -> str:
     Raises:
         UnknownName: there is no such format here.
     """
-    return look_up("format of comparisons", name, FORMATS)(document)
+    return visible(look_up("format of comparisons", name, FORMATS)(document))
 
 
 def as_text(document: Document) -> str:

@@ -27,6 +27,7 @@ from matplotlib.figure import Figure
 
 from ranker.errors import RankModelsError
 from ranker.numbers import interval, percent, probability
+from ranker.report.escapes import visible
 from ranker.report.words import words
 from ranker.results.ranking import Ranking
 from ranker.results.records import Decision, Evaluation, MethodResult
@@ -492,5 +493,5 @@ def _short(name: str, longest: int = LONGEST) -> str:
         >>> _short("a-model-of-a-rather-long-name"), _short("two\\nlines")
         ('a-model-of-a-rather…', 'two lines')
     """
-    name = " ".join(name.split())
+    name = visible(" ".join(name.split()))
     return name if len(name) <= longest else name[: longest - 1] + "…"

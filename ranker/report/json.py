@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ranker.report.escapes import visible
 from ranker.results.ranking import Ranking
 
 
@@ -20,4 +21,4 @@ def written(content: Mapping[str, Any]) -> str:
     Raises:
         ValueError: there is one.
     """
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return visible(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"

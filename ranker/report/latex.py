@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from ranker.report.escapes import visible
 from ranker.report.remarks import remarks
 from ranker.report.tables import Table, tables
 from ranker.results.ranking import Ranking
@@ -60,7 +61,7 @@ def number(text: str) -> str:
 
 def _one_line(text: str) -> str:
     """Text without control characters: one line, so that a comment cannot end early."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return " ".join("".join(c if c.isprintable() else " " for c in visible(text)).split())
 
 
 def _tabular(shown: Table) -> Iterator[str]:

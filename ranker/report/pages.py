@@ -12,10 +12,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from ranker.report.escapes import visible
+
 
 def page(template: str, **shown: Any) -> str:
     """The page that a template of this folder makes of what is to be shown."""
-    return _environment().get_template(template).render(**shown)
+    return visible(_environment().get_template(template).render(**shown))
 
 
 @cache

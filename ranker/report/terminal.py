@@ -12,6 +12,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ranker.report.answer import answer
+from ranker.report.escapes import visible
 from ranker.report.remarks import remarks
 from ranker.report.tables import Table, matrix, methods, models, order
 from ranker.results.ranking import Ranking
@@ -68,13 +69,14 @@ def _squeeze(shown: RichTable) -> None:
 
 
 def plain(line: str) -> str:
-    """The line without what a terminal would obey instead of showing it: escapes, other controls, turned directions.
+    r"""The line without what a terminal would obey instead of showing it: controls, turned directions.
 
     Example:
-        >>> plain("a\\x1b[31mb")
-        'a\\ufffd[31mb'
+        >>> print(plain("a\x1b[31mb"))
+        a\u001b[31mb
     """
-    return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in line)
+    shown = visible(line)
+    return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in shown)
 
 
 def parts(ranking: Ranking) -> Iterator[Table | Text]:

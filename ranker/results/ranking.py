@@ -14,6 +14,7 @@ from factors.registry import Factor
 from factors.types import Floats
 from ranker import records
 from ranker.errors import DataError, RankModelsError, UnknownName, UsageError
+from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
 from ranker.results.explanation import Explanation, not_saved
 from ranker.results.records import Decision, Evaluation, Header, MethodResult, Mode, plain
@@ -139,13 +140,17 @@ class Ranking(Result):
             raise RankModelsError(f"the ranking cannot be written to {path}: {error.strerror}") from error
 
     @classmethod
-    def load(cls, path: str | Path) -> Ranking:
+    def load(cls, path: str | Path, limits: Limits = LIMITS) -> Ranking:
         """Read what `save` wrote.
+
+        Args:
+            path: the file.
+            limits: how much of it is read.
 
         Raises:
             DataError: the file cannot be read, is no ranking, or is one of another schema.
         """
-        whole = records.read_json(Path(path), "a ranking")
+        whole = records.read_json(Path(path), "a ranking", limits)
         version = whole.get("schema_version") if isinstance(whole, dict) else None
         if version != SCHEMA_VERSION:
             raise DataError(

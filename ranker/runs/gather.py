@@ -16,6 +16,7 @@ from ranker.datasets.mapping import Said, differing
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.sets import OODSet, sample
 from ranker.errors import ModelError, UsageError
+from ranker.limits import LIMITS, Limits
 from ranker.scoring.score import check_probe
 from ranker.sources.base import Brought, Shelf, Source, SourceOptions, Stated
 from ranker.sources.suites import Model, Suite, named
@@ -105,6 +106,7 @@ class Named:
         include: folders of sets of one's own.
         limit: how many of its rows are taken for the whole set; None for all.
         population: how many are attributed; None for what its card says.
+        limits: how much of the file is read.
     """
 
     name: str
@@ -112,10 +114,11 @@ class Named:
     include: tuple[Path, ...] = ()
     limit: int | None = None
     population: int | None = None
+    limits: Limits = LIMITS
 
     def load(self) -> OODSet:
         """The set; it raises what `ranker.datasets.sets.load` does."""
-        found = sets.load(self.name, self.data_dir, self.include, self.limit)
+        found = sets.load(self.name, self.data_dir, self.include, self.limit, self.limits)
         return replace(found, population=self.population) if self.population else found
 
 
@@ -131,6 +134,7 @@ class Own:
         like: an OOD set whose task, marks and designed factor hold for these rows, too.
         include: folders of sets of one's own.
         encoding: of a file that is not UTF-8 and does not say what it is, such as cp1252.
+        limits: how much of the file is read.
     """
 
     file: Path
@@ -139,21 +143,24 @@ class Own:
     like: str | None = None
     include: tuple[Path, ...] = ()
     encoding: str = ""
+    limits: Limits = LIMITS
 
     def labelled(self, own: ClassTask | None = None, free: bool = False, said: Said = Said()) -> OODSet:
         """The rows that have a label; judged by the models' own labels if no task is named, else see `sets.task_of`."""
         return sets.labelled(
-            self.file, self.task, self.columns, self.like, self.include, own, free, said, self.encoding
+            self.file, self.task, self.columns, self.like, self.include, own, free, said, self.encoding, self.limits
         )
 
     def judged_by(self, task: ClassTask) -> OODSet:
         """The rows that have a label of this task."""
-        return sets.labelled(self.file, task, self.columns, include=self.include, encoding=self.encoding)
+        return sets.labelled(
+            self.file, task, self.columns, include=self.include, encoding=self.encoding, limits=self.limits
+        )
 
     def unlabelled(self) -> tuple[Example, ...]:
         """All rows, without a label."""
         roles = {role: names for role, names in self.columns.items() if role not in ("label", "cluster")}
-        return sets.unlabelled(self.file, roles, self.like, self.include, self.encoding)
+        return sets.unlabelled(self.file, roles, self.like, self.include, self.encoding, self.limits)
 
 
 LabelledRows: TypeAlias = OODSet | Own | str | Path | Collection[Mapping[str, object]]

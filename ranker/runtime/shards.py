@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from factors.types import Attributions, Floats, Ints
+from ranker.errors import DataError
+from ranker.limits import LIMITS, within
 from ranker.runtime import arrays
 from ranker.tasks.classes import Classes
 
@@ -248,10 +250,16 @@ def read(content: bytes, name: str, key: str | None, columns: Sequence[str] | No
     if named(content) != name:
         raise ValueError("its checksum is another")
     try:
-        # without Arrow's threads: a shard is small, and a process that ends while they do can be aborted
-        file = parquet.ParquetFile(pa.BufferReader(content))
-        table = file.read(columns=None if columns is None else list(columns), use_threads=False)
-    except (pa.ArrowException, OSError) as error:
+        with within(LIMITS, name):
+            file = parquet.ParquetFile(pa.BufferReader(content))
+            about = file.metadata
+            parts = [
+                about.row_group(i).column(j) for i in range(about.num_row_groups) for j in range(about.num_columns)
+            ]
+            LIMITS.check(name, "shard", sum(one.total_uncompressed_size + 8 * one.num_values for one in parts))
+            # without Arrow's threads: a shard is small, and a process that ends while they do can be aborted
+            table = file.read(columns=None if columns is None else list(columns), use_threads=False)
+    except (pa.ArrowException, OSError, DataError) as error:
         raise ValueError("it holds no rows of ours") from error
     number, _, own = (table.schema.metadata or {}).get(KEY, b"").decode(errors="replace").partition(" ")
     wanted = {NAME} if columns is None else set(columns)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ranker.errors import StoreError, UsageError
+from ranker.limits import opened
 
 
 def place(text: str) -> Path | Remote:
@@ -202,6 +203,18 @@ def put(target: Place, content: bytes) -> None:
         beside.unlink(missing_ok=True)  # it is gone where Ctrl-C came after the renaming
         raise
     sync(target.parent)
+
+
+def contents_of(file: Place) -> bytes:
+    """What is in a file.
+
+    Raises:
+        OSError: it cannot be read, or is no regular one: a pipe would be waited for.
+    """
+    if isinstance(file, Remote):
+        return file.read_bytes()
+    with os.fdopen(opened(file), "rb") as raw:
+        return raw.read()
 
 
 def sync(folder: Path) -> None:

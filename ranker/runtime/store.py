@@ -10,6 +10,7 @@ rows.
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import re
@@ -29,7 +30,7 @@ from ranker.errors import StoreError
 from ranker.numbers import counted
 from ranker.records import digest
 from ranker.runtime import arrays, shards
-from ranker.runtime.storage import Place, Remote, UserStore, failures, place, put, sync
+from ranker.runtime.storage import Place, Remote, UserStore, contents_of, failures, place, put, sync
 from ranker.tasks.classes import Classes
 
 if TYPE_CHECKING:
@@ -91,9 +92,10 @@ class Store:
                 with tempfile.TemporaryFile(dir=root / FOLDER):
                     sync(root)
         except OSError as error:
-            raise StoreError(
-                f"`store`: {root} cannot be written to ({error.strerror or error}); name another folder"
-            ) from error
+            why = error.strerror or str(error)
+            if not _is_readable(root / FOLDER):
+                raise StoreError(f"`store`: {root} cannot be written to ({why}); name another folder") from error
+            log.info("%s cannot be written to (%s), and is only read; new results need another `store`", root, why)
         name_earlier(root)
 
         self._entries: dict[str, Entry] = {}
@@ -128,6 +130,7 @@ class Store:
         entry = self._entries.pop(digest, None)
         if entry is not None:
             with suppress(StoreError):
+                entry.describe()
                 entry.compact()
 
     def forget(self) -> None:
@@ -232,6 +235,18 @@ class Entry:
         if not set(table.column(shards.NAME).to_pylist()) <= set(text_names(examples)):
             raise ValueError("its rows are about something that was not asked")
         self.add(table)
+
+    def describe(self) -> None:
+        """Write ``key.json`` where shards lie without one, as a bad copy of a store leaves them.
+
+        Raises:
+            StoreError: the disk refuses to be read or written.
+        """
+        with failures(self.folder, "read"):
+            bare = bool(self._held) and not (self.folder / "key.json").is_file()
+        if bare:
+            self._described = False
+            self.prepare()
 
     def compact(self) -> None:
         """Make one shard of several, if this run has seen several; whoever reads meanwhile finds it or them.
@@ -359,12 +374,26 @@ def name_earlier(root: Place) -> list[Place]:
     return earlier
 
 
+def _is_readable(folder: Place) -> bool:
+    """Whether a store's folder can be listed."""
+    try:
+        return bool(folder.is_dir()) and isinstance(next(iter(folder.iterdir()), None), Place)
+    except OSError:
+        return False
+
+
 def is_key(entry: Place) -> bool:
-    """Say whether a folder is that of a key; others' are not taken for one, whatever their names."""
-    return bool(_KEY.fullmatch(entry.name)) and (entry / "key.json").is_file()
+    """Say whether a folder is that of a key; others' are not taken for one, whatever their names.
+
+    Shards lie in it, or what says what the key is: one of both may be gone.
+    """
+    named = bool(_KEY.fullmatch(entry.name)) and entry.is_dir()
+    return named and ((entry / "key.json").is_file() or any(SHARD.fullmatch(file.name) for file in entry.iterdir()))
 
 
 _KEY = re.compile(r"[0-9a-f]{32}")
+SHARD = re.compile(r"[0-9a-f]{32}\.parquet")
+"""What a shard is called: see `shards.named`."""
 
 
 def store_of(store: Store | str | Path | UserStore | None) -> Store | None:
@@ -389,11 +418,11 @@ def read(folder: Place, key: str, kind: str) -> dict[str, pa.Table]:
         tables: dict[str, pa.Table] = {}
         gone = False
         for shard in shards_of(folder):
-            content = _content(shard)
-            if content is None:  # another process has made one shard of several, or set this one aside
-                gone = True
-                continue
             try:
+                content = _content(shard)
+                if content is None:  # another process has made one shard of several, or set this one aside
+                    gone = True
+                    continue
                 table = shards.read(content, shard.name, key)
                 alike = next(iter(tables.values()), table).schema
                 if shards.kind_of(table) != kind or table.schema != alike:
@@ -401,7 +430,7 @@ def read(folder: Place, key: str, kind: str) -> dict[str, pa.Table]:
                 tables[shard.name] = table
             except (ValueError, TypeError, OverflowError) as error:
                 log.warning("%s is damaged (%s); it is set aside, and its rows are computed anew", shard, error)
-                with failures(shard, "renamed"), suppress(FileNotFoundError):  # another process was faster
+                with suppress(OSError):  # another process was faster, or the store can only be read
                     shard.rename(shard.with_suffix(".damaged"))  # type: ignore[arg-type]  # both are of one kind
         if not gone:
             break
@@ -440,8 +469,8 @@ def listed(folder: Place, pattern: str) -> list[Place]:
 
 def sound(shard: Place) -> bool:
     """Say whether a shard is what was written, and lies where it belongs."""
-    content = _content(shard)
     try:
+        content = _content(shard)
         if content is not None:
             shards.read(content, shard.name, shard.parent.name, [shards.NAME])
     except (ValueError, TypeError):
@@ -460,10 +489,15 @@ def _content(shard: Place) -> bytes | None:
     """What is in a file; None where another process has removed it by now.
 
     Raises:
+        ValueError: it is a pipe, a device or a folder.
         StoreError: it cannot be read.
     """
     with failures(shard, "read"):
         try:
-            return shard.read_bytes()
+            return contents_of(shard)
         except FileNotFoundError:
             return None
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.EISDIR):
+                raise
+            raise ValueError(error.strerror) from error

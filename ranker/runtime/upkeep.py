@@ -175,7 +175,7 @@ def _sound(file: Place) -> bool:
     if file.name != "key.json":
         return sound(file)
     try:
-        return key_digest(_key(file)[0])[:32] == file.parent.name
+        return file.is_file() and key_digest(_key(file)[0])[:32] == file.parent.name
     except (ValueError, TypeError):
         return False
 

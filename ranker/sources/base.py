@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard, TypeVar
 import numpy as np
 
 from factors.types import SPECIAL, Bools, Example, Floats, Frozen, Ints
+from ranker.limits import LIMITS, Limits
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -79,6 +80,7 @@ class SourceOptions:
         lower_is_better: less of a recorded metric is better, whatever the log says.
         errors_are_wrong: an answer that failed or was not scored counts as wrong; else its row is left out.
         encoding: of tables of text that are not UTF-8 and do not say what they are, such as cp1252.
+        limits: how much is read of what a reference names.
 
     Example:
         >>> SourceOptions(answers="outcomes", cluster="doc").lower_is_better
@@ -99,6 +101,7 @@ class SourceOptions:
     lower_is_better: bool = False
     errors_are_wrong: bool = False
     encoding: str = ""
+    limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label_map", None if self.label_map is None else Frozen(self.label_map))

@@ -257,9 +257,9 @@ def _member(path: Path, options: SourceOptions, shelf: Shelf) -> Model | None:
     """The model that the suite in the folder around a model directory says it is; None where none says so."""
     place = os.path.abspath(path)  # as it is written: a link in the folder is a member, too
     file = Path(place).parent / FILE
-    content = read_json(file, "a suite") if os.path.isfile(file) else None
+    content = read_json(file, "a suite", options.limits) if os.path.isfile(file) else None
     ours = isinstance(content, dict) and "schema_version" in content  # others have files of this name, too
-    listed = zip(_paths(file), _read(file, options, shelf).models, strict=True) if ours else ()
+    listed = zip(_paths(file, options), _read(file, options, shelf).models, strict=True) if ours else ()
     return next((model for where, model in listed if os.path.abspath(file.parent / where) == place), None)
 
 
@@ -297,14 +297,14 @@ class _Known:
     fingerprint: str
 
 
-def _paths(file: Path) -> list[str]:
+def _paths(file: Path, options: SourceOptions) -> list[str]:
     """The paths of a suite's models, as they are written."""
-    return [entry["path"] for entry in read_json(file, "a suite")["models"]]
+    return [entry["path"] for entry in read_json(file, "a suite", options.limits)["models"]]
 
 
 def _read(file: Path, options: SourceOptions, shelf: Shelf) -> _Part:
     """Read a suite.json; model paths in it are relative to its folder, and do not lead out of it."""
-    content = read_json(file, "a suite")
+    content = read_json(file, "a suite", options.limits)
     try:
         version = table(content, "suite").get("schema_version")
         if version != SCHEMA_VERSION:

@@ -14,7 +14,13 @@ import atheris
 
 ROOT = Path(__file__).parents[2]
 # where pytest finds what tests share
-sys.path += [str(ROOT), *(str(ROOT / "tests" / place) for place in ("", "ranker/runtime", "ranker/scoring"))]
+sys.path += [
+    str(ROOT),
+    *(
+        str(ROOT / "tests" / place)
+        for place in ("", "ranker/report", "ranker/runtime", "ranker/scoring", "ranker/sources/logs")
+    ),
+]
 
 with atheris.instrument_imports(include=["ranker", "experiments", "factors"]):
     import test_fuzz

@@ -5,6 +5,7 @@ The inputs are real files with some of their values, and some of their bytes, tu
 """
 
 import gzip
+import io
 import json
 import shutil
 import signal
@@ -14,12 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+import logmaking as log_making
+import numpy as np
 import pyarrow as pa
 import pytest
 from asking import attributions
 from conftest import TASK
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 from test_evaluation import suite
 from test_report_formats import decided, evaluated, telling
 from test_store import EXAMPLES, KEY, row_of
@@ -31,15 +35,20 @@ from ranker.commands.run import run
 from ranker.datasets import cards, embedded, readers, sets
 from ranker.datasets.identity import text_names
 from ranker.errors import RankModelsError
+from ranker.limits import LIMITS
 from ranker.results import ranking as ranking_module
 from ranker.results.ranking import Ranking
 from ranker.runtime import shards
 from ranker.runtime.store import Store, key_digest
 from ranker.runtime.upkeep import contents, verify
 from ranker.scoring.comparison import compare
-from ranker.sources import suites
+from ranker.sources import logs, suites
 from ranker.sources.hf import checkpoints, labels
 from ranker.sources.hf.files import opened
+from ranker.sources.hf.settings import check as check_settings
+from ranker.sources.tables import files as table_files
+from ranker.sources.tables import join, reading
+from ranker.sources.tables.base import Rows
 
 ROWS = [
     {"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment", "marks": {"x": [[0, 4, 9]]}},
@@ -266,6 +275,30 @@ def options_of(file):
         assert "\n" not in error.format_message()  # noqa: PT017
 
 
+def settings_of(file):
+    """A checkpoint's small file, held against what it may say."""
+    (file.parent / "model.safetensors").touch()
+    if not (file.parent / "config.json").exists():
+        (file.parent / "config.json").write_text("{}")
+    check_settings(opened(file.parent), LIMITS, trusted=False)
+
+
+def table_of(file):
+    """A table of predictions: what it says of its models, and of some rows."""
+    columns = table_files.read(file)
+    found = reading.understand(columns, name="a")
+    for rows in (Rows(("a", "b"), ()), Rows(("1", "2"), (("The actor ran.",), ("It rained.",)))):
+        join.join(reading.understand(columns, TASK, rows=rows, name="a"), rows)
+    return found
+
+
+def log_of(file):
+    """A log of either program, by itself and in its folder."""
+    found = logs.read(file)
+    assert np.isfinite(found.outcomes[~np.isnan(found.outcomes)]).all()
+    return logs.listing(file.parent)
+
+
 FOLDER = f"v2/{key_digest(KEY)[:32]}"
 
 
@@ -302,6 +335,31 @@ def shard_of(value):
         return as_json(value)
 
 
+def parquet_of(value):
+    """Records as a plain Parquet file, as far as it can say them; else as they are in JSON."""
+    sink = pa.BufferOutputStream()
+    try:
+        parquet.write_table(pa.Table.from_pylist(value), sink)
+    except (pa.ArrowException, TypeError, AttributeError, KeyError, ValueError, OverflowError):
+        return as_json(value)
+    return sink.getvalue().to_pybytes()
+
+
+def arrays_of(write, **columns):
+    """Arrays as numpy writes them."""
+    file = io.BytesIO()
+    write(file, *([columns.pop("alone")] if "alone" in columns else []), **columns)
+    return file.getvalue()
+
+
+def archive_of(value):
+    """A log of Inspect as the archive that it writes, some of whose parts are no JSON it would write."""
+    head, *samples = value if isinstance(value, list) and value else [value]
+    parts = [log_making.part("header.json", head)]
+    parts += [log_making.part(f"samples/{n}_epoch_1.json", one) for n, one in enumerate(samples, 1)]
+    return log_making.archive(parts)
+
+
 def saved_runs():
     """One of each mode, as JSON."""
     made = suite(models=3, examples=12)
@@ -322,12 +380,66 @@ RECORDS = [
 CARDS = [path.read_bytes() for path in sorted(embedded.folder().glob(f"*/{cards.FILE}"))[:3]]
 RECIPES = [path.read_bytes() for path in recipe.shipped().values()][:4]
 
+PREDICTED = [
+    {"id": "a", "text": "The actor ran.", "label": "entailment", "gpt": "entailment", "bert": [0.9, 0.1]},
+    {"id": "b", "text": "It rained.", "label": "non-entailment", "gpt": "neutral", "bert": [0.2, 0.8]},
+]
+WIDE = "id,text,label,gpt,bert/entailment,bert/non-entailment\na,The actor ran.,entailment,entailment,0.9,0.1\n" \
+       "b,It rained.,non-entailment,,0.2,0.8\n"  # fmt: skip
+TABLES = [PREDICTED, {"a": "entailment", "b": "neutral"}, {"columns": ["id", "gpt"], "data": [["a", "x"], ["b", "y"]]}]
+SCORES = np.array([[0.9, 0.1], [0.2, 0.8]])
+ARRAYS = (
+    arrays_of(np.savez, predictions=SCORES, label_ids=np.array([0, 1])),
+    arrays_of(np.savez_compressed, predictions=np.array(["a", "b"])),
+)
+HARNESS = [log_making.choice_row(n, {"text": f"a {n}"}, "1", (-3, -1), acc=1.0) for n in range(2)]
+INSPECT = [log_making.header(), log_making.sample(1, "C"), log_making.sample(2, {"a": 0.5})]
+TOKENIZER = {
+    "added_tokens": [{"id": 0, "content": "[CLS]"}],
+    "normalizer": {
+        "type": "Sequence",
+        "normalizers": [
+            {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"},
+            {"type": "Precompiled", "precompiled_charsmap": "BAAAAAAAAABhAGIA"},
+        ],
+    },
+    "post_processor": {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [],
+        "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [0], "tokens": ["[CLS]"]}},
+    },
+    "model": {"type": "WordPiece", "vocab": {"[CLS]": 0, "a": 1}},
+}
+SETTINGS = {
+    **CHECKPOINT,
+    "num_hidden_layers": 2,
+    "id2label": {"0": "a"},
+    "attn_implementation": {"": "sdpa"},
+    "quantization_config": {"quant_method": "awq"},
+    "text_config": {"vocab_size": 5, "layer_types": ["a"]},
+}
+
 READERS = {
     "tsv": Reader("a.tsv", of_bytes(TABLE.replace(",", "\t"), TABLE), rows_of),
     "tsv.gz": Reader("a.tsv.gz", of_bytes(gzip.compress(TABLE.replace(",", "\t").encode()), BOMB), rows_of),
     "csv": Reader("a.csv", of_bytes(TABLE), rows_of),
     "jsonl": Reader("a.jsonl", of_json(ROWS, lines=True), rows_of),
     "parquet": Reader("a.parquet", turned(COLUMNAR).map(shard_of).flatmap(scratched), rows_of),
+    "table csv": Reader("a.csv", of_bytes(WIDE), table_of),
+    "table tsv": Reader("a.tsv", of_bytes(WIDE.replace(",", "\t"), gzip.compress(WIDE.encode())), table_of),
+    "table jsonl": Reader("a.jsonl", of_json(PREDICTED, lines=True), table_of),
+    "table json": Reader("a.json", st.sampled_from(TABLES).flatmap(of_json), table_of),
+    "table parquet": Reader("a.parquet", turned(PREDICTED).map(parquet_of).flatmap(scratched), table_of),
+    "table npy": Reader("a.npy", of_bytes(arrays_of(np.save, alone=SCORES)), table_of),
+    "table npz": Reader("a.npz", of_bytes(*ARRAYS), table_of),
+    "log jsonl": Reader("samples_a_2026-01-01T00-00-00.000000.jsonl", of_json(HARNESS, lines=True), log_of),
+    "log list": Reader("samples_a_2026-01-01T00-00-00.000000.jsonl", of_json(HARNESS), log_of),
+    "log eval": Reader("a.eval", turned(INSPECT).map(archive_of).flatmap(scratched), log_of),
+    "log json": Reader("a.json", of_json({**INSPECT[0], "samples": INSPECT[1:]}), log_of),
+    "settings": Reader("config.json", of_json(SETTINGS), settings_of, keeps=False),
+    "adapter settings": Reader("adapter_config.json", of_json(SETTINGS), settings_of, keeps=False),
+    "tokenizer": Reader("tokenizer.json", of_json(TOKENIZER), settings_of, keeps=False),
     "suite": Reader("suite.json", of_json(SUITE), lambda file: suites.load([str(file.parent)])),
     "card": Reader("card.toml", of_bytes(*CARDS), cards.read_card),
     "recipe": Reader("a.toml", of_bytes(*RECIPES), lambda file: recipe.load(str(file))),
@@ -380,6 +492,7 @@ FOUND = [
     ("tsv", b"text\tlab\x0bel\na\t0\n"),
     ("csv", b"text,label,marks\na,1," + b"[" * 100_000),
     ("csv", b'text,"\n"\na,1\n'),
+    ("table jsonl", as_json([{**PREDICTED[0], "bert": ["\ud800", 0.1]}, PREDICTED[1]], lines=True)),
     ("suite", b"[" * 100_000),
     ("suite", as_json({**SUITE, "models": [{**SUITE["models"][0], "path": "a" * 5000}]})),
     ("suite", as_json({**SUITE, "models": [{**SUITE["models"][0], "in_domain_accuracy": "high"}]})),
@@ -430,7 +543,7 @@ def _imported(tmp_path_factory):
     page_of(file)
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(20_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [50, pytest.param(20_000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", READERS)
 def test_whatever_is_in_a_file_is_a_result_or_one_line(name, count, tmp_path):
     """No other exception, no second of computing, and no file that is changed, made or removed."""

@@ -22,10 +22,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ranker.errors import ModelError, UsageError, first_line
+from ranker.limits import free_memory
 from ranker.progress import Progress
 from ranker.runtime.base import NOTHING, Done, Executor, Job, Known, Order
 from ranker.runtime.executors import visits
@@ -60,6 +60,12 @@ GRACE = 10.0
 
 LOOK_EVERY = 0.2
 """Seconds between two looks at how guests are."""
+
+LONGEST_FOLDER = 60
+"""Bytes of the path of a folder in which there is room for a socket's name."""
+
+SHORT = ("/tmp", "/var/tmp")  # noqa: S108  # folders in it are made as tempfile makes them
+"""Where the socket lies if the temporary folder has a longer path."""
 
 TRIES = 5
 """How often a process is started, where its server is ended meanwhile."""
@@ -183,15 +189,6 @@ def threads(count: int) -> int:
     most = os.environ.get("OMP_NUM_THREADS", "")
     share = max(cores() // count, 1)
     return min(share, int(most)) if most.isdecimal() and int(most) else share
-
-
-def free_memory() -> int | None:
-    """Bytes that new processes may take without swapping; None where the system does not say (Linux does)."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):
-        return None
 
 
 def cores() -> int:
@@ -413,10 +410,40 @@ def processes_with(modules: Sequence[str]) -> ForkServerContext | SpawnContext:
     context = multiprocessing.get_context("forkserver")
     if modules:
         context.set_forkserver_preload(list(modules))
-    with only(os.environ, {**seen(os.environ), **QUIET}):
-        resource_tracker.ensure_running()
-        forkserver.ensure_running()
+    with only(os.environ, {**seen(os.environ), **QUIET}), _short_folder():
+        resource_tracker.ensure_running()  # which lets Ctrl-C through again once it has begun
+        with _undisturbed():
+            forkserver.ensure_running()
     return context
+
+
+@contextmanager
+def _short_folder() -> Iterator[None]:
+    """A temporary folder whose path is short enough for the server's socket, which has a name of 107 bytes at most.
+
+    Raises:
+        UsageError: there is none.
+    """
+    before = tempfile.tempdir
+    folders = [folder for folder in (tempfile.gettempdir(), *SHORT) if len(os.fsencode(folder)) <= LONGEST_FOLDER]
+    found = next((folder for folder in folders if os.access(folder, os.W_OK | os.X_OK)), None)
+    if found is None:
+        raise UsageError(f"{tempfile.gettempdir()} is too long a path for processes; set TMPDIR to a shorter one")
+    tempfile.tempdir = found
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ctrl-C waits, and never reaches what is started meanwhile: the terminal sends it to every process there is."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def seen(environment: Mapping[str, str]) -> dict[str, str]:

@@ -182,7 +182,10 @@ def serve(pipe: Connection, visits: Sequence[Visit], rules: Rules) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C reaches every process; the supervisor tells the others
     signal.signal(signal.SIGTERM, tell)
-    settle(rules)
+    try:
+        settle(rules)
+    except OSError:  # the run was stopped before this process began, and has removed its folder
+        sys.exit(1)
     logger = logging.getLogger("ranker")
     logger.handlers, logger.propagate = [Forwarded(outbox)], False
     logger.setLevel(rules.level)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ranker import records
 from ranker.errors import DataError, ModelError
+from ranker.limits import LIMITS, Limits
 
 SAFE_WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
 PICKLED_WEIGHTS = ("*.bin", "*.bin.index.json")
@@ -264,12 +265,13 @@ def has_tokenizer(folder: Path) -> bool:
     return bool(_matches(folder, TOKENIZER))
 
 
-def read_json(file: Path, content: bytes | None = None) -> dict[str, Any]:
+def read_json(file: Path, content: bytes | None = None, limits: Limits = LIMITS) -> dict[str, Any]:
     """A JSON object.
 
     Args:
         file: which holds it.
         content: what was read of that already; None opens it.
+        limits: how much of it is read.
 
     Raises:
         ModelError: there is no such file, or something else is in it.
@@ -279,8 +281,10 @@ def read_json(file: Path, content: bytes | None = None) -> dict[str, Any]:
         hint = f"; did you mean {file.parent / below[-1]}?" if below else "; it must hold a saved sequence classifier"
         raise ModelError(f"{file.parent} has no {file.name}{hint}")
     try:
-        found = records.read(file, "a checkpoint's settings", json.loads, content)
-    except DataError as error:
+        if content is None:
+            limits.check(file, "config", os.stat(file).st_size)
+        found = records.read(file, "a checkpoint's settings", json.loads, content=content)
+    except (DataError, OSError) as error:
         raise ModelError(str(error)) from error
     if not isinstance(found, dict):
         raise ModelError(f"{file} must hold a JSON object (got {type(found).__name__})")

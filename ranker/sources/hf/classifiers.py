@@ -19,6 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from factors.types import UNLABELLED, Bools, Example, Floats
 from ranker.errors import ModelError, first_line
+from ranker.limits import LIMITS, Limits
 from ranker.sources import packing
 from ranker.sources.base import Baseline, Embedded, Hide
 from ranker.sources.devices import DTYPES, device_named, resolve
@@ -91,6 +92,7 @@ class Classifier:
         bases: loading.Bases | None = None,
         files: Files | None = None,
         beat: Callable[[], None] = lambda: None,
+        limits: Limits = LIMITS,
     ) -> Classifier:
         """Load a checkpoint.
 
@@ -108,6 +110,7 @@ class Classifier:
             files: those of the checkpoint, where they are open already; None opens what lies at the path, and closes
                 it. What is loaded is what their digest is of, and they are not needed any more then.
             beat: called with each part of the files that is read here, and see `Classifier.beat`.
+            limits: how much its settings may ask for.
 
         Raises:
             UsageError: a device or a dtype that is none.
@@ -116,11 +119,11 @@ class Classifier:
         """
         where = device_named(device)
         products = DTYPES[resolve(dtype, device)]
-        options = loading.Options(trust_remote_code, allow_pickle, products)
+        options = loading.Options(trust_remote_code, allow_pickle, products, limits)
         with ExitStack() as held:
             if files is None:
                 folder = checkpoints.locate(path, allow_pickle=allow_pickle)
-                files = held.enter_context(closing(opened(folder, allow_pickle=allow_pickle, beat=beat)))
+                files = held.enter_context(closing(opened(folder, allow_pickle=allow_pickle, beat=beat, limits=limits)))
             held.enter_context(loading.one_line(files.path, told=files.told))
             model, tokenizer = loading.load(files, options, label_map, bases)
             groups = labels.reconcile(loading.label_names(model), task, label_map, model=str(files.path))

@@ -16,7 +16,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import stat
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,14 +26,14 @@ from io import FileIO
 from pathlib import Path
 from typing import IO, Any
 
-from ranker.errors import ModelError
+from ranker.errors import DataError, ModelError
+from ranker.limits import LIMITS, Limits, free_memory
+from ranker.limits import opened as regular
 from ranker.sources.hf import checkpoints
 
 CHUNK = 1 << 20
 LARGE = (".safetensors", ".bin")
 """How the names of weights end; beside these there are lists of them, which are small."""
-READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-"""How files are opened: what was put in the place of one meanwhile, as a pipe, is not waited for."""
 DESCRIPTORS = Path("/proc/self/fd")
 """Where Linux has a process's open files by number; to open one there opens it anew, at its beginning."""
 
@@ -124,6 +123,11 @@ class Files:
         Raises:
             ModelError: weights are not what was hashed any more, or cannot be read; or there is no room.
         """
+        free, size = free_memory(), sum(os.fstat(file.fileno()).st_size for file in self.weights.values())
+        if free is not None and size > free:
+            raise ModelError(
+                f"{self.path} has {size / 1e9:.1f} GB of weights, and {free / 1e9:.1f} GB of memory are free"
+            )
         with ExitStack() as held:
             copies = {name: held.enter_context(_room(self.path)) for name in self.weights}
             found = self._hashed({name: copy for name, (copy, _) in copies.items()})
@@ -195,7 +199,12 @@ class Files:
 
 
 def opened(
-    folder: Path, base: Path | None = None, *, allow_pickle: bool = False, beat: Callable[[], None] = lambda: None
+    folder: Path,
+    base: Path | None = None,
+    *,
+    allow_pickle: bool = False,
+    beat: Callable[[], None] = lambda: None,
+    limits: Limits = LIMITS,
 ) -> Files:
     """Open all of a checkpoint's files that can change a number, each once, and those of an adapter's base.
 
@@ -204,12 +213,13 @@ def opened(
         base: the folder of what it is added to, if it is an adapter; None looks for what the adapter names.
         allow_pickle: take weights that are not safetensors.
         beat: called with each part of the weights that is read, as a sign of life.
+        limits: how large its small files may be.
 
     Raises:
         ModelError: the checkpoint has no weights, names files elsewhere, or cannot be read.
     """
     with ExitStack() as held:
-        names, contents = _read(folder, held, allow_pickle)
+        names, contents = _read(folder, held, allow_pickle, limits)
         under = None
         if (adapter := contents.get(checkpoints.ADAPTER)) is not None:
             assert isinstance(adapter, bytes)
@@ -217,7 +227,7 @@ def opened(
                 config = checkpoints.read_json(folder / checkpoints.ADAPTER, adapter)
                 base = checkpoints.base_at(checkpoints.named_base(config, folder), folder, allow_pickle=allow_pickle)
             with ExitStack() as below:
-                found = _read(base, below, allow_pickle)
+                found = _read(base, below, allow_pickle, limits)
                 if checkpoints.ADAPTER in found[1]:
                     raise ModelError(f"the base of {folder} {checkpoints.NO_BASE}")
                 under = Files(base, *found, None, beat, below.pop_all())
@@ -239,7 +249,9 @@ def content_hash(folder: Path, *, allow_pickle: bool = False) -> str:
         return files.digest
 
 
-def _read(folder: Path, held: ExitStack, allow_pickle: bool) -> tuple[list[str], dict[str, bytes | FileIO]]:
+def _read(
+    folder: Path, held: ExitStack, allow_pickle: bool, limits: Limits
+) -> tuple[list[str], dict[str, bytes | FileIO]]:
     """The names of a folder's files, in the order in which they are hashed, and what is in them."""
     if not checkpoints.is_checkpoint(folder):
         checkpoints.read_json(folder / checkpoints.CONFIG)  # which says what is missing, and where there is one
@@ -247,15 +259,17 @@ def _read(folder: Path, held: ExitStack, allow_pickle: bool) -> tuple[list[str],
     contents: dict[str, bytes | FileIO] = {}
     try:
         for path in dict.fromkeys(paths):
-            file = held.enter_context(FileIO(os.open(path, READING)))
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ModelError(f"{path} is no file")
+            file = held.enter_context(FileIO(regular(path)))
             contents[path.name] = file
             if path.suffix not in LARGE:
                 with file:
+                    name = "config" if path.name in (checkpoints.CONFIG, checkpoints.ADAPTER) else "settings"
+                    limits.check(path, name, os.fstat(file.fileno()).st_size)
                     contents[path.name] = file.readall()
     except OSError as error:
-        raise ModelError(f"{folder} cannot be read: {error.strerror}") from error
+        raise ModelError(f"{error.filename or folder} cannot be read: {error.strerror}") from error
+    except DataError as error:
+        raise ModelError(str(error)) from error
     small = {name: content for name, content in contents.items() if isinstance(content, bytes)}
     checkpoints.check_names(folder, small)
     return [path.name for path in paths], contents

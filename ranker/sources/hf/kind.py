@@ -84,7 +84,7 @@ class Checkpoint:
         try:
             folder = checkpoints.locate(self.path, allow_pickle=allow_pickle)
             base = checkpoints.locate_base(folder, allow_pickle=allow_pickle)
-            config = checkpoints.read_json((base or folder) / checkpoints.CONFIG)
+            config = checkpoints.read_json((base or folder) / checkpoints.CONFIG, limits=self.options.limits)
             names = _names(config, base or folder)
         except ModelError as error:
             return Stated(self, trouble=str(error))
@@ -145,6 +145,7 @@ class Checkpoint:
             bases=shelf.setdefault(_BASES, {}),
             files=self._files(shelf),
             beat=shelf.beat,
+            limits=self.options.limits,
         )
 
     def _folders(self, shelf: Shelf) -> tuple[Path, Path | None]:
@@ -165,7 +166,8 @@ class Checkpoint:
             if _FILES in shelf:
                 shelf.pop(_FILES)[1].close()
             folder, base = self._folders(shelf)
-            shelf[_FILES] = self, opened(folder, base, allow_pickle=self.options.allow_pickle, beat=shelf.beat)
+            limits, allow_pickle = self.options.limits, self.options.allow_pickle
+            shelf[_FILES] = self, opened(folder, base, allow_pickle=allow_pickle, beat=shelf.beat, limits=limits)
         found: Files = shelf[_FILES][1]
         return found
 

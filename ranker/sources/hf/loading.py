@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from ranker.errors import LabelError, ModelError, RankModelsError, first_line
-from ranker.sources.hf import checkpoints
+from ranker.limits import LIMITS, Limits
+from ranker.sources.hf import checkpoints, settings
 from ranker.sources.hf.files import Files
 
 if TYPE_CHECKING:
@@ -40,11 +41,13 @@ class Options:
         trust_remote_code: run code that comes with it.
         allow_pickle: load weights that are not safetensors.
         dtype: what `store_products` keeps the weights in; adapters share those of a base in one format only.
+        limits: how much its settings may ask for.
     """
 
     trust_remote_code: bool
     allow_pickle: bool
     dtype: torch.dtype
+    limits: Limits = LIMITS
 
 
 def load(
@@ -63,6 +66,7 @@ def load(
     """
     if options.trust_remote_code:
         files.brings_code()  # of another repository it is refused
+    settings.check(files, options.limits, options.trust_remote_code)
     if files.under is None:
         return _network(files, options), _tokenizer(files, options.trust_remote_code)
     return _adapter(files, files.under, options, label_map, {} if bases is None else bases)
@@ -164,6 +168,8 @@ def _keeps_base(config: PeftConfig) -> bool:
 def _tokenizer(files: Files, trust_remote_code: bool) -> PreTrainedTokenizerBase:
     from transformers import AutoTokenizer
 
+    if not trust_remote_code:
+        _check_class(files)
     if not checkpoints.has_tokenizer(files.folder):
         raise ModelError(f"{files.path} has no tokenizer (tokenizer.json); save it beside the weights")
     tokenizer = AutoTokenizer.from_pretrained(files.folder, trust_remote_code=trust_remote_code, local_files_only=True)
@@ -174,6 +180,24 @@ def _tokenizer(files: Files, trust_remote_code: bool) -> PreTrainedTokenizerBase
     tokenizer.name_or_path = str(files.path)
     tokenizer.truncation_side = "right"  # see `align.encode`: what is too long loses its end
     return tokenizer
+
+
+def _check_class(files: Files) -> None:
+    """Refuse a class of tokenizers that transformers does not know.
+
+    Raises:
+        ModelError: the checkpoint names one.
+    """
+    from transformers.models.auto.tokenization_auto import tokenizer_class_from_name
+
+    if settings.TOKENIZER_CONFIG in files.small:
+        name = files.settings(settings.TOKENIZER_CONFIG).get("tokenizer_class")
+        if name is not None and (not isinstance(name, str) or tokenizer_class_from_name(name) is None):
+            raise ModelError(
+                f"{files.path / settings.TOKENIZER_CONFIG}: `tokenizer_class` selects code, and must be one that "
+                f"transformers knows, such as TokenizersBackend (got {str(name)[:100]!r}); to have the checkpoint run "
+                "its own: `trust_remote_code`"
+            )
 
 
 def label_names(model: PreTrainedModel) -> dict[int, str]:

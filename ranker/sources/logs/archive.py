@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import IO, NamedTuple
 
 from ranker.errors import DataError, first_line
-from ranker.sources.logs.base import MAX_DIRECTORY, MAX_PART, MAX_RATIO, MAX_UNPACKED
+from ranker.limits import LIMITS, Limits
 
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 
@@ -53,6 +53,7 @@ class Archive:
     Args:
         stream: the archive, which stays open as long as it is read.
         place: what messages begin with.
+        limits: how much of it is read.
 
     Attributes:
         parts: name -> the part; of several with one name the last counts.
@@ -62,10 +63,10 @@ class Archive:
         DataError: it is no archive, or its list is broken or too long.
     """
 
-    def __init__(self, stream: IO[bytes], place: object) -> None:
-        self._stream, self._place = stream, place
+    def __init__(self, stream: IO[bytes], place: object, limits: Limits = LIMITS) -> None:
+        self._stream, self._place, self._limits = stream, place, limits
         self._length = stream.seek(0, 2)
-        self._left = MAX_UNPACKED
+        self._left = limits.log
         self.parts: dict[str, Part] = {}
         self.repeated: set[str] = set()
         for part in self._entries():
@@ -83,13 +84,12 @@ class Archive:
         place = f"{self._place}, part {name[:200]!r}"
         if part.flags & _ENCRYPTED:
             raise DataError(f"{place}: encrypted")
-        if max(part.size, part.packed) > MAX_PART:
-            raise DataError(f"{place}: more than {MAX_PART:,} bytes, the most that is read of a part")
-        if part.size > max(_SUSPECT, MAX_RATIO * part.packed):
-            raise DataError(f"{place}: unpacks to {part.size:,} bytes, more than {MAX_RATIO} times its size")
+        self._limits.check(place, "log_part", max(part.size, part.packed))
+        if part.size > max(_SUSPECT, self._limits.ratio * part.packed):
+            raise self._limits.passed(place, "ratio")
         self._left -= part.size
         if self._left < 0:
-            raise DataError(f"{self._place}: more than {MAX_UNPACKED:,} bytes, the most that is read of a log")
+            raise self._limits.passed(self._place, "log")
         content = _unpacked(self._raw(part, place), part, place)
         if len(content) != part.size or zlib.crc32(content) != part.checksum:
             raise DataError(f"{place}: damaged (its size or its checksum is not what the archive states)")
@@ -112,8 +112,7 @@ class Archive:
     def _entries(self) -> Iterator[Part]:
         """The parts in the order of the list."""
         count, size, at = self._end()
-        if size > MAX_DIRECTORY:
-            raise DataError(f"{self._place}: its list of parts has more than {MAX_DIRECTORY:,} bytes")
+        self._limits.check(f"{self._place}, its list of parts", "log_directory", size)
         content = self._read(at, size)
         place = 0
         for _ in range(count):

@@ -1,7 +1,6 @@
 """What one log says of one task, whichever program wrote it: a record of arrays, and what reading one may cost.
 
-Logs are data from strangers. Every reader keeps to the budget below, so that no file costs more memory or time than
-this table allows; what goes beyond is refused in one line.
+Logs are data from strangers. Every reader keeps to `ranker.limits`; what goes beyond is refused in one line.
 """
 
 from __future__ import annotations
@@ -18,40 +17,8 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.errors import DataError
+from ranker.limits import LIMITS, Limits
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
-
-MAX_UNPACKED = 1 << 30
-"""Bytes of a log, unpacked: 1 GiB. 12,000 rows with prompts of 30 kB are a third of that."""
-
-MAX_WHOLE = 1 << 28
-"""Bytes of a log that is one JSON text: 256 MiB, since all of it is in memory at once."""
-
-MAX_PART = 1 << 27
-"""Bytes of one sample of an Inspect log: 128 MiB, a long transcript of an agent."""
-
-MAX_LINE = 1 << 24
-"""Bytes of a line, which is one row: 16 MiB, four choices with a context of a million tokens each."""
-
-MAX_SIDE = 1 << 26
-"""Bytes of the results that lie beside a log: 64 MiB; those of a thousand tasks have less than ten."""
-
-MAX_VALUES = 1 << 24
-"""Brackets, commas and colons of one JSON text: 16 million. In memory each may become 64 bytes, 1 GiB together."""
-
-MAX_ALL_VALUES = 1 << 26
-"""The same of all of a log: 64 million. Reading each may take a microsecond, one minute together."""
-
-MAX_RATIO = 200
-"""A part of an archive of more than 1 MiB unpacks to at most so many times its size; real ones to 13 times."""
-
-MAX_DIRECTORY = 1 << 25
-"""Bytes of an archive's list of parts: 32 MiB, three hundred thousand names."""
-
-MAX_ROWS = 500_000
-"""Rows of a log, of one minute together; the largest benchmarks have some 100,000."""
-
-MAX_FILES = 10_000
-"""Entries of a folder of logs."""
 
 MAX_TEXT = 100_000
 """Characters of a row's text that are kept to be shown; what follows is cut off."""
@@ -73,12 +40,14 @@ class Choice:
         scorer: Inspect: which scorer, "scorer" or "scorer.part".
         cluster: which field of a row (lm-evaluation-harness: of ``doc``; Inspect: of ``metadata``) says what rows
             belong together.
+        limits: how much is read.
     """
 
     metric: str | None = None
     filter: str | None = None
     scorer: str | None = None
     cluster: str | None = None
+    limits: Limits = LIMITS
 
 
 @dataclass(frozen=True, eq=False)

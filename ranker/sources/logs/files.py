@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from ranker.errors import DataError
-from ranker.sources.logs.base import MAX_ALL_VALUES, MAX_LINE, MAX_ROWS, MAX_UNPACKED, MAX_VALUES, MAX_WHOLE
+from ranker.limits import LIMITS, Limits
+from ranker.limits import opened as regular
 
 GZIP = b"\x1f\x8b"
 """How a gzip file begins."""
@@ -29,13 +29,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         DataError: it cannot be read, or is none: a folder, a pipe, a device.
     """
     try:
-        kind = os.stat(path).st_mode
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    if not stat.S_ISREG(kind):
-        raise DataError(f"{path} cannot be read as a log: it is no file")
-    try:
-        with path.open("rb") as raw:
+        with os.fdopen(regular(path), "rb") as raw:
             packed = raw.read(len(GZIP)) == GZIP
             raw.seek(0)
             if packed:
@@ -43,12 +37,17 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
                     yield cast(IO[bytes], stream)
             else:
                 yield raw
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, ValueError, EOFError, zlib.error) as error:  # ValueError: a name that no file can have
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def whole(path: Path, most: int = MAX_WHOLE) -> bytes:
+def whole(path: Path, limits: Limits = LIMITS, name: str = "log_whole") -> bytes:
     """All of a file, unpacked.
+
+    Args:
+        path: the file.
+        limits: how much is read.
+        name: of the limit that holds for it.
 
     Raises:
         DataError: it cannot be read, or is too large.
@@ -58,8 +57,7 @@ def whole(path: Path, most: int = MAX_WHOLE) -> bytes:
         while piece := stream.read(_PIECE):  # asked for all at once, memory for the most there may be would be taken
             pieces.append(piece)
             size += len(piece)
-            if size > most:
-                raise DataError(f"{path} has more than {most:,} bytes, the most that is read of a log in one piece")
+            limits.check(path, name, size)
     return b"".join(pieces)
 
 
@@ -73,7 +71,7 @@ def beginning(path: Path, size: int) -> bytes:
         return stream.read(size)
 
 
-def lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def lines(path: Path, limits: Limits = LIMITS) -> Iterator[tuple[int, bytes]]:
     """The lines of a file that say something, with their numbers; no more of it is in memory than one.
 
     Raises:
@@ -81,25 +79,24 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """
     with opened(path) as stream:
         size = 0
-        for at in range(1, MAX_ROWS + 2):
-            line = stream.readline(MAX_LINE + 1)
+        for at in range(1, limits.log_rows + 2):
+            line = stream.readline(limits.log_line + 1)
             if not line:
                 return
-            if len(line) > MAX_LINE:
-                raise DataError(f"{path}, line {at}: longer than {MAX_LINE:,} bytes, the most that is read")
+            place = f"{path}, line {at}"
+            limits.check(place, "log_line", len(line))
             size += len(line)
-            if size > MAX_UNPACKED:
-                raise DataError(f"{path}, line {at}: more than {MAX_UNPACKED:,} bytes, the most that is read of a log")
+            limits.check(place, "log", size)
             if not line.isspace():
                 yield at, line
-    raise DataError(f"{path} has more than {MAX_ROWS:,} lines, the most that are read of a log")
+    raise limits.passed(path, "log_rows")
 
 
 class Budget:
-    """How many more values of one log may be read: `MAX_ALL_VALUES` at first."""
+    """How many more values of one log may be read: ``limits.log_values`` at first."""
 
-    def __init__(self) -> None:
-        self._left = MAX_ALL_VALUES
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self._limits, self._left = limits, limits.log_values
 
     def spend(self, content: bytes, place: object) -> None:
         """Count the values of a JSON text.
@@ -109,10 +106,9 @@ class Budget:
         """
         found = sum(map(content.count, _SIGNS))
         self._left -= found
-        if found > MAX_VALUES:
-            raise DataError(f"{place}: more than {MAX_VALUES:,} values, the most that are read at once")
+        self._limits.check(place, "log_values_at_once", found)
         if self._left < 0:
-            raise DataError(f"{place}: more than {MAX_ALL_VALUES:,} values, the most that are read of a log")
+            raise self._limits.passed(place, "log_values")
 
 
 def parse(content: bytes, place: object, budget: Budget | None = None) -> Any:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ranker.errors import DataError
+from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files, inspect_ai, inspect_samples, lm_eval
-from ranker.sources.logs.base import MAX_FILES, MAX_LINE, listed
+from ranker.sources.logs.base import listed
 from ranker.sources.logs.results import Beside, results_of, task_and_time
 
 _LOOK = 1 << 16
@@ -69,7 +70,7 @@ def program_of(path: Path) -> str | None:
             return lm_eval.PROGRAM if b'"doc"' in bare and b'resps"' in bare else None
         if not bare.startswith(b"{"):
             return None
-        line = files.beginning(path, MAX_LINE).split(b"\n", 1)[0]
+        line = files.beginning(path, LIMITS.log_line).split(b"\n", 1)[0]
         if _is_row(line, path):
             return lm_eval.PROGRAM
     except DataError:
@@ -91,23 +92,27 @@ def _is_row(line: bytes, path: Path) -> bool:
 def holds_logs(folder: Path) -> bool:
     """Whether a log lies in a folder, or in a folder below it."""
     try:
-        places = [folder, *_folders(folder)]
-        return any(program_of(place / name) is not None for place in places for name in _candidates(place))
+        places = [folder, *_folders(folder, LIMITS)]
+        return any(program_of(place / name) is not None for place in places for name in _candidates(place, LIMITS))
     except DataError:
         return False
 
 
-def listing(folder: Path) -> Listing:
+def listing(folder: Path, limits: Limits = LIMITS) -> Listing:
     """The logs in a folder, or in the one folder below it that holds some.
+
+    Args:
+        folder: the folder.
+        limits: how much is read.
 
     Raises:
         DataError: the folder cannot be read, holds no log or too many files, several folders below it hold logs, a file
             links to one outside of it, or a log of Inspect is broken.
     """
-    found = _logs(folder)
+    found = _logs(folder, limits)
     if not found:
-        below = [place for place in _folders(folder) if any(True for _ in _candidates(place))]
-        inside = [(place, lying) for place in below if (lying := _logs(place))]
+        below = [place for place in _folders(folder, limits) if any(True for _ in _candidates(place, limits))]
+        inside = [(place, lying) for place in below if (lying := _logs(place, limits))]
         if len(inside) > 1:
             names = listed([place.name for place, _ in inside])
             raise DataError(f"{folder} holds logs of several models, one folder each: {names}; name these folders")
@@ -127,37 +132,40 @@ def listing(folder: Path) -> Listing:
         if (again := sum((old.program, old.model, old.task) == key for old in older))
     )
     logs = tuple(sorted(newest.values(), key=lambda log: (log.model, log.task)))
-    groups = Beside(folder).groups({log.time for log in logs if log.program == lm_eval.PROGRAM})
+    groups = Beside(folder, limits).groups({log.time for log in logs if log.program == lm_eval.PROGRAM})
     return Listing(logs, tuple(older), groups, notes)
 
 
-def _names(folder: Path) -> list[str]:
+def _names(folder: Path, limits: Limits) -> list[str]:
     try:
         names = sorted(os.listdir(folder))
     except (OSError, ValueError) as error:
         raise DataError(f"{folder} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    if len(names) > MAX_FILES:
-        raise DataError(f"{folder} holds more than {MAX_FILES:,} files, the most that are looked at")
+    limits.check(folder, "log_files", len(names))
     return names
 
 
-def _folders(folder: Path) -> Iterable[Path]:
-    return [folder / name for name in _names(folder) if (folder / name).is_dir() and not (folder / name).is_symlink()]
+def _folders(folder: Path, limits: Limits) -> Iterable[Path]:
+    return [
+        folder / name
+        for name in _names(folder, limits)
+        if (folder / name).is_dir() and not (folder / name).is_symlink()
+    ]
 
 
-def _candidates(folder: Path) -> Iterable[str]:
+def _candidates(folder: Path, limits: Limits) -> Iterable[str]:
     """The names that logs may have; results are none."""
     return [
         name
-        for name in _names(folder)
+        for name in _names(folder, limits)
         if name.removesuffix(".gz").endswith(_ENDINGS) and not name.startswith("results") and (folder / name).is_file()
     ]
 
 
-def _logs(folder: Path) -> list[Found]:
-    names = list(_candidates(folder))
+def _logs(folder: Path, limits: Limits) -> list[Found]:
+    names = list(_candidates(folder, limits))
     files.strayed(folder, names)
-    logs, beside = [], Beside(folder)
+    logs, beside = [], Beside(folder, limits)
     for name in names:
         path = folder / name
         program = program_of(path)
@@ -165,7 +173,7 @@ def _logs(folder: Path) -> list[Found]:
             results = results_of(path, beside)
             logs.append(Found(path, program, results.model, results.task, task_and_time(path)[1]))
         elif program == inspect_ai.PROGRAM:
-            header = inspect_samples.header_of(path)
+            header = inspect_samples.header_of(path, limits)
             stamp = _STAMP.match(name)
             logs.append(Found(path, program, header.model, header.task, header.created or (stamp[0] if stamp else "")))
     return logs

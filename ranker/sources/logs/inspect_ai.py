@@ -28,7 +28,7 @@ def read(path: Path, choice: Choice = Choice()) -> Logged:
     Raises:
         DataError: it is no such log, or broken, or answers a row twice, or what is asked for is not in it.
     """
-    header, samples = samples_of(path, choice.cluster)
+    header, samples = samples_of(path, choice.cluster, choice.limits)
     candidate, candidates = _candidate(path, samples, choice)
     rows = _rows(samples)
     firsts = [row[0] for row in rows]

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ranker.errors import DataError
+from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
 from ranker.sources.logs.archive import Archive
-from ranker.sources.logs.base import MAX_ROWS, canonical, hashed, listed, name_of, number, shown
+from ranker.sources.logs.base import canonical, hashed, listed, name_of, number, shown
 
 ZIP = (b"PK\3\4", b"PK\5\6")
 """How an archive begins; one without parts begins with its end."""
@@ -98,21 +99,22 @@ class Header:
     notes: tuple[str, ...] = ()
 
 
-def samples_of(path: Path, cluster: str | None = None) -> tuple[Header, tuple[Sample, ...]]:
+def samples_of(path: Path, cluster: str | None = None, limits: Limits = LIMITS) -> tuple[Header, tuple[Sample, ...]]:
     """A log's header and its samples, in the order of the file.
 
     Args:
         path: the file.
         cluster: the field of the samples' metadata that every one must have, or None.
+        limits: how much is read.
 
     Raises:
         DataError: it is no such log, or broken, or too large, or holds a sample twice.
     """
     if files.beginning(path, 4).startswith(ZIP):
         with files.opened(path) as stream:
-            header, samples = _of_archive(_seekable(stream, path), path, cluster)
+            header, samples = _of_archive(_seekable(stream, path, limits), path, cluster, limits)
     else:
-        header, samples = _of_json(path, cluster)
+        header, samples = _of_json(path, cluster, limits)
     if not samples:
         raise DataError(f"{path} holds no sample; were samples left out of it (no-log-samples)?")
     seen: set[tuple[str, int]] = set()
@@ -123,7 +125,7 @@ def samples_of(path: Path, cluster: str | None = None) -> tuple[Header, tuple[Sa
     return header, samples
 
 
-def header_of(path: Path) -> Header:
+def header_of(path: Path, limits: Limits = LIMITS) -> Header:
     """A log's header; of an archive nothing else is read.
 
     Raises:
@@ -131,21 +133,22 @@ def header_of(path: Path) -> Header:
     """
     if files.beginning(path, 4).startswith(ZIP):
         with files.opened(path) as stream:
-            return _archived(Archive(_seekable(stream, path), path), path)
-    return _header(_json(path), path)
+            return _archived(Archive(_seekable(stream, path, limits), path, limits), path)
+    return _header(_json(path, limits), path)
 
 
-def _seekable(stream: IO[bytes], path: Path) -> IO[bytes]:
+def _seekable(stream: IO[bytes], path: Path, limits: Limits) -> IO[bytes]:
     """An archive that is packed once more is unpacked in memory; one on a disk is read from there."""
-    return stream if isinstance(stream, io.BufferedReader) else io.BytesIO(files.whole(path))
+    return stream if isinstance(stream, io.BufferedReader) else io.BytesIO(files.whole(path, limits))
 
 
-def _of_archive(stream: IO[bytes], path: Path, cluster: str | None) -> tuple[Header, tuple[Sample, ...]]:
-    archive, budget = Archive(stream, path), files.Budget()
+def _of_archive(
+    stream: IO[bytes], path: Path, cluster: str | None, limits: Limits
+) -> tuple[Header, tuple[Sample, ...]]:
+    archive, budget = Archive(stream, path, limits), files.Budget(limits)
     header = _archived(archive, path)
     names = [name for name in archive.parts if _SAMPLE.fullmatch(name)]
-    if len(names) > MAX_ROWS:
-        raise DataError(f"{path} has more than {MAX_ROWS:,} samples, the most that are read of a log")
+    limits.check(path, "log_rows", len(names))
     again = len(archive.repeated.intersection(names))
     if again:
         note = f"{again} samples stand in the archive more than once; the last of each counts."
@@ -182,19 +185,20 @@ def _noted(header: Header, note: str) -> Header:
     return Header(**{**vars(header), "notes": (*header.notes, note)})
 
 
-def _json(path: Path) -> dict[str, Any]:
-    content = files.parse(files.whole(path), path)
+def _json(path: Path, limits: Limits) -> dict[str, Any]:
+    content = files.parse(files.whole(path, limits), path, files.Budget(limits))
     if not isinstance(content, dict) or not isinstance(content.get("eval"), dict):
         raise DataError(f"{path} is no log of Inspect (it needs `eval` and `samples`)")
     return content
 
 
-def _of_json(path: Path, cluster: str | None) -> tuple[Header, tuple[Sample, ...]]:
-    content = _json(path)
+def _of_json(path: Path, cluster: str | None, limits: Limits) -> tuple[Header, tuple[Sample, ...]]:
+    content = _json(path, limits)
     header = _header(content, path)
     samples = content.get("samples")
-    if not isinstance(samples, list | None) or len(samples or ()) > MAX_ROWS:
-        raise DataError(f"{path}: `samples` must be a list of at most {MAX_ROWS:,}")
+    if not isinstance(samples, list | None):
+        raise DataError(f"{path}: `samples` must be a list")
+    limits.check(path, "log_rows", len(samples or ()))
     return header, tuple(
         _sample(sample, f"{path}, sample {at}", header, cluster) for at, sample in enumerate(samples or (), 1)
     )
@@ -216,7 +220,7 @@ def _header(content: Any, path: Path) -> Header:
         model=_string(spec, "model"),
         version=_string(_table(spec, "packages"), "inspect_ai"),
         created=_string(spec, "created"),
-        epochs=epochs if type(epochs) is int and 0 < epochs <= MAX_ROWS else 1,
+        epochs=epochs if type(epochs) is int and 0 < epochs <= LIMITS.log_rows else 1,
         size=size if type(size) is int else 0,
         planned=len(ids) if isinstance(ids, list) else None,
         clusters=dict(_clusters(spec)),
@@ -281,7 +285,7 @@ def _kept(content: Any, place: str, header: Header, cluster: str | None) -> Samp
     attached = _table(content, "attachments")
     return Sample(
         key=name_of(identity),
-        position=identity if type(identity) is int and 0 < identity <= MAX_ROWS else 0,
+        position=identity if type(identity) is int and 0 < identity <= LIMITS.log_rows else 0,
         epoch=epoch,
         text=shown(_said(content.get("input"), attached)),
         target_hash=hashed(canonical(targets)),

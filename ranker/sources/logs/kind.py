@@ -174,7 +174,13 @@ def choice_of(options: SourceOptions) -> Choice:
     """What options say of logs."""
     from ranker.sources.logs.base import Choice
 
-    return Choice(options.metric or None, options.filter or None, options.scorer or None, options.cluster or None)
+    return Choice(
+        metric=options.metric or None,
+        filter=options.filter or None,
+        scorer=options.scorer or None,
+        cluster=options.cluster or None,
+        limits=options.limits,
+    )
 
 
 def claims(reference: Reference) -> bool:

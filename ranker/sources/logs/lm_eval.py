@@ -30,8 +30,8 @@ def read(path: Path, choice: Choice = Choice()) -> Logged:
     Raises:
         DataError: it is no such log, or broken, or answers a row twice, or what is asked for is not in it.
     """
-    results = results_of(path)
-    rows, filters, notes = _by_filter(path, tuple(rows_of(path, choice.cluster)), results)
+    results = results_of(path, limits=choice.limits)
+    rows, filters, notes = _by_filter(path, tuple(rows_of(path, choice.cluster, choice.limits)), results)
     name, kept = _filter(path, rows, filters, choice.filter)
     choices = _choices(kept, results)
     metric, candidates, why = _metric(path, kept, choices, choice.metric)

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ranker.errors import DataError
+from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
-from ranker.sources.logs.base import MAX_ROWS, canonical, hashed, listed, name_of, number, shown
+from ranker.sources.logs.base import canonical, hashed, listed, name_of, number, shown
 
 INVALID = "[invalid]"
 """What its filters write where they find no answer."""
@@ -59,18 +60,19 @@ class Row:
     cluster: str
 
 
-def rows_of(path: Path, cluster: str | None) -> Iterator[Row]:
+def rows_of(path: Path, cluster: str | None, limits: Limits = LIMITS) -> Iterator[Row]:
     """The rows of a file: one a line, or all in one JSON list, as versions before 0.4.3 wrote them.
 
     Args:
         path: the file, which may be gzip.
         cluster: the field of a document that says what rows belong together, or None.
+        limits: how much is read.
 
     Raises:
         DataError: it is no such log, or broken, or too large.
     """
     found = False
-    for at, place, content in _contents(path):
+    for at, place, content in _contents(path, limits):
         try:
             found = True
             yield _row(content, at, place, cluster)
@@ -80,16 +82,17 @@ def rows_of(path: Path, cluster: str | None) -> Iterator[Row]:
         raise DataError(f"{path} holds no row")
 
 
-def _contents(path: Path) -> Iterator[tuple[int, str, Any]]:
+def _contents(path: Path, limits: Limits) -> Iterator[tuple[int, str, Any]]:
     """(number, place, content) of each row."""
     if files.beginning(path, 1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-        content = files.parse(files.whole(path), path)
-        if not isinstance(content, list) or len(content) > MAX_ROWS:
-            raise DataError(f"{path} has more than {MAX_ROWS:,} rows, the most that are read of a log")
+        content = files.parse(files.whole(path, limits), path, files.Budget(limits))
+        if not isinstance(content, list):  # it begins like one
+            raise DataError(f"{path} is no list of rows")
+        limits.check(path, "log_rows", len(content))
         yield from ((at, f"{path}, row {at}", row) for at, row in enumerate(content, 1))
         return
-    budget = files.Budget()
-    for at, line in files.lines(path):
+    budget = files.Budget(limits)
+    for at, line in files.lines(path, limits):
         place = f"{path}, line {at}"
         yield at, place, files.parse(line, place, budget)
 

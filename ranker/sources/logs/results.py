@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ranker.errors import DataError
+from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
-from ranker.sources.logs.base import MAX_SIDE, name_of
+from ranker.sources.logs.base import name_of
 
 _TIME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 _SAMPLES = re.compile(rf"samples_(?P<task>.+)_(?P<time>{_TIME})\.jsonl?(?:\.gz)?")
@@ -65,10 +66,11 @@ class Beside:
 
     Args:
         folder: where they lie.
+        limits: how much is read of each.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, limits: Limits = LIMITS) -> None:
+        self._folder, self._limits = folder, limits
         self._read: dict[str, Any] = {}
 
     @cached_property
@@ -88,7 +90,7 @@ class Beside:
             file = self._folder / name
             try:
                 files.strayed(self._folder, [name])
-                self._read[time] = files.parse(files.whole(file, MAX_SIDE), file)
+                self._read[time] = files.parse(files.whole(file, self._limits, "log_side"), file)
             except DataError as error:
                 self._read[time] = error
         return self._read.get(time)
@@ -104,15 +106,16 @@ class Beside:
         }
 
 
-def results_of(path: Path, beside: Beside | None = None) -> Results:
+def results_of(path: Path, beside: Beside | None = None, limits: Limits = LIMITS) -> Results:
     """What lies beside a log, of its own time, says of it. What cannot be read is noted, and not used.
 
     Args:
         path: the log.
         beside: what lies in its folder, if that was looked at already.
+        limits: how much is read of that, if it was not.
     """
     task, time = task_and_time(path)
-    content = (beside or Beside(path.parent)).content(time)
+    content = (beside or Beside(path.parent, limits)).content(time)
     stem = _ENDING.sub("", path.name)
     if isinstance(content, DataError):
         return Results(task or stem, notes=(f"The results beside the log are not used: {content}.",))

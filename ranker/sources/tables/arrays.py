@@ -15,10 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.lib import format as npy
 
-from ranker.datasets.rows import FREE
 from ranker.errors import DataError
+from ranker.limits import LIMITS, Limits
 from ranker.sources.tables.base import Columns
-from ranker.sources.tables.limits import LIMITS, check
 
 MAX_HEADER = 10_000
 """Bytes of the header of an array, as numpy itself reads."""
@@ -74,24 +73,24 @@ def numbers(array: Any) -> np.ndarray:
     return np.frombuffer(content, dtype)[array.offset : array.offset + len(array)].copy()
 
 
-def read(path: Path) -> Columns:
+def read(path: Path, limits: Limits = LIMITS) -> Columns:
     """The columns of arrays: one of n numbers or texts is a column, one of (n, C) numbers a group of C.
 
     Raises:
-        DataError: an array holds Python's objects, has another shape or length, or is larger than `LIMITS`.
+        DataError: an array holds Python's objects, has another shape or length, or is larger than `limits`.
     """
     cells: dict[str, Any] = {}
     groups: dict[str, tuple[str, ...]] = {}
     sizes: dict[str, int] = {}
     try:
-        for name, array in _arrays(path):
+        for name, array in _arrays(path, limits):
             if array.ndim not in (1, 2):
                 raise DataError(
                     f"{path}: the array {name!r} must have the shape (rows,) or (rows, classes) (got {array.shape})"
                 )
             sizes[name] = len(array)
-            check(path, "rows", len(array))
-            check(path, "columns", array.shape[1] if array.ndim == 2 else 1)
+            limits.check(path, "table_rows", len(array))
+            limits.check(path, "columns", array.shape[1] if array.ndim == 2 else 1)
             if array.ndim == 2:
                 groups[name] = tuple(f"{name}/{i}" for i in range(array.shape[1]))
             for column, values in zip(groups.get(name, (name,)), np.atleast_2d(array.T), strict=True):
@@ -115,36 +114,33 @@ def read(path: Path) -> Columns:
             f"{path}: its arrays have different numbers of rows: "
             + ", ".join(f"{name!r} {size:,}" for name, size in sizes.items())
         )
-    check(path, "cells", len(cells) * max(sizes.values(), default=0))
-    return Columns(str(path), max(sizes.values(), default=0), cells, groups)
+    limits.check(path, "table_cells", len(cells) * max(sizes.values(), default=0))
+    return Columns(str(path), max(sizes.values(), default=0), cells, groups, limits=limits)
 
 
-def _arrays(path: Path) -> Iterator[tuple[str, np.ndarray]]:
+def _arrays(path: Path, limits: Limits) -> Iterator[tuple[str, np.ndarray]]:
     if path.suffix == ".npy":
         with path.open("rb") as file:
-            yield ALONE, _array(file, f"{path}", path.stat().st_size)
+            yield ALONE, _array(file, f"{path}", path.stat().st_size, limits)
         return
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
-        check(path, "members", len(members))
+        limits.check(path, "members", len(members))
         names = [member.filename.removesuffix(".npy") for member in members]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise DataError(f"{path}: two arrays are named {twice!r}")
         size = sum(member.file_size for member in members)
-        check(path, "unpacked", size)
-        if size > FREE and size > LIMITS["ratio"].most * path.stat().st_size:
-            raise DataError(
-                f"{path}: it unpacks to more than {LIMITS['ratio'].most} times its size, the most that is read"
-            )
+        limits.check(path, "file", size)
+        limits.check_ratio(path, size, path.stat().st_size)
         for name, member in zip(names, members, strict=True):
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise DataError(f"{path}: the array {name!r} is packed in a way that numpy does not use")
             with archive.open(member) as file:
-                yield name, _array(file, f"{path}: the array {name!r}", member.file_size)
+                yield name, _array(file, f"{path}: the array {name!r}", member.file_size, limits)
 
 
-def _array(file: IO[bytes], place: str, size: int) -> np.ndarray:
+def _array(file: IO[bytes], place: str, size: int, limits: Limits) -> np.ndarray:
     """One array, whose header is held against what there is before anything is made room for."""
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
@@ -158,7 +154,7 @@ def _array(file: IO[bytes], place: str, size: int) -> np.ndarray:
     if any(side < 0 for side in shape) or count * kind.itemsize > size:
         raise DataError(f"{place} is cut: its header promises {count * kind.itemsize:,} bytes (got {size:,} at most)")
     if kind.kind == "U":
-        check(place, "cell", kind.itemsize // 4)
+        limits.check(place, "cell", kind.itemsize // 4)
     content = file.read(count * kind.itemsize + 1)
     if len(content) != count * kind.itemsize:
         raise DataError(f"{place} must have {count * kind.itemsize:,} bytes, as its header says (got {len(content):,})")

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from factors.types import Bools, Floats, Frozen, Ints
+from ranker.limits import LIMITS, Limits
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 from ranker.tasks.classes import Classes
 
@@ -67,6 +68,7 @@ class Columns:
         groups: column of lists or objects -> the columns in `cells` that its parts became, ``column/part``.
         unread: column -> what it holds, where that is nothing that can be read.
         names: column -> the labels that its numbers stand for, where the file says so.
+        limits: how much of it was read.
     """
 
     origin: str
@@ -75,6 +77,7 @@ class Columns:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    limits: Limits = LIMITS
 
 
 @dataclass(frozen=True, eq=False)

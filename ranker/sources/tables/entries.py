@@ -12,7 +12,6 @@ from ranker.errors import DataError
 from ranker.sources.tables.base import Columns, Rows
 from ranker.sources.tables.cells import coded, texts, written
 from ranker.sources.tables.keys import Keys
-from ranker.sources.tables.limits import check
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +47,7 @@ def find(columns: Columns, keys: Keys, rows: Rows | None) -> Entries:
         every = list(models.values())
         _check_texts(columns, keys, every)
         return Entries(every[0], None, models)
-    check(columns.origin, "cells", len(models) * len(values))
+    columns.limits.check(columns.origin, "table_cells", len(models) * len(values))
     first = np.full(len(values), -1)
     first[codes[::-1]] = np.arange(columns.size)[::-1]
     order = np.argsort(first, kind="stable")

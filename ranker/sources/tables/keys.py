@@ -13,7 +13,6 @@ from ranker.datasets.readers import USUAL, layout_of
 from ranker.errors import DataError, UnknownName
 from ranker.sources.tables.base import Columns, Rows, Said, some
 from ranker.sources.tables.cells import coded, distinct, texts, written
-from ranker.sources.tables.limits import LIMITS
 
 INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 """How pandas' own numbering of the rows is called, in CSV and in Parquet."""
@@ -174,7 +173,7 @@ def _is_model(columns: Columns, name: str, identity: str) -> bool:
         return False
     values, codes = coded(columns.cells[name])
     counts = [count for count in np.bincount(codes[codes >= 0], minlength=len(values)).tolist() if count]
-    if len(counts) <= 1 or (codes < 0).any() or len(counts) > LIMITS["columns"].most:
+    if len(counts) <= 1 or (codes < 0).any() or len(counts) > columns.limits.columns:
         return len(counts) == 1 and not (codes < 0).any()
     if identity:
         return len(distinct(columns.cells[identity])) < columns.size

@@ -115,7 +115,8 @@ class TableModel:
         from ranker.sources.tables import files
 
         if (_COLUMNS, self.file) not in shelf:
-            shelf[_COLUMNS, self.file] = files.read(Path(self.path), self.options.encoding)
+            read = files.read(Path(self.path), self.options.encoding, self.options.limits)
+            shelf[_COLUMNS, self.file] = read
         return cast("Columns", shelf[_COLUMNS, self.file])
 
     def reading(self, shelf: Shelf) -> Reading:

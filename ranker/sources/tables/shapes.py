@@ -9,7 +9,7 @@ from typing import Any
 
 from ranker.datasets.rows import Row, content, once
 from ranker.errors import DataError
-from ranker.sources.tables.limits import LIMITS, check
+from ranker.limits import LIMITS, Limits
 
 ANSWER = "prediction"
 """What the column of a bare list of answers is called, and of answers by id."""
@@ -17,15 +17,15 @@ ANSWER = "prediction"
 _SINGLE = (str, int, float, bool, type(None))
 
 
-def read(path: Path, encoding: str = "") -> Iterator[Row]:
+def read(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[Row]:
     """The rows of a JSON file: an array of records or of answers, ``{"columns", "data"}``, columns of lists or of
     objects, records by id, or answers by id.
 
     Raises:
         DataError: it is no JSON, has another shape, or is too large.
     """
-    text = content(path, LIMITS["json"].most, encoding)
-    check(path, "objects", text.count("{") + text.count("["))
+    text = content(path, encoding, limits)
+    limits.check(path, "objects", text.count("{") + text.count("["))
     try:
         whole = json.loads(text, object_pairs_hook=once)  # with NaN, which Python's own programs write
     except (ValueError, RecursionError) as error:
@@ -88,13 +88,16 @@ def _split(path: Path, names: list[Any], data: list[Any]) -> Iterator[Mapping[st
         yield dict(zip(columns, row, strict=True))
 
 
-def flat(cells: Mapping[str, Any], groups: dict[str, dict[str, None]], unread: dict[str, str]) -> Mapping[str, Any]:
+def flat(
+    cells: Mapping[str, Any], groups: dict[str, dict[str, None]], unread: dict[str, str], most: int = LIMITS.list
+) -> Mapping[str, Any]:
     """The row with each list of numbers, or of two texts, and each object of numbers as columns ``column/part``.
 
     Args:
         cells: of one row.
         groups: column -> its parts so far, in order; more are added.
         unread: column -> what it holds instead; more are added.
+        most: how many values of a list are read.
     """
     if {list, dict}.isdisjoint(map(type, cells.values())):
         return cells
@@ -103,7 +106,7 @@ def flat(cells: Mapping[str, Any], groups: dict[str, dict[str, None]], unread: d
         if not isinstance(value, (list, dict)):
             found[name] = value
             continue
-        parts = _parts(value)
+        parts = _parts(value, most)
         if parts is None:
             unread[name] = "lists or objects"
             continue
@@ -113,11 +116,11 @@ def flat(cells: Mapping[str, Any], groups: dict[str, dict[str, None]], unread: d
     return found
 
 
-def _parts(value: list[Any] | dict[str, Any]) -> Mapping[str, Any] | None:
+def _parts(value: list[Any] | dict[str, Any], most: int) -> Mapping[str, Any] | None:
     if isinstance(value, dict):
         return value if all(isinstance(item, _SINGLE) for item in value.values()) else None
     if value and all(isinstance(item, dict) and {*item} == {"label", "score"} for item in value):
         return {str(item["label"]): item["score"] for item in value}  # as pipelines of transformers answer
     single = all(isinstance(item, _SINGLE) for item in value)
-    most = 2 if any(isinstance(item, str) for item in value) else LIMITS["list"].most
+    most = 2 if any(isinstance(item, str) for item in value) else most
     return {str(at): item for at, item in enumerate(value)} if single and len(value) <= most else None

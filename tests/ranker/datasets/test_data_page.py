@@ -12,9 +12,9 @@ from ranker.commands.program import flags, in_flags
 from ranker.commands.run import run
 from ranker.datasets import sets
 from ranker.datasets.cards import read_card
-from ranker.datasets.readers import MAX_CELL, USUAL
-from ranker.datasets.rows import MAX_BYTES, MAX_LINE
+from ranker.datasets.readers import USUAL
 from ranker.errors import RankModelsError
+from ranker.limits import LIMITS
 from ranker.tasks.classes import ClassTask
 
 PAGE = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
@@ -131,7 +131,7 @@ def test_every_set_has_its_line(name):
 
 def test_limits_and_usual_names_are_those_of_the_reader():
     """Nothing that is listed has changed, and nothing is missing."""
-    assert (MAX_BYTES, MAX_LINE, MAX_CELL) == (512 << 20, 1 << 20, 100_000)
+    assert (LIMITS.file, LIMITS.line, LIMITS.cell) == (512 << 20, 1 << 20, 100_000)
     assert "At most 512 MiB unpacked, 1 MiB a line, 100,000 characters a text" in PAGE
     for names in USUAL["text"][1:] + USUAL["label"] + USUAL["id"]:
         assert all(f"`{column}`" in PAGE for column in names)

@@ -10,6 +10,7 @@ from ranker.cli import main
 from ranker.datasets import fetch as fetching
 from ranker.datasets.fetch import fetch
 from ranker.errors import FetchError, UsageError
+from ranker.limits import Limits
 
 CONTENT = b"gold_label\tsentence1\tsentence2\tpairID\theuristic\n" * 3000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -146,11 +147,10 @@ def test_a_server_that_falls_silent_is_given_up(tmp_path, server, include, monke
         fetch("toy", tmp_path, include=include)
 
 
-def test_more_than_can_be_read_is_not_kept(tmp_path, server, include, monkeypatch):
+def test_more_than_can_be_read_is_not_kept(tmp_path, server, include):
     """A server cannot fill the disk."""
-    monkeypatch.setattr(fetching, "MAX_BYTES", 1000)
-    with pytest.raises(FetchError, match="/unsized holds more than 1,000 bytes, the most that is read"):
-        fetch("toy", tmp_path / "data", f"{server.url}/unsized", include)
+    with pytest.raises(FetchError, match="/unsized: more than 1,000 bytes, the most that is read"):
+        fetch("toy", tmp_path / "data", f"{server.url}/unsized", include, Limits(file=1000))
     assert list((tmp_path / "data").iterdir()) == []
 
 

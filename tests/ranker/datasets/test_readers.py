@@ -6,10 +6,10 @@ import pytest
 from pyarrow import parquet
 
 from factors import Span
-from ranker.datasets import rows as rows_of_files
 from ranker.datasets.readers import examples, no_marks, sheet
 from ranker.datasets.sets import labelled
 from ranker.errors import DataError, UsageError
+from ranker.limits import Limits
 from ranker.tasks.classes import ClassTask
 
 NLI = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})
@@ -193,12 +193,12 @@ WRONG = [
     ("a.jsonl", lines({**GOOD, "premise": None}), "line 1: the column 'premise' must hold a text (got 'None')"),
     ("a.jsonl", lines({"segments": ["a", "b", "c"], "label": 1}), "one or two segments are needed (got 3)"),
     ("a.jsonl", '{"text": "\\ud800", "label": 1}\n', "line 1: 'utf-8' codec can't encode"),
-    ("a.jsonl", lines({**GOOD, "premise": "a" * 100_001}), "holds 100,001 characters; at most 100,000 are read"),
-    ("a.jsonl", lines({**GOOD, "premise": LONG}), "a.jsonl, line 1: longer than 1,048,576 bytes, the most that"),
-    ("a.tsv", f"text\tlabel\n{LONG}\t1\n", "a.tsv, line 2: longer than 1,048,576 bytes, the most that is read"),
-    ("a.csv", f"text,label\n{LONG},1\n", "a.csv, line 2: longer than 1,048,576 bytes, the most that is read"),
+    ("a.jsonl", lines({**GOOD, "premise": "a" * 100_001}), "more than 100,000 characters in a cell"),
+    ("a.jsonl", lines({**GOOD, "premise": LONG}), "a.jsonl, line 1: more than 1,048,576 bytes in a line"),
+    ("a.tsv", f"text\tlabel\n{LONG}\t1\n", "a.tsv, line 2: more than 1,048,576 bytes in a line"),
+    ("a.csv", f"text,label\n{LONG},1\n", "a.csv, line 2: more than 1,048,576 bytes in a line"),
     ("a.csv", 'text,label\n"' + "a line\n" * 30_000 + '",1\n', "field larger than field limit (131072)"),
-    ("a.csv.gz", gzip.compress(b"text,label\n" + b"a" * (10 << 20)), "a.csv.gz, line 2: longer than 1,048,576 bytes"),
+    ("a.csv.gz", gzip.compress(b"text,label\n" + b"a" * (10 << 20)), "line 2: more than 1,048,576 bytes in a line"),
     ("a.csv.gz", gzip.compress(TABLE.encode())[:-9], "a.csv.gz cannot be read: Compressed file ended before"),
     ("a.csv.gz", TABLE, "a.csv.gz cannot be read: Not a gzipped file"),
     ("a.jsonl", lines({**GOOD, "id": "x"}, {**GOOD, "id": "x"}), "line 2: the id 'x' is used at"),
@@ -272,21 +272,21 @@ def test_a_missing_file_is_said_so(tmp_path):
         sheet(tmp_path / "none.csv")
 
 
-def test_a_file_is_read_no_further_than_its_limit(read, monkeypatch):
+def test_a_file_is_read_no_further_than_its_limit(tmp_path):
     """What unpacks into far more than it seems to be stops at the limit, with a line."""
-    monkeypatch.setattr(rows_of_files, "MAX_BYTES", 100)
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"text,label\n" + b"a,1\n" * 1000))
     with pytest.raises(DataError, match="line 24: more than 100 bytes, the most that is read"):
-        read("a.csv.gz", gzip.compress(b"text,label\n" + b"a,1\n" * 1000))
+        sheet(path, limits=Limits(file=100))
 
 
 @pytest.mark.parametrize("rows", [[{**GOOD, "premise": f"{n} " * 300} for n in range(40)], [GOOD] * 2000])
-def test_a_parquet_file_is_read_no_further_than_its_limit(read, monkeypatch, rows):
+def test_a_parquet_file_is_read_no_further_than_its_limit(read, tmp_path, rows):
     """Nor where it is small because its rows are all the same."""
     content = columnar(*rows)
     read("a.parquet", content)
-    monkeypatch.setattr(rows_of_files, "MAX_BYTES", 10_000)
     with pytest.raises(DataError, match=r"a\.parquet: more than 10,000 bytes, the most that is read"):
-        read("a.parquet", content)
+        sheet(tmp_path / "a.parquet", limits=Limits(file=10_000))
 
 
 def test_columns_of_one_name_in_a_parquet_file(read):

@@ -2,8 +2,10 @@ import gzip
 
 import pytest
 
+from ranker import limits
 from ranker.datasets import rows
 from ranker.errors import DataError
+from ranker.limits import Limits
 
 
 def cells(path):
@@ -79,40 +81,37 @@ def test_the_sign_between_cells_is_told_by_the_first_line(tmp_path, sign, called
         cells(path)
 
 
-def test_a_file_in_another_encoding_is_bounded_as_any(tmp_path, monkeypatch):
+def test_a_file_in_another_encoding_is_bounded_as_any(tmp_path):
     """Lines and the whole, by their bytes as UTF-8; and what is packed too well."""
     (tmp_path / "a.csv").write_bytes(("text\n" + "\u20ac" * 50).encode("utf-16"))
-    monkeypatch.setattr(rows, "MAX_LINE", 100)
-    with pytest.raises(DataError, match="line 2: longer than 100 bytes"):
-        cells(tmp_path / "a.csv")
-    monkeypatch.undo()
-    monkeypatch.setattr(rows, "MAX_BYTES", 50)
+    with pytest.raises(DataError, match=r"line 2: more than 100 bytes in a line"):
+        list(rows.read_rows(tmp_path / "a.csv", limits=Limits(line=100)))
     with pytest.raises(DataError, match="more than 50 bytes"):
-        list(rows.read_rows(tmp_path / "a.csv", "cp1252"))
+        list(rows.read_rows(tmp_path / "a.csv", "cp1252", Limits(file=50)))
     (tmp_path / "b.csv").write_bytes(b"text\n" + b"\xe9" * 60)
     with pytest.raises(DataError, match="more than 50 bytes"):
-        list(rows.read_rows(tmp_path / "b.csv", "cp1252"))
+        list(rows.read_rows(tmp_path / "b.csv", "cp1252", Limits(file=50)))
 
 
 def test_what_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path, monkeypatch):
     """Once it is large; a small file of one label may pack as well as that."""
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"label\n" + b"1\n" * 2_000_000))
-    assert sum(1 for _ in rows.read_rows(path)) == 2_000_000
-    monkeypatch.setattr(rows, "FREE", 1 << 20)
-    with pytest.raises(DataError, match=r"a\.csv\.gz: it unpacks to more than 200 times its size"):
-        cells(path)
+    assert sum(1 for _ in rows.parsed(path)) == 2_000_000
+    monkeypatch.setattr(limits, "FREE", 1 << 20)
+    with pytest.raises(DataError, match=r"a\.csv\.gz: more than 200 times its size"):
+        sum(1 for _ in rows.parsed(path))
 
 
 def test_a_file_is_read_whole_up_to_a_bound(tmp_path):
     """As text, unpacked, without a byte-order mark."""
     for name, packed in (("a.json", "\ufeff[é]".encode()), ("a.json.gz", gzip.compress("\ufeff[é]".encode()))):
         (tmp_path / name).write_bytes(packed)
-        assert rows.content(tmp_path / name, 7) == "[é]"
-        with pytest.raises(DataError, match=r"more than 6 bytes, the most that is read$"):
-            rows.content(tmp_path / name, 6)
+        assert rows.content(tmp_path / name, limits=Limits(json=7)) == "[é]"
+        with pytest.raises(DataError, match=r"more than 6 bytes, the most that is read \(`limits.json`\)$"):
+            rows.content(tmp_path / name, limits=Limits(json=6))
     (tmp_path / "b.json").write_bytes(b"[\xe9]")
     with pytest.raises(DataError, match=r"b\.json: not UTF-8 \(byte 0xe9\)"):
-        rows.content(tmp_path / "b.json", 100)
+        rows.content(tmp_path / "b.json")
     with pytest.raises(DataError, match=r"c\.json cannot be read: No such file"):
-        rows.content(tmp_path / "c.json", 100)
+        rows.content(tmp_path / "c.json")

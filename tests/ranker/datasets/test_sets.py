@@ -484,6 +484,10 @@ def test_what_cannot_be_right_is_said_in_one_line(toy, data, call, error, messag
 HANS = {"premise": "The cook ran .", "hypothesis": "The cook ran .", "label": 0, "heuristic": "constituent"}
 
 
+ANOTHER = "save it as UTF-8, or say `encoding=cp1252`, or which it is"
+MOST = ", the most that is read (`limits.%s`)"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -491,13 +495,9 @@ HANS = {"premise": "The cook ran .", "hypothesis": "The cook ran .", "label": 0,
         ("kind", "sort", "line 2: the column 'kind' is missing (columns: first, second, label, name, sort)"),
         ("\tc\t", "\ta\t", "line 4: the id 'a' is used at {file}, line 2 already"),
         ("A day.", "", "line 4: the column 'second' must hold a text (got '')"),
-        (
-            "A day.",
-            "A d\xe4y.",
-            "line 4: not UTF-8 (byte 0xe4); save it as UTF-8, or say `encoding=cp1252`, or which it is",
-        ),
-        ("A day.", "a" * 200_000, "line 4: the column 'second' holds 200,000 characters; at most 100,000 are read"),
-        ("A day.", "a" * (10 << 20), "line 4: longer than 1,048,576 bytes, the most that is read"),
+        ("A day.", "A d\xe4y.", f"line 4: not UTF-8 (byte 0xe4); {ANOTHER}"),
+        ("A day.", "a" * 200000, "line 4: the column 'second': more than 100,000 characters in a cell" + MOST % "cell"),
+        ("A day.", "a" * (10 << 20), "line 4: more than 1,048,576 bytes in a line" + MOST % "line"),
     ],
 )  # fmt: skip
 def test_a_wrong_line_of_the_official_file_is_named(toy, data, old, new, message):

@@ -254,7 +254,7 @@ def test_a_terminal_shows_controls_and_does_not_obey_them(colour):
     row = replace(ROW, tokens=tuple(hostile if i == 0 else token for i, token in enumerate(ROW.tokens)))
     found = explained(Canned(hostile, row), example=replace(EXAMPLE, id=hostile))
     text = render(found, "terminal", colour)
-    assert "a\ufffd]0;owned" in text
+    assert "a\\u001b]0;owned\\u0007\\u202eb" in text
     assert not {"\x07", "\u202e", "\x1b]"} & {*text, *(text[i : i + 2] for i in range(len(text)))}
 
 

@@ -29,8 +29,8 @@ from ranker.runs.choose import choose
 from ranker.runs.collect import ask
 from ranker.runs.gather import looked
 from ranker.runtime.base import Job, Request
-from ranker.runtime.executors import processes
-from ranker.runtime.executors.processes import Processes, Visitor, fair, grouped
+from ranker.runtime.executors import processes, visits
+from ranker.runtime.executors.processes import Processes, Visitor, fair, grouped, processes_with
 from ranker.runtime.executors.serial import Serial
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
@@ -405,6 +405,19 @@ def test_ctrl_c_ends_the_processes_and_keeps_what_they_have(tmp_path):
     assert sum(one.rows for one in contents(tmp_path)) >= 8
     assert verify(tmp_path)[1] == []
     assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_a_guest_whose_folder_is_gone_ends_without_a_word(tmp_path, capfd):
+    """A run that was stopped has removed it before the guest began."""
+    context = processes_with(())
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=visits.serve, args=(sending, [], visits.Rules(str(tmp_path / "gone"), None, 20)))
+    process.start()
+    process.join()
+    receiving.close()
+    sending.close()
+    assert process.exitcode == 1
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

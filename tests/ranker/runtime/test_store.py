@@ -12,6 +12,7 @@ from ranker.errors import StoreError
 from ranker.runtime import shards
 from ranker.runtime import store as store_module
 from ranker.runtime.store import Store, key_digest
+from ranker.runtime.upkeep import contents, prune, verify
 
 EXAMPLES = [Example(f"e{n}", (f"text {n}", "naïve 走"), n % 2) for n in range(5)]
 KEY = {"model": "abc", "backend": "ig"}
@@ -349,3 +350,58 @@ def test_reading_a_store_starts_no_thread(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(len(EXAMPLES)), "0"]
+
+
+def test_a_key_whose_description_is_gone_is_still_one(tmp_path):
+    """It is listed and named as damaged, its rows are found, and the run that finds them writes it anew."""
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
+    described = tmp_path / "v2" / key_digest(KEY)[:32] / "key.json"
+    content = described.read_bytes()
+    described.unlink()
+    assert [(kept.rows, kept.key) for kept in contents(tmp_path)] == [(5, {})]
+    assert verify(tmp_path) == (2, [described])
+    assert list(prune(tmp_path)) == []
+    store, second = Store(tmp_path), Counter()
+    attributions(store.entry(KEY), EXAMPLES, second)
+    assert second.asked == []
+    store.close(key_digest(KEY))
+    assert described.read_bytes() == content
+    assert verify(tmp_path) == (2, [])
+
+
+def test_a_store_that_may_not_be_written_is_read(tmp_path, monkeypatch, caplog):
+    """Another user's: what is known is found; what is not is refused before it is computed, in one line."""
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES[:3], Counter())
+
+    def refused(*_, **more):
+        raise PermissionError(13, "Permission denied", more.get("dir"))
+
+    monkeypatch.setattr(store_module.tempfile, "TemporaryFile", refused)
+    monkeypatch.setattr(store_module, "put", refused)
+    caplog.set_level("INFO")
+    store = Store(tmp_path)
+    assert caplog.messages == [
+        f"{tmp_path} cannot be written to (Permission denied), and is only read; new results need another `store`"
+    ]
+    counter = Counter()
+    assert len(attributions(store.entry(KEY), EXAMPLES[:3], counter)) == 3
+    assert counter.asked == []
+    with pytest.raises(StoreError, match=r"cannot be written to: Permission denied"):
+        store.entry(KEY).prepare()
+    store.close(key_digest(KEY))
+    with pytest.raises(StoreError, match="cannot be written to \\(Permission denied\\); name another folder"):
+        Store(tmp_path / "new")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+def test_a_pipe_in_the_place_of_a_shard_is_set_aside(tmp_path, make, caplog):
+    """It is not waited for, and its rows are computed anew."""
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
+    (shard,) = (tmp_path / "v2").glob("*/*.parquet")
+    shard.unlink()
+    make(shard)
+    assert verify(tmp_path) == (2, [shard])
+    counter = Counter()
+    attributions(Store(tmp_path).entry(KEY), EXAMPLES, counter)
+    assert len(counter.asked) == 5
+    assert "is damaged" in caplog.text

@@ -215,14 +215,19 @@ def test_a_full_disk_costs_what_did_not_fit(disk, monkeypatch):
     assert len(attributions(Store(folder).entry(KEY), large, compute)) == len(large)
 
 
-def test_a_read_only_disk_is_told_at_once(disk):
-    """Before a model is loaded, in one line; what is on it can be listed and checked all the same."""
+def test_a_read_only_disk_is_told_at_once(disk, caplog):
+    """What is on it is read, with a note; what is not is refused before a model is loaded, in one line."""
     folder, mount = disk
     attributions(Store(folder).entry(KEY), EXAMPLES[:3], lambda missing: map(row_of, missing))
     assert mount("remount,ro")
-    with pytest.raises(StoreError) as caught:
-        Store(folder)
-    assert str(caught.value) == (f"`store`: {folder} cannot be written to (Read-only file system); name another folder")
+    caplog.set_level("INFO")
+    entry = Store(folder).entry(KEY)
+    assert caplog.messages == [
+        f"{folder} cannot be written to (Read-only file system), and is only read; new results need another `store`"
+    ]
+    assert len(attributions(entry, EXAMPLES[:3], lambda missing: pytest.fail("all is known"))) == 3
+    with pytest.raises(StoreError, match="cannot be written to: Read-only file system"):
+        entry.prepare()
     assert verify(folder) == (2, [])
 
 

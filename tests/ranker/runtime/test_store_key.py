@@ -19,6 +19,7 @@ from factors.types import Example, Span
 from ranker.attribution import SETTINGS
 from ranker.attribution.settings import Settings
 from ranker.datasets.identity import text_key
+from ranker.limits import Limits
 from ranker.runtime import guest, shards
 from ranker.runtime.store import Store, key_digest
 from ranker.sources.base import Machine, SourceOptions, version
@@ -66,6 +67,7 @@ OPTIONS = {
     "lower_is_better": (True, False),
     "errors_are_wrong": (True, False),
     "encoding": ("cp1252", False),
+    "limits": (Limits(columns=7), False),
 }
 """What is said of all models: option -> (another value, whether it changes a number)."""
 

@@ -542,7 +542,7 @@ def test_what_was_put_in_the_place_of_a_file_is_not_waited_for(model, monkeypatc
     (model / WEIGHTS).unlink()
     os.mkfifo(model / WEIGHTS)
     monkeypatch.setattr(checkpoints, "weights", lambda folder, allow_pickle: [folder / WEIGHTS])
-    with pytest.raises(ModelError, match=f"^{model / WEIGHTS} is no file$"):
+    with pytest.raises(ModelError, match=f"^{model / WEIGHTS} cannot be read: it is no regular file$"):
         opened(model)
 
 

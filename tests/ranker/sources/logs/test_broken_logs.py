@@ -11,19 +11,8 @@ import pytest
 from logmaking import TIME, archive, choice_row, eval_log, header, json_log, lines, named, part, sample, written_row
 
 from ranker.errors import DataError
-from ranker.sources.logs import (
-    Choice,
-    files,
-    folders,
-    inspect_samples,
-    listing,
-    lm_eval_rows,
-    program_of,
-    read,
-)
-from ranker.sources.logs import (
-    archive as archives,
-)
+from ranker.limits import Limits
+from ranker.sources.logs import Choice, listing, program_of, read
 
 ROW = choice_row(0, {"text": "a b"}, "1", (-3, -1), acc=1.0)
 LINE = json.dumps(ROW).encode()
@@ -106,9 +95,9 @@ BROKEN = {
     "gzip of nothing": (JSONL, gzip.compress(b""), "holds no row"),
     "only the mark of gzip": (JSONL, b"\x1f\x8b", "cannot be read"),
     "gzip in gzip": (JSONL, gzip.compress(gzip.compress(LINE)), "not UTF-8"),
-    "a long line in gzip": (JSONL, gzip.compress(b"x" * (40 << 20), 1), "longer than"),
+    "a long line in gzip": (JSONL, gzip.compress(b"x" * (40 << 20), 1), "bytes in a line, the most that is read"),
     "a long list in gzip": (JSONL, gzip.compress(b"[" + b" " * (300 << 20), 1), "the most that is read"),
-    "many values": (JSONL, b'{"doc_id": 0, "doc": [' + b"1," * (9 << 20), "longer than"),
+    "many values": (JSONL, b'{"doc_id": 0, "doc": [' + b"1," * (9 << 20), "bytes in a line, the most that is read"),
     # archives
     "an empty archive": (EVAL, archive([]), "neither a header nor samples"),
     "no archive": (EVAL, b"PK\3\4 and so on", "no zip archive, or cut off"),
@@ -118,8 +107,8 @@ BROKEN = {
     "too many parts": (EVAL, archive(GOOD, count=9), "list of parts is not as long as it states"),
     "a list elsewhere": (EVAL, archive(GOOD, at=7), "damaged"),
     "a list beyond the end": (EVAL, archive(GOOD, at=0xFFFFFFF0), "damaged"),
-    "a huge list": (EVAL, archive(GOOD, listed=0xFFFFFFF0), "list of parts has more than"),
-    "zip64 far away": (EVAL, archive(GOOD)[:END] + ZIP64, "list of parts has more than"),
+    "a huge list": (EVAL, archive(GOOD, listed=0xFFFFFFF0), "list of parts: more than"),
+    "zip64 far away": (EVAL, archive(GOOD)[:END] + ZIP64, "list of parts: more than"),
     "wrong checksum": (EVAL, with_part(checksum=1), "damaged (its size or its checksum"),
     "size too small": (EVAL, with_part(size=5, method=8), "damaged (its size or its checksum"),
     "size too large": (EVAL, with_part(size=9999, method=8), "damaged (its size or its checksum"),
@@ -134,7 +123,7 @@ BROKEN = {
     "a deflated bomb": (EVAL, with_part(content=b" " * (100 << 20), method=8), "more than 200 times its size"),
     "a bomb that lies": (EVAL, with_part(content=b" " * (100 << 20), method=8, size=900), "damaged"),
     "a zstd bomb that lies": (EVAL, with_part(content=b" " * (100 << 20), size=900), "damaged"),
-    "a large part": (EVAL, with_part(size=0xFFFFFFF0), "the most that is read of a part"),
+    "a large part": (EVAL, with_part(size=0xFFFFFFF0), "the most that is read (`limits.log_part`)"),
     "a header that is none": (EVAL, archive([part("header.json", b"[1]"), GOOD[1]]), "no log of Inspect"),
     "a header that is cut": (EVAL, archive([part("header.json", b'{"eval":'), GOOD[1]]), "part 'header.json': no JSON"),
     "no samples": (EVAL, archive(GOOD[:1]), "holds no sample"),
@@ -221,55 +210,38 @@ def harmless(done, *arguments):
     assert said.isprintable()
 
 
-@pytest.mark.parametrize(
-    ("module", "limit", "value", "expected"),
-    [
-        (files, "MAX_LINE", 100, "longer than 100 bytes"),
-        (files, "MAX_UNPACKED", 1000, "more than 1,000 bytes, the most that is read of a log"),
-        (files, "MAX_ROWS", 3, "more than 3 lines"),
-    ],
-)
-def test_lines_keep_to_the_budget(tmp_path, monkeypatch, module, limit, value, expected):
+@pytest.mark.parametrize(("name", "most"), [("log_line", 100), ("log", 1000), ("log_rows", 3), ("log_values", 100)])
+def test_lines_keep_to_the_budget(tmp_path, name, most):
     """Each limit of the table by itself."""
     path = tmp_path / JSONL
     path.write_bytes(lines([{**ROW, "doc_id": n, "doc": {"n": n}} for n in range(9)]).encode())
     assert len(read(path)) == 9
-    monkeypatch.setattr(module, limit, value)
-    with pytest.raises(DataError, match=expected):
-        read(path)
+    with pytest.raises(DataError, match=rf"more than {most:,} .*, the most that is read \(`limits\.{name}`\)$"):
+        read(path, Choice(limits=Limits(**{name: most})))
 
 
 @pytest.mark.parametrize(
-    ("module", "limit", "value", "expected"),
-    [
-        (archives, "MAX_PART", 100, "more than 100 bytes, the most that is read of a part"),
-        (archives, "MAX_UNPACKED", 1500, "more than 1,500 bytes, the most that is read of a log"),
-        (archives, "MAX_DIRECTORY", 100, "its list of parts has more than 100 bytes"),
-        (inspect_samples, "MAX_ROWS", 3, "more than 3 samples"),
-    ],
+    ("name", "most"), [("log_part", 100), ("log", 1500), ("log_directory", 100), ("log_rows", 3), ("log_values", 100)]
 )
-def test_archives_keep_to_the_budget(tmp_path, monkeypatch, module, limit, value, expected):
+def test_archives_keep_to_the_budget(tmp_path, name, most):
     """Each limit of the table by itself."""
     path = eval_log(tmp_path / EVAL, [sample(n, "C") for n in range(9)])
     assert len(read(path)) == 9
-    monkeypatch.setattr(module, limit, value)
-    with pytest.raises(DataError, match=expected):
-        read(path)
+    with pytest.raises(DataError, match=rf"more than {most:,} .*, the most that is read \(`limits\.{name}`\)$"):
+        read(path, Choice(limits=Limits(**{name: most})))
 
 
-def test_texts_and_lists_keep_to_the_budget(tmp_path, monkeypatch):
+def test_texts_and_lists_keep_to_the_budget(tmp_path):
     """Rows in one list, samples in one text, and files in one folder."""
     old, new = tmp_path / JSONL, json_log(tmp_path / JSON, [sample(n, "C") for n in range(9)])
     old.write_text(json.dumps([{**ROW, "doc_id": n, "doc": {"n": n}} for n in range(9)]))
     assert len(read(old)) == len(read(new)) == 9
-    for module in (lm_eval_rows, inspect_samples):
-        monkeypatch.setattr(module, "MAX_ROWS", 3)
     for path in (old, new):
-        with pytest.raises(DataError, match="at most 3|more than 3"):
-            read(path)
-    monkeypatch.setattr(folders, "MAX_FILES", 1)
+        for limits in (Limits(log_rows=3), Limits(log_whole=300), Limits(log_values_at_once=30)):
+            with pytest.raises(DataError, match="the most that is read"):
+                read(path, Choice(limits=limits))
     with pytest.raises(DataError, match="more than 1 files"):
-        listing(tmp_path)
+        listing(tmp_path, Limits(log_files=1))
 
 
 def test_a_text_is_cut_where_it_is_too_long_to_show(tmp_path):
@@ -281,14 +253,13 @@ def test_a_text_is_cut_where_it_is_too_long_to_show(tmp_path):
     assert len(set(log.keys)) == 2
 
 
-def test_parts_that_share_their_bytes_are_counted_each(tmp_path, monkeypatch):
+def test_parts_that_share_their_bytes_are_counted_each(tmp_path):
     """An archive whose list names one part a thousand times unpacks no more than the budget."""
     packed = archive([part(f"samples/{n}_epoch_1.json", sample(n, "C")) for n in range(1000)])
     path = tmp_path / EVAL
     path.write_bytes(packed)
-    monkeypatch.setattr(archives, "MAX_UNPACKED", 50_000)
     with pytest.raises(DataError, match="more than 50,000 bytes"):
-        read(path)
+        read(path, Choice(limits=Limits(log=50_000)))
 
 
 @pytest.mark.parametrize(

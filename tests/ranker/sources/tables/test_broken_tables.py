@@ -11,7 +11,8 @@ import pytest
 from tables_made import ROWS, TASK, npy, written, zipped
 
 from ranker.errors import DataError
-from ranker.sources.tables import files, join, limits, reading
+from ranker.limits import LIMITS, Limits
+from ranker.sources.tables import files, join, reading
 from ranker.sources.tables.base import Said
 
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -65,13 +66,23 @@ BROKEN = {
     "NUL in JSON": ("a.json", '[{"id": "a\\u0000", "prediction": "good"}]', {}, "the column 'id' holds a NUL"),
     "NUL in Parquet": ("a.parquet", {"id": ["a\0"], "prediction": ["good"]}, {}, "the column 'id' holds a NUL"),
     "half a character": ("a.json", '[{"id": "\\ud800", "prediction": "good"}]', {}, "the column 'id' holds no text"),
-    "huge cell": ("a.csv", f"id,prediction\n{'a' * 100_001},good\n", {}, "has 100,001 characters; at most 100,000"),
+    "huge cell": ("a.csv", f"id,prediction\n{'a' * 100_001},good\n", {}, "more than 100,000 characters in a cell"),
     "huger cell": ("a.csv", f"id,prediction\n{'a' * 200_000},good\n", {}, "field larger than field limit"),
-    "huge cell, JSON": ("a.jsonl", json.dumps({"id": "a" * 100_001}), {}, "has 100,001 characters; at most 100,000"),
-    "huge cell, Parquet": ("a.parquet", {"id": ["a" * 100_001]}, {}, "has 100,001 characters; at most 100,000"),
-    "huge line": ("a.csv", "id,prediction\n" + "a" * (1 << 20) + "\n", {}, "line 2: longer than 1,048,576 bytes"),
-    "many columns": ("a.csv", ",".join(map(str, range(20_001))) + "\n" + "," * 20_000 + "x\n", {}, "20,001 columns"),
-    "many columns, JSON": ("a.json", [{str(i): i} for i in range(20_001)], {}, "; at most "),
+    "huge cell, JSON": ("a.jsonl", json.dumps({"id": "a" * 100_001}), {}, "more than 100,000 characters in a cell"),
+    "huge cell, Parquet": ("a.parquet", {"id": ["a" * 100_001]}, {}, "more than 100,000 characters in a cell"),
+    "huge line": (
+        "a.csv",
+        "id,prediction\n" + "a" * (1 << 20) + "\n",
+        {},
+        "line 2: more than 1,048,576 bytes in a line",
+    ),
+    "many columns": (
+        "a.csv",
+        ",".join(map(str, range(20_001))) + "\n" + "," * 20_000 + "x\n",
+        {},
+        "more than 20,000 columns",
+    ),
+    "many columns, JSON": ("a.json", [{str(i): i} for i in range(20_001)], {}, "more than "),
     "no JSON": ("a.json", "{", {}, "no JSON (Expecting property name enclosed in double quotes)"),
     "lines in a .json": (
         "a.json",
@@ -128,7 +139,7 @@ BROKEN = {
     ),
     "no zip": ("a.npz", b"PK\x03\x04 and nothing", {}, "cannot be read: File is not a zip file"),
     "no array in the zip": ("a.npz", zipped(predictions=b"text"), {}, "cannot be read"),
-    "many arrays": ("a.npz", zipped(**{f"a{i}": npy(np.zeros(1)) for i in range(101)}), {}, "101 arrays; at most 100"),
+    "many arrays": ("a.npz", zipped(**{f"a{i}": npy(np.zeros(1)) for i in range(101)}), {}, "more than 100 arrays"),
     "three scores": (
         "a.npy",
         np.eye(3)[:2] + 0.5,
@@ -322,13 +333,13 @@ def test_a_table_of_other_rows_is_one_line(case, tmp_path):
     assert message in str(caught.value)
 
 
-def bounded(path, most=64 << 20):
+def bounded(path, most=64 << 20, limits=LIMITS):
     """The message of a file, which takes little time and memory."""
     tracemalloc.start()
     start = time.process_time()
     try:
         with pytest.raises(DataError) as caught:
-            files.read(path)
+            files.read(path, limits=limits)
         assert tracemalloc.get_traced_memory()[1] < most
     finally:
         tracemalloc.stop()
@@ -341,22 +352,22 @@ def test_a_gzip_bomb_is_refused_by_its_ratio(tmp_path):
     path = tmp_path / "a.csv.gz"
     line = b"a" * 8_000 + b",good\n"
     path.write_bytes(gzip.compress(b"id,prediction\n") + gzip.compress(line * 1_000) * 13)
-    assert bounded(path) == f"{path}: it unpacks to more than 200 times its size, the most that is read"
+    assert bounded(path) == f"{path}: more than 200 times its size, the most that is read (`limits.ratio`)"
 
 
-def test_a_gzip_bomb_of_json_is_refused(tmp_path, monkeypatch):
+def test_a_gzip_bomb_of_json_is_refused(tmp_path):
     """It is unpacked no further than its budget."""
-    monkeypatch.setitem(limits.LIMITS, "json", limits.LIMITS["json"]._replace(most=4 << 20))
     path = tmp_path / "a.json.gz"
     path.write_bytes(gzip.compress(b"[") + gzip.compress(b" " * (1 << 20)) * 100)
-    assert bounded(path) == f"{path}: more than 4,194,304 bytes, the most that is read"
+    said = bounded(path, limits=Limits(json=4 << 20))
+    assert said == f"{path}: more than 4,194,304 bytes, the most that is read (`limits.json`)"
 
 
 def test_a_zip_bomb_is_refused_by_what_it_says_of_itself(tmp_path):
     """An .npz of a hundred kilobytes that unpacks to thirty megabytes: none of it is unpacked."""
     path = tmp_path / "a.npz"
     path.write_bytes(zipped(predictions=npy(np.zeros((1 << 21, 2)))))
-    assert bounded(path, 1 << 20).endswith("it unpacks to more than 200 times its size, the most that is read")
+    assert bounded(path, 1 << 20).endswith("more than 200 times its size, the most that is read (`limits.ratio`)")
 
 
 def test_a_zip_that_lies_about_its_size_is_read_no_further(tmp_path):
@@ -368,20 +379,20 @@ def test_a_zip_that_lies_about_its_size_is_read_no_further(tmp_path):
     assert "a.npz cannot be read: " in bounded(path, 8 << 20)
 
 
-def test_json_of_brackets_is_refused_before_it_is_parsed(tmp_path, monkeypatch):
+def test_json_of_brackets_is_refused_before_it_is_parsed(tmp_path):
     """Each costs 64 bytes in memory, and two in the file."""
-    monkeypatch.setitem(limits.LIMITS, "objects", limits.LIMITS["objects"]._replace(most=1_000))
     path = written(tmp_path / "a.json", "[" + "[]," * 2_000 + "[]]")
-    assert bounded(path) == f"{path} has 2,002 objects and lists; at most 1,000 are read"
+    said = bounded(path, limits=Limits(objects=1_000))
+    assert said == f"{path}: more than 1,000 objects and lists, the most that is read (`limits.objects`)"
 
 
 @pytest.mark.parametrize("name", ["rows", "cells"])
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npy"])
-def test_rows_and_cells_are_counted(tmp_path, monkeypatch, name, ending):
+def test_rows_and_cells_are_counted(tmp_path, name, ending):
     """In text, in Parquet and in arrays."""
-    monkeypatch.setitem(limits.LIMITS, name, limits.LIMITS[name]._replace(most=10))
     content = {"csv": "a,b\n" + "1,2\n" * 20, "parquet": {"a": [1] * 20, "b": [2] * 20}, "npy": np.zeros((20, 2))}
-    assert f"{name}; at most 10 are read" in bounded(written(tmp_path / f"a.{ending}", content[ending]))
+    said = bounded(written(tmp_path / f"a.{ending}", content[ending]), limits=Limits(**{f"table_{name}": 10}))
+    assert f"more than 10 {name}, the most that is read (`limits.table_{name}`)" in said
 
 
 def test_a_parquet_of_repeats_is_no_bomb(tmp_path):

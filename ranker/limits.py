@@ -1,0 +1,177 @@
+"""How much is read of what anybody may have written: one table of limits, each with its reason.
+
+A reader takes the record, counts what it is about to decode, and refuses more in one line that names the limit. The
+command line reads the record from the table ``[limits]`` of ``--config``.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from ranker.errors import DataError
+
+FREE = 1 << 24
+"""Bytes that any file may unpack to, whatever the ratio: 16 MiB."""
+
+READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+"""How files are opened: a pipe in the place of one is not waited for."""
+
+
+def _most(most: int, of: str, why: str) -> Any:
+    return field(default=most, metadata={"of": of, "why": why})
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most of each thing that is read; what is counted, and why so many, stands in the fields' metadata.
+
+    Raises:
+        ValueError: one is below 1.
+
+    Example:
+        >>> Limits(columns=3).check("a.csv", "columns", 4)
+        Traceback (most recent call last):
+        ranker.errors.DataError: a.csv: more than 3 columns, the most that is read (`limits.columns`)
+    """
+
+    file: int = _most(1 << 29, "bytes", "of a file of rows or a table, packed and unpacked; a million rows of HANS")
+    ratio: int = _most(200, "times its size", "that a file unpacks to, beyond 16 MiB; tables pack to a twentieth")
+    line: int = _most(1 << 20, "bytes in a line", "of text; 60 models and a text have 10 kB")
+    cell: int = _most(100_000, "characters in a cell", "a model of 512 tokens can read some 3,000")
+    columns: int = _most(20_000, "columns", "1,000 models with the scores of up to 20 classes")
+    rows: int = _most(1_000_000, "rows", "of a file of rows, each of which is an object in memory")
+    values: int = _most(1 << 23, "cells", "of a file of rows, each of which may take 100 bytes in memory")
+    blank: int = _most(1 << 20, "blank lines", "as many as a spreadsheet can have")
+    memory: int = _most(1 << 31, "bytes of memory", "for a group of rows of a Parquet file, whatever it states")
+    table_rows: int = _most(1 << 24, "rows", "of a table; 1,000 models on 10,000 rows, a line each, are 10 million")
+    table_cells: int = _most(1 << 25, "cells", "of a table; 1,000 models on 10,000 rows with three classes")
+    list: int = _most(1_000, "values", "of a list in a cell of a table: scores of so many classes")
+    members: int = _most(100, "arrays", "of an .npz file")
+    json: int = _most(1 << 26, "bytes", "of a table in JSON, which takes ten times as many in memory")
+    objects: int = _most(1 << 22, "objects and lists", "of a table in JSON, each of 64 bytes and more")
+    text: int = _most(1 << 28, "characters", "of other JSON files; a saved run of 50 models and 10,000 rows has less")
+    log: int = _most(1 << 30, "bytes", "of a log, unpacked; 12,000 rows with prompts of 30 kB are a third of that")
+    log_whole: int = _most(1 << 28, "bytes", "of a log that is one JSON text")
+    log_part: int = _most(1 << 27, "bytes", "of one sample of an Inspect log: a long transcript of an agent")
+    log_line: int = _most(1 << 24, "bytes in a line", "of a log: four choices with a million tokens of context each")
+    log_side: int = _most(1 << 26, "bytes", "of the results beside a log; those of a thousand tasks have 10 MB")
+    log_values: int = _most(1 << 26, "values", "of a log: brackets, commas and colons, a microsecond each")
+    log_values_at_once: int = _most(1 << 24, "values", "of one JSON text of a log, each of up to 64 bytes in memory")
+    log_directory: int = _most(1 << 25, "bytes", "of an archive's list of parts: 300,000 names")
+    log_rows: int = _most(500_000, "rows", "of a log; the largest benchmarks have some 100,000")
+    log_files: int = _most(10_000, "files", "of a folder of logs")
+    settings: int = _most(1 << 26, "bytes", "of a small file of a checkpoint; a tokenizer of 256,000 tokens has 35 MB")
+    config: int = _most(1 << 23, "bytes", "of config.json or adapter_config.json")
+    labels: int = _most(10_000, "labels", "of a checkpoint")
+    layers: int = _most(1_000, "layers", "of a checkpoint")
+    vocabulary: int = _most(1 << 22, "tokens", "of a checkpoint; multilingual ones have a million")
+    growth: int = _most(1_000, "characters", "that a tokenizer may make of one, or put around a text")
+    shard: int = _most(1 << 30, "bytes", "of a shard of the store, unpacked; one of 16,384 answers has 1 MB")
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            if getattr(self, one.name) < 1:
+                raise ValueError(f"`limits.{one.name}` must be at least 1 (got {getattr(self, one.name)})")
+
+    def check(self, place: object, name: str, got: int) -> None:
+        """Refuse more than a limit.
+
+        Args:
+            place: what the message begins with.
+            name: of the limit.
+            got: how much there is.
+
+        Raises:
+            DataError: it is more.
+        """
+        if got > getattr(self, name):
+            raise self.passed(place, name)
+
+    def check_ratio(self, place: object, size: int, packed: int) -> None:
+        """Refuse what unpacks to far more than its size, once that is large."""
+        if size > FREE and size > self.ratio * packed:
+            raise self.passed(place, "ratio")
+
+    def passed(self, place: object, name: str) -> DataError:
+        """The complaint that there is more of something than is read."""
+        of = self.__dataclass_fields__[name].metadata["of"]
+        return DataError(f"{place}: more than {getattr(self, name):,} {of}, the most that is read (`limits.{name}`)")
+
+
+LIMITS = Limits()
+"""What holds where nobody says otherwise."""
+
+
+@contextmanager
+def within(limits: Limits, place: object) -> Iterator[None]:
+    """Let this process take no more memory than ``limits.memory`` beside what it has, while it decodes something.
+
+    What a file states of itself may be false, and the libraries that decode it have no budget. Only Linux has this
+    limit; elsewhere nothing is done. It holds for the whole process, so nothing else goes on meanwhile.
+
+    Args:
+        limits: how much.
+        place: what the message begins with.
+
+    Raises:
+        DataError: it was not enough.
+    """
+    before = _stated("/proc/self/status", "VmData:")
+    if before is None:
+        yield
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = before + limits.memory
+    lowest = min(most, *(one for one in (soft, hard, most) if one != resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_DATA, (lowest, hard))
+    try:
+        yield
+    except MemoryError as error:  # Arrow's own is one
+        raise limits.passed(place, "memory") from error
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def free_memory() -> int | None:
+    """Bytes that processes may take without swapping; None where the system does not say (Linux does)."""
+    return _stated("/proc/meminfo", "MemAvailable:")
+
+
+def _stated(file: str, name: str) -> int | None:
+    """Bytes that Linux states of something."""
+    try:
+        lines = Path(file).read_text(encoding="ascii", errors="replace").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+    except (OSError, StopIteration):
+        return None
+
+
+def opened(path: Path) -> int:
+    """A regular file, opened for reading; a pipe, a device or a folder is never waited for, nor read.
+
+    Returns:
+        The descriptor, which belongs to the caller.
+
+    Raises:
+        OSError: it cannot be opened, or is no regular file.
+    """
+    descriptor = os.open(path, READING)
+    try:
+        kind = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(kind):
+            number = errno.EISDIR if stat.S_ISDIR(kind) else errno.EINVAL
+            why = os.strerror(number) if number == errno.EISDIR else "it is no regular file"
+            raise OSError(number, why, str(path))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor

@@ -1,0 +1,150 @@
+"""How the program ends: stopped at any moment, nobody listening, streams closed, a long temporary folder."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+BEGIN = "import sys; from ranker.cli import main; print('main', file=sys.stderr, flush=True); main()"
+FEW = ("--ood", "hans-sub", "--limit", "12", "--probe", "2", "--factors", "ACC", "-q")
+STOPPED = "rank-models: stopped; what was computed is kept, the same command goes on from there\n"
+
+
+def environment(folder, **more):
+    """What a process of the program sees: a store of its own."""
+    return {**os.environ, "RANK_MODELS_STORE": str(folder / "store"), "OMP_NUM_THREADS": "1", **more}
+
+
+def started(folder, *arguments):
+    """The program in a group of processes of its own, once `main` has begun."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", BEGIN, *arguments], env=environment(folder), cwd=folder, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr.readline() == "main\n"
+    return process
+
+
+def ended(process, seconds=60):
+    """(status, stderr); nothing of its group is left."""
+    said = process.communicate(timeout=seconds)[1]
+    for _ in range(100):
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return process.returncode, said.lstrip("\n")
+        time.sleep(0.1)
+    return "something of it is left", said
+
+
+def children(number):
+    """The processes that a process has started."""
+    return Path(f"/proc/{number}/task/{number}/children").read_text().split()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_ctrl_c_while_processes_begin_is_one_line(tmp_path):
+    """The terminal sends it to each of them: the keeper of shared memory, and the server that imports torch."""
+    process = started(tmp_path, *FEW, "--workers", "2", "--isolate")
+    deadline = time.monotonic() + 60
+    while len(children(process.pid)) < 2 and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    for _ in range(2):  # some press it twice
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(0.3)
+    assert ended(process) == (130, STOPPED)
+
+
+@pytest.mark.parametrize("count", [pytest.param(3, marks=pytest.mark.slow), pytest.param(100, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("isolated", [True, False])
+def test_ctrl_c_at_random_moments_is_one_line(tmp_path, isolated, count):
+    """From `main` on, with guests and without; afterwards the same command gives the answer."""
+    arguments = [*FEW, *(("--workers", "2", "--isolate") if isolated else ("--workers", "1", "--no-isolate"))]
+    generator = random.Random(count)
+    began = time.monotonic()
+    process = started(tmp_path, *arguments)
+    status, said = ended(process, 300)
+    assert (status, said) == (0, "")
+    whole = time.monotonic() - began
+    for number in range(count):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        process = started(folder, *arguments)
+        time.sleep(generator.uniform(0, whole))
+        for _ in range(generator.choice([1, 1, 2])):  # some press it twice
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGINT)
+                time.sleep(0.05)
+        assert ended(process, 120) in ((130, STOPPED), (0, ""))
+
+
+@pytest.mark.parametrize("streams", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_that_is_closed_is_nothing_to_speak_of(tmp_path, streams):
+    """The program works; what it would have said is gone. No file of its own takes the stream's place."""
+    command = f'"{sys.executable}" -m ranker ls backends {streams}; echo $? > status'
+    ran = subprocess.run(
+        ["bash", "-c", command], env=environment(tmp_path), cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (tmp_path / "status").read_text() == "0\n"
+    assert ran.stderr == ""
+    assert ran.stdout == "" or ">&-" not in streams.replace("2>&-", "")
+
+
+def test_who_stops_reading_ends_it_quietly(tmp_path):
+    """As `| head` does: nothing is said, and the status is that of what failed."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ranker", "ls", "factors"], env=environment(tmp_path), cwd=tmp_path,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(60), said) == (1, "")
+
+
+BRIEF = """
+from ranker.runtime.executors.processes import processes_with
+
+if __name__ == "__main__":
+    process = processes_with(["json"]).Process(target=print)
+    process.start()
+    process.join()
+    print(process.exitcode)
+"""
+
+
+def long_folder(folder):
+    """A folder whose path is longer than the name of a socket may be: 107 bytes."""
+    long = folder / ("a" * 100) / ("b" * 100)
+    long.mkdir(parents=True)
+    return long
+
+
+def test_a_long_temporary_folder_does_for_the_server_of_processes(tmp_path):
+    """Its socket lies elsewhere; nothing of it is left."""
+    (tmp_path / "brief.py").write_text(BRIEF)
+    long = long_folder(tmp_path)
+    ran = subprocess.run(
+        [sys.executable, "brief.py"], env=environment(tmp_path, TMPDIR=str(long)), cwd=tmp_path, capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout.split(), ran.stderr) == (0, ["0"], "")
+    assert list(long.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_long_temporary_folder_does_for_processes(tmp_path):
+    """The whole program works with it."""
+    long = long_folder(tmp_path)
+    ran = subprocess.run(
+        [sys.executable, "-m", "ranker", *FEW, "--workers", "2", "--isolate", "--format", "csv"],
+        env=environment(tmp_path, TMPDIR=str(long)), cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert not [file.name for file in long.iterdir() if not file.name.startswith("torch")]

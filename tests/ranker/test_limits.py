@@ -1,0 +1,252 @@
+"""What is read is bounded: hostile files, measured in a process of their own, and the table of limits."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from ranker import limits
+from ranker.cli import main
+from ranker.datasets import rows
+from ranker.datasets.readers import sheet
+from ranker.errors import DataError
+from ranker.limits import LIMITS, Limits
+
+ROOT = Path(__file__).parents[2]
+
+MEASURE = """
+import json, sys, time
+from pathlib import Path
+import pyarrow.parquet
+from ranker.datasets.readers import sheet
+from ranker.errors import RankModelsError
+from ranker.sources.tables import files
+
+def peak():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) // 1024
+
+def measured(read, path):
+    Path("/proc/self/clear_refs").write_text("5")
+    before, began = peak(), time.process_time()
+    try:
+        found = len(read(Path(path)).rows)
+    except RankModelsError as error:
+        found = str(error)
+    except AttributeError:
+        found = "a table"
+    return found, peak() - before, time.process_time() - began
+
+for path in sys.argv[1:]:
+    print(json.dumps([measured(sheet, path), measured(files.read, path)]))
+"""
+
+
+def measured(*paths):
+    """What becomes of files that are read as rows and as tables, in a process of their own: (found, MiB, seconds)."""
+    command = [sys.executable, "-c", MEASURE, *map(str, paths)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300, cwd=paths[0].parent)
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
+def of_one(text, count):
+    """A column that holds one text in all rows, which stands in the file once."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([text]))
+
+
+def lists(rows, each):
+    """A column of lists of zeros."""
+    offsets = pa.array(np.arange(0, rows * each + 1, each, dtype=np.int32))
+    return pa.ListArray.from_arrays(offsets, pa.array(np.zeros(rows * each, np.int64)))
+
+
+def written(path, **columns):
+    """A Parquet file."""
+    parquet.write_table(pa.table(columns), path, compression="zstd", dictionary_pagesize_limit=1 << 24)
+    return path
+
+
+def test_small_parquet_files_cost_little(tmp_path):
+    """Texts of 64 MB that stand there 200 times, an unused list of 10 million numbers, 100,000 texts of 90 kB."""
+    short = pa.array(["a b"] * 200)
+    label = pa.array(["0"] * 200)
+    paths = [
+        written(tmp_path / "dictionary.parquet", text=of_one("a" * (1 << 26), 200), label=label),
+        written(tmp_path / "list.parquet", text=short, label=label, extra=lists(200, 50_000)),
+        written(tmp_path / "needed.parquet", text=short, label=label, marks=lists(200, 50_000)),
+        written(tmp_path / "value.parquet", text=of_one("a" * 90_000, 100_000), label=of_one("0", 100_000)),
+        written(tmp_path / "rows.parquet", text=of_one("a b", 2_000_000), label=of_one("0", 2_000_000)),
+    ]
+    assert all(path.stat().st_size < 100_000 for path in paths)
+    found = dict(zip((path.stem for path in paths), measured(*paths), strict=True))
+    said = {name: as_rows[0] for name, (as_rows, _) in found.items()}
+    assert said.pop("list") == 200
+    assert {name: text.rpartition("`")[0].rpartition("`")[2] for name, text in said.items()} == {
+        "dictionary": "limits.ratio",
+        "needed": "limits.values",
+        "value": "limits.file",
+        "rows": "limits.rows",
+    }
+    for as_rows, as_table in found.values():
+        assert as_rows[1] < 200  # MiB
+        assert as_table[1] < 600  # a table has room for 33 million numbers
+        assert max(as_rows[2], as_table[2]) < 5  # seconds
+
+
+def test_a_parquet_file_that_lies_is_bounded_by_memory(tmp_path, monkeypatch):
+    """Where nothing is counted beforehand, decoding ends at the limit of memory, in one line."""
+    path = written(tmp_path / "a.parquet", text=pa.array(["a b"] * 200), label=lists(200, 50_000))
+    monkeypatch.setattr(rows, "decoded", lambda path, file, *rest: (file.schema_arrow.names, []))
+    with pytest.raises(DataError, match=r"a\.parquet: more than 50,000,000 bytes of memory.*`limits\.memory`"):
+        sheet(path, limits=Limits(memory=50_000_000))
+    assert len(bytearray(600_000_000)) == 600_000_000  # the limit is gone with the file
+
+
+def test_the_memory_that_is_left_is_what_counts():
+    """Not that which a process has by now."""
+    held = bytearray(100_000_000)
+    with limits.within(Limits(memory=50_000_000), "a"):
+        assert len(bytearray(20_000_000)) < len(held)
+    with (
+        pytest.raises(DataError, match=r"^a: more than 50,000,000 bytes of memory"),
+        limits.within(Limits(memory=50_000_000), "a"),
+    ):
+        bytearray(400_000_000)
+
+
+def test_what_a_parquet_file_repeats_is_counted(tmp_path):
+    """A text within the limit of a cell, in a list as well as by itself."""
+    texts = pa.ListArray.from_arrays(pa.array(range(2001), pa.int32()), pa.array(["a" * 5_000] * 2_000))
+    path = written(tmp_path / "a.parquet", segments=texts, label=pa.array(["0"] * 2_000))
+    assert path.stat().st_size < 5_000
+    assert len(sheet(path).rows) == 2_000
+    with pytest.raises(DataError, match="more than 1,000,000 bytes"):
+        sheet(path, limits=Limits(file=1_000_000))
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
+def test_blank_lines_are_counted(tmp_path, ending):
+    """A file that unpacks to nothing but line ends is read no further than a spreadsheet has rows."""
+    path = tmp_path / f"a.{ending}.gz"
+    first = {"csv": b"text,label\na,0\n", "tsv": b"text\tlabel\na\t0\n", "jsonl": b'{"text": "a", "label": 0}\n'}
+    path.write_bytes(gzip.compress(first[ending]) + gzip.compress(b"\n" * 50_000) * 4)
+    assert len(sheet(path).rows) == 1
+    with pytest.raises(DataError, match=r"more than 100,000 blank lines, the most that is read \(`limits\.blank`\)"):
+        sheet(path, limits=Limits(blank=100_000))
+
+
+@pytest.mark.parametrize("ending", ["csv.gz", "jsonl", "parquet"])
+@pytest.mark.parametrize("limit", [{"rows": 99}, {"values": 199}, {"columns": 1}])
+def test_rows_cells_and_columns_are_counted(tmp_path, ending, limit):
+    """Of every kind of file; as many as the limit are read."""
+    path = tmp_path / f"a.{ending}"
+    if ending == "parquet":
+        written(path, text=pa.array(["a"] * 100), label=pa.array(["0"] * 100))
+    elif ending == "jsonl":
+        path.write_text('{"text": "a", "label": 0}\n' * 100)
+    else:
+        path.write_bytes(gzip.compress(b"text,label\n" + b"a,0\n" * 100))
+    ((name, most),) = limit.items()
+    assert len(sheet(path, limits=Limits(**{name: most + 1})).rows) == 100
+    with pytest.raises(DataError, match=rf"more than {most} .*, the most that is read \(`limits\.{name}`\)$"):
+        sheet(path, limits=Limits(**limit))
+
+
+NOT_FILES = {
+    "rows": ("run", "--models", "a", "b", "--data", "{}.csv"),
+    "packed rows": ("run", "--models", "a", "b", "--data", "{}.csv.gz"),
+    "Parquet": ("run", "--models", "a", "b", "--data", "{}.parquet"),
+    "a pool": ("choose", "--models", "a", "b", "--pool", "{}.jsonl"),
+    "options": ("run", "--config", "{}.toml"),
+    "a run": ("report", "{}.json"),
+    "a label map": ("run", "--ood", "hans-sub", "--models", "a", "b", "--label-map", "{}"),
+    "a table": ("run", "--models", "{}.csv", "{}.csv"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_FILES)
+def test_a_pipe_is_not_waited_for(tmp_path, capsys, name):
+    """Whatever file is meant: it is refused in one line, and read by nobody."""
+    place = tmp_path / "pipe"
+    arguments = [argument.format(place) for argument in NOT_FILES[name]]
+    for argument in arguments:
+        if argument.startswith(str(place)) and not os.path.exists(argument):
+            os.mkfifo(argument)
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code in (1, 2)
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+# the table
+
+
+def test_every_limit_says_what_it_counts_and_why():
+    """Its message names it, and it cannot be nothing."""
+    for one in fields(Limits):
+        assert one.metadata["of"]
+        assert one.metadata["why"]
+        assert str(LIMITS.passed("a", one.name)).endswith(f"(`limits.{one.name}`)")
+        with pytest.raises(ValueError, match=f"`limits.{one.name}` must be at least 1"):
+            replace(LIMITS, **{one.name: 0})
+
+
+def test_the_page_lists_every_limit():
+    """`docs/limits.md` has a row for each, with the default, what is counted and the reason."""
+    page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+    table = [line for line in page.splitlines() if line.startswith("| `")]
+    assert table == [
+        f"| `{one.name}` | {one.default:,} {one.metadata['of']} | {one.metadata['why']} |" for one in fields(Limits)
+    ]
+    example = page.partition("```toml\n")[2].partition("```")[0]
+    assert set(tomllib.loads(example)["limits"]) <= {one.name for one in fields(Limits)}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("limits.colums = 5", "there is no key of `[limits]` 'colums'; did you mean columns?"),
+        ("limits.columns = 0", "`limits.columns` must be at least 1 (got 0)"),
+        ("limits.columns = 1.5", "`columns` must be a whole number (got 1.5)"),
+        ("limits = 3", "`limits` must be a table: `[limits]` (got 3)"),
+    ],
+)
+def test_a_limit_that_cannot_be_is_one_line(tmp_path, capsys, content, said):
+    """As for any other key of `--config`."""
+    (tmp_path / "a.toml").write_text(content)
+    with pytest.raises(SystemExit) as stop:
+        main(["run", "--config", str(tmp_path / "a.toml")])
+    assert stop.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["run", "choose", "explain", "report", "fetch"])
+def test_every_command_that_reads_files_takes_limits(tmp_path, capsys, name):
+    """They are read from the table of `--config`, and hold for what the command reads."""
+    file = tmp_path / "a.csv"
+    file.write_text("text,label\n" + "a,b\n" * 20)
+    (tmp_path / "a.json").write_text("[" + "1," * 20 + "1]")
+    (tmp_path / "a.toml").write_text("[limits]\nrows = 10\ntext = 10\n")
+    models = ["--models", "hans-sub-mini"]
+    arguments = {
+        "run": ["--data", file, *models],
+        "choose": ["--pool", file, *models],
+        "explain": ["--data", file, "--id", "1", *models],
+        "report": [tmp_path / "a.json"],
+        "fetch": ["none", "--data-dir", tmp_path],
+    }[name]
+    with pytest.raises(SystemExit) as stop:
+        main([name, *map(str, arguments), "--config", str(tmp_path / "a.toml")])
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert "(`limits." in said or name == "fetch"
+    assert "no such option" not in said
