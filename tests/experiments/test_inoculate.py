@@ -190,6 +190,7 @@ def test_the_shared_stage_is_trained_once(small, data_dir, tmp_path, trained):
     assert weights(tmp_path / "out", "untouched") == weights(tmp_path / "out" / plan.SHARED, "tiny")
 
 
+@pytest.mark.slow
 def test_what_is_complete_is_not_trained_again(small, data_dir, tmp_path, trained):
     """A second run trains and measures nothing, and writes the same suite."""
     file = inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
@@ -383,6 +384,7 @@ def test_a_training_that_diverges_makes_no_model(changed, data_dir, tmp_path):
     assert not (tmp_path / "out" / suites.FILE).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["bf16", "portable"])
 def test_another_arithmetic_is_another_training(small, data_dir, tmp_path, trained, monkeypatch, way):
     """Weights trained in bfloat16 or portably are others, and each are made again where the others are wanted."""

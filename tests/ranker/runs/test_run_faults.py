@@ -103,6 +103,7 @@ def test_the_batch_size_changes_no_answer(tmp_path, uninterrupted, more):
     assert pairwise[1] == pytest.approx(pairwise[0], abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "count"), [("none", 60), ("shap", 6), ("lime", 2), ("occlusion", 20), ("ig", 20)])
 def test_the_batch_size_changes_the_last_digits_of_scores(hans, method, count):
     """Of float32 sums in another order, and of nothing else: a millionth of an example's absolute scores together."""
@@ -143,6 +144,7 @@ def test_a_second_run_gives_the_same_bytes(tmp_path, uninterrupted):
     assert answer(command(tmp_path / "store", output), output) == uninterrupted[0]
 
 
+@pytest.mark.slow
 def test_global_generators_are_neither_read_nor_touched(tmp_path, uninterrupted):
     """Whatever state they are in, the answer is the same; and they are left in it."""
     import random

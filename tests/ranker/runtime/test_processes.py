@@ -287,6 +287,7 @@ def test_two_names_of_one_model_are_both_answered(tmp_path):
     np.testing.assert_array_equal(found["a"].probs, found["b"].probs)
 
 
+@pytest.mark.slow
 def test_a_slow_model_is_not_a_hung_one(tmp_path):
     """A batch a second is a sign of life, however long all of them take."""
     found, failures = asked([Toy("a", "is slow"), Toy("b")], Processes(2, patience=3), rows=ROWS[:16],

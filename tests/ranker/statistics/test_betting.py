@@ -63,6 +63,7 @@ def test_wealth_is_that_of_the_definition():
     assert seen == {True, False}
 
 
+@pytest.mark.slow
 def test_the_winner_of_many_models_is_within_the_margin():
     """Of eight models, five of which are equally good: the winner of 25 sessions is hardly ever too far behind."""
     rng = np.random.default_rng(2)

@@ -75,6 +75,7 @@ def long_run(case, patterns, steps, rng):
     return np.mean(seen, axis=0), np.std(seen, axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_worlds_are_drawn_from_the_posterior(case):
     """Weights and biases have the means and spreads that a long run of another sampler finds."""
