@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from test_code_settings import BOMBS, CODE, TOO_MUCH, change
 from test_evaluation import suite
 from test_report_formats import decided, evaluated
-from test_settings import BOMBS, CODE, TOO_MUCH, change
 
 READ = """
 import json, os, resource, sys, time, warnings
