@@ -13,7 +13,6 @@ BASE = ("errors", "numbers", "progress")
 MAY_KNOW = {
     # a room of `ranker` -> the rooms of it that it may import, beside itself; all may import `factors`
     **dict.fromkeys(BASE, ()),
-    "packages": ("errors",),
     "limits": ("errors",),
     "records": ("errors", "limits"),
     "statistics": (),
@@ -21,7 +20,7 @@ MAY_KNOW = {
     "tasks": ("errors",),
     "datasets": ("tasks", "records", "limits", *BASE),
     "results": ("statistics", "records", "limits", "errors", "numbers"),
-    "sources": ("datasets", "tasks", "records", "limits", "errors", "packages", "progress"),
+    "sources": ("datasets", "tasks", "records", "limits", "errors", "progress"),
     "report": ("results", "errors", "numbers"),
     "attribution": ("sources", "datasets", "tasks", "records", "errors", "progress"),
     "runtime": ("attribution", "sources", "datasets", "tasks", "records", "limits", *BASE),
@@ -31,7 +30,7 @@ MAY_KNOW["runs"] = tuple(room for room in MAY_KNOW if room not in ("report", "ru
 MAY_KNOW["commands"] = tuple(room for room in MAY_KNOW if room != "commands")
 MAY_KNOW["cli"] = ("commands", "errors")
 MAY_KNOW["__main__"] = ("cli",)
-MOST_FLOORS, MOST_ARROWS, MOST_FILES = 11, 130, 9
+MOST_FLOORS, MOST_ARROWS, MOST_FILES = 11, 130, 8
 COMPUTING = ("errors.py", "numbers.py", "scoring/score.py", "scoring/reference.py")
 HEAVY = ("torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow", "matplotlib")
 

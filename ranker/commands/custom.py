@@ -15,7 +15,7 @@ from typing import TypeVar
 from factors import BUILTIN, Factor
 from factors.registry import add, factors_in
 from ranker.errors import UsageError, look_up
-from ranker.packages import added
+from ranker.sources.packages import added
 from ranker.statistics import combined
 from ranker.statistics import methods as methods_
 from ranker.statistics.methods import COINS

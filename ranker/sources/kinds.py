@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from ranker.errors import UnknownName, UsageError, look_up
-from ranker.packages import added
 from ranker.sources.base import Shelf, Source, SourceOptions, Tasks
+from ranker.sources.packages import added
 from ranker.sources.references import Reference
 
 BUILTIN = {
