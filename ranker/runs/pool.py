@@ -49,10 +49,11 @@ def pool_of(measuring: Measuring, answered: Sequence[Answered]) -> tuple[Pool | 
     known = [one for one in domain if one is not None]
     seen = silent_apart(np.array(some))
     if not known:
-        return Pool(seen, None, factor), asked
+        return Pool(seen, None, factor, seen.shape[2] > some[0].shape[1]), asked
     trained = silent_apart(np.array(known))
     size = max(seen.shape[2], trained.shape[2])
-    return Pool(_padded(seen, size), InDomain(_padded(trained, size), labels), factor), asked
+    in_domain = InDomain(_padded(trained, size), labels)
+    return Pool(_padded(seen, size), in_domain, factor, size > some[0].shape[1]), asked
 
 
 def silent_apart(probs: Floats) -> Floats:

@@ -70,6 +70,7 @@ class Pool:
         in_domain: labelled in-domain rows, for the methods that need some; None where there are none.
         factor: (M, N) scores by the factor designed for the domain, higher is better, nan where undefined, if it is
             about one label on every row and so needs no true one; else None.
+        silence: whether the last of the C classes is silence, which no row has for its label.
 
     Raises:
         ValueError: no row, one class, or probabilities of another shape.
@@ -78,6 +79,7 @@ class Pool:
     probs: Floats
     in_domain: InDomain | None = None
     factor: Floats | None = None
+    silence: bool = False
 
     def __post_init__(self) -> None:
         if self.probs.ndim != 3 or self.probs.shape[1] < 1 or self.probs.shape[2] < 2:
@@ -87,6 +89,21 @@ class Pool:
     def predicted(self) -> Ints:
         """(M, N) the label that each model takes for the most probable."""
         return np.asarray(self.probs.argmax(axis=2))
+
+    @property
+    def labels(self) -> int:
+        """How many labels a row may have: C, or one less where one of the classes is silence."""
+        return int(self.probs.shape[2]) - self.silence
+
+    @property
+    def said(self) -> Ints:
+        """(M, N) the label that each model takes for the most probable; -1 where it is silent.
+
+        Example:
+            >>> Pool(np.array([[[0.1, 0.9, 0.0], [0.0, 0.0, 1.0]]]), silence=True).said.tolist()
+            [[1, -1]]
+        """
+        return np.where(self.predicted < self.labels, self.predicted, -1)
 
     @cached_property
     def graded(self) -> bool:
@@ -117,12 +134,14 @@ class Pool:
 
     def part(self, rows: Sequence[int] | Ints) -> Pool:
         """The pool of some of its rows."""
-        return Pool(self.probs[:, rows], self.in_domain, None if self.factor is None else self.factor[:, rows])
+        factor = None if self.factor is None else self.factor[:, rows]
+        return replace(self, probs=self.probs[:, rows], factor=factor)
 
     def ordered(self, models: Sequence[int] | Ints) -> Pool:
         """The pool with its models in another order, or some of them."""
         in_domain = None if self.in_domain is None else replace(self.in_domain, probs=self.in_domain.probs[models])
-        return Pool(self.probs[models], in_domain, None if self.factor is None else self.factor[models])
+        factor = None if self.factor is None else self.factor[models]
+        return replace(self, probs=self.probs[models], in_domain=in_domain, factor=factor)
 
 
 @dataclass(frozen=True)
