@@ -1,8 +1,6 @@
 """How well few labels and a pool order models, by estimator, by choice of the rows and by number of labels.
 
     python -m benchmarks.labels accuracies --case hans-sub hans-sub-mini hans-sub - --case own SUITE.json rows.jsonl -
-    python -m benchmarks.labels calibration --case hans-sub hans-sub-mini hans-sub -
-    python -m benchmarks.labels scale
     python -m benchmarks.labels files rows.csv gpt.csv llama.csv ...
 
 A case is a name, a suite, an OOD set (or a file of labelled rows), and its data directory ("-" for the embedded
@@ -26,12 +24,12 @@ from factors.types import Floats, Ints
 from ranker.commands.options import PATH, together
 from ranker.datasets import sets
 from ranker.numbers import percent, points
-from ranker.runs.choose import predictions
 from ranker.runs.gather import agreed, looked
+from ranker.runs.label import predictions
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.sources import suites
-from ranker.statistics import choice, engine, surrogate
+from ranker.statistics import engine
 from ranker.statistics.label_free import dawid_skene
 from ranker.statistics.methods import BUILTIN
 from ranker.statistics.pool import Pool, Targets, possible
@@ -39,7 +37,10 @@ from ranker.statistics.pool import Pool, Targets, possible
 Estimator: TypeAlias = Callable[[Pool, Ints, Ints], Floats]
 """(pool, its labels, the places in it of the K rows whose labels are shown) -> (M,) scores, higher is better."""
 
-SIZES = (3, 5, 10, 20, 50)
+SIZES = (1, 3, 5, 10, 20, 50)
+
+VOTE, ASKING = BUILTIN[:2]
+"""SURROGATE, which is shown any rows, and SURROGATE+LABEL, which asks for them."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,11 @@ class Case:
     accuracy: Floats
 
 
+def targets_of(pool: Pool, labels: Ints) -> Targets:
+    """What a method may be told of a pool."""
+    return Targets((pool.predicted == labels).astype(np.float64), labels)
+
+
 def accuracy(pool: Pool, labels: Ints, places: Ints) -> Floats:
     """ACC: the share of the labelled rows that a model is right on."""
     return np.asarray((pool.predicted[:, places] == labels[places]).mean(axis=1))
@@ -59,12 +65,7 @@ def accuracy(pool: Pool, labels: Ints, places: Ints) -> Floats:
 
 def vote_of_models(pool: Pool, labels: Ints, places: Ints) -> Floats:
     """SURROGATE, as the product has it."""
-    return surrogate.estimates(pool, labels, places[None])[:, 0]
-
-
-def hard_votes(pool: Pool, labels: Ints, places: Ints) -> Floats:
-    """SURROGATE from predicted labels alone."""
-    return vote_of_models(Pool(np.eye(pool.probs.shape[2])[pool.predicted]), labels, places)
+    return VOTE.estimate(pool, targets_of(pool, labels), places[None])[:, 0]
 
 
 def kernel(pool: Pool, labels: Ints, places: Ints, width: float = 0.3, votes: bool = False) -> Floats:
@@ -115,7 +116,6 @@ def dawid_skene_told(pool: Pool, labels: Ints, places: Ints) -> Floats:
 ESTIMATORS: Mapping[str, Estimator] = {
     "ACC": accuracy,
     "SURROGATE": vote_of_models,
-    "hard votes": hard_votes,
     "logistic": logistic,
     "kernel": kernel,
     "kernel + votes": kernel_and_votes,
@@ -160,13 +160,14 @@ def replicate(case: Case, rng: np.random.Generator, size: int, models: int | Non
     rows = rng.choice(len(case.labels), min(size, len(case.labels)), replace=False)
     pool, labels = Pool(case.probs[kept][:, rows]), case.labels[rows]
     found = {}
-    for rule in choice.RULES:
-        picked = choice.choose(pool, max(SIZES), rule=rule, seed=int(rng.integers(2**31)))
+    known = targets_of(pool, labels)
+    asked = ASKING.pick(pool, known, max(SIZES)) if ASKING.pick else np.zeros(0, dtype=np.int64)
+    for rule, picked in {"random": rng.permutation(len(labels)), "asked for": asked}.items():
         for k in SIZES:
             for name, estimator in ESTIMATORS.items():
                 if name in ("ACC", "SURROGATE") or rule == "random":
                     found[rule, name, k] = pairwise_accuracy(estimator(pool, labels, picked[:k]), truth)
-    none, known = np.zeros((1, 0), dtype=np.int64), Targets((pool.predicted == labels).astype(float), labels)
+    none = np.zeros((1, 0), dtype=np.int64)
     for one in possible([one for one in BUILTIN if one.kind == "label-free"], pool, labels):
         found["none", one.name, 0] = pairwise_accuracy(one.estimate(pool, known, none)[:, 0], truth)
     return found
@@ -177,30 +178,6 @@ def measure(case: Case, replicates: int, size: int, models: int | None) -> dict[
     rng = np.random.default_rng(0)
     every = [found for _ in range(replicates) if (found := replicate(case, rng, size, models))]
     return {key: float(np.mean([found[key] for found in every])) for key in every[0]}
-
-
-def word_kept(case: Case, replicates: int, size: int, models: int | None) -> list[tuple[str, int, Floats]]:
-    """What decisions said and what is true: rule, K, and (2, pairs) probability of the likelier model, and if it is."""
-    rng = np.random.default_rng(1)
-    found: list[tuple[str, int, Floats]] = []
-    for _ in range(replicates):
-        count = len(case.accuracy)
-        kept = np.arange(count) if models is None else np.sort(rng.choice(count, models, replace=False))
-        rows = rng.choice(len(case.labels), min(size, len(case.labels)), replace=False)
-        pool, labels, truth = Pool(case.probs[kept][:, rows]), case.labels[rows], case.accuracy[kept]
-        first, second = np.nonzero(truth[:, None] > truth + 1e-12)
-        for rule in ("variance-reduction", "random"):
-            picked = choice.choose(pool, max(JUDGED), rule=rule, seed=int(rng.integers(2**31)))
-            for k in JUDGED:
-                better = surrogate.posterior(pool, picked[:k], labels[picked[:k]]).beats()[first, second]
-                told = better != 0.5
-                right = (better[told] > 0.5).astype(float)
-                found.append((rule, k, np.stack([np.maximum(better, 1 - better)[told], right])))
-    return found
-
-
-JUDGED = (5, 10, 20)
-CLASSES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.01)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -252,29 +229,6 @@ def accuracies(
 
 
 @main.command()
-@COMMON
-def calibration(
-    cases: Sequence[tuple[str, str, str, str]], replicates: int, size: int, models: int | None, store: Path | None
-) -> None:
-    """How often the likelier model of a pair is the better one, by the probability that it was given."""
-    judged = {case.name: word_kept(case, replicates, size, models) for case in read_all(cases, store)}
-    rows = []
-    for name, found in judged.items():
-        for rule in dict.fromkeys(rule for rule, _, _ in found):
-            for k in JUDGED:
-                given, right = np.concatenate([pairs for r, size_, pairs in found if (r, size_) == (rule, k)], axis=1)
-                place = np.digitize(given, CLASSES)
-                cells = []
-                for c in range(1, len(CLASSES)):
-                    inside = place == c
-                    told = f"{percent(given[inside].mean())}: **{percent(right[inside].mean())}** ({inside.mean():.0%})"
-                    cells.append(told if inside.sum() >= 50 else "")
-                rows.append([f"{name}, {rule}, K = {k}", *cells])
-    ends = [f"{100 * a:.0f} to {100 * min(b, 1):.0f}" for a, b in zip(CLASSES, CLASSES[1:], strict=False)]
-    click.echo(table(["given: **right** (share of pairs)", *ends], rows))
-
-
-@main.command()
 @click.argument("data", type=PATH)
 @click.argument("models", nargs=-1, required=True)
 @click.option("--draws", default=2_000, show_default=True)
@@ -294,7 +248,7 @@ def files(data: Path, models: Sequence[str], draws: int, seed: int) -> None:
     told: dict[str, list[str]] = {"ACC, random rows": [], "SURROGATE, random rows": [], "difference": []}
     for k in SIZES:
         picked = rng.permuted(np.tile(np.arange(len(labels)), (draws, 1)), axis=1)[:, :k]
-        found = (right[:, picked].mean(axis=2), surrogate.estimates(pool, labels, picked))
+        found = (right[:, picked].mean(axis=2), VOTE.estimate(pool, Targets(right, labels), picked))
         alone, with_pool = (np.array([pairwise_accuracy(one, truth) for one in scores.T]) for scores in found)
         gain = with_pool - alone
         error = gain.std(ddof=1) / np.sqrt(draws)
@@ -302,35 +256,6 @@ def files(data: Path, models: Sequence[str], draws: int, seed: int) -> None:
             told[name].append(value)
         told["difference"].append(f"{points(gain.mean())} (se {percent(error)})")
     click.echo(table(["", *(f"K = {k}" for k in SIZES)], [[name, *cells] for name, cells in told.items()]))
-
-
-@main.command()
-@click.option("--models", default=50, show_default=True)
-@click.option("--rows", default=10_000, show_default=True)
-@click.option("--labels", default=10, show_default=True)
-def scale(models: int, rows: int, labels: int) -> None:
-    """Seconds and peak memory to choose from a large pool, and to rank on it, once predictions are there."""
-    import resource
-    import time
-
-    rng = np.random.default_rng(0)
-    positive = 1 / (1 + np.exp(-rng.normal(size=rows) - rng.normal(0, 0.7, size=(models, rows))))
-    pool = Pool(np.stack([1 - positive, positive], axis=2))
-    truth = rng.integers(2, size=rows)
-
-    def memory() -> float:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-    for rule in choice.RULES:
-        began, before = time.perf_counter(), memory()
-        picked = choice.choose(pool, labels, rule=rule)
-        click.echo(f"choose by {rule}: {time.perf_counter() - began:.2f} s, +{memory() - before:.0f} MiB")
-    began, before = time.perf_counter(), memory()
-    found = surrogate.posterior(pool, picked, truth[picked])
-    found.beats()
-    found.best(rng)
-    found.more_labels()
-    click.echo(f"rank: {time.perf_counter() - began:.2f} s, +{memory() - before:.0f} MiB; peak {memory():.0f} MiB")
 
 
 if __name__ == "__main__":

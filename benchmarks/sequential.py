@@ -26,15 +26,15 @@ import click
 import numpy as np
 
 from benchmarks.labels import pairwise_accuracy, read_all, table
+from benchmarks.rivals import CODA, ModelPicker
 from factors.types import Bools, Floats, Ints
 from ranker.commands.options import PATH
 from ranker.numbers import percent
-from ranker.statistics import choice, posterior, stopping, surrogate
+from ranker.statistics import posterior, stopping
 from ranker.statistics.asking import Goal, next_rows
 from ranker.statistics.beliefs import LABEL_NOISE, Beliefs, believe
 from ranker.statistics.engine import pairs
 from ranker.statistics.patterns import fold
-from ranker.statistics.pool import Pool
 
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
 """Numbers of labels at which is said what was found."""
@@ -65,10 +65,18 @@ class World:
 
 @dataclass(frozen=True)
 class Found:
-    """What a method says after some labels: (M,) scores and (P,) probabilities that the first of a pair is better."""
+    """What a method says after some labels.
+
+    Attributes:
+        score: (M,) what it ranks by.
+        given: (P,) probabilities that the first of a pair is better; 1/2 where it has none.
+        best: the model that it says is best.
+        within: how probable it is that this one is within the margin of the best; None where it does not say.
+    """
 
     score: Floats
     given: Floats
+    best: int
     within: float | None = None
 
 
@@ -90,12 +98,6 @@ def drawn(file: Path, replicate: int, models: int, rows: int) -> World:
     return World(said, np.searchsorted(known, labels[pool]), len(known), truth[suite], rng.permutation(len(pool)))
 
 
-def hard(world: World) -> Pool:
-    """The pool of predicted labels, with a label of its own for silence."""
-    one_hot = np.eye(world.classes + 1)[world.predicted]
-    return Pool(one_hot if (world.predicted < 0).any() else one_hot[:, :, :-1])
-
-
 def of_pairs(better: Floats) -> Floats:
     """(P,) from (M, M)."""
     return np.asarray(better[tuple(pairs(len(better)).T)])
@@ -105,20 +107,8 @@ def accuracy(world: World, sizes: Sequence[int]) -> Iterator[Found]:
     """ACC of random rows, and what these alone say of how sure it is."""
     outcomes = (world.predicted == world.labels).astype(float)[:, world.shuffled]
     for size in sizes:
-        yield Found(outcomes[:, :size].mean(axis=1), of_pairs(posterior.more_accurate(outcomes[:, :size])))
-
-
-def surrogate_by(rule: str) -> Method:
-    """SURROGATE of a linear vote, on random rows or on those that reduce the variance most."""
-
-    def method(world: World, sizes: Sequence[int]) -> Iterator[Found]:
-        pool = hard(world)
-        rows = world.shuffled if rule == "random" else choice.choose(pool, max(sizes), rule=rule)
-        for size in sizes:
-            found = surrogate.posterior(pool, rows[:size], world.labels[rows[:size]])
-            yield Found(found.score, of_pairs(found.beats()))
-
-    return method
+        score = outcomes[:, :size].mean(axis=1)
+        yield Found(score, of_pairs(posterior.more_accurate(outcomes[:, :size])), int(score.argmax()))
 
 
 def vote_by(rule: Goal | Literal["random", "batch"], label_noise: float = LABEL_NOISE) -> Method:
@@ -143,18 +133,34 @@ def vote_by(rule: Goal | Literal["random", "batch"], label_noise: float = LABEL_
 
 def said_by(found: Beliefs) -> Found:
     """Scores, probabilities, and how sure it is that the leader is within the margin of the best."""
-    return Found(found.score, of_pairs(found.beats()), found.within(MARGIN))
+    return Found(found.score, of_pairs(found.beats()), int(found.score.argmax()), found.within(MARGIN))
+
+
+def rival(kind: type[ModelPicker] | type[CODA]) -> Method:
+    """Another way to ask, one row after the other, of the vote's pool: silence is a label that no row has."""
+
+    def method(world: World, sizes: Sequence[int]) -> Iterator[Found]:
+        classes = world.classes + bool((world.predicted < 0).any())
+        found = kind(np.where(world.predicted < 0, world.classes, world.predicted), classes)
+        unknown = np.full(len(pairs(len(world.predicted))), 0.5)
+        for size in range(1, max(sizes) + 1):
+            row = found.next()
+            found.tell(row, int(world.labels[row]))
+            if size in sizes:
+                yield Found(found.score, unknown, found.best())
+
+    return method
 
 
 METHODS: Mapping[str, Method] = {
     "ACC, random rows": accuracy,
-    "SURROGATE, random rows": surrogate_by("random"),
-    "SURROGATE, variance reduction": surrogate_by("variance-reduction"),
     "vote, random rows": vote_by("random"),
     "vote, sequential": vote_by("order"),
     "vote, sequential, for the best": vote_by("best"),
     "vote, sequential, no noise": vote_by("order", 0.0),
     "vote, all at once": vote_by("batch"),
+    "ModelPicker": rival(ModelPicker),
+    "CODA": rival(CODA),
 }
 
 
@@ -224,7 +230,7 @@ def judge(world: World, size: int, found: Found) -> dict[str, Any]:
     said = {
         "labels": size,
         "pairs": pairwise_accuracy(found.score[None].T[np.argsort(-world.truth)][:, 0], np.sort(world.truth)[::-1]),
-        "regret": float(world.truth.max() - world.truth[found.score.argmax()]),
+        "regret": float(world.truth.max() - world.truth[found.best]),
         "gap": float(np.diff(np.sort(world.truth)[-2:])[0]),
         "given": np.round(given, 4).tolist(),
     }

@@ -10,18 +10,27 @@ from pathlib import Path
 from typing import Any
 
 import ranker
-from ranker.results import comparison, explanation, over_tasks, records
+from ranker.results import comparison, explanation, label_ranking, over_tasks, records
 from ranker.results.table import ScoreTable
 
 PAGE = Path(__file__).with_name("api.md")
 WIDTH = 100
 
 PARTS = {
-    "Questions": ("rank", "decide", "choose", "explain", "compare", "over_tasks", "plot"),
+    "Questions": ("rank", "decide", "label", "explain", "compare", "over_tasks", "plot"),
     "Rows and models": ("load_set", "set_from_rows", "labelled", "unlabelled", "load_suite"),
-    "Answers": ("Ranking", "Evaluation", "Decision", "Choice", "Explanation", "Comparison", "OverTasks"),
+    "Answers": (
+        "Ranking",
+        "Evaluation",
+        "Decision",
+        "LabelRanking",
+        "Labelling",
+        "Explanation",
+        "Comparison",
+        "OverTasks",
+    ),
     "What models are ranked by, and how they are run": (
-        *("Evidence", "Runtime", "Machine", "Store", "USER_STORE", "Processes", "silent"),
+        *("Evidence", "LabelSettings", "Runtime", "Machine", "Store", "USER_STORE", "Processes", "silent"),
     ),
     "What rows and models are": ("ClassTask", "OODSet", "Suite", "SourceOptions"),
     "Models of your own kind": ("TextSource", "attribute", "marker"),
@@ -35,6 +44,7 @@ RECORDS = (
     *(records.MethodResult, records.EvaluatedModel, records.PairResult),
     *(records.DecidedModel, records.Versus, records.RowResult),
     *(explanation.Reading, explanation.Word),
+    label_ranking.LabelledModel,
     *(comparison.ModelChange, comparison.MethodChange, comparison.SettingChange),
     *(over_tasks.Part, over_tasks.Mean, over_tasks.Gap),
 )

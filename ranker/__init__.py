@@ -19,15 +19,16 @@ if TYPE_CHECKING:
     from ranker.errors import DataError, ModelError, RankModelsError, StoreError, UsageError
     from ranker.progress import silent
     from ranker.report.plot import plot
-    from ranker.results.choice import Choice
     from ranker.results.comparison import Comparison
     from ranker.results.explanation import Explanation
+    from ranker.results.label_ranking import LabelRanking
     from ranker.results.over_tasks import OverTasks
     from ranker.results.ranking import Ranking
     from ranker.results.records import Decision, Evaluation
-    from ranker.runs.choose import choose
     from ranker.runs.decide import decide
     from ranker.runs.explain import explain
+    from ranker.runs.label import Labelling, label
+    from ranker.runs.label import Settings as LabelSettings
     from ranker.runs.over_tasks import over_tasks
     from ranker.runs.rank import rank
     from ranker.runtime.executors.processes import Processes
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "USER_STORE",
-    "Choice",
     "ClassTask",
     "Comparison",
     "DataError",
@@ -52,6 +52,9 @@ __all__ = [
     "Evaluation",
     "Evidence",
     "Explanation",
+    "LabelRanking",
+    "LabelSettings",
+    "Labelling",
     "Machine",
     "ModelError",
     "OODSet",
@@ -67,10 +70,10 @@ __all__ = [
     "TextSource",
     "UsageError",
     "attribute",
-    "choose",
     "compare",
     "decide",
     "explain",
+    "label",
     "labelled",
     "load_set",
     "load_suite",
@@ -90,15 +93,15 @@ _HOME = {
     "ranker.errors": ("DataError", "ModelError", "RankModelsError", "StoreError", "UsageError"),
     "ranker.progress": ("silent",),
     "ranker.report.plot": ("plot",),
-    "ranker.results.choice": ("Choice",),
     "ranker.results.comparison": ("Comparison",),
     "ranker.results.explanation": ("Explanation",),
+    "ranker.results.label_ranking": ("LabelRanking",),
     "ranker.results.over_tasks": ("OverTasks",),
     "ranker.results.ranking": ("Ranking",),
     "ranker.results.records": ("Decision", "Evaluation"),
-    "ranker.runs.choose": ("choose",),
     "ranker.runs.decide": ("decide",),
     "ranker.runs.explain": ("explain",),
+    "ranker.runs.label": ("Labelling", "label"),
     "ranker.runs.over_tasks": ("over_tasks",),
     "ranker.runs.rank": ("rank",),
     "ranker.runtime.executors.processes": ("Processes",),
@@ -115,6 +118,7 @@ _HOME = {
 """Module -> the public names that are its own."""
 
 _PLACES = {name: (module, name) for module, names in _HOME.items() for name in names} | {
+    "LabelSettings": ("ranker.runs.label", "Settings"),
     "load_set": ("ranker.datasets.sets", "load"),
     "load_suite": ("ranker.sources.suites", "load"),
     "set_from_rows": ("ranker.datasets.sets", "from_rows"),

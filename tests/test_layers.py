@@ -16,7 +16,7 @@ MAY_KNOW = {
     "limits": ("errors",),
     "records": ("errors", "limits"),
     "statistics": (),
-    "labelling": ("statistics",),
+    "labelling": ("datasets", "statistics", "errors"),
     "tasks": ("errors",),
     "datasets": ("tasks", "records", "limits", *BASE),
     "results": ("statistics", "records", "limits", "errors", "numbers"),
@@ -30,7 +30,7 @@ MAY_KNOW["runs"] = tuple(room for room in MAY_KNOW if room not in ("report", "ru
 MAY_KNOW["commands"] = tuple(room for room in MAY_KNOW if room != "commands")
 MAY_KNOW["cli"] = ("commands", "errors")
 MAY_KNOW["__main__"] = ("cli",)
-MOST_FLOORS, MOST_ARROWS, MOST_FILES = 11, 130, 8
+MOST_FLOORS, MOST_ARROWS, MOST_FILES = 11, 132, 8
 COMPUTING = ("errors.py", "numbers.py", "scoring/score.py", "scoring/reference.py")
 HEAVY = ("torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow", "matplotlib")
 

@@ -22,7 +22,7 @@ from ranker.datasets import sets
 from ranker.datasets.cards import Card
 from ranker.datasets.encodings import check
 from ranker.datasets.marks import marker
-from ranker.datasets.readers import Marker, Sheet, no_marks, sheet
+from ranker.datasets.readers import Marker, Sheet, label_of, no_marks, sheet, unlabelled, written
 from ranker.datasets.sets import OODSet
 from ranker.errors import DataError, UnknownName, UsageError, look_up
 from ranker.limits import LIMITS, Limits
@@ -207,9 +207,19 @@ def wanted(given: Given, progress: Progress) -> Wanted:
 
 
 def labelled(given: Given, task: ClassTask) -> tuple[Example, ...]:
-    """The rows of ``--labelled``; none where it was left out."""
-    own = own_rows(given, "labelled")
-    return () if own is None else own.judged_by(task).examples
+    """The rows of the files of ``--labelled``, one after the other; a row may be there several times."""
+    found: list[Example] = []
+    for file in given["labelled"]:
+        of = sheet(file, columns(given["columns"]), encoding=given["encoding"] or "", limits=given["limits"])
+        rows = [row for row, label in zip(of.rows, written(of), strict=True) if label is not None]
+        alone = of._replace(layout=replace(of.layout, id=None))  # several people's answers to a row share its id
+        read = [
+            replace(row, label=label_of(name, task, of.layout.numbers))
+            for row, name in zip(unlabelled(alone._replace(rows=tuple(rows))), filter(None, written(of)), strict=True)
+        ]
+        named = [str(row.cells.get("annotator") or "") for row in rows]
+        found += {(row.segments, row.label, who): row for row, who in zip(read, named, strict=True)}.values()
+    return tuple(found)
 
 
 def task(given: Given, models: Looked, pool: Sheet) -> ClassTask:
@@ -218,14 +228,15 @@ def task(given: Given, models: Looked, pool: Sheet) -> ClassTask:
     Args:
         given: the command line.
         models: whose own labels these are.
-        pool: rows to choose from; those of ``--labelled`` go before them.
+        pool: rows to choose from; those of ``--labelled``, or of a file that is gone on with, go before them.
     """
     if given["task"]:
         return look_up("task", given["task"], sets.tasks(given["include"]))
     if given["ood_name"]:
         return look_up("OOD set", given["ood_name"], sets.cards(given["include"])).task
     read = {"encoding": given["encoding"] or "", "limits": given["limits"]}
-    known = sheet(given["labelled"], columns(given["columns"]), **read) if given["labelled"] else pool
+    file = next(iter(given["labelled"] or ()), None)
+    known = sheet(file, columns(given["columns"]), **read) if file else pool
     return sets.task_of(known, agreed(models), given["include"], said=said(models))
 
 

@@ -23,7 +23,7 @@ from ranker.errors import look_up
     "--pool",
     type=options.PATH,
     metavar="FILE",
-    help="With --data: rows of the same domain without labels, which make ten labels worth many (see `choose`).",
+    help="With --data: rows of the same domain without labels, which make ten labels worth many (see `label`).",
 )
 @options.OWN_ROWS
 @options.MODELS
@@ -47,7 +47,7 @@ from ranker.errors import look_up
     "method_names",
     metavar="NAMES|FILE.py|all",
     help="Methods that see rows without labels: names, comma-separated, files with methods of your own, or all; see "
-    "`rank-models ls methods`.  [default: SURROGATE, SURROGATE+CHOICE, DAWID-SKENE]",
+    "`rank-models ls methods`.  [default: SURROGATE, SURROGATE+LABEL, DAWID-SKENE]",
 )
 @click.option(
     "--target",

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from factors import Example, Span
 from factors.types import UNLABELLED
 from ranker.datasets.cards import Layout
-from ranker.datasets.rows import PARQUET, Row, label_names, read_rows
+from ranker.datasets.exports import exported, told
+from ranker.datasets.rows import PARQUET, Row, label_names
 from ranker.errors import DataError, UsageError, look_up
 from ranker.limits import LIMITS, Limits
 from ranker.records import parse_json
@@ -113,7 +114,7 @@ def sheet(
     if isinstance(source, Path) and source.suffix != PARQUET:
         place += ", line 1"
     nested = (*NESTED, *(name for names in roles.values() for name in names))
-    rows = tuple(read_rows(source, encoding, limits, nested) if isinstance(source, Path) else placed(source))
+    rows = tuple(exported(source, encoding, limits, nested) if isinstance(source, Path) else map(told, placed(source)))
     if not rows:
         raise DataError(f"{origin} holds no row")
     try:

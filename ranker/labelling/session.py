@@ -7,7 +7,7 @@ at any time. Axis letters as in `ranker.statistics.pool`, and A answers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -83,6 +83,7 @@ class Session:
         label_noise: the share of answers that are given at random.
         margin: how much less accurate than the best a winner may be.
         probable: the probability of that that is enough.
+        seed: of the rules that draw rows.
 
     Raises:
         ValueError: no model, no row, or a rule, a row or a label that is none.
@@ -110,11 +111,12 @@ class Session:
         label_noise: float = LABEL_NOISE,
         margin: float = MARGIN,
         probable: float = PROBABLE,
+        seed: int = 0,
     ) -> None:
         if rule not in RULES:
             raise ValueError(f"rule must be one of {', '.join(RULES)} (got {rule!r})")
         self.predicted, self.rule, self.label_noise = predicted, rule, label_noise
-        self.margin, self.probable = margin, probable
+        self.margin, self.probable, self.seed = margin, probable, seed
         self.events: list[Event] = list(events)
         for event in self.events:
             self._check(event.row, event.label if event.status == "answered" else 0, classes)
@@ -149,19 +151,26 @@ class Session:
         """
         closed = {event.row for event in self.events if event.status != "skipped"}
         recent = {event.row for event in self.events[-BACK:] if event.status == "skipped"}
-        picked = self._pick(sorted(closed | recent))
-        return self._pick(sorted(closed)) if picked is None else picked
+        picked = [*self._pick(closed | recent, 1), *self._pick(closed, 1)]
+        return picked[0] if picked else None
 
-    def _pick(self, closed: Sequence[int]) -> int | None:
-        """A row by the rule, none of those that are closed."""
+    def several(self, count: int) -> list[int]:
+        """So many rows to label at once, the most useful first: fewer, where fewer are left.
+
+        They are picked as if the answers to those before them were known only in part: see `ranker.statistics.asking`.
+        """
+        return self._pick({event.row for event in self.events if event.status != "skipped"}, count)
+
+    def _pick(self, closed: Collection[int], count: int) -> list[int]:
+        """Rows by the rule, none of those that are closed."""
         if self.rule == "order" or self.rule == "best":
-            rows = next_rows(self.beliefs, goal=self.rule, closed=closed)
-        else:
-            free = self.patterns.of >= 0 if self.rule == "random" else self.evidence.frame
-            rows = np.setdiff1d(np.flatnonzero(free), closed)
-            rng = np.random.default_rng([self.beliefs.seed, len(self.events)])
-            rows = rng.permutation(rows)[:1]
-        return int(rows[0]) if len(rows) else None
+            return [*map(int, next_rows(self.beliefs, count, self.rule, sorted(closed)))]
+        rows = np.setdiff1d(np.flatnonzero(self.patterns.of >= 0), sorted(closed))
+        if self.rule == "random":  # one order of all rows: five and then five are the same ten
+            order = np.random.default_rng(self.seed).permutation(self.predicted.shape[1])
+            return [*map(int, order[np.isin(order, rows)][:count])]
+        rng = np.random.default_rng([self.beliefs.seed, self.seed, len(self.events)])
+        return [*map(int, rng.permutation(np.intersect1d(rows, np.flatnonzero(self.evidence.frame)))[:count])]
 
     @property
     def evidence(self) -> Evidence:

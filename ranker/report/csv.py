@@ -12,7 +12,7 @@ from ranker.results.records import Decision, Evaluation
 
 METHOD_FIELDS = (
     *("name", "kind", "designed", "pairwise_accuracy", "ci_low", "ci_high", "models_low", "models_high"),
-    *("difference", "difference_low", "difference_high"),
+    *("difference", "difference_low", "difference_high", "draws", "draws_error"),
 )
 """Fields of `MethodResult` that are columns."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
-from ranker.numbers import counted
+from ranker.numbers import counted, percent
 from ranker.report.answer import untold
 from ranker.report.words import MOST_LABELS, labels, words
 from ranker.results.ranking import Ranking
@@ -72,6 +72,14 @@ def notes(ranking: Ranking, found: Evaluation) -> Iterator[str]:
         yield "misled: of the examples on which the shortcut is wrong, those on which a model gives its label."
     if any(method.designed for method in found.methods):
         yield f"* the factor designed for {ranking.header.ood}."
+    few = [
+        f"{one.name} {counted(one.draws, 'pool' if one.sees_chosen_rows else 'draw')} (standard error "
+        f"{percent(one.draws_error)} points)"
+        for one in found.methods
+        if one.draws and one.draws_error is not None
+    ]
+    if few:
+        yield f"Measured by few draws, which the intervals count: {', '.join(few)}."
     over = f"over other samples of examples; minus {metric}: paired{but}"
     yield f"Attributions: {attributed(ranking)}. Intervals: {over}."
 

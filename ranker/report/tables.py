@@ -88,10 +88,11 @@ def methods(found: Evaluation, metric: str, over_models: bool = False) -> Table:
     Args:
         found: the evaluation.
         metric: what an outcome is.
-        over_models: the interval over models, too, if there is any.
+        over_models: the interval over models, too, if there is any, and the standard error that few draws leave.
     """
     known = over_models and any(method.models_low is not None for method in found.methods)
     more = ["95 % interval over models"] if known else []
+    drawn = ["standard error of draws"] if over_models and any(method.draws for method in found.methods) else []
     kinds = Counter(method.kind for method in found.methods)
     place = list(kinds).index
     rows = [
@@ -99,11 +100,12 @@ def methods(found: Evaluation, metric: str, over_models: bool = False) -> Table:
             *(method.name + (" *" if method.designed else ""), method.kind),
             *(percent(method.pairwise_accuracy), interval(method.ci_low, method.ci_high)),
             *(points(method.difference), interval(method.difference_low, method.difference_high, points)),
+            *("" if method.draws_error is None else percent(method.draws_error) for _ in drawn),
             *(interval(method.models_low, method.models_high) for _ in more),
         ]
         for method in sorted(found.methods, key=lambda method: (place(method.kind), -method.pairwise_accuracy))
     ]
-    numbers = ["pairwise accuracy", "95 % interval", f"minus {metric}", "95 % interval", *more]
+    numbers = ["pairwise accuracy", "95 % interval", f"minus {metric}", "95 % interval", *drawn, *more]
     return table("Methods", ["method", "kind"], numbers, rows, sections=kinds.values())
 
 

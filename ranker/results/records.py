@@ -35,7 +35,10 @@ class MethodResult:
         difference: pairwise accuracy minus that of the metric's column, ACC for classes.
         difference_low, difference_high: 95 % of it over populations of examples: on the same draws, and paired, but
             for methods that see no label or chosen rows, which are taken as independent of that column.
-        rule: how the rows of a draw are picked for it: "random", or a rule of `statistics.choice`; "" where it reads
+        draws: how few draws, or pools for chosen rows, it was measured by; None where it was measured exactly, or by
+            so many that they do not matter.
+        draws_error: the standard error that they leave in the pairwise accuracy; it is a part of the intervals.
+        rule: how the rows of a draw are picked for it: "random", or "chosen", those that it asks for; "" where it reads
             all unlabelled rows and no draw.
         dropped: reason -> how many examples the method could not be computed on.
         curve: K -> pairwise accuracy with a probe of K examples.
@@ -53,6 +56,8 @@ class MethodResult:
     difference: float
     difference_low: float
     difference_high: float
+    draws: int | None = None
+    draws_error: float | None = None
     rule: str = RANDOM
     designed: bool = False
     dropped: Mapping[str, int] = field(default_factory=dict)

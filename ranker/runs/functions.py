@@ -26,7 +26,7 @@ import numpy as np
 from ranker.records import digest
 from ranker.sources.base import version
 
-OURS = ("factors", "ranker.attribution", "ranker.scoring", "ranker.tasks")
+OURS = ("factors", "ranker.attribution", "ranker.scoring", "ranker.statistics", "ranker.tasks")
 """The packages that a measure of ours is made of; their sources are a part of what identifies one."""
 
 LIBRARIES = ("numpy", "scipy")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Literal
 
 from ranker.datasets.sets import OODSet
 from ranker.errors import UsageError
 from ranker.results.ranking import Ranking
 from ranker.runs.collect import collect
+from ranker.runs.estimates import kept
 from ranker.runs.gather import Models, Named, Own, with_truth
 from ranker.runs.plan import Plan, plan
 from ranker.runs.scored import header, scored
@@ -74,18 +76,22 @@ def evaluated(made: Plan, probe: int, draws: int | Literal["exact"], seed: int, 
     """What comes of a plan on a set whose truth is known; see `rank` for arguments and errors."""
     collected = collect(made, runtime)
     found = scored(made, collected, runtime)
-    evaluation = evaluate(
-        found.table,
-        probe=probe,
-        draws=draws,
-        seed=seed,
-        families=found.families,
-        misled=found.misled,
-        in_domain=found.in_domain,
-        designed=made.rows.ood.designed,
-        methods=found.methods,
-        pool=found.pool,
-        targets=found.targets,
-    )
+    with (
+        nullcontext() if runtime.store is None else runtime.kept() as store,
+        kept(found.methods, found.pool, store) as methods,
+    ):
+        evaluation = evaluate(
+            found.table,
+            probe=probe,
+            draws=draws,
+            seed=seed,
+            families=found.families,
+            misled=found.misled,
+            in_domain=found.in_domain,
+            designed=made.rows.ood.designed,
+            methods=methods,
+            pool=found.pool,
+            targets=found.targets,
+        )
     of = header(made, collected, found, seed, probe, runtime.machine)
     return Ranking(of, evaluation, found.table, found.examples)

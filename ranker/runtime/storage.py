@@ -235,3 +235,31 @@ def failures(path: Place, done: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(f"{path} cannot be {done}: {error.strerror or error}") from error
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Keep other processes from a file that is replaced again and again, by a lock on another one beside it.
+
+    Raises:
+        BlockingIOError: another process holds it.
+        OSError: there can be no file beside it.
+    """
+    import fcntl
+
+    beside = path.parent / f".{path.name}.lock"
+    while True:
+        number = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if beside.exists() and os.path.samestat(os.fstat(number), beside.stat()):
+                break
+        except BaseException:
+            os.close(number)
+            raise
+        os.close(number)  # whoever held it before has removed it meanwhile
+    try:
+        yield
+    finally:
+        beside.unlink(missing_ok=True)
+        os.close(number)

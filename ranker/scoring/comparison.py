@@ -17,8 +17,9 @@ from ranker.results.records import Decision, Evaluation, MethodResult, Mode
 from ranker.scoring.reference import Truth
 from ranker.scoring.score import turned
 from ranker.statistics import engine, intervals
-from ranker.statistics.agreement import MANY, Ranked, influences
+from ranker.statistics.agreement import Ranked, influences
 from ranker.statistics.methods import COINS
+from ranker.statistics.pool import MANY
 
 SETTINGS = ("ood", "suite", "metric", "attribution", "probe", "seed")
 """Fields of a `Header` that numbers depend on."""

@@ -211,7 +211,8 @@ def _sure(
         near: see `posterior.best`.
     """
     if known:
-        better, best, ends, more = known.beats(), known.best(rng), known.interval(), known.more_labels()
+        better, best = known.beats(), (known.best(), known.near(near))
+        ends, more = known.interval(), known.more_labels()
     else:
         drawn, back = posterior.best(outcomes[order], rng, near=near), np.argsort(order)
         better, best = posterior.more_accurate(outcomes), (drawn[0][back], drawn[1][back])
@@ -258,8 +259,8 @@ def _notes(score: Floats, found: Decision, outcomes: Floats, beside: Beside | No
         more = beside.pool.probs.shape[1] - len(set(beside.places.tolist()))
         notes += [
             f"The pool adds {counted(more, 'row')} without a label.",
-            "If `rank-models choose` picked the labelled rows, the accuracy on them is no estimate of accuracy in the "
-            "domain. Rows drawn at random give one.",
+            "If `rank-models label` asked for the labelled rows, the accuracy on them is no estimate of accuracy in "
+            "the domain. Rows drawn at random give one.",
         ]
         one = beside.usable.get(found.method)
         if one is not None and one.warning:

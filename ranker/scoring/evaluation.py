@@ -12,9 +12,9 @@ from ranker.results.table import ScoreTable
 from ranker.scoring.reference import NEAR, Truth, guess_range
 from ranker.scoring.score import averages, check, turned
 from ranker.statistics import engine, intervals, pooled
-from ranker.statistics.agreement import MANY, Agreement, Draws, Ranked, measure, pairwise_accuracies
+from ranker.statistics.agreement import Agreement, Draws, Ranked, measure, pairwise_accuracies
 from ranker.statistics.methods import COINS
-from ranker.statistics.pool import RANDOM, Pool, PoolMethod, Targets, possible
+from ranker.statistics.pool import CHOSEN, MANY, RANDOM, Pool, PoolMethod, Targets, possible
 
 FEW = 60
 """Examples below which intervals were seen to be too narrow (docs/STATISTICS.md)."""
@@ -61,26 +61,22 @@ def evaluate(
     check(table, probe)
     truth = Truth.of(table, families, misled)
     values = turned(table)[truth.order]
-    if pool is None or targets is None:
-        methods, seen, known = (), None, None
-    else:
-        seen, known = pool.ordered(truth.order), Targets(targets.outcomes[truth.order], targets.labels)
-        methods = possible(methods, seen, known.labels)
-    ranked = Ranked.of(table.methods, designed, methods, seen, known)
-    of_probes, of_curve, of_halves = np.random.default_rng(seed).spawn(3)
+    ranked = Ranked.of(table.methods, designed)
+    of_probes, of_curve, of_halves, of_pools = np.random.default_rng(seed).spawn(4)
     measured, drawn = measure(values, ranked, probe, draws, truth.decided, of_probes)
     sizes = [size for size in curve if size <= len(table.examples)]
-    curves = {
+    curves: pooled.Curves = {
         size: pairwise_accuracies(values, ranked, size, truth.decided, own)
         for size, own in zip(sizes, of_curve.spawn(len(sizes)), strict=True)
     }
-    if seen is not None and known is not None:
+    if pool is None or targets is None:
+        methods = ()
+    else:
+        seen, known = pool.ordered(truth.order), Targets(targets.outcomes[truth.order], targets.labels)
+        methods = possible(methods, seen, known.labels)
         halves = pooled.Halves.of(len(table.examples), probe, of_halves)
-        added, reached = pooled.measure(methods, seen, known, probe, sizes, truth.decided, halves)
-        measured = measured.joined(added.beside(measured))
-        for one in ranked.pooled:
-            measured = measured.varying(one.name, *pooled.variances(one, seen, known, truth.decided, halves))
-        curves = {size: {**curves[size], **reached[size]} for size in sizes}
+        population = pooled.Population(seen, known, truth.decided, halves)
+        measured, curves = pooled.measure(methods, population, probe, measured, curves, of_pools)
     measured = measured.with_coins(COINS if "across-family" in truth.splits else COINS[:1])
     found = _methods(table, truth, measured, curves, designed, {one.name: one.rule for one in methods})
     return Evaluation(
@@ -126,6 +122,8 @@ def _methods(
             difference=float(difference[f]),
             difference_low=float(worse[f]),
             difference_high=float(better[f]),
+            draws=measured.sampled.get(name, (None, None))[0],
+            draws_error=measured.sampled.get(name, (None, None))[1],
             rule=rules.get(name, RANDOM),
             designed=name == designed,
             dropped=dict(table.dropped.get(name, {})),
@@ -216,8 +214,8 @@ def _budget(methods: Sequence[MethodResult], probe: int) -> list[str]:
     for found in with_pool:
         alone, reached = (percent(one.pairwise_accuracy) for one in (metric, found))
         said = f"{counted(probe, 'label')}: {metric.name} {alone} %, {found.name} {reached} %"
-        for one in [one for one in methods if one.kind == "pool" and one.rule != RANDOM][:1]:
-            said += f", and {percent(one.pairwise_accuracy)} % if `rank-models choose` picks them"
+        for one in [one for one in methods if one.rule == CHOSEN][:1]:
+            said += f", and {percent(one.pairwise_accuracy)} % if `rank-models label` asks for them"
         enough = [n for n, share in sorted(metric.curve.items()) if n > probe and share >= found.pairwise_accuracy]
         if found.pairwise_accuracy > metric.pairwise_accuracy:
             tried = max(n for n in (probe, *metric.curve) if not enough or n < enough[0])

@@ -6,7 +6,7 @@ Axis letters as in `engine`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -14,10 +14,7 @@ import numpy as np
 from factors.registry import Factor
 from factors.types import Bools, Floats, Ints
 from ranker.statistics import combined, engine, exact, intervals
-from ranker.statistics.pool import Kind, Pool, PoolMethod, Targets
-
-MANY = 20_000
-"""Draws behind whatever cannot be had exactly; their own noise is then below a tenth of what the examples add."""
+from ranker.statistics.pool import MANY, Kind
 
 ROUGHLY = 2**20
 """Grid points that a point of the learning curve is worth, to `exact`; what needs more is drawn."""
@@ -27,44 +24,29 @@ Draws: TypeAlias = "int | Literal['exact']"
 
 @dataclass(frozen=True)
 class Ranked:
-    """Which methods rank: those of the table, those that combine two of them, and those that see a pool.
+    """Which methods rank: those of the table, and those that combine two of them.
 
     Attributes:
         names: (F,) the table's methods, the metric first.
         kinds: (F,) their kinds.
         mixed: combined method -> the column of what the metric is combined with.
-        pooled: the methods that see a pool and the labels of random rows.
-        pool: what the models make of the N examples; None where there are no such methods.
-        targets: what is known of the examples, of which a draw shows K.
     """
 
     names: tuple[str, ...]
     kinds: tuple[Kind, ...]
     mixed: Mapping[str, int]
-    pooled: tuple[PoolMethod, ...] = ()
-    pool: Pool | None = None
-    targets: Targets | None = None
 
     @classmethod
-    def of(
-        cls,
-        columns: Sequence[Factor],
-        designed: str | None,
-        pooled: Sequence[PoolMethod] = (),
-        pool: Pool | None = None,
-        targets: Targets | None = None,
-    ) -> Ranked:
+    def of(cls, columns: Sequence[Factor], designed: str | None) -> Ranked:
         """The methods over a table's columns; combined ones use the factor designed for the set."""
         names = tuple(column.name for column in columns)
         mixed = {name: names.index(other) for name, other in combined.names(names, designed).items()}
-        drawn = () if pool is None else tuple(one for one in pooled if one.drawn)
-        return cls(names, tuple(column.kind for column in columns), mixed, drawn, pool, targets)
+        return cls(names, tuple(column.kind for column in columns), mixed)
 
     @property
     def derived(self) -> dict[str, Kind]:
         """The methods that are no columns of the table: name -> kind."""
-        kinds: dict[str, Kind] = dict.fromkeys(self.mixed, "combined")
-        return kinds | {one.name: one.kind for one in self.pooled}
+        return dict.fromkeys(self.mixed, "combined")
 
 
 @dataclass(frozen=True)
@@ -79,6 +61,8 @@ class Agreement:
         noise: (F,) what else there is to the variance of the pairwise accuracy, or to be taken off: see
             `intervals.variance`.
         noise_of_difference: (F,) the same for its difference to the metric, the first method.
+        sampled: method -> how few draws, or pools, it was measured by, and the standard error that they leave; the
+            others were measured exactly, or by so many draws that these do not matter.
     """
 
     names: tuple[str, ...]
@@ -87,6 +71,7 @@ class Agreement:
     influence: Floats
     noise: Floats
     noise_of_difference: Floats
+    sampled: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
     def joined(self, other: Agreement) -> Agreement:
         """Add what was found of other methods on the same pairs."""
@@ -97,6 +82,7 @@ class Agreement:
             influence=np.concatenate([self.influence, other.influence]),
             noise=np.concatenate([self.noise, other.noise]),
             noise_of_difference=np.concatenate([self.noise_of_difference, other.noise_of_difference]),
+            sampled={**self.sampled, **other.sampled},
         )
 
     def beside(self, other: Agreement) -> Agreement:
@@ -106,21 +92,12 @@ class Agreement:
         """
         return replace(self, noise_of_difference=self.noise_of_difference + other.noise[0])
 
-    def varying(self, name: str, variance: float, of_difference: float) -> Agreement:
-        """Give a method without influences its variance over populations, and that of its difference to the metric."""
-        at = np.array(self.names) == name
-        of_metric = intervals.variance(self.influence[:1], np.zeros(1))[0]
-        return replace(
-            self,
-            noise=self.noise + at * variance,
-            noise_of_difference=self.noise_of_difference + at * (of_difference - of_metric),
-        )
-
     def with_coins(self, names: Sequence[str]) -> Agreement:
         """Add methods that are right half of the time by construction, behind those of the table."""
         at = [sum(kind in ("baseline", "factor") for kind in self.kinds)] * len(names)
         coins: list[Kind] = ["baseline"] * len(names)
-        return Agreement(
+        return replace(
+            self,
             names=(*self.names[: at[0]], *names, *self.names[at[0] :]),
             kinds=(*self.kinds[: at[0]], *coins, *self.kinds[at[0] :]),
             beats=np.insert(self.beats, at, 0.5, axis=1),
@@ -155,7 +132,6 @@ def measure(
     excess = np.zeros(len(ranked.names))  # what the noise of draws adds to the influences
     if mixed is not None:
         excess = np.concatenate([excess, probe * mixed.pairwise_accuracy.var(axis=1) / len(draws)])
-        excess[len(excess) - len(ranked.pooled) :] = 0.0  # methods that see a pool have no influences
     if count == "exact":
         beats, drawn = _exact(values, ranked, probe, decided, draws)
         noise = noise_of_difference = np.zeros(len(ranked.names))
@@ -196,7 +172,6 @@ def influences(
     mixed = _differences(values, ranked, draws, decided)
     if mixed is not None:
         added = influence[0] + intervals.drawn_influence(mixed.pairwise_accuracy, draws, values.shape[2])
-        added[len(added) - len(ranked.pooled) :] = 0.0  # the pool varies with the examples, too: `pooled.variances`
         influence = np.concatenate([influence, added])
     return influence, mixed
 
@@ -236,8 +211,6 @@ def _deriver(ranked: Ranked) -> engine.Derive:
 
     def derive(means: Floats, draws: Ints) -> Floats:
         extra = [combined.scores(name, means[:, 0], means[:, column]) for name, column in ranked.mixed.items()]
-        if ranked.pool is not None and ranked.targets is not None:
-            extra += [one.estimate(ranked.pool, ranked.targets, draws) for one in ranked.pooled]
         return np.concatenate([means, np.stack(extra, axis=1)], axis=1) if extra else means
 
     return derive

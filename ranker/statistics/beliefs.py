@@ -187,15 +187,19 @@ class Beliefs:
         noise = rng.standard_normal((DOMAINS, *self.accuracies.shape)) * np.sqrt(np.maximum(size, 0.0))
         return np.asarray((self.accuracies + noise @ axes.T).reshape(-1, self.patterns.models))
 
-    def best(self, rng: np.random.Generator | None = None) -> Floats:
+    def best(self) -> Floats:
         """(M,) P(no other model is more accurate in the domain); they sum to 1, and equal models share."""
         first = self.domain >= self.domain.max(axis=1, keepdims=True) - EQUAL
         return np.asarray((first / first.sum(axis=1, keepdims=True)).mean(axis=0))
 
+    def near(self, margin: float) -> Floats:
+        """(M,) P(in the domain no other model is better by more than the margin)."""
+        behind = self.domain.max(axis=1, keepdims=True) - self.domain
+        return np.asarray((behind <= margin + EQUAL).mean(axis=0))
+
     def within(self, margin: float) -> float:
         """P(in the domain no model is better by more than the margin than the leader, which has the best score)."""
-        behind = self.domain.max(axis=1) - self.domain[:, self.score.argmax()]
-        return float((behind <= margin + EQUAL).mean())
+        return float(self.near(margin)[self.score.argmax()])
 
     def interval(self) -> tuple[Floats, Floats]:
         """(M,) lower and (M,) upper ends of the 95 % interval of each accuracy in the domain."""

@@ -7,19 +7,34 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.statistics import choice, label_free, surrogate
-from ranker.statistics.pool import Need, Pool, PoolMethod, Posterior, Targets
+from ranker.statistics import label_free
+from ranker.statistics.asking import next_rows
+from ranker.statistics.beliefs import Beliefs, believe
+from ranker.statistics.patterns import fold
+from ranker.statistics.pool import Need, Pool, PoolMethod, Targets
 
 COINS = ("RANDOM", "GUESS")
 """Methods that are right half of the time, whatever K is."""
 
 
+DRAWS = 200
+"""Draws of labels that SURROGATE is shown in an evaluation: each takes about 10 ms."""
+
+
+def _believed(pool: Pool, targets: Targets, rows: Ints) -> Beliefs:
+    return believe(fold(pool.said, pool.labels, rows), rows, targets.labels[rows])
+
+
 def _estimates(pool: Pool, targets: Targets, rows: Ints) -> Floats:
-    return surrogate.estimates(pool, targets.labels, rows)
+    patterns = fold(pool.said, pool.labels, np.unique(rows))
+    return np.stack([believe(patterns, draw, targets.labels[draw]).score for draw in rows], axis=1)
 
 
-def _posterior(pool: Pool, targets: Targets, rows: Ints) -> Posterior:
-    return surrogate.posterior(pool, rows, targets.labels[rows])
+def _asked(pool: Pool, targets: Targets, count: int) -> Ints:
+    patterns, rows = fold(pool.said, pool.labels), np.zeros(0, dtype=np.int64)
+    for _ in range(count):
+        rows = np.append(rows, next_rows(believe(patterns, rows, targets.labels[rows])))
+    return rows
 
 
 def _free(
@@ -42,7 +57,6 @@ def _free(
         estimate,
         frozenset(needs),
         of_parts=of_parts,
-        rule="",
         warning=warning,
         source=source,
         default=default,
@@ -55,18 +69,19 @@ BUILTIN: tuple[PoolMethod, ...] = (
         "pool",
         _estimates,
         frozenset({"labels"}),
-        posterior=_posterior,
-        warning="gives accuracies that lie too close to chance; use its order and its probabilities",
-        source="stacking, Wolpert 1992; over a pool: ours",
+        posterior=_believed,
+        draws=DRAWS,
+        source="a vote of the models, drawn by sequential Monte Carlo: ours",
         default=True,
     ),
     PoolMethod(
-        "SURROGATE+CHOICE",
+        "SURROGATE+LABEL",
         "pool",
         _estimates,
         frozenset({"labels"}),
-        rule=choice.DEFAULT,
-        source="variance reduction, Cohn, Ghahramani, Jordan 1996",
+        pick=_asked,
+        draws=DRAWS,
+        source="expected loss after one more answer, Raiffa and Schlaifer 1961; of an order: ours",
         default=True,
     ),
     _free(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Literal, Protocol
 
 import numpy as np
@@ -20,27 +20,11 @@ Kind = Literal["baseline", "factor", "combined", "pool", "label-free"]
 Need = Literal["in_domain", "factor", "labels", "probabilities"]
 """What may be lacking: an attribute of a `Pool`, probabilities, or a true label of a row that is shown."""
 
-RANDOM = "random"
-"""The rule of a method that is shown any rows."""
+RANDOM, CHOSEN = "random", "chosen"
+"""How the rows of a draw are picked for a method: any, or those that it asks for, one after the other."""
 
-
-@cache
-def corners(classes: int) -> Floats:
-    """(C, C - 1) the points t_c of the labels: equally far from the centre and from each other; read-only.
-
-    The rows of Helmert's matrix but the first, each a direction in which label c differs from those before it.
-
-    Example:
-        >>> corners(2).round(3).tolist()
-        [[1.0], [-1.0]]
-        >>> (corners(3) @ corners(3).T).round(3).tolist()
-        [[1.0, -0.5, -0.5], [-0.5, 1.0, -0.5], [-0.5, -0.5, 1.0]]
-    """
-    number = np.arange(1, classes)
-    rows = np.tri(classes - 1, classes) - number[:, None] * np.eye(classes - 1, classes, k=1)
-    found = (rows / np.sqrt(number * (number + 1))[:, None]).T / np.sqrt(1 - 1 / classes)
-    found.flags.writeable = False
-    return np.asarray(found)
+MANY = 20_000
+"""Draws behind whatever cannot be had exactly; their own noise is then below a tenth of what the examples add."""
 
 
 @dataclass(frozen=True)
@@ -110,28 +94,6 @@ class Pool:
         """Whether every model gives probabilities, and not labels alone."""
         return bool(((self.probs > 0) & (self.probs < 1)).any(axis=(1, 2)).all())
 
-    @cached_property
-    def agreement(self) -> Floats:
-        """(M, M) share of the rows on which two models predict the same."""
-        return np.stack([(self.predicted == one).mean(axis=1) for one in self.predicted])
-
-    @cached_property
-    def votes(self) -> Floats:
-        """(N, C - 1, M) where each model stands on each row, as a point between the `corners`, all over sqrt(M)."""
-        models, _, classes = self.probs.shape
-        points = (self.probs - 1 / classes) @ corners(classes)
-        return np.ascontiguousarray(points.transpose(1, 2, 0) / np.sqrt(models))
-
-    @cached_property
-    def gains(self) -> Floats:
-        """(M, M) what the weight of the column's model adds to (accuracy - 1 / C) / (1 - 1 / C) of the row's model.
-
-        The weights are those of `votes` in SURROGATE's vote for the label of a row.
-        """
-        said = corners(self.probs.shape[2])[self.predicted]  # (M, N, C - 1)
-        models, rows, _ = said.shape
-        return np.asarray(said.reshape(models, -1) @ self.votes.reshape(-1, models) / rows)
-
     def part(self, rows: Sequence[int] | Ints) -> Pool:
         """The pool of some of its rows."""
         factor = None if self.factor is None else self.factor[:, rows]
@@ -171,8 +133,11 @@ class Posterior(Protocol):
     def beats(self) -> Floats:
         """(M, M) P(the model of the row is better than that of the column); 1/2 on the diagonal."""
 
-    def best(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """(M,) P(no other model is better), which sum to 1; (M,) P(none is better by more than `posterior.NEAR`)."""
+    def best(self) -> Floats:
+        """(M,) P(no other model is better); they sum to 1."""
+
+    def near(self, margin: float) -> Floats:
+        """(M,) P(no other model is better by more than the margin)."""
 
     def interval(self) -> tuple[Floats, Floats]:
         """(M,) lower and (M,) upper ends of the 95 % interval of each mean outcome."""
@@ -195,19 +160,22 @@ class PoolMethod:
             says what the labels alone tell.
         of_parts: (pool, rows of each part) -> (parts, M) what `estimate` gives on each part of a pool, no row shown,
             where it is faster to have them all at once; None where it is not.
-        rule: how the rows of a draw are picked for it: `RANDOM`, or a name in `statistics.choice.RULES`; "" where it
-            reads all unlabelled rows and no draw.
+        pick: (pool, targets, K) -> (K,) the rows that it asks for, one after the other, each after it was told the
+            target of the one before; fewer where no more can be of use. None where it is shown any rows, or none.
+        draws: an evaluation shows it so many draws at most, B; fewer for each point of a learning curve, and for how
+            sure that is.
         warning: what to know before it is believed, a clause that goes on from its name.
         source: the paper and section that it comes from, or "ours".
         default: it is shown where nobody says which methods are.
 
     Raises:
-        ValueError: a name that cannot be asked for.
+        ValueError: a name that cannot be asked for, or fewer than two draws, which show no spread.
 
     Example:
         >>> def votes(pool, targets, rows):
-        ...     return np.repeat(pool.agreement.mean(axis=1)[:, None], len(rows), axis=1)
-        >>> PoolMethod("VOTES", "label-free", votes, rule="").name
+        ...     agreed = (pool.predicted == np.median(pool.predicted, axis=0)).mean(axis=1)
+        ...     return np.repeat(agreed[:, None], len(rows), axis=1)
+        >>> PoolMethod("VOTES", "label-free", votes).name
         'VOTES'
     """
 
@@ -217,7 +185,8 @@ class PoolMethod:
     needs: frozenset[Need] = frozenset()
     posterior: Callable[[Pool, Targets, Ints], Posterior] | None = None
     of_parts: Callable[[Pool, Sequence[Ints]], Floats] | None = None
-    rule: str = RANDOM
+    pick: Callable[[Pool, Targets, int], Ints] | None = None
+    draws: int = MANY
     warning: str = ""
     source: str = "ours"
     default: bool = False
@@ -225,11 +194,20 @@ class PoolMethod:
     def __post_init__(self) -> None:
         if not self.name or set(self.name) & set(", \n\t") or self.name.endswith(".py"):
             raise ValueError(f"a method's name must be one word without a comma (got {self.name!r})")
+        if self.draws < 2:
+            raise ValueError(f"a method must be shown at least two draws (got {self.draws})")
+
+    @property
+    def rule(self) -> str:
+        """How the rows of a draw are picked for it; "" where it reads all unlabelled rows and no draw."""
+        if self.kind == "label-free":
+            return ""
+        return RANDOM if self.pick is None else CHOSEN
 
     @property
     def drawn(self) -> bool:
         """Whether it is shown the labels of random rows."""
-        return self.kind == "pool" and self.rule == RANDOM
+        return self.rule == RANDOM
 
     @property
     def decides(self) -> bool:

@@ -1,33 +1,48 @@
 """How often the methods that see a whole pool put two models in their true order, and how sure that is.
 
-The label-free ones see no label, so that no draw changes them; those that are shown chosen rows see the labels of the K
-rows that a rule of `choice` picks, and these are always the same. What varies is the pool: halves of the population are
-drawn, without replacement, and each is a pool. The spread over halves is also how sure the result is, since leaving out
-half of the rows shakes an estimate about as much as drawing all of them anew (the delete-half jackknife). So it is for
-the methods that see K random labels: how often these are right, `agreement` says.
+Those that are shown random labels are measured by their difference to the metric on the same draws, as combined methods
+are (`agreement`), but on as few draws as they declare. The label-free ones see no label, so that no draw changes them;
+those that are shown chosen rows see the labels of the K rows that they ask for, always the same ones. What varies then
+is the pool: halves of the population are drawn, without replacement, and each is a pool; of a large half so are evenly
+spaced rows. The spread over halves is also how sure the result is, since leaving out half of the rows shakes an
+estimate about as much as drawing all of them anew (the delete-half jackknife).
 
-Source of that: Shao and Wu 1989, "A general theory for jackknife variance estimation". Axis letters as in
-`engine`.
+Source of that: Shao and Wu 1989, "A general theory for jackknife variance estimation". Axis letters as in `engine`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
-from ranker.statistics import choice, engine, intervals
+from ranker.statistics import engine, intervals
 from ranker.statistics.agreement import Agreement
-from ranker.statistics.pool import Pool, PoolMethod, Targets
+from ranker.statistics.pool import MANY, Pool, PoolMethod, Targets
 
 HALVES = 50
 """Halves of the population that are drawn."""
 
 DRAWN = 400
-"""Draws of K labels from each of them; what their noise adds to the variance is taken off."""
+"""Draws of K labels from each of them, at most; what their noise adds to the variance is taken off."""
+
+FEWER_HALVES = 25
+"""Halves that a method is asked about that takes few draws, half as many over all of them as over the whole."""
+
+POOLS, POOL_ROWS = 8, 500
+"""Halves that rows are chosen from, and how many rows of a half make a pool: each step reads all of them."""
+
+WORK, FEWEST = 10_000_000, 50
+"""Draws x models x rows that a slow method is measured by, and the fewest draws."""
+
+CURVE = 4
+"""A point of a learning curve takes so many times fewer draws."""
+
+LONGEST = 20
+"""Labels that are asked for to draw a learning curve; more only where K is more. Each is a step of its own."""
 
 
 @dataclass(frozen=True)
@@ -56,59 +71,128 @@ class Halves:
         return cls(rows, [engine.draw_probes(of_draws, len(half), probe, DRAWN) for half in rows])
 
 
+@dataclass(frozen=True)
+class Population:
+    """What is ranked on.
+
+    Attributes:
+        pool: what the models make of the N examples; the models in their true order.
+        targets: what is known of these.
+        decided: (P,) pairs that have a true order.
+        halves: of the examples.
+    """
+
+    pool: Pool
+    targets: Targets
+    decided: Bools
+    halves: Halves
+
+
+Curves = Mapping[int, Mapping[str, float]]
+"""K -> method -> pairwise accuracy with K labels."""
+
+
 def measure(
     methods: Sequence[PoolMethod],
-    pool: Pool,
-    targets: Targets,
+    on: Population,
     probe: int,
-    sizes: Sequence[int],
-    decided: Bools,
-    halves: Halves,
-) -> tuple[Agreement, dict[int, dict[str, float]]]:
-    """Rank by the methods that see the whole pool and no random labels: see `chosen` and `label_free`.
+    metric: Agreement,
+    curves: Curves,
+    rng: np.random.Generator,
+) -> tuple[Agreement, Curves]:
+    """Rank by the methods that see the whole pool.
 
     Args:
         methods: those that the pool has what they need for; of the others nothing is said.
-        pool, decided, halves: as for `label_free`.
-        targets: the population's, for `chosen`, which is left out where K is above N / 2.
+        on: the population. Methods that are shown chosen rows are left out where K is above N / 2.
         probe: K.
-        sizes: the K of a learning curve.
+        metric: what was found of the table's methods with K labels, the metric first.
+        curves: what these reach with other numbers of labels.
+        rng: the only source of randomness.
 
     Returns:
-        What was found with K labels; and K -> method -> pairwise accuracy, for each of the sizes.
+        What was found of all with K labels, those of the table first; and of each what it reaches with other numbers.
     """
-    found, always = label_free([one for one in methods if one.kind == "label-free"], pool, targets, decided, halves)
-    half = pool.probs.shape[1] // 2
-    picking = [one for one in methods if one.kind == "pool" and not one.drawn]
-    if probe > half or not picking:
-        return found, dict.fromkeys(sizes, always)
-    few = [size for size in sizes if size <= half]
-    first, picked = chosen(picking, pool, targets, probe, few, decided, halves)
-    return first.joined(found), {size: always | picked.get(size, {}) for size in sizes}
+    half = on.pool.probs.shape[1] // 2
+    shown, reached = drawn([one for one in methods if one.drawn], on, probe, metric, curves, rng)
+    free, always = label_free([one for one in methods if one.kind == "label-free"], on)
+    picking = [one for one in methods if one.pick is not None and probe <= half]
+    few = [size for size in curves if size <= min(half, max(probe, LONGEST))]
+    told, picked = chosen(picking, on, probe, few if picking else [])
+    found = metric.joined(shown).joined(told.joined(free).beside(metric))
+    return found, {
+        size: {**known, **reached.get(size, {}), **picked.get(size, {}), **always} for size, known in curves.items()
+    }
 
 
-def variances(method: PoolMethod, pool: Pool, targets: Targets, decided: Bools, halves: Halves) -> tuple[float, float]:
+def drawn(
+    methods: Sequence[PoolMethod],
+    on: Population,
+    probe: int,
+    metric: Agreement,
+    curves: Curves,
+    rng: np.random.Generator,
+) -> tuple[Agreement, Curves]:
+    """Rank by methods that are shown the labels of random rows, as many draws as each declares; see `measure`."""
+    beats, noise, noise_of_difference, sampled = [], [], [], {}
+    name, (models, examples) = metric.names[0], on.pool.said.shape
+    of_metric = intervals.variance(metric.influence[:1], np.zeros(1))[0]
+    reached: dict[int, dict[str, float]] = {size: {} for size in curves}
+    most = max(WORK // (models * examples), FEWEST)
+    methods = [one if one.draws == MANY else replace(one, draws=min(one.draws, most)) for one in methods]
+    for one, own in zip(methods, rng.spawn(len(methods)), strict=True):
+        lead = _lead(one, on.pool, on.targets, on.decided, engine.draw_probes(own, examples, probe, one.draws))
+        of_draws = intervals.of_draws(lead.pairwise_accuracy)[0]
+        of_rows, of_lead = variances(one, on)
+        beats.append(np.clip(metric.beats[:, 0] + lead.beats[:, 0], 0.0, 1.0))
+        noise.append(of_draws + metric.noise[0] + of_rows)
+        noise_of_difference.append(of_draws + of_lead - of_metric)
+        if one.draws < MANY:
+            sampled[one.name] = one.draws, float(np.sqrt(of_draws))
+        draws = engine.draw_probes(own, examples, max(one.draws // CURVE, 2), max(curves, default=1)).T
+        for size, known in curves.items():  # the same draws, longer and longer: a curve of few is smooth
+            more = _lead(one, on.pool, on.targets, on.decided, draws[:, :size]).pairwise_accuracy.mean()
+            reached[size][one.name] = float(np.clip(known[name] + more, 0.0, 1.0))
+    found = Agreement(
+        names=tuple(one.name for one in methods),
+        kinds=tuple(one.kind for one in methods),
+        beats=np.reshape(beats, (len(methods), len(on.decided))).T,
+        influence=np.zeros((len(methods), examples)),
+        noise=np.array(noise),
+        noise_of_difference=np.array(noise_of_difference),
+        sampled=sampled,
+    )
+    return found, reached
+
+
+def variances(method: PoolMethod, on: Population) -> tuple[float, float]:
     """The variances of a method's pairwise accuracy, and of its difference to the metric, over populations.
 
     Both the labels that it is shown and its pool are of the population, so that no single example's weight tells them.
 
     Args:
         method: one that is shown random labels.
-        pool: what the models make of the population; the models in their true order.
-        targets: the population's.
-        decided: (P,) pairs that have a true order.
-        halves: of the population, with probes.
+        on: the population, with its halves.
     """
+    each = max(min(method.draws // (2 * FEWER_HALVES), DRAWN), 2)
+    halves = HALVES if each == DRAWN else FEWER_HALVES
     means, noise = [], []
-    for half, draws in zip(halves.rows, halves.draws, strict=True):
-        known = targets.part(half)
-        derive = _beside_metric(method, pool.part(half), known)
-        metric, own = engine.simulate(known.outcomes[:, None], draws, decided, derive).pairwise_accuracy
-        found = np.stack([own, own - metric])
-        means.append(found.mean(axis=1))
-        noise.append(intervals.of_draws(found))
+    for half, draws in zip(on.halves.rows[:halves], on.halves.draws, strict=False):
+        pool, known = on.pool.part(half), on.targets.part(half)
+        found = engine.simulate(known.outcomes[:, None], draws[:each], on.decided, _beside_metric(method, pool, known))
+        metric, own = found.pairwise_accuracy
+        both = np.stack([own, own - metric])
+        means.append(both.mean(axis=1))
+        noise.append(intervals.of_draws(both))
     of_accuracy, of_difference = np.maximum(np.var(means, axis=0) - np.mean(noise, axis=0), 0.0).tolist()
     return of_accuracy, of_difference
+
+
+def _lead(method: PoolMethod, pool: Pool, targets: Targets, decided: Bools, draws: Ints) -> engine.Simulation:
+    """What a method has more than the metric on the same draws."""
+    found = engine.simulate(targets.outcomes[:, None], draws, decided, _beside_metric(method, pool, targets))
+    pairwise_accuracy = found.pairwise_accuracy
+    return engine.Simulation(found.beats[:, 1:] - found.beats[:, :1], pairwise_accuracy[1:] - pairwise_accuracy[0])
 
 
 def _beside_metric(method: PoolMethod, pool: Pool, targets: Targets) -> engine.Derive:
@@ -118,81 +202,71 @@ def _beside_metric(method: PoolMethod, pool: Pool, targets: Targets) -> engine.D
     return derive
 
 
-def label_free(
-    methods: Sequence[PoolMethod], pool: Pool, targets: Targets, decided: Bools, halves: Halves
-) -> tuple[Agreement, dict[str, float]]:
-    """Rank by what needs no label.
-
-    Args:
-        methods: those that need none.
-        pool: what the models make of the population; the models in their true order.
-        targets: the population's, at which they do not look.
-        decided: (P,) pairs that have a true order.
-        halves: of the population.
-
-    Returns:
-        What was found, and each method's pairwise accuracy, whatever K is.
-    """
+def label_free(methods: Sequence[PoolMethod], on: Population) -> tuple[Agreement, dict[str, float]]:
+    """Rank by what needs no label: what was found, and each method's pairwise accuracy, whatever K is."""
     if not methods:
-        none = np.zeros((len(decided), 0))
-        return _agreement(methods, none, np.zeros(0), pool), {}
-    parts = [np.arange(pool.probs.shape[1]), *halves.rows]
-    scores = np.array(
-        [one.of_parts(pool, parts) if one.of_parts else _of_each(one, pool, targets, halves) for one in methods]
-    )
+        return _agreement(methods, np.zeros((len(on.decided), 0)), np.zeros(0), on), {}
+    parts = [np.arange(on.pool.probs.shape[1]), *on.halves.rows]
+    scores = np.array([one.of_parts(on.pool, parts) if one.of_parts else _of_each(one, on) for one in methods])
     points = engine.compare_pairs(scores.transpose(2, 0, 1)) / 2  # of (M, F, 1 + halves)
-    pairwise_accuracy = points[decided].mean(axis=0)
-    found = _agreement(methods, points[:, :, 0], pairwise_accuracy[:, 1:].var(axis=1), pool)
+    pairwise_accuracy = points[on.decided].mean(axis=0)
+    found = _agreement(methods, points[:, :, 0], pairwise_accuracy[:, 1:].var(axis=1), on)
     return found, dict(zip(found.names, pairwise_accuracy[:, 0].tolist(), strict=True))
 
 
-def _of_each(method: PoolMethod, pool: Pool, targets: Targets, halves: Halves) -> Floats:
+def _of_each(method: PoolMethod, on: Population) -> Floats:
     """(1 + halves, M) what a method that sees no label gives on a pool, and on each half of it."""
     nothing = np.zeros((1, 0), dtype=np.int64)
-    parts = ((pool.part(half), targets.part(half)) for half in halves.rows)
-    return np.array([method.estimate(*part, nothing)[:, 0] for part in chain([(pool, targets)], parts)])
+    parts = ((on.pool.part(half), on.targets.part(half)) for half in on.halves.rows)
+    return np.array([method.estimate(*part, nothing)[:, 0] for part in chain([(on.pool, on.targets)], parts)])
 
 
 def chosen(
-    methods: Sequence[PoolMethod],
-    pool: Pool,
-    targets: Targets,
-    probe: int,
-    sizes: Sequence[int],
-    decided: Bools,
-    halves: Halves,
+    methods: Sequence[PoolMethod], on: Population, probe: int, sizes: Sequence[int]
 ) -> tuple[Agreement, dict[int, dict[str, float]]]:
-    """Rank by methods that are shown the labels of the rows that are best to label, by the rule of each.
+    """Rank by methods that are shown the labels of the rows that they ask for.
+
+    Few halves tell the variance roughly, and the interval is made wider by as much as that of Student's t is.
 
     Args:
-        methods: those that are shown chosen rows.
-        pool: what the models make of the population; the models in their true order.
-        targets: the population's.
+        methods: those that ask.
+        on: the population.
         probe: K.
         sizes: other K; all are at most N / 2.
-        decided: (P,) pairs that have a true order.
-        halves: of the population.
 
     Returns:
         What was found with K labels, and K -> method -> pairwise accuracy.
     """
+    from scipy.special import stdtrit
+
+    if not methods:
+        return _agreement(methods, np.zeros((len(on.decided), 0)), np.zeros(0), on), {}
     wanted = list(dict.fromkeys([probe, *sizes]))
     scores = []
-    for half in halves.rows:
-        part, own = pool.part(half), targets.part(half)
-        best = [choice.choose(part, max(wanted), rule=one.rule) for one in methods]  # the best k of them come first
-        each = list(zip(methods, best, strict=True))
-        scores.append([one.estimate(part, own, rows[None, :size])[:, 0] for size in wanted for one, rows in each])
+    for rows in on.halves.rows[:POOLS]:
+        half = rows[:: max(len(rows) // max(POOL_ROWS, probe), 1)]
+        part, own = on.pool.part(half), on.targets.part(half)
+        asked = [(one, one.pick(part, own, max(wanted))) for one in methods if one.pick]  # the first k are asked first
+        scores.append([one.estimate(part, own, these[None, :size])[:, 0] for size in wanted for one, these in asked])
     points = engine.compare_pairs(np.array(scores).transpose(2, 1, 0)) / 2  # (P, sizes x methods, halves)
-    pairwise_accuracy = points[decided].mean(axis=0)
-    first = slice(len(methods))  # K labels
-    varying = pairwise_accuracy[first].var(axis=1)
-    found = _agreement(methods, points[:, first].mean(axis=2), varying, pool)
+    pairwise_accuracy = points[on.decided].mean(axis=0)
+    first, halves = slice(len(methods)), len(scores)  # K labels
+    wider = (stdtrit(halves - 1, 0.975) / intervals.Z95) ** 2 if halves > 1 else np.inf
+    found = _agreement(
+        methods,
+        points[:, first].mean(axis=2),
+        wider * pairwise_accuracy[first].var(axis=1, ddof=min(halves - 1, 1)),
+        on,
+    )
+    error = np.sqrt(pairwise_accuracy[first].var(axis=1, ddof=min(halves - 1, 1)) / halves)
+    sampled = {one.name: (halves, float(own)) for one, own in zip(methods, error, strict=True)}
     reached = pairwise_accuracy.mean(axis=1).reshape(len(wanted), len(methods)).tolist()
-    return found, {size: dict(zip(found.names, each, strict=True)) for size, each in zip(wanted, reached, strict=True)}
+    return replace(found, sampled=sampled), {
+        size: dict(zip(found.names, each, strict=True)) for size, each in zip(wanted, reached, strict=True)
+    }
 
 
-def _agreement(methods: Sequence[PoolMethod], beats: Floats, noise: Floats, pool: Pool) -> Agreement:
+def _agreement(methods: Sequence[PoolMethod], beats: Floats, noise: Floats, on: Population) -> Agreement:
     """What was found, as of methods that no single example's weight is known to change.
 
     The difference to the metric is taken for that of independent estimates, so that its interval is rather too wide.
@@ -201,7 +275,7 @@ def _agreement(methods: Sequence[PoolMethod], beats: Floats, noise: Floats, pool
         names=tuple(one.name for one in methods),
         kinds=tuple(one.kind for one in methods),
         beats=beats,
-        influence=np.zeros((len(methods), pool.probs.shape[1])),
+        influence=np.zeros((len(methods), on.pool.probs.shape[1])),
         noise=noise,
         noise_of_difference=noise,
     )

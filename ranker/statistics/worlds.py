@@ -58,10 +58,10 @@ AGREEMENT = 0.3
 LEAST_AGREEMENT = 0.02
 """The least standard deviation of agreements that is one: below, models agree alike."""
 
-APART = (0.1, 0.5)
+APART = (0.1, 0.97)
 """The least and the greatest share of worlds in which no model is believed before labels speak."""
 
-UNEVEN = (0.2, 0.4)
+UNEVEN = (0.15, 0.25)
 """The standard deviations of the pairs' agreements between which that share rises."""
 
 EFFECTIVE = 0.5

@@ -60,7 +60,7 @@ def fill_in(file, truth, label="label"):
 
 def test_the_section_has_the_whole_way():
     """Choose, rank with the pool, rank without one, look at a text; what is shown is shown of the answers."""
-    assert [arguments[0] for arguments, _ in STEPS] == ["choose", "--data", "--data", "explain"]
+    assert [arguments[0] for arguments, _ in STEPS] == ["label", "--data", "--data", "explain"]
     assert [bool(shown) for _, shown in STEPS] == [False, True, False, False]
 
 
@@ -81,7 +81,7 @@ def test_the_journey_with_small_models(tmp_path):
     for arguments, shown in STEPS:
         out, err = run(tmp_path, arguments)
         printed.append(f"$ {shlex.join(arguments)}\n{err}\n{out}")
-        if arguments[0] == "choose":
+        if arguments[0] == "label":
             assert "on these rows together the models predict" in err
             assert "predict" in SECTION
             fill_in(tmp_path / "to-label.csv", truth)
@@ -179,7 +179,7 @@ def test_the_journey_with_models_of_toxicity(tmp_path):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text, _ in rows))
         everything = [{"text": text, "label": label} for text, label in rows]
         (tmp_path / f"{name}-all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in everything))
-        _, err = run(tmp_path, ["choose", "--pool", f"{name}.jsonl", "-o", f"{name}.csv", *models])
+        _, err = run(tmp_path, ["label", "--batch", "10", "--pool", f"{name}.jsonl", "-o", f"{name}.csv", *models])
         labels = fill_in(tmp_path / f"{name}.csv", dict(rows))
         out, _ = run(tmp_path, ["--data", f"{name}.csv", "--pool", f"{name}.jsonl", *models, "--format", "json"])
         found = {one["name"]: one for one in json.loads(out)["decision"]["models"]}

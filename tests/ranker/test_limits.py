@@ -186,7 +186,7 @@ NOT_FILES = {
     "rows": ("run", "--models", "a", "b", "--data", "{}.csv"),
     "packed rows": ("run", "--models", "a", "b", "--data", "{}.csv.gz"),
     "Parquet": ("run", "--models", "a", "b", "--data", "{}.parquet"),
-    "a pool": ("choose", "--models", "a", "b", "--pool", "{}.jsonl"),
+    "a pool": ("label", "--models", "a", "b", "--batch", "1", "--pool", "{}.jsonl"),
     "options": ("run", "--config", "{}.toml"),
     "a run": ("report", "{}.json"),
     "a label map": ("run", "--ood", "hans-sub", "--models", "a", "b", "--label-map", "{}"),
@@ -250,7 +250,7 @@ def test_a_limit_that_cannot_be_is_one_line(tmp_path, capsys, content, said):
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["run", "choose", "explain", "report", "fetch"])
+@pytest.mark.parametrize("name", ["run", "label", "explain", "report", "fetch"])
 def test_every_command_that_reads_files_takes_limits(tmp_path, capsys, name):
     """They are read from the table of `--config`, and hold for what the command reads."""
     file = tmp_path / "a.csv"
@@ -260,7 +260,7 @@ def test_every_command_that_reads_files_takes_limits(tmp_path, capsys, name):
     models = ["--models", "hans-sub-mini"]
     arguments = {
         "run": ["--data", file, *models],
-        "choose": ["--pool", file, *models],
+        "label": ["--batch", "1", "--pool", file, *models],
         "explain": ["--data", file, "--id", "1", *models],
         "report": [tmp_path / "a.json"],
         "fetch": ["none", "--data-dir", tmp_path],

@@ -63,7 +63,8 @@ class Kind:
 def labels_of_halves(pool, targets, rows):
     """(M, B) agreement with the labels shown, each drawn to that of all models."""
     right = (pool.predicted == targets.labels)[:, rows].mean(axis=2)
-    return 0.5 * right + 0.5 * pool.agreement.mean(axis=1)[:, None]
+    agreed = (pool.predicted[:, None] == pool.predicted).mean(axis=(1, 2))
+    return 0.5 * right + 0.5 * agreed[:, None]
 
 
 HALVES = PoolMethod("HALVES", "pool", labels_of_halves, warning="believes the crowd by half", default=True)
@@ -172,7 +173,7 @@ def test_the_command_line_takes_them_by_their_names(registered, tmp_path, capsys
     assert "HALVES" in evaluated
     assert "DAWID-SKENE" not in evaluated
     assert "a-2: all is known" in said(*data, *models, "--dry-run")
-    assert len(said("choose", "--pool", str(tmp_path / "pool.jsonl"), "--task", "nli", "--labels", "3", *models)
+    assert len(said("label", "--pool", str(tmp_path / "pool.jsonl"), "--task", "nli", "--batch", "3", *models)
                .splitlines()) == 4  # fmt: skip
     shown = said("explain", "--ood", "hans-sub", "--id", rows[0].id, *both)
     assert "a-2: " in shown

@@ -84,7 +84,7 @@ def test_two_files_of_one_name_do_not_collide(tmp_path):
         ("import no_such_module_at_all\n", r"line 1: ModuleNotFoundError: .*no_such_module_at_all"),
         ("raise SystemExit(0)\n", r"line 1: SystemExit: 0"),
         (GOOD.replace("MINE", "Random"), r"`--factors`: Random is a method of every report; name the factor otherwise"),
-        (GOOD.replace("MINE", "SURROGATE+CHOICE"), r"SURROGATE\+CHOICE is a method of every report"),
+        (GOOD.replace("MINE", "SURROGATE+LABEL"), r"SURROGATE\+LABEL is a method of every report"),
         (GOOD.replace("MINE", "Majority"), r"Majority is a method of every report"),
         (GOOD.replace('"true"', '"truth"'), r"line 3: ValueError: MINE: `explains` must be one of .* \(got 'truth'\)"),
         (
@@ -186,9 +186,10 @@ def test_a_file_may_not_take_a_packages_name(install, tmp_path):
 POOLED = """from ranker.statistics.pool import PoolMethod
 
 def votes(pool, targets, rows):
-    return pool.agreement.mean(axis=1)[:, None].repeat(len(rows), axis=1)
+    agreed = (pool.predicted[:, None] == pool.predicted).mean(axis=(1, 2))
+    return agreed[:, None].repeat(len(rows), axis=1)
 
-MINE = PoolMethod("MINE", "label-free", votes, rule="", warning="may be wrong")
+MINE = PoolMethod("MINE", "label-free", votes, warning="may be wrong")
 """
 
 
@@ -199,7 +200,7 @@ def chosen_methods(*chosen):
 
 def test_nothing_named_means_the_methods_that_are_shown_by_default():
     """A run without `--methods` has the short list, and "all" is all there are."""
-    assert chosen_methods() == [method.name for method in DEFAULT] == ["SURROGATE", "SURROGATE+CHOICE", "DAWID-SKENE"]
+    assert chosen_methods() == [method.name for method in DEFAULT] == ["SURROGATE", "SURROGATE+LABEL", "DAWID-SKENE"]
     assert chosen_methods("all") == [method.name for method in METHODS]
     assert {"SURROGATE+FACILITY", "SURROGATE+DISAGREE"}.isdisjoint(available_methods())
 
@@ -211,7 +212,7 @@ def test_methods_are_chosen_as_factors_are(tmp_path):
     """
     file = write(tmp_path, POOLED)
     assert chosen_methods("mano", "SURROGATE") == ["MANO", "SURROGATE"]
-    assert chosen_methods(file) == ["SURROGATE", "SURROGATE+CHOICE", "DAWID-SKENE", "MINE"]
+    assert chosen_methods(file) == ["SURROGATE", "SURROGATE+LABEL", "DAWID-SKENE", "MINE"]
     assert chosen_methods("all", file) == [*(method.name for method in METHODS), "MINE"]
     assert chosen_methods("COT", file, file) == ["COT", "MINE"]
     assert chosen_methods("mine", file, "cot") == ["MINE", "COT"]
@@ -226,7 +227,7 @@ def test_methods_are_chosen_as_factors_are(tmp_path):
         ("raise SystemExit(0)\n", r"line 1: SystemExit: 0"),
         (
             POOLED.replace('"MINE"', '"two words"'),
-            r"line 6: ValueError: a method's name must be one word .*'two words'",
+            r"line 7: ValueError: a method's name must be one word .*'two words'",
         ),
         (POOLED.replace('"MINE"', '"Guess"'), r"`--methods`: Guess is a method of every report; name the method other"),
         (POOLED.replace('"MINE"', '"acc"'), r"acc is a method of every report"),

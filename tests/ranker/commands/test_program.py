@@ -100,7 +100,7 @@ def test_each_command_has_its_own_options():
             "--attribution shap:output=logit,target=non-entailment",
             "`--toward` entailment: the scores speak for non-entailment alone; see `target` of `--attribution` shap",
         ),
-        ("choose --pool pair.csv --labels 9 --models {one} {two}", "`--labels` must be between 1 and 1, the rows of "),
+        ("label --pool pair.csv --batch 9 --models {one} {two}", "`--batch` must be between 1 and 1, the rows of "),
         ("store info --store none", "`--store`: there is no folder none"),
         ("fetch hans-sub --data-dir x --url ftp://x", "`--url` must begin with https:// or http:// (got ftp://x)"),
     ],

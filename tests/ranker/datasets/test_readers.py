@@ -256,7 +256,7 @@ def test_a_column_that_is_named_must_be_there(read):
         read("a.jsonl", lines(GOOD), columns={"label": ["gold"]})
 
 
-@pytest.mark.parametrize("name", ["a.xlsx", "a", "a.json", "a.gz", "a.parquet.gz"])
+@pytest.mark.parametrize("name", ["a.xlsx", "a", "a.gz", "a.parquet.gz"])
 def test_an_unknown_kind_of_file_is_refused(read, name):
     """The message lists the kinds that are known."""
     with pytest.raises(

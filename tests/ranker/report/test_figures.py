@@ -73,7 +73,7 @@ def test_the_distribution_has_a_row_a_method_the_best_on_top():
     """
     drawing, axes = drawn(toy(), figures.distribution)
     names = [label.get_text() for label in axes.get_yticklabels()]
-    assert names == ["MAJORITY", "RANDOM", "ACC", "CONF-GT", "SURROGATE+CHOICE", "INDEX-DIFF *"]
+    assert names == ["MAJORITY", "RANDOM", "ACC", "CONF-GT", "SURROGATE+LABEL", "INDEX-DIFF *"]
     values = [set(points.get_offsets()[:, 0]) for points in axes.collections]
     assert values == [{0.9}, {0.5}, {0.75}, {0.775}, {0.85}, {0.875}]
     assert [len(points.get_facecolor()) for points in axes.collections] == [0, 1, 1, 1, 1, 1]
@@ -99,7 +99,7 @@ def test_a_curve_that_ends_early_is_not_said_to_go_on():
     drawing, _ = drawn(with_found(toy(), methods=(*methods[:4], cut)), figures.learning_curve)
     said = drawing.alt.partition("At 50: ")[2]
     assert "ACC 90.0 %" in said
-    assert "SURROGATE+CHOICE" not in said
+    assert "SURROGATE+LABEL" not in said
 
 
 @pytest.mark.parametrize(("make", "cells", "some"), [(toy, 18, {"88", "75"}), (toy_decision, 6, {"71", "2"})])

@@ -40,6 +40,7 @@ from ranker.results.records import (
 from ranker.results.table import ScoreTable
 from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate
+from ranker.statistics.pool import CHOSEN
 
 GOLDEN = Path(__file__).parent / "golden"
 REFRESH = "RANK_MODELS_REFRESH_GOLDEN"
@@ -48,7 +49,6 @@ REFRESH = "RANK_MODELS_REFRESH_GOLDEN"
 MODELS = ("bert_large", "bert_base", "lstm")
 ACCURACY = (0.9, 0.75, 0.5)
 METHODS = ("ACC", "CONF-GT", "INDEX-DIFF")
-CHOICE = "variance-reduction"
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -104,7 +104,7 @@ def toy(models=MODELS, note="A note of the toy.", text="The poet slept."):
         "CONF-GT": 0.775,
         "INDEX-DIFF": 0.875,
         "RANDOM": 0.5,
-        "SURROGATE+CHOICE": 0.85,
+        "SURROGATE+LABEL": 0.85,
         "MAJORITY": 0.9,
     }
     return Ranking(
@@ -141,7 +141,10 @@ def toy(models=MODELS, note="A note of the toy.", text="The poet slept."):
                     designed=True, dropped={"no word": 1}, curve={2: 0.75, 10: 0.875, 50: 1.0},
                 ),
                 method("RANDOM", "baseline", 0.5, -0.25, curve={2: 0.5, 10: 0.5, 50: 0.5}),
-                method("SURROGATE+CHOICE", "pool", 0.85, 0.1, rule=CHOICE, curve={2: 0.8, 10: 0.85, 50: 0.975}),
+                method(
+                    *("SURROGATE+LABEL", "pool", 0.85, 0.1),
+                    rule=CHOSEN, draws=8, draws_error=0.0125, curve={2: 0.8, 10: 0.85, 50: 0.975},
+                ),
                 method("MAJORITY", "label-free", 0.9, 0.15, rule="", curve={2: 0.9, 10: 0.9, 50: 0.9}),
             ),
             pairs=tuple(
@@ -453,7 +456,7 @@ def test_hostile_names_in_markdown(name):
         for block in text.split("\n\n")
         if block.startswith("|")
     ]
-    assert shapes == [{7}, {7}]
+    assert shapes == [{7}, {8}]
     plain = re.sub(r"\\(.)", "", text)
     assert not set(plain) & set("<>*_`{}[]$&")
     assert f"- {markdown.escape(name)}" in text
@@ -597,7 +600,7 @@ def test_equal_methods_are_named_whichever_is_ahead_by_rounding():
 
 @pytest.mark.parametrize(
     ("name", "rule", "against"),
-    [("SURROGATE+CHOICE", CHOICE, "random examples"), ("SURROGATE", "random", "the same examples")],
+    [("SURROGATE+LABEL", CHOSEN, "random examples"), ("SURROGATE", "random", "the same examples")],
 )
 def test_accuracy_is_on_other_examples_where_these_are_chosen(name, rule, against):
     """Chosen rows are not the random ones that ACC has, and the difference is not paired."""
@@ -605,7 +608,7 @@ def test_accuracy_is_on_other_examples_where_these_are_chosen(name, rule, agains
     assert words.answer(best)[1][1].startswith(f"Against accuracy, ACC, on {against} that is +15.0 points")
     paired = list(remarks.notes(best, best.evaluation))[-1]
     assert paired.endswith("minus ACC: paired, but for methods that see no label or chosen rows.") == (
-        name == "SURROGATE+CHOICE"
+        name == "SURROGATE+LABEL"
     )
 
 

@@ -126,13 +126,13 @@ def test_a_click_on_a_header_sorts(page, tmp_path):
     load(page, tmp_path, toy())
     click = "document.querySelectorAll('table')[0].querySelectorAll('thead button')[{}].click()"
     page.ask(click.format(2))
-    assert page.ask(FIRST_COLUMN) == ["MAJORITY", "INDEX-DIFF *", "SURROGATE+CHOICE", "CONF-GT", "ACC", "RANDOM"]
+    assert page.ask(FIRST_COLUMN) == ["MAJORITY", "INDEX-DIFF *", "SURROGATE+LABEL", "CONF-GT", "ACC", "RANDOM"]
     page.ask(click.format(4))
-    assert page.ask(FIRST_COLUMN) == ["MAJORITY", "INDEX-DIFF *", "SURROGATE+CHOICE", "CONF-GT", "ACC", "RANDOM"]
+    assert page.ask(FIRST_COLUMN) == ["MAJORITY", "INDEX-DIFF *", "SURROGATE+LABEL", "CONF-GT", "ACC", "RANDOM"]
     page.ask(click.format(4))
-    assert page.ask(FIRST_COLUMN) == ["RANDOM", "ACC", "CONF-GT", "SURROGATE+CHOICE", "INDEX-DIFF *", "MAJORITY"]
+    assert page.ask(FIRST_COLUMN) == ["RANDOM", "ACC", "CONF-GT", "SURROGATE+LABEL", "INDEX-DIFF *", "MAJORITY"]
     page.ask(click.format(0))
-    assert page.ask(FIRST_COLUMN) == ["ACC", "CONF-GT", "INDEX-DIFF *", "MAJORITY", "RANDOM", "SURROGATE+CHOICE"]
+    assert page.ask(FIRST_COLUMN) == ["ACC", "CONF-GT", "INDEX-DIFF *", "MAJORITY", "RANDOM", "SURROGATE+LABEL"]
     assert page.ask("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == "ascending"
 
 

@@ -11,13 +11,11 @@ import test_report_formats as by
 from test_evaluation import suite
 from test_report_formats import toy, toy_decision
 
-from factors import Example
-from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.results import records
 from ranker.results import result as base
-from ranker.results.choice import Choice
 from ranker.results.explanation import Explanation
+from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.results.over_tasks import Gap, Mean, OverTasks, Part
 from ranker.results.result import Result
 from ranker.scoring.comparison import compare
@@ -36,7 +34,6 @@ def made():
     """Name -> a result of every kind, some with names that a page must not take for tags."""
     evaluation, decision = by.evaluated(suite(), HOSTILE), toy_decision()
     later = dataclasses.replace(evaluation, header=dataclasses.replace(evaluation.header, suite="later"))
-    row = Example("r1", (f"It rang {HOSTILE}.", "It rang."), 0)
     return {
         "evaluation": evaluation,
         "decision": decision,
@@ -48,7 +45,9 @@ def made():
         "explanation": toy().examples[0],
         "explanation without a model": dataclasses.replace(toy().examples[0], readings=(), failures={"m": HOSTILE}),
         "several tasks": several(),
-        "choice": Choice((row,), {HOSTILE: "it is gone"}),
+        "label ranking": LabelRanking(
+            (LabelledModel(HOSTILE, 0.9, 0.8, 1.0, 1.0),), ((0.5,),), 3, 0.01, 1.0, 0, None, False, (HOSTILE,)
+        ),
     }
 
 
@@ -196,17 +195,6 @@ def test_the_answer_of_an_explanation():
     assert len(first) < 150
     reading = example.readings[0]
     assert f"{reading.model} {example.labels[reading.predicted]} " in repr(example).splitlines()[1]
-
-
-def test_chosen_rows_are_read_as_labelled_ones_once_they_have_a_label():
-    """As rows and as a frame: columns have the names that are found without being named."""
-    choice = MADE["choice"]
-    rows = [row | {"label": "entailment"} for row in choice.to_rows()]
-    (read,) = sets.labelled(rows, "nli").examples
-    assert (read.id, read.segments) == ("r1", choice.rows[0].segments)
-    frame = choice.to_frame()
-    frame["label"] = "entailment"
-    assert sets.labelled(frame, "nli").examples == (read,)
 
 
 def test_results_know_no_picture():

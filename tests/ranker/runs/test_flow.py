@@ -9,7 +9,7 @@ import ranker
 
 ROOT = Path(ranker.__file__).parent
 STEPS = ("gather", "plan", "collect", "pool", "scored")
-QUESTIONS = ("rank", "decide", "choose", "explain")
+QUESTIONS = ("rank", "decide", "label", "explain")
 
 
 def tree(file):

@@ -10,7 +10,7 @@ from factors import BUILTIN, Example
 from ranker import Ranking, decide, rank
 from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, UsageError
-from ranker.runs.choose import choose
+from ranker.runs.label import label
 from ranker.scoring.score import Evidence
 from ranker.sources.base import Stated
 from ranker.statistics import methods
@@ -125,7 +125,7 @@ def test_labels_that_answers_have_let_methods_see_them():
     names = {one.name for one in found.evaluation.methods}
     assert {"MAJORITY", "AVG-CONF"} <= names
     assert not any("same label" in note for note in found.notes)
-    assert not {"SURROGATE", "SURROGATE+CHOICE"} & names
+    assert not {"SURROGATE", "SURROGATE+LABEL"} & names
     assert found.header.left_out["SURROGATE"] == "needs the true labels of rows, and some are not known"
     without = rank([*suite(labelled=True)[:2], Judged("good")], a_set(task=task), probe=5)
     assert "DAWID-SKENE" not in {one.name for one in without.evaluation.methods}
@@ -161,7 +161,7 @@ def test_what_needs_labels_is_refused():
     with pytest.raises(UsageError, match="`attribution` must be none: JUDGE is given for answers that were judged"):
         rank(suite(), a_set(), probe=5, evidence=Evidence("shap"))
     with pytest.raises(ModelError, match="some models say only how good their answers were"):
-        choose(suite(), TASK, ROWS, 3)
+        label(ROWS, suite(), task=TASK)
     factors = [BUILTIN["NLL"]]
     found = rank(suite(), a_set(), probe=5, evidence=Evidence(factors=factors))
     assert list(found.header.left_out)[0] == "NLL"

@@ -170,10 +170,15 @@ def test_rows_are_known_by_all_that_is_in_them(field):
     assert rows_digest([one, other]) != rows_digest([other, one])
 
 
+def scores(store):
+    """Where what factors gave is kept, model by model; what methods gave to draws lies beside it."""
+    return [one for one in contents(Store(store).root) if "scores" in one.key and "method" not in one.key["of"]]
+
+
 def test_damaged_scores_are_set_aside_and_computed_anew(store, calls, caplog):
     """A flipped bit is noticed, and costs what was kept in that file."""
     first = ranked(store)
-    kept = [one for one in contents(Store(store).root) if "scores" in one.key]
+    kept = scores(store)
     assert len(kept) == 2
     assert all("  scores" in str(one) and one.rows == 6 for one in kept)  # three factors, and quality in three parts
     shard = next(kept[0].folder.glob("*.parquet"))
@@ -190,7 +195,7 @@ def test_damaged_scores_are_set_aside_and_computed_anew(store, calls, caplog):
 def test_scores_of_one_model_are_not_those_of_another(store):
     """A shard that lies in another model's folder is none of its own."""
     first = ranked(store)
-    one, other = (entry.folder for entry in contents(Store(store).root) if "scores" in entry.key)
+    one, other = (entry.folder for entry in scores(store))
     for shard in one.glob("*.parquet"):
         (other / shard.name).write_bytes(shard.read_bytes())
     assert ranked(store) == first

@@ -504,7 +504,7 @@ def test_ten_labels_and_a_pool(run, tmp_path, silent):
     assert "The pool adds 30 rows without a label." in text
     assert "nan" not in out
     assert "are in the file alone" not in text
-    chosen = run("choose", "--pool", "pool.csv", "--labels", "5", "--models", "a.csv", "b.csv", "c.csv")
+    chosen = run("label", "--pool", "pool.csv", "--batch", "5", "--models", "a.csv", "b.csv", "c.csv")
     assert chosen[0] == 0
     assert len(chosen[1].splitlines()) == 6
     assert "MAJORITY puts" in flat(
@@ -525,11 +525,11 @@ def test_rows_that_a_file_lacks_are_no_part_of_the_pool(run, tmp_path):
     status, out, _ = run("--data", "ten.csv", "--pool", "pool.csv", "--models", "a.csv", "b.csv")
     assert status == 0
     assert "The pool adds 20 rows without a label." in flat(out)
-    status, out, _ = run("choose", "--pool", "pool.csv", "--labels", "25", "--models", "a.csv", "b.csv")
+    status, out, _ = run("label", "--pool", "pool.csv", "--batch", "25", "--models", "a.csv", "b.csv")
     assert status == 0
     assert {line.split(",")[0] for line in out.splitlines()[1:]} == {f"r{n}" for n in range(5, 30)}
-    assert one_line(run("choose", "--pool", "pool.csv", "--labels", "26", "--models", "a.csv", "b.csv")) == (
-        "`--labels`: only 25 rows without a label are in the files of all models (got 26)"
+    assert one_line(run("label", "--pool", "pool.csv", "--batch", "26", "--models", "a.csv", "b.csv")) == (
+        "`--batch` must be between 1 and 25, the rows of the pool without a label (got 26)"
     )
 
 

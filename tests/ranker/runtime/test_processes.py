@@ -25,9 +25,9 @@ from ranker import rank
 from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.progress import silent
-from ranker.runs.choose import choose
 from ranker.runs.collect import ask
 from ranker.runs.gather import looked
+from ranker.runs.label import label
 from ranker.runtime.base import Job, Request
 from ranker.runtime.executors import processes, visits
 from ranker.runtime.executors.processes import Processes, Visitor, fair, grouped, processes_with
@@ -177,9 +177,10 @@ def test_the_numbers_are_those_of_one_process(suite, rows, tmp_path, loads, capl
 
 def test_a_choice_of_rows_has_guests_too(suite, rows, tmp_path, loads):
     """Predictions of a big pool are what it spends its time on."""
-    alone = choose(suite, rows.task, rows.examples, 3, runtime=Runtime(store=tmp_path / "alone"))
-    beside = choose(suite, rows.task, rows.examples, 3, runtime=Runtime(store=tmp_path / "beside", executor=TWO))
-    assert beside == alone
+    given = {"pool": rows.examples, "models": suite, "task": rows.task}
+    alone = label(**given, runtime=Runtime(store=tmp_path / "alone"))
+    beside = label(**given, runtime=Runtime(store=tmp_path / "beside", executor=TWO))
+    assert beside.several(3) == alone.several(3)
     assert len(loads) == 3
 
 

@@ -104,7 +104,7 @@ def test_a_test_has_a_store_of_its_own(turn):
 def test_no_test_writes_into_the_store_of_who_runs_it(tmp_path):
     """Nor does a docstring's example that ranks models."""
     home = {name: str(tmp_path / name) for name in ("HOME", "XDG_CACHE_HOME", "RANK_MODELS_STORE")}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "ranker/runs/choose.py"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "ranker/runs/label.py"]
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **home}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     assert not [path for path in tmp_path.rglob("*") if "rank-models" in path.name or path.name == "key.json"]

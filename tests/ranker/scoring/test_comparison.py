@@ -113,7 +113,7 @@ def test_methods_with_their_difference_and_its_interval():
         True, False, None,
     ]  # fmt: skip
     methods = by_name(compare(toy(), later()).methods)
-    assert list(methods) == ["ACC", "CONF-GT", "NLL", "INDEX-DIFF", "RANDOM", "SURROGATE+CHOICE", "MAJORITY"]
+    assert list(methods) == ["ACC", "CONF-GT", "NLL", "INDEX-DIFF", "RANDOM", "SURROGATE+LABEL", "MAJORITY"]
     assert methods["ACC"].difference == pytest.approx(0.2)
     assert (methods["ACC"].beyond, methods["CONF-GT"].beyond) == (None, None)
     assert (methods["NLL"].before, methods["NLL"].after, methods["NLL"].difference) == (None, 0.7, None)

@@ -152,14 +152,24 @@ def test_a_pool_whose_rows_are_all_labelled_is_counted():
     assert noisy.score == pytest.approx((predicted == labels).mean(axis=1), abs=0.03)
 
 
-def test_without_a_label_agreement_decides():
-    """Two of three models that mostly agree are expected to be better than the third, and nothing is sure."""
+def crowd(share):
+    """(6, 200) the predictions of five models that mostly agree, and of one that has nothing to do with them."""
     rng = np.random.default_rng(0)
-    first, third = rng.integers(2, size=(2, 200))
-    second = np.where(rng.random(200) < 0.9, first, 1 - first)
-    found = believe(fold(np.stack([first, second, third]), 2), NONE, NONE)
-    assert found.score[2] < min(found.score[:2])
-    assert 0.55 < found.beats()[0, 2] < 0.99
+    first, last = rng.integers(2, size=(2, 200))
+    return np.stack([first, *(np.where(rng.random(200) < share, first, 1 - first) for _ in range(4)), last])
+
+
+def test_without_a_label_agreement_decides():
+    """Models that agree are expected to be better than one that does not, and nothing is sure."""
+    found = believe(fold(crowd(0.7), 2), NONE, NONE)
+    assert found.score[5] < min(found.score[:5])
+    assert 0.55 < found.beats()[0, 5] < 0.99
+
+
+def test_where_models_agree_too_unevenly_nothing_is_believed_before_labels_speak():
+    """Five that say nearly the same may share a shortcut: they are as likely to be the worse ones."""
+    found = believe(fold(crowd(0.97), 2), NONE, NONE)
+    assert 0.45 < found.beats()[0, 5] < 0.55
 
 
 @pytest.mark.parametrize("seed", range(4))

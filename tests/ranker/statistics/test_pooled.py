@@ -6,19 +6,31 @@ import pytest
 from factors import BUILTIN
 from ranker.results.table import ScoreTable
 from ranker.scoring.evaluation import evaluate
-from ranker.statistics import choice, engine, intervals, pooled, surrogate
-from ranker.statistics.methods import BUILTIN as METHODS
-from ranker.statistics.methods import DEFAULT
+from ranker.statistics import engine, intervals, pooled
+from ranker.statistics.methods import BUILTIN as BUILTIN_METHODS
 from ranker.statistics.pool import InDomain, Pool, PoolMethod, Targets
-from ranker.statistics.pooled import Halves
+from ranker.statistics.pooled import Halves, Population
 
+FEW = 24
+"""Draws of the methods here that are shown random rows: to draw is slow, and few are enough to compare."""
+
+METHODS = tuple(replace(one, draws=FEW) if one.kind == "pool" else one for one in BUILTIN_METHODS)
 NAMED = {one.name: one for one in METHODS}
 FREE = [one for one in METHODS if one.kind == "label-free"]
-CHOICE = NAMED["SURROGATE+CHOICE"]
-RULES = [
-    CHOICE,
-    *(replace(CHOICE, name=rule.upper(), rule=rule) for rule in ("facility", "disagreement")),
-]
+
+
+def shares(pool, targets, rows):
+    """(M, B) how often a model is right on the rows that are shown."""
+    return targets.outcomes[:, rows].mean(axis=2)
+
+
+def split_rows(pool, targets, count):
+    """(K,) the rows on which the models are divided most."""
+    return np.argsort(np.abs(pool.predicted.mean(axis=0) - 0.5), kind="stable")[:count]
+
+
+SPLIT = PoolMethod("MEAN+SPLIT", "pool", shares, frozenset({"labels"}), pick=split_rows, draws=FEW)
+ASKING = [NAMED["SURROGATE+LABEL"], SPLIT]
 
 
 def world(models=4, rows=60, in_domain=False):
@@ -47,19 +59,19 @@ def measured(table, pool, targets, methods=METHODS, **given):
 
 
 def test_a_pool_adds_its_methods_to_the_table():
-    """SURROGATE, SURROGATE+CHOICE, POOL-FACTOR and what needs no label nor in-domain row, each with a curve."""
+    """SURROGATE, SURROGATE+LABEL, POOL-FACTOR and what needs no label nor in-domain row, each with a curve."""
     table, pool, targets = world()
     seen = replace(pool, factor=-table.values[:, 1])
-    found = measured(table, seen, targets, [*METHODS, *RULES[1:]])
+    found = measured(table, seen, targets, [*METHODS, SPLIT])
     kinds = {method.name: method.kind for method in found.methods}
-    chosen = [one.name for one in RULES]
+    chosen = [one.name for one in ASKING]
     assert {kinds[name] for name in ("SURROGATE", *chosen)} == {"pool"}
     free = [one.name for one in FREE if "in_domain" not in one.needs]
     assert [name for name, kind in kinds.items() if kind == "label-free"] == free
     assert set(found.method("SURROGATE").curve) == {1, 2, 3, 5, 10, 20, 50}
-    for one in RULES:
+    for one in ASKING:
         assert set(found.method(one.name).curve) == {1, 2, 3, 5, 10, 20}  # no more than half of the rows
-        assert found.method(one.name).rule == one.rule
+        assert found.method(one.name).rule == "chosen"
         assert found.method(one.name).sees_chosen_rows
     assert [one.name for one in found.methods if one.sees_chosen_rows] == chosen
     assert {found.method(name).rule for name in free} == {""}
@@ -83,10 +95,10 @@ def test_half_of_the_rows_may_be_chosen():
     given = world(rows=20)
     for probe in (5, 10):
         found = measured(*given, probe=probe, curve=(5, 10, 11, 20))
-        assert set(found.method("SURROGATE+CHOICE").curve) == {5, 10}
-    names = {method.name for method in measured(*given, [*METHODS, *RULES[1:]], probe=11, curve=()).methods}
+        assert set(found.method("SURROGATE+LABEL").curve) == {5, 10}
+    names = {method.name for method in measured(*given, [*METHODS, SPLIT], probe=11, curve=()).methods}
     assert "SURROGATE" in names
-    assert not names & {one.name for one in RULES}
+    assert not names & {one.name for one in ASKING}
 
 
 def test_in_domain_rows_add_the_methods_that_need_them():
@@ -98,19 +110,20 @@ def test_in_domain_rows_add_the_methods_that_need_them():
 
 def test_by_default_few_are_shown():
     """The surrogate, random and chosen, and one that sees no label; the rest come where they are asked for."""
-    names = [one.name for one in DEFAULT]
-    assert names == ["SURROGATE", "SURROGATE+CHOICE", "DAWID-SKENE"]
-    kinds = {one.name: one.kind for one in measured(*world(), DEFAULT, curve=()).methods}
+    default = [one for one in METHODS if one.default]
+    names = [one.name for one in default]
+    assert names == ["SURROGATE", "SURROGATE+LABEL", "DAWID-SKENE"]
+    kinds = {one.name: one.kind for one in measured(*world(), default, curve=()).methods}
     assert [name for name, kind in kinds.items() if kind in ("pool", "label-free")] == names
 
 
 def test_the_noise_of_accuracys_draws_is_in_every_difference_to_it():
     """Shown one draw of one row, ACC may be anything; what no draw changes is no surer of its lead than a coin is."""
-    found = measured(*world(), [*METHODS, *RULES[1:]], probe=1, draws=1, curve=())
+    found = measured(*world(), [*METHODS, SPLIT], probe=1, draws=1, curve=())
     width = {one.name: one.difference_high - one.difference_low for one in found.methods}
     coin = found.method("RANDOM")
     assert coin.difference_high - coin.difference_low > 0.5
-    for name in ("MAJORITY", "DAWID-SKENE", *(one.name for one in RULES)):
+    for name in ("MAJORITY", "DAWID-SKENE", *(one.name for one in ASKING)):
         one = found.method(name)
         cut = one.difference_low == -1 or one.difference_high == 1  # at the ends of what a difference can be
         assert cut or width[name] >= width["RANDOM"]
@@ -128,16 +141,13 @@ def test_methods_of_ones_own_are_measured_as_those_of_the_product_are():
     """One that is shown the labels of draws, one of chosen rows, one of none: each is asked for what it declares."""
     table, pool, targets = world()
 
-    def shown(pool, targets, rows):
-        return targets.outcomes[:, rows].mean(axis=2)
-
     def votes(pool, targets, rows):
-        return np.repeat(pool.agreement.mean(axis=1)[:, None], len(rows), axis=1)
+        return np.repeat(agreement(pool).mean(axis=1)[:, None], len(rows), axis=1)
 
     own = [
-        PoolMethod("MEAN", "pool", shown),
-        PoolMethod("MEAN+RARE", "pool", shown, rule="disagreement"),
-        PoolMethod("VOTES", "label-free", votes, rule="", warning="goes with the crowd"),
+        PoolMethod("MEAN", "pool", shares),
+        SPLIT,
+        PoolMethod("VOTES", "label-free", votes, warning="goes with the crowd"),
     ]
     found = measured(table, pool, targets, own, curve=(5,))
     assert {one.name: one.kind for one in found.methods if one.name in {mine.name for mine in own}} == {
@@ -147,7 +157,7 @@ def test_methods_of_ones_own_are_measured_as_those_of_the_product_are():
     assert mean.pairwise_accuracy == pytest.approx(metric.pairwise_accuracy)
     assert mean.curve == pytest.approx(metric.curve)
     assert (mean.difference, mean.difference_low, mean.difference_high) == pytest.approx((0, 0, 0))
-    right = [pool.agreement.mean(axis=1)[a] > pool.agreement.mean(axis=1)[b] for a in range(4) for b in range(a)]
+    right = [agreement(pool).mean(axis=1)[a] > agreement(pool).mean(axis=1)[b] for a in range(4) for b in range(a)]
     assert found.method("VOTES").pairwise_accuracy == pytest.approx(np.mean(right))
     assert "None of the methods that see no label is safe. VOTES: goes with the crowd." in found.notes
 
@@ -168,25 +178,24 @@ def test_other_outcomes_than_right_or_wrong_are_ranked_by():
 
 
 @pytest.mark.parametrize(
-    ("noise", "probe", "rows", "needs"),
+    ("noise", "probe", "rows", "curve", "needs"),
     [
-        (0.0, 5, 60, " ACC needs more than 50 labels."),
-        (0.5, 5, 60, " ACC needs 6 to 10 labels."),
-        (0.5, 1, 60, " ACC needs 3 labels."),
-        (0.7, 5, 60, ""),
-        (0.0, 11, 20, " ACC needs more than 11 labels."),
+        (0.5, 5, 60, (1, 2, 3, 5, 10), " ACC needs more than 10 labels."),
+        (0.5, 5, 60, (1, 2, 3, 5, 10, 50), " ACC needs 11 to 50 labels."),
+        (0.5, 5, 60, range(5, 20), " ACC needs 16 labels."),
+        (0.7, 5, 60, (10, 50), ""),
+        (0.0, 11, 20, (1, 2, 3, 5, 10), " ACC needs more than 11 labels."),
     ],
 )
-def test_what_labels_are_worth_is_said(noise, probe, rows, needs):
+def test_what_labels_are_worth_is_said(noise, probe, rows, curve, needs):
     """What ACC, SURROGATE and chosen rows reach with K labels, and from how many on ACC's curve is as good."""
     table, pool, targets = world(rows=rows)
     blurred = np.random.default_rng(1).dirichlet([1, 1], size=pool.probs.shape[:2])
-    curve = (1, 2, 3, 5, 10) if rows == 20 else (1, 2, 3, 5, 10, 50)
     found = measured(table, Pool((1 - noise) * pool.probs + noise * blurred), targets, probe=probe, curve=curve)
     reached = {method.name: f"{100 * method.pairwise_accuracy:.1f} %" for method in found.methods}
     said = f"{probe} {'label' if probe == 1 else 'labels'}: ACC {reached['ACC']}, SURROGATE {reached['SURROGATE']}"
     if rows == 60:
-        said += f", and {reached['SURROGATE+CHOICE']} if `rank-models choose` picks them"
+        said += f", and {reached['SURROGATE+LABEL']} if `rank-models label` asks for them"
     said += f". For the {reached['SURROGATE']} of SURROGATE{needs}" if needs else "."
     assert [note for note in found.notes if " ACC " in note] == [said]
 
@@ -213,13 +222,13 @@ def test_other_methods_do_not_change_beside_a_pool():
 def test_surrogate_reaches_what_counting_draws_says():
     """Its pairwise accuracy is the share of drawn probes that put a pair right, a tie counting one half."""
     table, pool, targets = world()
-    found = measured(table, pool, targets)
-    draws = np.random.default_rng(7).integers(60, size=(4000, 5))
-    scores = surrogate.estimates(pool, targets.labels, draws)
+    found = measured(table, pool, targets, [replace(NAMED["SURROGATE"], draws=200)], curve=())
+    draws = np.random.default_rng(7).integers(60, size=(200, 5))
+    scores = NAMED["SURROGATE"].estimate(pool, targets, draws)
     first, second = np.triu_indices(4, 1)
     better = np.where((table.truth[first] > table.truth[second])[:, None], 1, -1)
     share = ((1 + np.sign(scores[first] - scores[second]) * better) / 2).mean()
-    assert found.method("SURROGATE").pairwise_accuracy == pytest.approx(share, abs=0.01)
+    assert found.method("SURROGATE").pairwise_accuracy == pytest.approx(share, abs=0.03)
 
 
 def test_the_mean_over_the_pool_ranks_as_the_whole_population_does():
@@ -230,6 +239,11 @@ def test_the_mean_over_the_pool_ranks_as_the_whole_population_does():
     pairs = [(a, b) for a in range(4) for b in range(a)]
     right = sum(means[a] > means[b] for a, b in pairs)  # later models are better
     assert found.pairwise_accuracy == pytest.approx(right / len(pairs))
+
+
+def agreement(pool):
+    """(M, N) the share of models that say what a model says."""
+    return (pool.predicted[:, None] == pool.predicted).mean(axis=1)
 
 
 def pairwise_accuracy(scores):
@@ -244,31 +258,37 @@ def halves():
     return Halves([np.arange(30), np.arange(30, 60), np.arange(0, 60, 2)], ())
 
 
-def test_chosen_rows_are_those_that_choose_gives(halves):
-    """In each half the rows that a rule picks, labelled, order the models; the mean and the variance over halves."""
+def best_first(table, pool, targets, halves):
+    """The population, its models in their true order."""
+    order = np.argsort(-table.truth)
+    ordered = pool.ordered(order), Targets(targets.outcomes[order], targets.labels)
+    return Population(*ordered, np.ones(len(order) * (len(order) - 1) // 2, dtype=bool), halves)
+
+
+def test_chosen_rows_are_those_that_a_method_asks_for(halves):
+    """In each half the rows that it asks for, labelled, order the models; the mean and the variance over halves."""
     table, pool, targets = world()
-    labels, order = targets.labels, np.argsort(-table.truth)
-    best_first = pool.ordered(order), Targets(targets.outcomes[order], labels)
-    found, curve = pooled.chosen(RULES, *best_first, 5, [10], np.ones(6, dtype=bool), halves)
-    assert found.names == tuple(one.name for one in RULES)
+    found, curve = pooled.chosen(ASKING, best_first(table, pool, targets, halves), 5, [10])
+    assert found.names == tuple(one.name for one in ASKING)
     for size in (5, 10):
-        for one, beats, noise in zip(RULES, found.beats.mean(axis=0), found.noise, strict=True):
+        for one, beats, noise in zip(ASKING, found.beats.mean(axis=0), found.noise, strict=True):
             reached = []
             for half in halves.rows:
-                part = pool.part(half)
-                places = choice.choose(part, size, rule=one.rule)
-                reached.append(pairwise_accuracy(surrogate.estimates(part, labels[half], places[None])[:, 0]))
+                part, known = pool.part(half), targets.part(half)
+                places = one.pick(part, known, size)
+                reached.append(pairwise_accuracy(one.estimate(part, known, places[None])[:, 0]))
             assert curve[size][one.name] == pytest.approx(np.mean(reached))
             if size == 5:
-                assert (beats, noise) == pytest.approx((np.mean(reached), np.var(reached)))
+                wider = (4.302652729696142 / intervals.Z95) ** 2  # the 97.5 % quantile of Student's t, two degrees
+                assert (beats, noise) == pytest.approx((np.mean(reached), wider * np.var(reached, ddof=1)))
+                assert found.sampled[one.name] == (3, pytest.approx(np.std(reached, ddof=1) / np.sqrt(3)))
 
 
 def test_what_needs_no_label_is_that_of_the_whole_pool_and_varies_as_over_halves(halves):
     """The accuracy is of all rows, the variance of the halves."""
     table, pool, targets = world()
-    order, methods = np.argsort(-table.truth), [one for one in FREE if one.needs <= {"probabilities"}]
-    best_first = pool.ordered(order), Targets(targets.outcomes[order], targets.labels)
-    found, always = pooled.label_free(methods, *best_first, np.ones(6, dtype=bool), halves)
+    methods = [one for one in FREE if one.needs <= {"probabilities"}]
+    found, always = pooled.label_free(methods, best_first(table, pool, targets, halves))
     assert found.names == tuple(one.name for one in methods)
     assert len(methods) > 3
     for name, beats, noise in zip(found.names, found.beats.mean(axis=0), found.noise, strict=True):
@@ -288,47 +308,60 @@ def populations(rng, count, models=5, rows=200):
         yield Pool(np.stack([1 - positive, positive], axis=2)), labels
 
 
-def test_surrogates_variance_is_that_over_populations():
-    """Its pairwise accuracy, and its lead over ACC, vary from one population to the next as halves of one say."""
+def test_the_variance_is_that_over_populations():
+    """A pairwise accuracy, and its lead over ACC, vary from one population to the next as halves of one say."""
     decided, means, said = np.ones(10, dtype=bool), [], []
     rng = np.random.default_rng(0)
-    for pool, labels in populations(rng, 40):
-        draws = rng.integers(200, size=(1_000, 10))
-        outcomes = (pool.predicted == labels)[:, None].astype(float)
-        scores = np.stack([surrogate.estimates(pool, labels, draws), engine.means(outcomes, draws)[:, 0]], axis=1)
+
+    def blended(pool, targets, rows):  # what labels say of a model, and what the crowd does
+        return shares(pool, targets, rows) + 2 * agreement(pool).mean(axis=1)[:, None]
+
+    method = PoolMethod("BLENDED", "pool", blended)
+    for pool, labels in populations(rng, 60):
+        draws, known = rng.integers(200, size=(1_000, 10)), Targets((pool.predicted == labels).astype(float), labels)
+        scores = np.stack([blended(pool, known, draws), engine.means(known.outcomes[:, None], draws)[:, 0]], axis=1)
         ours, acc = engine.compare_pairs(scores).mean(axis=(0, 2)) / 2
         means.append((ours, ours - acc))
-        known = Targets((pool.predicted == labels).astype(float), labels)
-        said.append(pooled.variances(NAMED["SURROGATE"], pool, known, decided, Halves.of(200, 10, rng)))
+        said.append(pooled.variances(method, Population(pool, known, decided, Halves.of(200, 10, rng))))
     ratio = np.sqrt(np.mean(said, axis=0)) / np.std(means, axis=0)
     assert ((ratio > 0.8) & (ratio < 1.5)).all(), ratio
 
 
-def test_the_interval_of_surrogate_is_that_of_its_variances():
-    """In a report it is as wide as `variances` says, of the difference to ACC, too."""
+def test_the_interval_is_that_of_the_variances():
+    """In a report it is as wide as `variances` and the draws say, of the difference to ACC, too."""
     [(pool, labels)] = populations(np.random.default_rng(2), 1)
     outcomes = (pool.predicted == labels).astype(float)[:, None]
     table = replace(world(5, 200)[0], methods=(BUILTIN["ACC"],), values=outcomes)
-    targets, surrogates = Targets(outcomes[:, 0], labels), NAMED["SURROGATE"]
-    found = measured(replace(table, truth=np.linspace(0.9, 0.5, 5)), pool, targets, probe=10, curve=())
-    own, lead = pooled.variances(
-        surrogates, pool, targets, np.ones(10, dtype=bool), Halves.of(200, 10, np.random.default_rng(1))
-    )
+    targets, method = Targets(outcomes[:, 0], labels), replace(NAMED["SURROGATE"], draws=100)
+    found = measured(replace(table, truth=np.linspace(0.9, 0.5, 5)), pool, targets, [method], probe=10, curve=())
+    _, _, of_halves, _ = np.random.default_rng(0).spawn(4)
+    population = Population(pool, targets, np.ones(10, dtype=bool), Halves.of(200, 10, of_halves))
+    own, _ = pooled.variances(method, population)
     shown = found.method("SURROGATE")
-    (low,), (high,) = intervals.of_pairwise_accuracy(np.array([shown.pairwise_accuracy]), np.array([own]))
-    assert shown.ci_high - shown.ci_low == pytest.approx(high - low, rel=0.3)
-    assert shown.difference_high - shown.difference_low == pytest.approx(2 * intervals.Z95 * np.sqrt(lead), rel=0.3)
+    assert shown.draws == 100
+    assert 0 < shown.draws_error < 0.05
+    (low,), (high,) = intervals.of_pairwise_accuracy(
+        np.array([shown.pairwise_accuracy]), np.array([own + shown.draws_error**2])
+    )
+    assert (shown.ci_low, shown.ci_high) == pytest.approx((low, high), abs=0.005)
 
 
-def test_each_rule_is_that_of_its_name(monkeypatch):
-    """What a method is shown are the rows of its own rule, and of no other."""
-    _, pool, targets = world(rows=30)
-    asked = []
-    choose = pooled.choice.choose
-    monkeypatch.setattr(pooled.choice, "choose", lambda *given, rule: asked.append(rule) or choose(*given, rule=rule))
-    pooled.chosen(RULES, pool, targets, 5, [], np.ones(6, dtype=bool), Halves.of(30, 5, np.random.default_rng(0)))
-    assert set(asked) == {"variance-reduction", "facility", "disagreement"}
-    assert [one.rule for one in RULES] == asked[:3]
+def test_the_standard_error_of_draws_is_that_of_other_seeds():
+    """What few draws leave open is how far apart other draws of the same rows are."""
+    table, pool, targets = world()
+    method = PoolMethod("MEAN", "pool", shares, draws=40)
+    every = [
+        measured(table, pool, targets, [method], probe=3, curve=(), seed=seed).method("MEAN") for seed in range(60)
+    ]
+    # the mean of the same outcomes on the same rows is ACC, whatever the draws
+    assert {one.draws_error for one in every} == {0.0}
+    blurred = replace(method, estimate=lambda *given: shares(*given) + 0.1 * agreement(given[0]).mean(axis=1)[:, None])
+    every = [
+        measured(table, pool, targets, [blurred], probe=3, curve=(), seed=seed).method("MEAN") for seed in range(60)
+    ]
+    spread = np.std([one.pairwise_accuracy for one in every])
+    said = np.mean([one.draws_error for one in every])
+    assert 0.7 < spread / said < 1.15  # where a pair cannot be more often right than always, it is said to be too wide
 
 
 def test_undefined_scores_leave_the_mean_over_the_pool():
@@ -336,7 +369,27 @@ def test_undefined_scores_leave_the_mean_over_the_pool():
     _, pool, targets = world(models=2, rows=4)
     values = np.array([[1.0, 1.0, 1.0, np.nan], [0.0, 0.0, 0.0, 99.0]])
     seen = replace(pool, factor=values)
-    halves = Halves.of(4, 1, np.random.default_rng(0))
-    found, _ = pooled.label_free([NAMED["POOL-FACTOR"]], seen, targets, np.ones(1, dtype=bool), halves)
+    population = Population(seen, targets, np.ones(1, dtype=bool), Halves.of(4, 1, np.random.default_rng(0)))
+    found, _ = pooled.label_free([NAMED["POOL-FACTOR"]], population)
     assert found.names == ("POOL-FACTOR",)
     assert found.beats.tolist() == [[1.0]]
+
+
+def test_large_pools_are_measured_by_less(monkeypatch):
+    """Of many models and rows fewer draws are taken, and rows are asked from a part of each half; both are said."""
+    given = world()
+    monkeypatch.setattr(pooled, "WORK", 4 * 60 * 8)
+    monkeypatch.setattr(pooled, "FEWEST", 5)
+    monkeypatch.setattr(pooled, "POOL_ROWS", 10)
+    seen = []
+
+    def picked(pool, targets, count):
+        seen.append(pool.probs.shape[1])
+        return split_rows(pool, targets, count)
+
+    found = measured(*given, [NAMED["SURROGATE"], replace(SPLIT, pick=picked)], curve=())
+    assert found.method("SURROGATE").draws == 8
+    assert set(seen) == {10}  # every third of thirty
+    assert found.method("MEAN+SPLIT").draws == 8
+    monkeypatch.setattr(pooled, "WORK", 1)
+    assert measured(*given, [NAMED["SURROGATE"]], curve=()).method("SURROGATE").draws == 5

@@ -200,7 +200,7 @@ def test_logs_answer_rows_of_ones_own(tmp_path, monkeypatch, capsys, logs, optio
         (model,) = [one for one in found["models"] if one["name"] == run]
         assert model["outcome"] == pytest.approx(np.mean([right[one["text"]] for one in rows[:10]]))
     with pytest.raises(SystemExit) as stop:
-        main(["choose", "--pool", pool, *models, "--labels", "4"])
+        main(["label", "--pool", pool, *models, "--batch", "4"])
     out, err = capsys.readouterr()
     assert not stop.value.code, err
     assert len(out.strip().splitlines()) == 5

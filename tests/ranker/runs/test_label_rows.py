@@ -13,13 +13,14 @@ import pytest
 from factors import Example
 from factors.types import UNLABELLED
 from ranker.cli import main
-from ranker.datasets import readers, sets, sheets
+from ranker.datasets import readers, sets
 from ranker.datasets.pools import with_labelled
 from ranker.datasets.readers import sheet
 from ranker.errors import DataError, UsageError
-from ranker.results.choice import Choice
-from ranker.runs import choose as labelling
+from ranker.labelling import handing
+from ranker.labelling.sheet import cells_of
 from ranker.runs.decide import decide
+from ranker.runs.label import Settings, label, predictions
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
@@ -56,6 +57,17 @@ def unlabelled(rows):
     return [Example(row.id, row.segments, UNLABELLED) for row in rows]
 
 
+def chosen(models, task, pool, count, rule="order", **given):
+    """Rows to label next."""
+    return label(pool, models, task=task, settings=Settings(rule), **given).several(count)
+
+
+def filled(pool, rows, column="label"):
+    """A sheet of rows of a pool."""
+    cells = cells_of(pool, readers.unlabelled(pool))
+    return handing.render("csv", rows, [cells[row.segments] for row in rows], ("no", "yes"), column)
+
+
 def run(capsys, *arguments):
     """Exit status, stdout and stderr of the program."""
     with pytest.raises(SystemExit) as stopped:
@@ -64,53 +76,44 @@ def run(capsys, *arguments):
     return stopped.value.code or 0, out, err
 
 
-def test_the_choice_looks_at_no_label_and_goes_on_where_it_stopped(suite, rows, task, runtime):
-    """The same rows are chosen from labelled rows; and five, then five more, are the ten chosen at once."""
-    ten = labelling.choose(suite, task, unlabelled(rows), 10, runtime=runtime).rows
-    assert [row.id for row in labelling.choose(suite, task, rows, 10, runtime=runtime).rows] == [row.id for row in ten]
-    more = labelling.choose(suite, task, unlabelled(rows), 5, labelled=ten[:5], runtime=runtime).rows
-    assert [row.id for row in more] == [row.id for row in ten[5:]]
+def test_the_choice_looks_at_no_label(suite, rows, task, runtime):
+    """The same rows are chosen from rows that have labels; random ones go on where they stopped."""
+    ten = chosen(suite, task, unlabelled(rows), 10, runtime=runtime)
+    assert [row.id for row in chosen(suite, task, rows, 10, runtime=runtime)] == [row.id for row in ten]
+    ten = chosen(suite, task, unlabelled(rows), 10, "random", runtime=runtime)
+    known = [replace(row, label=1) for row in ten[:5]]
+    assert chosen(suite, task, unlabelled(rows), 5, "random", labelled=known, runtime=runtime) == ten[5:]
 
 
-def test_how_often_each_label_is_predicted_is_said_of_the_chosen_rows_together(suite, rows, task, runtime):
-    """Shares of all answers of all models to the rows that are chosen, and to no others."""
-    found = labelling.choose(suite, task, unlabelled(rows), 10, runtime=runtime)
-    seen, _, _ = labelling.predictions(suite, task, found.rows, runtime)
-    assert found.predicted == {
-        label: float(np.mean(seen.predicted == number)) for number, label in enumerate(task.labels)
-    }
-    assert sum(found.predicted.values()) == pytest.approx(1)
-
-
-@pytest.mark.parametrize(("share", "warned"), [(0.79, False), (0.8, True), (1.0, True)])
-def test_a_label_that_is_predicted_nearly_always_is_pointed_out_before_rows_are_labelled(share, warned):
-    """All rows may turn out to have it; every label is named, also one that is never predicted."""
-    said = Choice((), predicted={"bad": 1 - share, "good": share}).balance
-    assert said.startswith(
-        f"on these rows together the models predict good {100 * share:.0f} %, bad {100 - 100 * share:.0f} %"
-    )
-    assert ("a model that always says it looks perfect" in said) == warned
+def test_how_often_each_label_is_predicted_is_said_of_the_rows_together(suite, rows, task, runtime):
+    """Shares of all answers of all models to these rows, and to no others."""
+    session = label(unlabelled(rows), suite, task=task, runtime=runtime)
+    some = session.several(10)
+    seen, _, _ = predictions(suite, task, some, runtime)
+    share = 100 * np.mean(seen.predicted == 1)
+    assert f"entailment {share:.0f} %" in session.balance(some)
+    assert "on these rows together" in session.balance(some)
 
 
 def test_two_models_can_choose(suite, rows, task, runtime):
     """As few as there can be in a suite."""
     two = suites.Suite(suite.name, suite.models[:2])
-    found = labelling.choose(two, task, unlabelled(rows), 3, runtime=runtime)
-    assert (len(found.rows), found.failures) == (3, {})
+    found = chosen(two, task, unlabelled(rows), 3, runtime=runtime)
+    assert len(found) == 3
 
 
 def test_a_text_is_chosen_once(suite, rows, task, runtime):
     """A pool that holds each text twice gives each text once, under its first id."""
     again = [Example(f"again-{row.id}", row.segments, UNLABELLED) for row in rows]
-    ten = labelling.choose(suite, task, [*unlabelled(rows), *again], 10, runtime=runtime).rows
+    ten = chosen(suite, task, [*unlabelled(rows), *again], 10, runtime=runtime)
     assert len({row.segments for row in ten}) == 10
     assert not any(row.id.startswith("again") for row in ten)
 
 
 def test_more_rows_than_there_are_is_one_clear_line(suite, rows, task, runtime):
     """The size that is left is named."""
-    with pytest.raises(UsageError, match=r"`labels` must be between 1 and 3, .* \(got 4\)"):
-        labelling.choose(suite, task, unlabelled(rows[:5]), 4, labelled=rows[:2], runtime=runtime)
+    with pytest.raises(UsageError, match=r"`batch` must be between 1 and 3, .* \(got 4\)"):
+        chosen(suite, task, unlabelled(rows[:5]), 4, labelled=rows[:2], runtime=runtime)
 
 
 def test_the_file_to_fill_in_is_read_back_as_it_was_written(tmp_path):
@@ -119,7 +122,7 @@ def test_the_file_to_fill_in_is_read_back_as_it_was_written(tmp_path):
     for count in (4, 6):
         pool = sheet([{"text1": text, "text2": "It moved."} for text in texts[:count]], required=["text"])
         file = tmp_path / "filled.csv"
-        content = sheets.to_fill_in(pool, readers.unlabelled(pool)).replace(",It moved.,", ",It moved.,entailment")
+        content = filled(pool, readers.unlabelled(pool)).replace(",It moved.,", ",It moved.,entailment")
         file.write_text(content.replace('"It moved.",""', '"It moved.","entailment"'), encoding="utf-8", newline="")
         read = sets.labelled(file, "nli").examples
         assert [row.segments for row in read] == [row.segments for row in readers.unlabelled(pool)]
@@ -130,7 +133,7 @@ def test_what_json_does_not_know_is_written_as_text():
     """Parquet knows dates, decimals and bytes."""
     seen = datetime.datetime(2026, 1, 2, 3, 4)
     pool = sheet([{"text": "A dog ran.", "seen": seen, "cost": decimal.Decimal("1.5")}], required=["text"])
-    written = sheets.to_fill_in(pool, readers.unlabelled(pool))
+    written = filled(pool, readers.unlabelled(pool))
     assert list(csv.DictReader(io.StringIO(written)))[0] == {
         "text": "A dog ran.", "seen": '"2026-01-02 03:04:00"', "cost": '"1.5"', "label": ""
     }  # fmt: skip
@@ -154,7 +157,7 @@ def test_the_file_to_fill_in_has_all_that_the_pool_has():
         {"key": 8, "segments": ["A dog sang.", "It moved."], "extra": "\ud800"},
     ]
     pool = sheet(rows, {"id": "key"}, ["text"])
-    written = sheets.to_fill_in(pool, readers.unlabelled(pool)[::-1], "gold")
+    written = filled(pool, readers.unlabelled(pool)[::-1], "gold")
     assert list(csv.reader(io.StringIO(written))) == [
         ["key", "text1", "text2", "extra", "marks", "by", "gold"],
         ["8", "A dog sang.", "It moved.", "?", "", "", ""],
@@ -162,24 +165,13 @@ def test_the_file_to_fill_in_has_all_that_the_pool_has():
     ]
 
 
-def test_rows_without_a_label_are_written_without_one():
-    """-1, as `datasets` writes that there is none, does not stand in the column to fill in; a label does, by name."""
-
-    class Named(list):
-        features = {"label": type("ClassLabel", (), {"names": ["no", "yes"]})}
-
-    pool = sheet(Named([{"text": "A dog ran.", "label": -1}, {"text": "A dog sang.", "label": 1}]))
-    written = sheets.to_fill_in(pool, readers.unlabelled(pool))
-    assert [row["label"] for row in csv.DictReader(io.StringIO(written))] == ["", "yes"]
-
-
 def test_models_that_predict_the_same_are_told_before_anybody_labels(suite, rows, task, runtime, caplog):
     """No label could tell them apart."""
     twice = Suite("twins", (suite.models[0], suite.models[0].called("twin")))
-    labelling.choose(twice, task, unlabelled(rows), 2, runtime=runtime)
+    chosen(twice, task, unlabelled(rows), 2, runtime=runtime)
     assert "all models predict the same on every row of the pool" in caplog.text
     caplog.clear()
-    labelling.choose(suite, task, unlabelled(rows), 2, runtime=runtime)
+    chosen(suite, task, unlabelled(rows), 2, runtime=runtime)
     assert "predict the same" not in caplog.text
 
 
@@ -200,7 +192,7 @@ def test_rows_of_one_text_and_of_two_are_not_chosen_from_together(suite, rows, t
     """One file holds one kind."""
     mixed = [*unlabelled(rows), Example("one", ("A dog ran.",), UNLABELLED)]
     with pytest.raises(UsageError, match="some rows have one text and some two"):
-        labelling.choose(suite, task, mixed, 2, runtime=runtime)
+        chosen(suite, task, mixed, 2, runtime=runtime)
 
 
 def test_labelled_rows_that_are_not_in_the_pool_join_it():
@@ -265,7 +257,7 @@ def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, r
     pool, to_label = tmp_path / "rows.jsonl", tmp_path / "to-label.csv"
     pool.write_text("".join(json.dumps({"premise": a, "hypothesis": b}) + "\n" for a, b in (r.segments for r in rows)))
     common = ("--models", "hans-sub-mini", "--store", runtime.store)
-    code, _, err = run(capsys, "choose", "--pool", pool, "--task", "nli", *common, "--labels", 4, "-o", to_label, "-q")
+    code, _, err = run(capsys, "label", "--pool", pool, "--task", "nli", *common, "--batch", 4, "-o", to_label, "-q")
     assert (code, err) == (0, "")
     read = list(csv.DictReader(io.StringIO(to_label.read_text())))
     assert [list(row) for row in read] == [["premise", "hypothesis", "label"]] * 4
@@ -278,7 +270,7 @@ def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, r
     assert code == 0
     assert json.loads(out)["decision"]["method"] == "SURROGATE"
     code, _, err = run(
-        capsys, "choose", "--pool", pool, "--ood", "hans-sub", *common, "--labelled", to_label, "--labels", 2
+        capsys, "label", "--pool", pool, "--ood", "hans-sub", *common, "--labelled", to_label, "--batch", 2
     )
     assert code == 0
     assert "is no estimate of how accurate they are" in err
@@ -292,15 +284,15 @@ def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, r
         (("--task", "nli", "-o", "chosen.tsv"), "`--output` must be a .csv file (got chosen.tsv)"),
         (("--task", "nli", "--columns", "text=c"), "column 'c' is missing"),
         (("--task", "nlu", "--columns", "text=a"), "did you mean nli"),
-        (("--task", "nli", "--rule", "facilty"), "did you mean facility"),
-        (("--task", "nli", "--labels", "0"), "--labels"),
+        (("--task", "nli", "--rule", "bst"), "did you mean best"),
+        (("--task", "nli", "--batch", "0"), "--batch"),
     ],
 )
 def test_what_cannot_be_right_is_one_line(capsys, tmp_path, arguments, says):
     """A pool without texts, an unknown column, task or rule: exit status 2, and what to do."""
     pool = tmp_path / "pool.csv"
     pool.write_text("a,b\n1,2\n")
-    code, out, err = run(capsys, "choose", "--pool", pool, "--models", "hans-sub-mini", *arguments)
+    code, out, err = run(capsys, "label", "--batch", "1", "--pool", pool, "--models", "hans-sub-mini", *arguments)
     assert (code, out) == (2, "")
     assert says in err
     assert len(err.strip().splitlines()) == 1
@@ -312,7 +304,7 @@ def test_chosen_rows_and_their_pool_are_read_together(capsys, tmp_path):
     rows = [f"{n},The judge near the actor ran {n} miles.,The actor ran {n} miles.,mail" for n in range(12)]
     pool.write_text("\n".join(["ticket,before,after,channel", *rows]) + "\n")
     given = ("--columns", "text=before,text=after,label=gold", "--models", "hans-sub-mini", "--quiet")
-    run(capsys, "choose", "--pool", pool, *given, "--labels", "4", "-o", chosen)
+    run(capsys, "label", "--pool", pool, *given, "--batch", "4", "-o", chosen)
     assert chosen.read_text().splitlines()[0] == "ticket,before,after,channel,gold"
     chosen.write_text(
         chosen.read_text().replace("mail,\n", "mail,neutral\n", 2).replace("mail,\n", "mail,entailment\n", 1)
@@ -323,11 +315,11 @@ def test_chosen_rows_and_their_pool_are_read_together(capsys, tmp_path):
     assert (found["decision"]["method"], found["header"]["probe"]) == ("SURROGATE", 3)
     said = [note.replace("`--pool`", "`pool`") for note in found["header"]["notes"]]
     assert "1 row has no label yet, and counts only in a pool (`pool`)." in said
-    code, out, _ = run(capsys, "choose", "--pool", pool, "--labelled", chosen, *given, "--labels", "9")
+    code, out, _ = run(capsys, "label", "--pool", pool, "--labelled", chosen, *given, "--batch", "9")
     assert (code, len(out.splitlines())) == (0, 10)
-    code, out, err = run(capsys, "choose", "--pool", pool, "--labelled", chosen, *given, "--labels", "10")
+    code, out, err = run(capsys, "label", "--pool", pool, "--labelled", chosen, *given, "--batch", "10")
     assert (code, out) == (2, "")
-    assert re.search("`-{0,2}labels` must be between 1 and 9", err)
+    assert re.search("`-{0,2}batch` must be between 1 and 9", err)
 
 
 def test_rows_of_a_pool_that_have_a_label_are_not_chosen(capsys, tmp_path):
@@ -336,12 +328,12 @@ def test_rows_of_a_pool_that_have_a_label_are_not_chosen(capsys, tmp_path):
     rows = [f"The judge ran {n} miles.,The judge ran.,{'' if n % 2 else 'entailment'}" for n in range(6)]
     pool.write_text("\n".join(["premise,hypothesis,Label", *rows, "The judge ran.,,"]) + "\n")
     given = ("--models", "hans-sub-mini", "--rule", "random")
-    code, out, err = run(capsys, "choose", "--pool", pool, *given, "--labels", "3")
+    code, out, err = run(capsys, "label", "--pool", pool, *given, "--batch", "3")
     assert code == 0
     assert sorted(out.splitlines()[1:]) == [row for row in rows if row.endswith(",")]
     assert "rows with a blank text are left out: 1" in err
     pool.write_text(pool.read_text().replace(".,\n", ".,neutral\n"))
-    code, out, err = run(capsys, "choose", "--pool", pool, *given, "--labels", "1")
+    code, out, err = run(capsys, "label", "--pool", pool, *given, "--batch", "1")
     assert (code, out) == (2, "")
     assert "no row is left to choose: all of the pool have a label" in err
 
@@ -349,7 +341,7 @@ def test_rows_of_a_pool_that_have_a_label_are_not_chosen(capsys, tmp_path):
 def test_a_list_of_one_text_becomes_a_column():
     """As a list of two becomes two."""
     pool = sheet([{"key": 7, "segments": ["A dog ran."]}], {"id": "key"}, ["text"])
-    written = sheets.to_fill_in(pool, readers.unlabelled(pool))
+    written = filled(pool, readers.unlabelled(pool))
     assert list(csv.reader(io.StringIO(written))) == [["key", "text", "label"], ["7", "A dog ran.", ""]]
 
 
@@ -360,7 +352,7 @@ def test_a_model_that_fails_has_no_say(capsys, tmp_path):
     broken = tmp_path / "broken"
     shutil.copytree(suites.load(["hans-sub-mini"]).models[0].source.path, broken)
     (broken / "model.safetensors").unlink()
-    common = ("choose", "--pool", pool, "--labels", "1", "--models")
+    common = ("label", "--pool", pool, "--batch", "1", "--models")
     code, out, err = run(capsys, *common, "hans-sub-mini", broken)
     assert (code, len(out.splitlines())) == (1, 2)
     assert f"broken is left out: {broken} has no weights" in err

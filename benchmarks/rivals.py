@@ -1,0 +1,200 @@
+"""Other ways to pick rows whose labels tell which model is best, from their papers, to be compared with.
+
+ModelPicker: Karimi et al. 2021, "Online active model selection for pre-trained classifiers"; for a pool, as here:
+Okanovic et al. 2025, "All models are wrong, some are useful: model selection with limited labels", section 3. One model
+is taken for the best; on each row the best is wrong with probability ERROR, and any other is right by chance. The next
+row is the one whose label leaves the least entropy over which model that is, each label taken to be as probable.
+
+CODA: Kay et al. 2025, "Consensus-driven active model selection", section 4. Each row of a model's confusion matrix has
+a Dirichlet prior: a diagonal one, and a share of what the consensus of the models says of it. The next row is the one
+whose label is expected to lower the entropy of P(best) most. P(best) is by label: the chance that a model's recall is
+the greatest, averaged over labels by how frequent they are.
+
+Only predicted labels are looked at. Axis letters as in `ranker.statistics.engine`, and G points of a grid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy.special import betaln
+
+from factors.types import Floats, Ints
+
+ERROR = 0.46
+"""How often the best model is wrong: the middle of what the papers tuned it to by set."""
+
+DIAGONAL, CONSENSUS, STRENGTH = 2.0, 0.1, 0.01
+"""CODA's constants: the strength of the prior, the consensus' share of it, and what one label adds."""
+
+GRID = 256
+"""Points of CODA's integrals."""
+
+TINY = 1e-30
+"""The least probability that has a logarithm."""
+
+
+@dataclass
+class ModelPicker:
+    """What it knows: predicted (M, N), classes C; the rows that were asked, and how often each model was right."""
+
+    predicted: Ints
+    classes: int
+    right: Floats = field(init=False)
+    asked: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.right = np.zeros(len(self.predicted))
+
+    @property
+    def probabilities(self) -> Floats:
+        """(M,) that a model is the best."""
+        return _shares(self.right * np.log((1 - ERROR) / ERROR))
+
+    @property
+    def score(self) -> Floats:
+        """(M,) how often each model was right."""
+        return self.right
+
+    def best(self) -> int:
+        """The model that is said to be best."""
+        return int(self.right.argmax())
+
+    def next(self) -> int:
+        """The row to ask: the first of the best, among those on which the models differ where there are such."""
+        left = np.zeros(self.predicted.shape[1])
+        for label in range(self.classes):
+            after = _shares(self.right[:, None] * np.log((1 - ERROR) / ERROR) + self._gain(label))
+            left += entropy(after) / self.classes
+        left[(self.predicted == self.predicted[0]).all(axis=0)] = np.inf
+        left[self.asked] = np.nan
+        return int(np.nanargmin(left))
+
+    def _gain(self, label: int) -> Floats:
+        return np.asarray((self.predicted == label) * np.log((1 - ERROR) / ERROR))
+
+    def tell(self, row: int, label: int) -> None:
+        """What the label of a row is."""
+        self.asked.append(row)
+        self.right += self.predicted[:, row] == label
+
+
+@dataclass
+class CODA:
+    """What it knows: predicted (M, N), classes C; counts (M, C, C) of each true and predicted label."""
+
+    predicted: Ints
+    classes: int
+    counts: Floats = field(init=False)
+    asked: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        size = self.classes
+        consensus = self.votes.sum(axis=0).argmax(axis=1)
+        confused = np.einsum("nc,mnj->mcj", np.eye(size)[consensus], self.votes)
+        confused /= np.maximum(confused.sum(axis=2, keepdims=True), 1e-6)
+        diagonal = np.full((size, size), 1 / (size - 1))
+        np.fill_diagonal(diagonal, 1.0)
+        self.counts = DIAGONAL * (diagonal + CONSENSUS * confused)
+
+    @cached_property
+    def votes(self) -> Floats:
+        """(M, N, C) 1 for the predicted label."""
+        return np.eye(self.classes)[self.predicted]
+
+    @property
+    def labels(self) -> Floats:
+        """(N, C) how probable each label of a row is."""
+        said = np.einsum("mcj,mnj->nc", self.counts, self.votes)
+        return np.asarray(said / said.sum(axis=1, keepdims=True))
+
+    @property
+    def frequency(self) -> Floats:
+        """(C,) how frequent each label is."""
+        found = self.labels.sum(axis=0)
+        return np.asarray(found / found.sum())
+
+    @property
+    def recall(self) -> tuple[Floats, Floats]:
+        """(M, C) twice: the two numbers of the Beta distribution of each model's recall of each label."""
+        right = np.diagonal(self.counts, axis1=1, axis2=2)
+        return right, self.counts.sum(axis=2) - right
+
+    @property
+    def score(self) -> Floats:
+        """(M,) the expected accuracy, which the paper does not rank by, but could."""
+        right, wrong = self.recall
+        return np.asarray(right / (right + wrong) @ self.frequency)
+
+    def probabilities(self) -> Floats:
+        """(M,) that a model is the best."""
+        density, below = _beta(*self.recall)
+        return np.asarray(_greatest(density.transpose(1, 0, 2), below.transpose(1, 0, 2)).T @ self.frequency)
+
+    def best(self) -> int:
+        """The model that is said to be best."""
+        return int(self.probabilities().argmax())
+
+    def next(self) -> int:
+        """The row to ask: the first of the best, among those on which the models differ where there are such."""
+        open_ = np.setdiff1d(np.arange(self.predicted.shape[1]), self.asked)
+        differ = open_[(self.predicted[:, open_] != self.predicted[0, open_]).any(axis=0)]
+        rows = differ if len(differ) else open_
+        return int(rows[self.gains(rows).argmax()])
+
+    def gains(self, rows: Ints) -> Floats:
+        """(R,) by how many bits the label of a row is expected to lower the entropy of P(best)."""
+        said, first, back = np.unique(self.predicted[:, rows], axis=1, return_index=True, return_inverse=True)
+        right, wrong = self.recall
+        now = _beta(right, wrong)
+        told = [_beta(right, wrong + 1), _beta(right + 1, wrong)]  # had the model been wrong on the label, and right
+        frequency, labels = self.frequency, self.labels[rows[first]]
+        each = _greatest(*(one.transpose(1, 0, 2) for one in now))  # (C, M)
+        before = frequency @ each
+        left = np.zeros(said.shape[1])
+        for label in range(self.classes):
+            hit = (said == label).T[:, :, None]  # (R, M, 1)
+            density, below = (np.where(hit, told[1][k][:, label], told[0][k][:, label]) for k in (0, 1))
+            after = before + frequency[label] * (_greatest(density, below) - each[label])
+            left += labels[:, label] * entropy(after.T)
+        return np.asarray((entropy(before) - left)[back.ravel()])
+
+    def tell(self, row: int, label: int) -> None:
+        """What the label of a row is."""
+        self.asked.append(row)
+        self.counts[:, label] += STRENGTH * self.votes[:, row]
+
+
+def entropy(probabilities: Floats) -> Floats:
+    """Of (M, ...) distributions, in bits.
+
+    Example:
+        >>> float(entropy(np.array([0.5, 0.5])))
+        1.0
+    """
+    kept = np.maximum(probabilities, 1e-12)
+    return np.asarray(-(kept * np.log2(kept)).sum(axis=0))
+
+
+def _shares(logarithms: Floats) -> Floats:
+    found = np.exp(logarithms - logarithms.max(axis=0))
+    return np.asarray(found / found.sum(axis=0))
+
+
+def _beta(first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    """(..., G) the density of Beta distributions on a grid, and the integral of it up to each point."""
+    x = np.linspace(1e-6, 1 - 1e-6, GRID)
+    one, two = first[..., None], second[..., None]
+    density = np.exp((one - 1) * np.log(x) + (two - 1) * np.log1p(-x) - betaln(one, two))
+    steps = (density[..., 1:] + density[..., :-1]) / 2 * (x[1] - x[0])
+    return density, np.concatenate([np.zeros_like(steps[..., :1]), np.cumsum(steps, axis=-1)], axis=-1)
+
+
+def _greatest(density: Floats, below: Floats) -> Floats:
+    """(..., M) how probable it is that each of M independent numbers (..., M, G) is the greatest."""
+    logarithms = np.log(np.maximum(below, TINY))
+    others = np.exp(np.clip(logarithms.sum(axis=-2, keepdims=True) - logarithms, -80, 80))
+    found = np.trapezoid(density * others, dx=1 / GRID, axis=-1)
+    return np.asarray(found / np.maximum(found.sum(axis=-1, keepdims=True), TINY))

@@ -1,0 +1,189 @@
+"""`rank-models label`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from contextlib import ExitStack
+from typing import Any
+
+import click
+
+from ranker.commands import options, outputs, stderr
+from ranker.commands.config import CONFIG
+from ranker.errors import UsageError, look_up
+
+log = logging.getLogger("ranker")
+
+FORMATS = {"csv": ".csv", "label-studio": ".json", "doccano": ".jsonl"}
+"""Format of a batch -> how its file ends."""
+
+
+@click.command()
+@click.option(
+    "--pool",
+    type=options.PATH,
+    required=True,
+    metavar="FILE",
+    help="Rows of the domain (.jsonl, .csv, .tsv, .parquet).",
+)
+@click.option(
+    "--batch",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Ask nothing: write N rows to a file that somebody fills in.",
+)
+@click.option(
+    "--labelled",
+    type=options.PATH,
+    multiple=True,
+    metavar="FILE",
+    help="Rows that others have labelled, as for `run --data`; may be given several times.",
+)
+@click.option("--ood", "ood_name", metavar="NAME", help="An OOD set of the same task, instead of `--task`.")
+@options.OWN_ROWS
+@click.option(
+    "--rule",
+    metavar="NAME",
+    help="What the rows are picked for: order (of all models), best (one), or random, to estimate accuracy.  "
+    "[default: order]",
+)
+@click.option("--certain", is_flag=True, help="Pick random rows until a winner is proven; for two or three models.")
+@click.option(
+    "--until",
+    type=click.FloatRange(0, 1),
+    default=0.99,
+    show_default=True,
+    metavar="P",
+    help="Stop once the leader is within --margin of the best with this probability.",
+)
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, 1),
+    default=0.01,
+    show_default=True,
+    help="How much less accurate than the best a winner may be, as a fraction.",
+)
+@click.option("--budget", type=click.IntRange(1), metavar="N", help="Stop after N answers in the file.")
+@click.option(
+    "--label-noise",
+    type=click.FloatRange(0, 1),
+    default=0.02,
+    show_default=True,
+    help="The share of answers that are taken to be given at random.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the rules that draw rows.")
+@click.option("--annotator", metavar="NAME", help="Who answers.  [default: the name of the user]")
+@click.option("--guidelines", type=options.PATH, metavar="FILE", help="A text that a key shows.")
+@click.option("--plain", is_flag=True, help="One key a line, for screen readers and scripts.")
+@options.MODELS
+@options.ANSWERS
+@options.INCLUDE
+@options.MACHINE
+@options.WORKERS
+@options.ISOLATE
+@options.STORE
+@click.option(
+    "--format",
+    "format_name",
+    default="csv",
+    show_default=True,
+    metavar="NAME",
+    help="With --batch: csv, label-studio or doccano.",
+)
+@options.OUTPUT
+@options.FORCE
+@CONFIG
+@options.TALK
+def label(**given: Any) -> None:
+    """Label rows one after the other, each the one whose answer tells most about the models, until it is enough.
+
+    \b
+    rank-models label --pool rows.jsonl --models bert-a bert-b -o labels.csv
+    rank-models label --pool rows.jsonl --models bert-a bert-b --batch 10 -o to-label.csv
+
+    The file is at all times one that `--data` reads. Each answer is on the disk before the next row is shown, and the
+    same command goes on where one stopped. With --batch rows are written to be labelled elsewhere, without what models
+    say of them.
+    """
+    stderr.log(given)
+    look_up("format", given["format_name"], FORMATS)
+    if given["certain"] and given["rule"]:
+        raise UsageError(f"`--certain` is a rule of its own (got `--rule {given['rule']}` beside it)")
+    if given["batch"]:
+        _batch(given)
+    else:
+        _session(given)
+
+
+def _settings(given: dict[str, Any]) -> Any:
+    from ranker.labelling.session import RULES
+    from ranker.runs.label import Settings
+
+    rule = (
+        "certain"
+        if given["certain"]
+        else look_up("rule", given["rule"] or "order", dict(zip(RULES, RULES, strict=True)))
+    )
+    return Settings(rule, given["label_noise"], given["margin"], given["until"], given["seed"])
+
+
+def _batch(given: dict[str, Any]) -> None:
+    from ranker.commands import desks
+    from ranker.labelling import handing
+    from ranker.labelling.sheet import cells_of
+
+    outputs.check(given)
+    suffix = "" if given["output"] is None else given["output"].suffix.casefold()
+    if suffix not in ("", FORMATS[given["format_name"]]):
+        raise UsageError(f"`--output` must be a {FORMATS[given['format_name']]} file (got {given['output']})")
+    settings = _settings(given)
+    desk = desks.opened(given, settings, going_on=False)
+    rows = desk.labelling.several(given["batch"])
+    if settings.rule != "random":
+        log.warning(
+            "the accuracy on these rows will rank the models, and is no estimate of how accurate they are; "
+            "for an estimate label rows drawn at random (`--rule random`)"
+        )
+    log.warning("%s", desk.labelling.balance(rows))
+    cells = cells_of(desk.pool, desk.all_rows)
+    table = [cells.get(row.segments, {}) for row in rows]
+    outputs.write(
+        handing.render(given["format_name"], rows, table, desk.labelling.task.labels, desk.column), given["output"]
+    )
+    if given["format_name"] == "label-studio" and given["output"] is not None:
+        beside = given["output"].with_suffix(".xml")
+        outputs.check_path(beside, "`--output`", force=given["force"])
+        outputs.write(handing.configuration(list(table[0]), desk.labelling.task.labels), beside)
+        log.warning("%s is the configuration of its project", beside)
+    if desk.labelling.failures:
+        raise SystemExit(1)
+
+
+def _session(given: dict[str, Any]) -> None:
+    from ranker.commands import asking, desks
+    from ranker.errors import RankModelsError
+    from ranker.runtime.storage import held
+
+    if given["format_name"] != "csv":
+        raise UsageError("`--format` is for `--batch`")
+    path = given["output"]
+    if path is None:
+        raise UsageError("`--output` is needed: the file that answers are kept in; or `--batch N`, to ask nothing")
+    if path.suffix.casefold() not in ("", ".csv"):
+        raise UsageError(f"`--output` must be a .csv file (got {path})")
+    outputs.check({**given, "force": True})
+    guidelines = desks.text_of(given["guidelines"]) if given["guidelines"] else ""
+    settings = _settings(given)
+    with ExitStack() as locked:
+        try:
+            locked.enter_context(held(path))
+        except BlockingIOError as error:
+            raise UsageError(f"`--output`: another process is labelling into {path}; end it first") from error
+        except OSError as error:
+            raise RankModelsError(f"`--output`: {path} cannot be written: {error.strerror}") from error
+        desk = desks.opened(given, settings, going_on=path.exists())
+        terminal = sys.stdin.isatty() and sys.stdout.isatty() and not given["plain"]
+        asking.ask(desk, asking.Screen() if terminal else asking.Lines(), guidelines)
+    if desk.labelling.failures:
+        raise SystemExit(1)

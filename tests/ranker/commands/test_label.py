@@ -1,0 +1,286 @@
+"""`rank-models label`, in a real pseudo-terminal and without one."""
+
+import csv
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+ROWS = 40
+KNOWN = ("bad", "good")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A pool, and what three models say of it; row 0 has signs that a terminal would obey."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=ROWS)
+    texts = [f"Row {n} of the pool." for n in range(ROWS)]
+    (tmp_path / "pool.csv").write_text("id,text\n" + "".join(f"r{n},{text}\n" for n, text in enumerate(texts)))
+    for name, wrong in (("alpha", 2), ("beta", 4), ("gamma", 2.5)):
+        said = [KNOWN[int(t if rng.random() > 1 / wrong else 1 - t)] for t in truth]
+        lines = "".join(f"r{n},{one}\n" for n, one in enumerate(said))
+        (tmp_path / f"{name}.csv").write_text(f"id,prediction\n{lines}")
+    return tmp_path
+
+
+def command(*more, pool="pool.csv", models=("alpha.csv", "beta.csv", "gamma.csv"), output="labels.csv"):
+    """The program."""
+    made = [sys.executable, "-m", "ranker", "label", "--pool", pool, "--models", *models, "-o", output]
+    return [*made, "--store", "store", "--until", "1", "--annotator", "ann", *more]
+
+
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "TERM": "xterm", "COLUMNS": "100"}
+
+
+def plain(folder, keys, *more, **given):
+    """A run without a terminal: exit status, stdout, stderr."""
+    done = subprocess.run(
+        command(*more, **given), cwd=folder, input="".join(f"{key}\n" for key in keys), capture_output=True, text=True,
+        env=ENVIRONMENT, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+def kept(folder, name="labels.csv"):
+    """The lines of the file."""
+    with (folder / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+class Terminal:
+    """A pseudo-terminal with the program in it."""
+
+    def __init__(self, folder, *more, **given):
+        self.inside, outside = pty.openpty()
+        self.process = subprocess.Popen(
+            command(*more, **given), cwd=folder, stdin=outside, stdout=outside, stderr=outside, env=ENVIRONMENT,
+            start_new_session=True, close_fds=True,
+        )  # fmt: skip
+        os.close(outside)
+        self.seen = ""
+
+    def until(self, text, seconds=60):
+        """Read until something is there; what came before it."""
+        end = time.monotonic() + seconds
+        while text not in self.seen:
+            assert time.monotonic() < end, self.seen
+            if select.select([self.inside], [], [], 0.2)[0]:
+                try:
+                    self.seen += os.read(self.inside, 65536).decode(errors="replace")
+                except OSError:
+                    break
+        before, found, self.seen = self.seen.partition(text)
+        assert found, before
+        return before
+
+    def press(self, key):
+        """Press a key once the program waits for one: it drops what was pressed before."""
+        time.sleep(0.15)
+        os.write(self.inside, key.encode())
+
+    def close(self):
+        """The exit status, once it has ended."""
+        status = self.process.wait(60)
+        os.close(self.inside)
+        return status
+
+
+@pytest.fixture(autouse=True)
+def _ended(monkeypatch):
+    """No program outlives its test."""
+    begun = []
+    made = Terminal.__init__
+    monkeypatch.setattr(Terminal, "__init__", lambda self, *a, **g: begun.append(self) or made(self, *a, **g))
+    yield
+    for one in begun:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.close()
+
+
+def test_a_session_in_a_terminal(folder):
+    """One key a label, cannot tell, skip, undo several steps back, what the models said once answered, guidelines."""
+    (folder / "guide.txt").write_text("Good is \x1b[31mgood.\n")
+    shown = Terminal(folder, "--guidelines", "guide.txt")
+    before = shown.until("q quit")
+    before += shown.until("of the pool.")
+    for name in ("alpha", "beta", "gamma"):
+        assert name not in before
+    shown.press("g")
+    assert "\x1b[31m" not in shown.until("\\u001b[31mgood.")
+    shown.press("1")
+    said = shown.until("of the pool.")
+    assert "1 answer; P(the leader is within 1 point of the best)" in said
+    assert "alpha" not in said
+    assert [row["label"] for row in kept(folder)] == ["bad"]
+    shown.press("v")
+    told = shown.until("other keys: on")
+    assert "you said bad" in told
+    assert "alpha said" in told
+    shown.press("2")
+    shown.until("of the pool.")
+    for key in ("0", "s", "2"):
+        shown.press(key)
+        shown.until("of the pool.")
+    assert [row["status"] for row in kept(folder)] == ["changed-after-reveal", "cannot-tell", "skipped", "answered"]
+    first = kept(folder)[0]
+    assert (first["label"], first["changed_to"], first["annotator"]) == ("bad", "good", "ann")
+    assert float(first["seconds"]) > 0
+    assert first["when"].endswith("Z")
+    for left in (3, 2, 1):
+        shown.press("u")
+        shown.until("of the pool.")
+        assert len(kept(folder)) == left
+    shown.press("u")
+    shown.until("nothing was said that could be taken back")
+    shown.press("n")
+    shown.until("P(best)")
+    shown.press("q")
+    shown.until("kept in labels.csv")
+    assert shown.close() == 0
+    assert sorted(path.name for path in folder.glob(".labels*")) == []
+
+
+def test_what_was_pressed_before_a_row_or_together_is_no_answer(folder):
+    """An arrow, or something pasted, is none."""
+    shown = Terminal(folder)
+    shown.until("of the pool.")
+    shown.press("\x1b[A")
+    shown.until("q quit")
+    shown.press("1111")
+    shown.until("q quit")
+    assert kept(folder) == []
+    shown.press("\x04")
+    assert shown.close() == 0
+
+
+def test_texts_are_inert(folder):
+    """Signs that a terminal would obey are shown; line ends stay."""
+    pool = folder / "pool.csv"
+    text = "\x1b[2Jred\u202e\nsecond [bold]line"
+    pool.write_text("id,text\n" + "".join(f'r{n},"{text} {n} of the pool."\n' for n in range(ROWS)))
+    shown = Terminal(folder)
+    shown.until("q quit")
+    row = shown.until("of the pool.")
+    assert "\\u001b[2Jred\\u202e" in row
+    assert "second [bold]line" in row.split("\n", 1)[1]
+    assert "\x1b[2J" not in row
+    shown.press("q")
+    shown.close()
+
+
+def test_a_second_process_is_refused(folder):
+    """In one line; it can go on once the first has ended."""
+    shown = Terminal(folder)
+    shown.until("of the pool.")
+    status, _, err = plain(folder, "q")
+    assert (status, len(err.splitlines())) == (2, 1)
+    assert "another process is labelling into labels.csv" in err
+    shown.press("q")
+    shown.close()
+    assert plain(folder, "q")[0] == 0
+
+
+def test_a_session_goes_on_where_it_stopped(folder):
+    """In two parts it asks what it asks in one, and the file is the same but for times; `--data` reads it."""
+    plain(folder, "1212", output="once.csv")
+    plain(folder, "12q", output="twice.csv")
+    plain(folder, "12q", output="twice.csv")
+    once, twice = ([{k: v for k, v in row.items() if k not in ("when", "seconds")} for row in kept(folder, name)]
+                   for name in ("once.csv", "twice.csv"))  # fmt: skip
+    assert once == twice
+    assert len(once) == 4
+
+
+@pytest.mark.parametrize("kills", [6, pytest.param(200, marks=pytest.mark.soak)])
+def test_killed_after_any_answer_nothing_is_lost(folder, kills):
+    """Whenever the line after an answer is there, the answer is on the disk; killed then, the same command goes on."""
+    answers = 0
+    for number in range(kills):
+        if answers >= ROWS - 4:
+            (folder / "labels.csv").unlink()
+            answers = 0
+        shown = Terminal(folder)
+        shown.until("of the pool.")
+        shown.press("12"[number % 2])
+        shown.until(f"{answers + 1} answer")  # the line after it
+        os.kill(shown.process.pid, signal.SIGKILL)
+        shown.close()
+        answers += 1
+        assert [row["status"] for row in kept(folder)] == ["answered"] * answers
+        assert not list(folder.glob("*.tmp"))
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "says"),
+    [
+        ("one model", 2, "at least two models"),
+        ("two equal models", 0, "all models predict the same on every row of the pool: no label would tell them apart"),
+        ("another task", 2, "'fruit'"),
+        ("another pool", 2, "the pool has changed since"),
+        ("all labelled", 0, "no row is left"),
+        ("one row", 0, "no row is left"),
+    ],
+)
+def test_what_cannot_be_labelled_is_one_clear_line(folder, change, status, says):
+    """Without a traceback, with the exit status of its kind."""
+    given = {}
+    labels = folder / "labels.csv"
+    if change == "one model":
+        given["models"] = ("alpha.csv",)
+    elif change == "two equal models":
+        (folder / "beta.csv").write_text((folder / "alpha.csv").read_text())
+        given["models"] = ("alpha.csv", "beta.csv")
+    elif change == "another task":
+        labels.write_text("id,text,label\nr0,Row 0 of the pool.,fruit\n")
+    elif change == "another pool":
+        labels.write_text("id,text,label\nr0,Row 0 as it was.,good\n")
+    elif change == "all labelled":
+        labels.write_text("text,label\n" + "".join(f"Row {n} of the pool.,good\n" for n in range(ROWS)))
+    else:
+        (folder / "pool.csv").write_text("id,text\nr0,Row 0 of the pool.\n")
+        for name in ("alpha", "beta", "gamma"):
+            (folder / f"{name}.csv").write_text(f"id,prediction\nr0,{KNOWN[name == 'beta']}\nr1,bad\nr2,good\n")
+    code, out, err = plain(folder, "1q", **given)
+    assert code == status, err
+    assert says in out + err
+    assert "Traceback" not in err
+    if status:
+        assert len(err.splitlines()) == 1, err
+
+
+def test_certain_goes_on_until_a_winner_is_proven(folder):
+    """The rows are random ones; the rule stands beside each, since only such rows prove anything."""
+    status, out, err = plain(folder, "1" * ROWS, "--certain", "--margin", "0.2")
+    assert status == 0, err
+    assert "proven" in out
+    assert {row["picked"] for row in kept(folder)} <= {"certain"}
+
+
+def test_it_ends_when_it_is_enough_or_the_budget_is_spent(folder):
+    """And says so."""
+    _, out, _ = plain(folder, "1111111", "--budget", "3")
+    assert "the budget of 3 answers is spent" in out
+    assert len(kept(folder)) == 3
+    _, out, _ = plain(folder, "1111111", "--until", "0.2", output="other.csv")
+    assert "enough: P(the leader is within 1 point of the best) has reached 0.2" in out
+
+
+def test_torch_is_not_imported(folder):
+    """Where the predictions are in files."""
+    code = (
+        "import sys; from ranker.cli import main\ntry: main()\nexcept SystemExit: pass\nprint('torch' in sys.modules)"
+    )
+    made = command("--plain")
+    done = subprocess.run(
+        [made[0], "-c", code, *made[3:]], cwd=folder, input="1\nq\n", capture_output=True, text=True, env=ENVIRONMENT,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "False"

@@ -1,0 +1,97 @@
+"""Files of other tools. The rows here are our own, in the shapes that the programs were seen to write."""
+
+import json
+import zipfile
+
+import pytest
+
+from ranker.datasets import sets
+from ranker.datasets.readers import sheet, written
+from ranker.errors import DataError
+from ranker.tasks.classes import ClassTask
+
+PAIR = {"premise": "The cook ran.", "hypothesis": "It ran."}
+OTHER = {"premise": "The cook sat.", "hypothesis": "It ran."}
+TASK = ClassTask("nli", ("not_entailment", "entailment"))
+
+
+def annotation(label, who=1, **more):
+    """One of Label Studio's."""
+    chosen = [{"from_name": "label", "to_name": "hypothesis", "type": "choices", "value": {"choices": [label]}}]
+    return {"id": 5, "completed_by": who, "was_cancelled": False, "lead_time": 3.2, "result": chosen, **more}
+
+
+def test_the_json_of_label_studio(tmp_path):
+    """An annotation a row; skipped and untold ones have no label, and predictions are not read."""
+    path = tmp_path / "export.json"
+    tasks = [
+        {"id": 1, "data": {**PAIR, "rank_models_row": "sha256:0"}, "predictions": [annotation("entailment")],
+         "annotations": [annotation("entailment"), annotation("not_entailment", {"email": "a@b.c"})]},
+        {"id": 2, "data": OTHER,
+         "annotations": [annotation("entailment", was_cancelled=True), annotation("x", result=[]),
+         annotation("cannot tell")]},
+    ]  # fmt: skip
+    path.write_text(json.dumps(tasks))
+    found = sheet(path)
+    assert written(found) == ["entailment", "not_entailment", None, None, None]
+    assert [row.cells["annotator"] for row in found.rows[:2]] == ["1", "a@b.c"]
+    assert found.rows[0].cells["seconds"] == 3.2
+    assert [row.label for row in sets.labelled(path, TASK).examples] == [1, 0]
+
+
+def test_json_min_is_refused_with_what_to_do(tmp_path):
+    """It overwrites columns, and drops rows."""
+    path = tmp_path / "min.json"
+    path.write_text(json.dumps([{**PAIR, "id": 1, "label": "entailment", "annotator": 1}]))
+    with pytest.raises(DataError, match="export JSON or CSV instead"):
+        sheet(path)
+
+
+def test_the_csv_of_label_studio(tmp_path):
+    """Its columns of its own do no harm."""
+    path = tmp_path / "export.csv"
+    path.write_text(
+        "annotation_id,annotator,created_at,premise,hypothesis,label,lead_time,updated_at\n"
+        "1,1,2026-01-01,The cook ran.,It ran.,entailment,3.2,2026-01-01\n"
+        "2,1,2026-01-01,The cook sat.,It ran.,cannot tell,3.2,2026-01-01\n"
+    )
+    assert written(sheet(path)) == ["entailment", None]
+
+
+def test_doccano_line_by_line_and_as_a_zip(tmp_path):
+    """The annotator is the file's name; no label is none, and two are an error."""
+    lines = [
+        {"id": 7, "text": "x", **PAIR, "label": ["entailment"], "Comments": []},
+        {"id": 8, "text": "y", **OTHER, "label": [], "Comments": []},
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (tmp_path / "one.jsonl").write_text(text)
+    assert written(sheet(tmp_path / "one.jsonl")) == ["entailment", None]
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.writestr("anna.jsonl", text)
+        archive.writestr("bob.jsonl", text.replace("entailment", "not_entailment"))
+    found = sheet(tmp_path / "all.zip")
+    assert written(found) == ["entailment", None, "not_entailment", None]
+    assert [row.cells["annotator"] for row in found.rows] == ["anna", "anna", "bob", "bob"]
+    (tmp_path / "two.jsonl").write_text(json.dumps({**PAIR, "label": ["entailment", "not_entailment"]}) + "\n")
+    with pytest.raises(DataError, match="line 1: a row must have one label"):
+        sheet(tmp_path / "two.jsonl")
+
+
+@pytest.mark.parametrize(("answer", "label"), [("accept", "entailment"), ("reject", None), ("ignore", None)])
+def test_the_lines_of_prodigy(tmp_path, answer, label):
+    """What was accepted is the label."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({**PAIR, "accept": ["entailment"], "answer": answer, "_annotator_id": "ann"}) + "\n")
+    found = sheet(path, required=["text"])
+    assert written(found) == [label]
+    assert found.rows[0].cells["annotator"] == "ann"
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04 broken", b"", b"no zip"])
+def test_a_broken_archive_is_one_line(tmp_path, content):
+    """Whatever is wrong with it."""
+    path = tmp_path / "all.zip"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="cannot be read"):
+        sheet(path)

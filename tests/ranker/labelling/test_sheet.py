@@ -1,0 +1,118 @@
+"""The file of a session."""
+
+import json
+
+import pytest
+
+from factors import Example
+from ranker.datasets import readers, sets
+from ranker.datasets.readers import sheet
+from ranker.errors import DataError
+from ranker.labelling import handing
+from ranker.labelling.agreement import agreement
+from ranker.labelling.session import Event
+from ranker.labelling.sheet import Line, read, written
+
+ROWS = [Example(str(n), (f"Row {n}, said\nin two lines.",), -1) for n in range(5)]
+LABELS = ("bad", "good")
+LINES = [
+    Line(Event(0, "answered", 1), "ann", 2.5, "2026-01-02T03:04:05Z", "order", -1),
+    Line(Event(1, "skipped"), "ann", 1.0, "", "order"),
+    Line(Event(2, "cannot-tell"), "ann", 1.0),
+    Line(Event(1, "answered", 0), "bob", 3.0, "", "certain", 1),
+    Line(Event(3, "answered", 0), "bob", 3.0, "", "best", 0),
+]
+
+
+def with_cells(lines):
+    """Lines as they are written."""
+    return [Line(**{**vars(line), "cells": {"text": ROWS[line.event.row].segments[0]}}) for line in lines]
+
+
+def read_back(path):
+    """What stands in a file."""
+    file = sheet(path, {"label": "label"}, ["text"])
+    places = {row.segments: n for n, row in enumerate(ROWS)}
+    return read(file, readers.unlabelled(file), lambda row: places[row.segments], LABELS.index)
+
+
+def test_what_was_said_is_read_back_as_it_was(tmp_path):
+    """Every event in its order, with all that is recorded beside it, and the rows that wait."""
+    path = tmp_path / "labels.csv"
+    lines = with_cells(LINES)
+    path.write_text(written(lines, [{"text": ROWS[4].segments[0]}], LABELS), newline="")
+    found, waiting = read_back(path)
+    assert found == lines
+    assert [at for at, _ in waiting] == [4]
+    assert "changed-after-reveal" in path.read_text()
+
+
+def test_the_file_is_one_of_labelled_rows(tmp_path):
+    """Rows without an answer are skipped and counted; the first answer is the label."""
+    path = tmp_path / "labels.csv"
+    path.write_text(written(with_cells(LINES), [], LABELS), newline="")
+    from ranker.tasks.classes import ClassTask
+
+    found = sets.labelled(path, ClassTask("mood", LABELS))
+    assert [(row.segments, row.label) for row in found.examples] == [
+        (ROWS[0].segments, 1),
+        (ROWS[1].segments, 0),
+        (ROWS[3].segments, 0),
+    ]
+    assert any("2 rows have no label yet" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("good,,,,,,,done", "a status must be answered"),
+        ("good,,,,,,,skipped", "a row that is skipped has no label"),
+        (",,,,,,,answered", "a row that is answered must have a label"),
+        ("fine,,,,,,,answered", "labels.csv, line"),
+        ("good,,,,soon,,,answered", "labels.csv, line"),
+    ],
+)
+def test_a_line_that_cannot_be_right_is_named(tmp_path, line, said):
+    """With its place."""
+    path = tmp_path / "labels.csv"
+    cells = line.split(",")
+    beside = dict(
+        zip(("label", "changed_to", "annotator", "when", "seconds", "picked", "order", "status"), cells, strict=True)
+    )
+    path.write_text(f'text,{",".join(beside)}\n"{ROWS[0].segments[0]}",{line}\n', newline="")
+    with pytest.raises(DataError, match=said):
+        read_back(path)
+
+
+def test_a_sheet_of_somebody_else_is_gone_on_with(tmp_path):
+    """A label without a status is an answer, and an empty one waits."""
+    path = tmp_path / "labels.csv"
+    path.write_text(f'text,note,label\n"{ROWS[2].segments[0]}",x,good\n"{ROWS[0].segments[0]}",y,\n', newline="")
+    found, waiting = read_back(path)
+    assert [line.event for line in found] == [Event(2, "answered", 1)]
+    assert waiting == [(0, {"text": ROWS[0].segments[0], "note": "y"})]
+
+
+def test_agreement_is_told_from_ten_rows_on():
+    """Raw: the share of pairs of answers that are the same, each row counting once."""
+    nine = [(n, 0) for n in range(9)] * 2
+    assert agreement(nine).share is None
+    found = agreement([*nine, (9, 0), (9, 1), (9, 1)])
+    assert found.share == pytest.approx((9 + 1 / 3) / 10)
+    assert found.disputed == (9,)
+
+
+@pytest.mark.parametrize("name", ["csv", "label-studio", "doccano"])
+def test_rows_are_handed_out_in_order_and_without_predictions(name):
+    """The columns of the pool, an empty label, and what tells a row when it comes back; nothing else."""
+    rows = [ROWS[3], ROWS[1]]
+    text = handing.render(name, rows, [{"text": row.segments[0]} for row in rows], LABELS)
+    assert text.index("Row 3") < text.index("Row 1")
+    if name == "csv":
+        assert text.splitlines()[0] == "text,label"
+    elif name == "label-studio":
+        assert [set(one["data"]) for one in json.loads(text)] == [{"text", handing.ROW, handing.ORDER}] * 2
+        assert all(set(one) == {"data"} for one in json.loads(text))
+    else:
+        lines = [json.loads(line) for line in text.splitlines()]
+        assert all(set(one) == {"text", "label", handing.ROW, handing.ORDER} and one["label"] == [] for one in lines)

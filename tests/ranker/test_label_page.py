@@ -1,0 +1,59 @@
+"""docs/label-ten-rows.md, followed in a real pseudo-terminal."""
+
+import csv
+import os
+import pty
+import re
+import select
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from ranker.datasets import sets
+
+PAGE = (Path(__file__).parents[2] / "docs" / "label-ten-rows.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```", PAGE)
+
+
+def test_a_newcomer_labels_ten_rows(tmp_path):
+    """The page's code and commands, in order; ten true answers end the session, and the file decides."""
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "RANK_MODELS_STORE": "store",
+        "COLUMNS": "100",
+        "TERM": "xterm",
+    }
+    (_, code), (_, labelling), (_, deciding) = BLOCKS
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, env=environment)
+    ood = sets.load("hans-sub", limit=200)
+    truth = {row.segments: row.label for row in ood.examples}
+    inside, outside = pty.openpty()
+    command = [sys.executable, "-m", "ranker", *shlex.split(labelling)[1:]]
+    with subprocess.Popen(command, cwd=tmp_path, stdin=outside, stdout=outside, stderr=outside, env=environment) as run:
+        os.close(outside)
+        seen, end, answered = "", time.monotonic() + 150, 0
+        try:
+            while "kept in labels.csv" not in seen:
+                assert time.monotonic() < end, seen
+                if select.select([inside], [], [], 0.3)[0]:
+                    seen += os.read(inside, 65536).decode()
+                    continue
+                texts = re.sub(r"\x1b\[[0-9;]*m|\r", "", seen).rstrip("\n").split("\n")[-2:]
+                if tuple(texts) in truth and answered < 10:
+                    answered, seen = answered + 1, ""
+                    os.write(inside, b"12"[(label := truth[tuple(texts)]) : label + 1])
+        finally:
+            run.kill()
+            os.close(inside)
+    assert "the budget of 10 answers is spent" in seen
+    with (tmp_path / "labels.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [ood.task.index(row["label"]) for row in rows] == [truth[row["premise"], row["hypothesis"]] for row in rows]
+    done = subprocess.run(
+        [sys.executable, "-m", "ranker", *shlex.split(deciding)[1:]], cwd=tmp_path, env=environment, check=True,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert "SURROGATE puts" in done.stdout
