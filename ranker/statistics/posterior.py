@@ -38,8 +38,8 @@ from factors.types import Bools, Floats, Ints
 from ranker.statistics.engine import TIE
 from ranker.statistics.gammas import above_zero
 
-PRIORS: Floats = np.asarray(2.0 ** np.arange(-5, 3), dtype=np.float64)
-"""The c that are weighed against each other: 1/32 (one wins nearly all) to 4 (both win about as many)."""
+PRIORS: Floats = np.array([1.0, 2.0, 4.0])
+"""The c that are weighed against each other: 1 (nothing is known of who wins) to 4 (both win about as many)."""
 
 LEVEL = 0.9
 """The probability at which two models count as told apart."""
@@ -117,7 +117,7 @@ def weigh(outcomes: Floats) -> Floats:
         outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
 
     Returns:
-        (8,) the weight of each c of `PRIORS`; they sum to 1.
+        (3,) the weight of each c of `PRIORS`; they sum to 1.
 
     Example:
         >>> nested = np.tril(np.ones((4, 4)))  # each model is right wherever the one before it is
@@ -145,9 +145,9 @@ def more_accurate(outcomes: Floats) -> Floats:
 
     Example:
         >>> more_accurate(np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])).round(2).tolist()
-        [[0.5, 0.93], [0.07, 0.5]]
+        [[0.5, 0.82], [0.18, 0.5]]
         >>> more_accurate(np.array([[0.9, 0.8, 0.7], [0.9, 0.2, 0.6]])).round(2).tolist()
-        [[0.5, 0.87], [0.13, 0.5]]
+        [[0.5, 0.74], [0.26, 0.5]]
     """
     weights, outcomes = weigh(outcomes), _rounded(outcomes) / _unit(outcomes)
     first, second = np.triu_indices(len(outcomes), 1)
@@ -294,9 +294,9 @@ def more_labels(outcomes: Floats) -> Ints:
 
     Example:
         >>> more_labels(np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 1.0], [0.5, 1.0, 0.5, 0.5]]))
-        array([[ -1,  71,  75],
-               [ 71,  -1, 178],
-               [ 75, 178,  -1]])
+        array([[ -1,  72,  77],
+               [ 72,  -1, 178],
+               [ 77, 178,  -1]])
     """
     from scipy.special import ndtr, ndtri
 

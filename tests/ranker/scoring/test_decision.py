@@ -44,23 +44,24 @@ def test_models_that_cannot_be_told_apart_are_in_one_group():
 
 
 def test_a_decision_worked_by_hand():
-    """Three models on four rows: order, accuracies, probabilities, groups and labels."""
-    found = decide(labelled([[1, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 0]]))
+    """Three models on six rows: order, accuracies, probabilities, groups and labels."""
+    right = [[1, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 1, 1]]
+    found = decide(labelled(right))
     first, second, third = found.models
     assert found.names == (first.name, second.name, third.name) == ("m1", "m2", "m0")
     assert (found.method, found.kind) == ("ACC", "baseline")
-    assert (first.outcome, second.outcome, third.outcome) == (1.0, 0.75, 0.25)
-    weights = posterior.weigh(np.array([[1, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 0]], bool))
+    assert (first.outcome, second.outcome, third.outcome) == pytest.approx((1.0, 5 / 6, 1 / 6))
+    weights = posterior.weigh(np.array(right, bool))
     won = [
         sum(w * scipy.stats.beta.sf(0.5, n + c, c) for w, c in zip(weights, posterior.PRIORS, strict=True))
-        for n in (1, 3)
+        for n in (1, 5)
     ]
     assert found.p_beats[0] == pytest.approx([0.5, *won])
     assert found.groups == (("m1", "m2"), ("m0",))
     assert found.more_labels[0][2] == 0
     assert found.more_labels[0][1] > 0
-    # four right of four, and one of each from the uniform prior
-    assert (first.low, first.high) == pytest.approx(scipy.stats.beta.interval(0.95, 5, 1))
+    # six right of six, and one of each from the uniform prior
+    assert (first.low, first.high) == pytest.approx(scipy.stats.beta.interval(0.95, 7, 1))
     assert first.p_best > second.p_best > third.p_best
     assert first.p_best + second.p_best + third.p_best == pytest.approx(1)
 
