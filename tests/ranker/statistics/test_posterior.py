@@ -366,7 +366,7 @@ def test_the_scale_of_outcomes_makes_no_difference():
 
 @pytest.mark.parametrize("shape", [1, 10])
 def test_the_probabilities_of_real_outcomes_are_calibrated(shape):
-    """Of marks on rows of some hardness, in a wide or a narrow spread, as many are right as are given, or a few more."""
+    """Of marks on rows of some hardness, in a wide or a narrow spread, as many are right as given, or a few more."""
     rng, given, right = np.random.default_rng(12), [], []
     for _ in range(300):
         mean = rng.uniform(0.5, 0.99, (8, 1))
