@@ -1,0 +1,406 @@
+"""How far apart two samples are, and how sure that is.
+
+Two samples are vectors of texts, or counts of words, or labels; the first is in-domain, the second new. Every measure
+comes as an `Estimate`: its value, and value -+ 1.96 standard deviations over resampled texts, cut where the measure
+ends. (Percentiles of resampled values are not used: a resample has fewer words and further centroids than the sample.)
+
+Axis letters here: N texts in-domain, O new ones, D dimensions, V words, C classes, R resamples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from factors.types import Floats, Ints
+from ranker.statistics.engine import TIE
+from ranker.statistics.intervals import Z95
+
+RESAMPLES = 200
+"""Resamples behind an interval, and permutations behind a p-value: the least p is 1 / 201."""
+
+BLOCK = 2**22
+"""Numbers that are held at once, at most: 32 MB."""
+
+PAIRS = 10_000
+"""Pairs of vectors that the median distance is taken from."""
+
+
+class Estimate(NamedTuple):
+    """A number, and its 95 % interval; the ends are nan where there is none."""
+
+    value: float
+    low: float
+    high: float
+
+
+def estimate(value: float, resampled: Floats, least: float = -np.inf, most: float = np.inf) -> Estimate:
+    """A value with its interval: value -+ 1.96 standard deviations of what resamples give, cut at both ends.
+
+    Args:
+        value: of the samples themselves.
+        resampled: (R,) of resamples; those that are nan are left out.
+        least, most: where the measure ends.
+
+    Example:
+        >>> found = estimate(0.9, np.array([0.8, 1.0]), most=1.0)
+        >>> round(found.low, 3), found.high
+        (0.623, 1.0)
+    """
+    there = resampled[~np.isnan(resampled)]
+    half = Z95 * float(there.std(ddof=1)) if len(there) > 1 else np.nan
+    return Estimate(value, float(np.maximum(value - half, least)), float(np.minimum(value + half, most)))
+
+
+def resamples(rng: np.random.Generator, size: int, count: int = RESAMPLES) -> Iterator[Floats]:
+    """Resamples with replacement, a block at a time: how often each of N texts is in each.
+
+    Args:
+        rng: the only source of randomness.
+        size: N.
+        count: R.
+
+    Yields:
+        (r, N) counts that sum to N a row, with r N at most `BLOCK`, and r at least 1.
+
+    Example:
+        >>> [block.sum(axis=1).tolist() for block in resamples(np.random.default_rng(0), 5, 2)]
+        [[5.0, 5.0]]
+    """
+    step = max(1, BLOCK // max(size, 1))
+    for start in range(0, count, step):
+        rows = min(step, count - start)
+        drawn = rng.integers(size, size=(rows, size)) + size * np.arange(rows)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=rows * size).reshape(rows, size).astype(np.float64)
+
+
+def resampled_sums(rng: np.random.Generator, values: Any, count: int = RESAMPLES) -> Floats:
+    """(R, D) sums over resampled rows of (N, D) values, dense or a sparse matrix of scipy."""
+    return np.concatenate([np.asarray(block @ values) for block in resamples(rng, values.shape[0], count)])
+
+
+def cosine(first: Floats, second: Floats) -> Floats:
+    """(...) the cosine of the angle between (..., D) vectors; nan where one of them is 0.
+
+    Example:
+        >>> cosine(np.array([1.0, 0.0]), np.array([1.0, 1.0])).round(3).tolist()
+        0.707
+    """
+    norms = np.linalg.norm(first, axis=-1) * np.linalg.norm(second, axis=-1)
+    return np.asarray((first * second).sum(axis=-1) / np.where(norms > 0, norms, np.nan))
+
+
+def of_centroids(first: Floats, second: Floats, rng: np.random.Generator) -> Estimate:
+    """The cosine of the centroids of two sets of sentence vectors, from -1 to 1.
+
+    The centroid of a small set is off by chance, so that its cosine is rather too low: two halves of 20 texts are
+    nearer than they look.
+
+    Args:
+        first, second: (N, D) and (O, D) vectors.
+        rng: of the resamples.
+
+    Example:
+        >>> a, b = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 1.0], [2.0, 2.0]])
+        >>> round(of_centroids(a, b, np.random.default_rng(0)).value, 3)
+        1.0
+
+    Source: Yuan et al. 2023, "Revisiting out-of-distribution robustness in NLP" (BOSS), section 2.3.
+    """
+    value = float(cosine(first.mean(axis=0), second.mean(axis=0)))
+    drawn = cosine(*(resampled_sums(one, values) for one, values in zip(rng.spawn(2), (first, second), strict=True)))
+    return estimate(value, drawn, -1.0, 1.0)
+
+
+class Mmd(NamedTuple):
+    """The squared maximum mean discrepancy of two samples.
+
+    Attributes:
+        squared: MMD^2, unbiased: about 0 where nothing differs, and below it half of the time.
+        p: the share of permutations that are as far apart; one-sided.
+        bandwidth: sigma of the kernel.
+        size, draws: how many vectors of each sample a draw has, and how many draws there are.
+    """
+
+    squared: Estimate
+    p: float
+    bandwidth: float
+    size: int
+    draws: int
+
+
+def median_distance(vectors: Floats, rng: np.random.Generator, pairs: int = PAIRS) -> float:
+    """The median distance of two vectors, from pairs drawn at random; of the unequal ones, where most are equal.
+
+    Args:
+        vectors: (N, D), at least two.
+        rng: draws the pairs.
+        pairs: how many; where there are no more than these, all are taken.
+
+    Returns:
+        The distance; 0.0 where all vectors are equal.
+
+    Example:
+        >>> median_distance(np.array([[0.0], [1.0], [5.0]]), np.random.default_rng(0))
+        4.0
+    """
+    size = len(vectors)
+    if size * (size - 1) // 2 <= pairs:
+        one, other = np.triu_indices(size, 1)
+    else:
+        one = rng.integers(size, size=pairs)
+        other = (one + rng.integers(1, size, size=pairs)) % size
+    distances = np.linalg.norm(vectors[one] - vectors[other], axis=1)
+    middle = float(np.median(distances))
+    if middle > TIE:
+        return middle
+    apart = distances[distances > TIE]
+    return float(np.median(apart)) if len(apart) else 0.0
+
+
+def mmd(
+    first: Floats,
+    second: Floats,
+    rng: np.random.Generator,
+    size: int = 500,
+    draws: int = 5,
+    count: int = RESAMPLES,
+) -> Mmd:
+    """MMD^2 with a Gaussian kernel, from equally many vectors of both samples, averaged over draws.
+
+        MMD^2 = sum_{i != j} k(x_i, x_j) / (n (n - 1)) + sum_{i != j} k(y_i, y_j) / (n (n - 1))
+                - 2 sum_{i, j} k(x_i, y_j) / n^2,     k(x, y) = exp(-|x - y|^2 / (2 sigma^2))
+
+    sigma is the median distance of two vectors of both samples together. No vector is in two draws, so that the draws
+    are independent, and a permutation of the pooled vectors of each draw, all draws averaged, is a draw from the null:
+    the p is exact, whatever the number of draws. Intervals are over resampled vectors of each draw; a pair of one
+    vector with itself never counts. At MMD^2 = 0 they are too wide.
+
+    Memory is a block of rows of one draw's kernel matrix, however many vectors there are.
+
+    Args:
+        first, second: (N, D) and (O, D) vectors.
+        rng: of draws, permutations and resamples.
+        size: vectors of each sample a draw, at most.
+        draws: how many, at most.
+        count: permutations, and resamples.
+
+    Raises:
+        ValueError: fewer than two vectors in a sample.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> near, far = rng.normal(size=(200, 3)), rng.normal(1.0, size=(200, 3))
+        >>> mmd(near[:100], near[100:], rng).p > 0.05, mmd(near, far, rng).p < 0.01
+        (True, True)
+
+    Source: Gretton et al. 2012, "A kernel two-sample test", equation 3 and section 8 (the median); Yang et al. 2023,
+    "GLUE-X", appendix C.2.
+    """
+    there = min(len(first), len(second))
+    if there < 2:
+        raise ValueError(f"each sample must have two vectors or more (got {len(first)} and {len(second)})")
+    draws = max(1, min(draws, -(-there // size)))
+    size = min(size, there // draws)
+    picking, spreading, permuting, *sampling = rng.spawn(5)
+    parts = [picking.permutation(len(one))[: draws * size].reshape(draws, size) for one in (first, second)]
+    vectors = [np.concatenate([first[x], second[y]]) for x, y in zip(*parts, strict=True)]
+    bandwidth = median_distance(np.concatenate(vectors), spreading)
+    labels = np.repeat([1.0, 0.0], size)
+    of_draws = []
+    for pooled in vectors:
+        shuffled = permuting.permuted(np.tile(labels, (count, 1)), axis=1)
+        drawn = [np.concatenate([*resamples(one, size, count)]) for one in sampling]
+        none = np.zeros_like(drawn[0])
+        inside = np.concatenate([labels[None], shuffled, np.concatenate([drawn[0], none], axis=1)])
+        new = np.concatenate([1 - labels[None], 1 - shuffled, np.concatenate([none, drawn[1]], axis=1)])
+        of_draws.append(weighted_mmd(pooled, inside.T, new.T, bandwidth))
+    values = np.mean(of_draws, axis=0)
+    value, null, drawn_values = float(values[0]), values[1 : count + 1], values[count + 1 :]
+    p = float((1 + (null >= value - TIE).sum()) / (count + 1))
+    return Mmd(estimate(value, drawn_values), p, bandwidth, size, draws)
+
+
+def weighted_mmd(vectors: Floats, inside: Floats, new: Floats, bandwidth: float) -> Floats:
+    """(W,) unbiased MMD^2 of weighted vectors, for several weightings at once; a vector never meets itself.
+
+    nan where all the weight of a sample is on one vector.
+
+    Args:
+        vectors: (S, D) of both samples.
+        inside, new: (S, W) how often each is in the one, and in the other; 0 in one of them.
+        bandwidth: sigma; 0 takes all vectors for equal.
+    """
+    size = len(vectors)
+    norms = (vectors**2).sum(axis=1)
+    sums = [np.empty_like(inside), np.empty_like(new)]
+    step = max(1, BLOCK // size)
+    for start in range(0, size, step):
+        rows = slice(start, min(start + step, size))
+        squared = np.maximum(norms[rows, None] + norms - 2 * (vectors[rows] @ vectors.T), 0.0)
+        kernel = np.exp(-squared / (2 * bandwidth**2)) if bandwidth > 0 else np.ones_like(squared)
+        kernel[np.arange(len(squared)), np.arange(rows.start, rows.stop)] = 0.0
+        sums[0][rows], sums[1][rows] = kernel @ inside, kernel @ new
+    pairs = [weights.sum(axis=0) ** 2 - (weights**2).sum(axis=0) for weights in (inside, new)]
+    same = [
+        (weights * summed).sum(axis=0) / np.where(count > 0, count, np.nan)
+        for weights, summed, count in zip((inside, new), sums, pairs, strict=True)
+    ]
+    across = (inside * sums[1]).sum(axis=0) / (inside.sum(axis=0) * new.sum(axis=0))
+    return np.asarray(same[0] + same[1] - 2 * across)
+
+
+def total_variation(first: Ints, second: Ints, rng: np.random.Generator) -> Estimate:
+    """How far the frequencies of labels are apart, half the sum of |p_c - q_c|: 0 the same, 1 none in common.
+
+    It is never negative, so that two halves of one file have a little.
+
+    Args:
+        first, second: (C,) how often each label is there.
+        rng: of the resamples.
+
+    Example:
+        >>> total_variation(np.array([50, 50]), np.array([80, 20]), np.random.default_rng(0)).value.__round__(3)
+        0.3
+    """
+    shares = [counts / counts.sum() for counts in (first, second)]
+    drawn = [
+        one.multinomial(counts.sum(), share, size=RESAMPLES) / counts.sum()
+        for one, counts, share in zip(rng.spawn(2), (first, second), shares, strict=True)
+    ]
+    return estimate(float(np.abs(shares[0] - shares[1]).sum() / 2), np.abs(drawn[0] - drawn[1]).sum(axis=1) / 2, 0, 1)
+
+
+def word_overlap(first: Any, second: Any, rng: np.random.Generator) -> Estimate:
+    """The share of the new set's distinct words that are in-domain, too.
+
+    More texts have more words: compare it over as many texts of each.
+
+    Args:
+        first, second: (N, V) and (O, V) how often each word is in each text; sparse matrices of scipy.
+        rng: of the resamples.
+
+    Source: Yang et al. 2023, "GLUE-X", appendix C.1, which shows it and gives no formula; this is ours.
+    """
+    return _of_words(first, second, rng, shared)
+
+
+def vocabulary_overlap(first: Any, second: Any, rng: np.random.Generator, most: int = 10_000) -> Estimate:
+    """The share of words that two vocabularies have in common, each the most frequent words of a set.
+
+    |A and B| / min(|A|, |B|); of words that are equally frequent the first columns are taken.
+
+    Args:
+        first, second: (N, V) and (O, V) counts as above, without the stop words.
+        rng: of the resamples.
+        most: words of a vocabulary.
+
+    Source: Yuan et al. 2025, "DomainSum", section 3.3, which gives no denominator; with full vocabularies it is 10,000.
+    """
+    return _of_words(first, second, rng, lambda a, b: common(a, b, most))
+
+
+def _of_words(first: Any, second: Any, rng: np.random.Generator, measure: Any) -> Estimate:
+    own = [np.asarray(one.sum(axis=0)).ravel() for one in (first, second)]
+    drawn = [resampled_sums(one, counts) for one, counts in zip(rng.spawn(2), (first, second), strict=True)]
+    return estimate(measure(*own), np.array([measure(a, b) for a, b in zip(*drawn, strict=True)]), 0.0, 1.0)
+
+
+def shared(first: Floats, second: Floats) -> float:
+    """The share of the words counted in the second (V,) that are counted in the first, too; nan where it has none.
+
+    Example:
+        >>> shared(np.array([3, 1, 0]), np.array([1, 0, 2]))
+        0.5
+    """
+    new = second > 0
+    return float((first[new] > 0).mean()) if new.any() else np.nan
+
+
+def common(first: Floats, second: Floats, most: int) -> float:
+    """|A and B| / min(|A|, |B|) of the most frequent words of two (V,) counts; nan where one has no word.
+
+    Example:
+        >>> common(np.array([3, 1, 0, 2]), np.array([1, 0, 2, 1]), most=2)
+        0.5
+    """
+    kept = [{*(place for place in np.argsort(-one, kind="stable")[:most] if one[place] > 0)} for one in (first, second)]
+    least = min(map(len, kept))
+    return len(kept[0] & kept[1]) / least if least else np.nan
+
+
+def auc(scores: Floats, new: Floats, weights: Floats) -> Floats:
+    """P(a new text has a higher score than an in-domain one); an equal score counts half.
+
+    Args:
+        scores: (S,) of texts of both sets.
+        new: (S,) 1 for a new text, 0 for an in-domain one.
+        weights: (W, S) how often each text counts.
+
+    Returns:
+        (W,) areas under the ROC curve; nan where only texts of one set count.
+
+    Example:
+        >>> auc(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0.0, 0.0, 1.0, 1.0]), np.ones((1, 4))).tolist()
+        [0.875]
+
+    Source: Hanley and McNeil 1982, "The meaning and use of the area under a receiver operating characteristic curve".
+    """
+    _, place = np.unique(scores, return_inverse=True)
+    levels = int(place.max()) + 1
+    order = np.argsort(place, kind="stable")
+    starts = np.searchsorted(place[order], np.arange(levels))
+    ones, zeros = (np.add.reduceat((weights * kind)[:, order], starts, axis=1) for kind in (new, 1 - new))
+    below = np.cumsum(zeros, axis=1) - zeros / 2
+    all_of_them = ones.sum(axis=1) * zeros.sum(axis=1)
+    return np.asarray((ones * below).sum(axis=1) / np.where(all_of_them > 0, all_of_them, np.nan))
+
+
+@dataclass(frozen=True)
+class LabelShift:
+    """Frequencies of labels in a new domain, estimated from what a model predicts there.
+
+    Attributes:
+        shares: (C,) of each label, cut at 0 and summing to 1.
+        condition: of the confusion matrix: what an error of the predicted frequencies is multiplied by, at most.
+    """
+
+    shares: Floats
+    condition: float
+
+
+def black_box_shift(true: Ints, predicted: Ints, new: Ints, classes: int) -> LabelShift | None:
+    """Estimate the frequencies of labels in a new domain from a model's predictions there.
+
+    C_ij = P(predicted i, true j) in-domain, mu_i = P(predicted i) in the new domain; w = C^-1 mu is how much more
+    frequent each label has become, and w_j P(true j) its frequency. It holds where texts of one label are alike in both
+    domains, p(x | y) = q(x | y), as they seldom are: a model that is worse in the new domain looks like a label shift.
+
+    Args:
+        true, predicted: (N,) labels in-domain, and what the model predicts there.
+        new: (O,) what it predicts in the new domain.
+        classes: C.
+
+    Returns:
+        The estimate; None where the confusion matrix cannot be inverted: a label is never there, or the model does not
+        tell two labels apart.
+
+    Example:
+        >>> true = np.array([0] * 10 + [1] * 10)
+        >>> predicted = np.array([0] * 9 + [1] * 10 + [0])
+        >>> found = black_box_shift(true, predicted, np.array([0] * 26 + [1] * 74), 2)
+        >>> found.shares.round(2).tolist()
+        [0.2, 0.8]
+
+    Source: Lipton, Wang, Smola 2018, "Detecting and correcting for label shift with black box predictors", section 3.
+    """
+    confusion = np.bincount(predicted * classes + true, minlength=classes**2).reshape(classes, classes) / len(true)
+    mu = np.bincount(new, minlength=classes) / len(new)
+    condition = float(np.linalg.cond(confusion))
+    if not condition < 1 / TIE:
+        return None
+    shares = np.maximum(np.linalg.solve(confusion, mu) * confusion.sum(axis=0), 0.0)
+    return LabelShift(shares / shares.sum(), condition) if shares.sum() > 0 else None
