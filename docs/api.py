@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import ranker
-from ranker.results import comparison, explanation, label_ranking, over_tasks, records
+from ranker.results import comparison, explanation, label_ranking, over_tasks, records, shift
 from ranker.results.table import ScoreTable
 
 PAGE = Path(__file__).with_name("api.md")
 WIDTH = 100
 
 PARTS = {
-    "Questions": ("rank", "decide", "label", "explain", "compare", "over_tasks", "plot"),
+    "Questions": ("rank", "decide", "label", "explain", "compare", "over_tasks", "shift", "plot"),
     "Rows and models": ("load_set", "set_from_rows", "labelled", "unlabelled", "load_suite"),
     "Answers": (
         "Ranking",
@@ -28,6 +28,7 @@ PARTS = {
         "Explanation",
         "Comparison",
         "OverTasks",
+        "Shift",
     ),
     "What models are ranked by, and how they are run": (
         *("Evidence", "LabelSettings", "Runtime", "Machine", "Store", "USER_STORE", "Processes", "silent"),
@@ -47,6 +48,7 @@ RECORDS = (
     label_ranking.LabelledModel,
     *(comparison.ModelChange, comparison.MethodChange, comparison.SettingChange),
     *(over_tasks.Part, over_tasks.Mean, over_tasks.Gap),
+    *(shift.Domain, shift.Pair, shift.Measure),
 )
 """What answers are made of; nobody needs their names."""
 

@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from ranker.results.over_tasks import OverTasks
     from ranker.results.ranking import Ranking
     from ranker.results.records import Decision, Evaluation
+    from ranker.results.shift import Shift
     from ranker.runs.decide import decide
     from ranker.runs.explain import explain
     from ranker.runs.label import Labelling, label
     from ranker.runs.label import Settings as LabelSettings
     from ranker.runs.over_tasks import over_tasks
     from ranker.runs.rank import rank
+    from ranker.runs.shift import shift
     from ranker.runtime.executors.processes import Processes
     from ranker.runtime.runtime import Runtime
     from ranker.runtime.storage import USER_STORE
@@ -63,6 +65,7 @@ __all__ = [
     "RankModelsError",
     "Ranking",
     "Runtime",
+    "Shift",
     "SourceOptions",
     "Store",
     "StoreError",
@@ -82,6 +85,7 @@ __all__ = [
     "plot",
     "rank",
     "set_from_rows",
+    "shift",
     "silent",
     "unlabelled",
 ]
@@ -99,11 +103,13 @@ _HOME = {
     "ranker.results.over_tasks": ("OverTasks",),
     "ranker.results.ranking": ("Ranking",),
     "ranker.results.records": ("Decision", "Evaluation"),
+    "ranker.results.shift": ("Shift",),
     "ranker.runs.decide": ("decide",),
     "ranker.runs.explain": ("explain",),
     "ranker.runs.label": ("Labelling", "label"),
     "ranker.runs.over_tasks": ("over_tasks",),
     "ranker.runs.rank": ("rank",),
+    "ranker.runs.shift": ("shift",),
     "ranker.runtime.executors.processes": ("Processes",),
     "ranker.runtime.runtime": ("Runtime",),
     "ranker.runtime.storage": ("USER_STORE",),

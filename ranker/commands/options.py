@@ -162,20 +162,24 @@ DATA_DIR = click.option("--data-dir", type=PATH, help="Where the official data i
 
 INCLUDE = click.option("--include", type=PATH, multiple=True, help="A folder with OOD sets of your own.")
 
+COLUMNS = click.option(
+    "--columns", metavar="ROLE=NAME,...", help="Of your own rows: text=premise,text=hypothesis,label=gold,id=key."
+)
+
+ENCODING = click.option(
+    "--encoding",
+    metavar="NAME",
+    help="Of files of rows and answers that are not UTF-8, such as cp1252.  [default: UTF-8, or what a file says]",
+)
+
 OWN_ROWS = together(
     click.option(
         "--task",
         metavar="NAME",
         help="Of your own rows: nli, paraphrase, ...  [default: the models' own labels, or the one that labels fit]",
     ),
-    click.option(
-        "--columns", metavar="ROLE=NAME,...", help="Of your own rows: text=premise,text=hypothesis,label=gold,id=key."
-    ),
-    click.option(
-        "--encoding",
-        metavar="NAME",
-        help="Of files of rows and answers that are not UTF-8, such as cp1252.  [default: UTF-8, or what a file says]",
-    ),
+    COLUMNS,
+    ENCODING,
 )
 
 SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws.")

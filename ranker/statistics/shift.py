@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from factors.types import Floats, Ints
+from factors.types import Bools, Floats, Ints
 from ranker.statistics.engine import TIE
 from ranker.statistics.intervals import Z95
 
@@ -404,3 +404,40 @@ def black_box_shift(true: Ints, predicted: Ints, new: Ints, classes: int) -> Lab
         return None
     shares = np.maximum(np.linalg.solve(confusion, mu) * confusion.sum(axis=0), 0.0)
     return LabelShift(shares / shares.sum(), condition) if shares.sum() > 0 else None
+
+
+def ratio_of_means(first: Floats | Ints, second: Floats | Ints, rng: np.random.Generator) -> Estimate:
+    """The mean of the new numbers as a multiple of that of the in-domain ones; nan where this is 0.
+
+    Args:
+        first, second: (N,) and (O,) numbers of at least 0, such as lengths.
+        rng: of the resamples.
+
+    Example:
+        >>> ratio_of_means(np.array([10.0, 20.0]), np.array([30.0, 15.0]), np.random.default_rng(0)).value
+        1.5
+    """
+    drawn = [
+        resampled_sums(one, values) / len(values) for one, values in zip(rng.spawn(2), (first, second), strict=True)
+    ]
+    ratios = drawn[1] / np.where(drawn[0] > 0, drawn[0], np.nan)
+    return estimate(float(second.mean() / first.mean()) if first.any() else np.nan, ratios, 0.0)
+
+
+def share(there: Bools) -> Estimate:
+    """The share of texts of which something holds, with Wilson's interval.
+
+    Args:
+        there: (O,) of which it holds.
+
+    Example:
+        >>> found = share(np.array([True] + [False] * 99))
+        >>> found.value, round(found.low, 3), round(found.high, 3)
+        (0.01, 0.002, 0.054)
+
+    Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference".
+    """
+    size, value = len(there), float(there.mean())
+    pull = Z95**2 / size
+    middle, half = value + pull / 2, np.sqrt(pull * (value * (1 - value) + pull / 4))
+    return Estimate(value, float((middle - half) / (1 + pull)), float((middle + half) / (1 + pull)))

@@ -17,9 +17,11 @@ from ranker import report
 from ranker.errors import DataError
 from ranker.report import comparison as compared
 from ranker.report import over_tasks as several
+from ranker.report import shift as shifted
 from ranker.report.document import render
-from ranker.results import comparison, over_tasks, ranking
+from ranker.results import comparison, over_tasks, ranking, shift
 from ranker.results import records as results
+from ranker.runs.shift import shift as measure
 from ranker.scoring.comparison import compare
 from ranker.scoring.over_tasks import judged, parts
 
@@ -27,9 +29,9 @@ ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "json-schema.md"
 SCHEMAS = {
     name: json.loads((ROOT / "ranker" / "report" / name).read_text(encoding="utf-8"))
-    for name in ("ranking.schema.json", "comparison.schema.json", "over_tasks.schema.json")
+    for name in ("ranking.schema.json", "comparison.schema.json", "over_tasks.schema.json", "shift.schema.json")
 }
-RUN, COMPARISON, TASKS = SCHEMAS.values()
+RUN, COMPARISON, TASKS, SHIFT = SCHEMAS.values()
 
 RECORDS = [
     (RUN, "header", results.Header),
@@ -48,6 +50,9 @@ RECORDS = [
     (TASKS, "part", over_tasks.Part),
     (TASKS, "mean", over_tasks.Mean),
     (TASKS, "gap", over_tasks.Gap),
+    (SHIFT, "domain", shift.Domain),
+    (SHIFT, "pair", shift.Pair),
+    (SHIFT, "measure", shift.Measure),
 ]
 
 
@@ -174,11 +179,21 @@ def test_several_tasks_keep_to_the_schema():
         check(json.dumps(one), RUN)
 
 
+def test_shifts_keep_to_the_schema():
+    """What `shift` writes as JSON, also of sets of which nothing can be told."""
+    rows = [{"text": "a b"}, {"text": "c"}]
+    for found in (measure("hans-sub", "hans-con", "paws"), measure(rows, rows)):
+        written = render(shifted.document(found), "json")
+        check(written, SHIFT)
+        assert list(SHIFT["properties"]) == list(json.loads(written)) == SHIFT["required"]
+
+
 def test_versions_are_those_of_the_program():
     """A schema is of the version that the program writes."""
     assert RUN["properties"]["schema_version"]["const"] == ranking.SCHEMA_VERSION
     assert COMPARISON["properties"]["schema_version"]["const"] == comparison.SCHEMA_VERSION
     assert TASKS["properties"]["schema_version"]["const"] == over_tasks.SCHEMA_VERSION
+    assert SHIFT["properties"]["schema_version"]["const"] == shift.SCHEMA_VERSION
 
 
 def test_outputs_keep_to_the_schema(runs, tmp_path):

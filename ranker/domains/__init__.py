@@ -1,0 +1,1 @@
+"""Analyses over several sets of rows."""

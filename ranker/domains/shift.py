@@ -1,0 +1,215 @@
+"""How far domains are from each other: every two sets for themselves, so that no third changes what is said of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from factors import Example
+from factors.types import Floats
+from ranker.domains import words
+from ranker.domains.classifier import UNTOLD, Told, told
+from ranker.domains.references import KINDS, kinds, nearest
+from ranker.domains.words import Both, Counted
+from ranker.numbers import interval, p_value, percent
+from ranker.progress import Progress, silent
+from ranker.results import shift as results
+from ranker.results.shift import Measure, Pair, Verdict
+from ranker.statistics import near, shift
+from ranker.statistics.places import places
+from ranker.statistics.shift import Estimate, Mmd
+from ranker.tasks.classes import fold
+
+FEW = 20
+"""Texts of a set below which nothing is said of its distance."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A set of texts.
+
+    Attributes:
+        name: of the set.
+        examples: the rows, in their order.
+        labels: (N,) as they are written; None where a row has none.
+        words: of a topic, those that stand for it.
+    """
+
+    name: str
+    examples: Sequence[Example]
+    labels: Sequence[str | None]
+    words: tuple[str, ...] = ()
+
+    @cached_property
+    def counted(self) -> Counted:
+        """Its words; those of two segments together."""
+        return words.counted([" ".join(example.segments) for example in self.examples])
+
+    @cached_property
+    def frequencies(self) -> Mapping[str, int]:
+        """How often each label is there, by the name that it has first; case does not matter."""
+        named: dict[str, str] = {}
+        return Counter(named.setdefault(fold(label), label) for label in self.labels if label is not None)
+
+    @property
+    def described(self) -> results.Domain:
+        """What a report says of it."""
+        lengths, total = self.counted.lengths, sum(self.frequencies.values())
+        return results.Domain(
+            self.name,
+            len(self.examples),
+            float(lengths.mean()),
+            float(np.median(lengths)),
+            {label: count / total for label, count in sorted(self.frequencies.items())},
+            self.words,
+        )
+
+
+def measured(domains: Sequence[Domain], seed: int = 0, progress: Progress = silent) -> results.Shift:
+    """Measure how far every two of several domains are from each other.
+
+    Args:
+        domains: two or more, the in-domain one first.
+        seed: of draws and resamples; each pair has the same.
+        progress: is told of each pair.
+    """
+    with progress("domains", len(domains) * (len(domains) - 1) // 2) as advance:
+        pairs = []
+        for a, b in combinations(domains, 2):
+            pairs.append(between(a, b, np.random.default_rng(seed)))
+            advance(1)
+    return results.Shift(
+        tuple(domain.described for domain in domains),
+        tuple(pairs),
+        _places([domain.name for domain in domains], pairs),
+        seed,
+        tuple(notes(domains)),
+    )
+
+
+def between(a: Domain, b: Domain, rng: np.random.Generator) -> Pair:
+    """Measure how far two domains are from each other.
+
+    Args:
+        a, b: the in-domain set first.
+        rng: of draws and resamples.
+    """
+    embedding, centring, drawing, overlapping, lengthening, labelling, classifying, hashing = rng.spawn(8)
+    of = words.both(a.counted, b.counted)
+    first, second = words.vectors(of, embedding)
+    apart = shift.mmd(first, second, drawing) if min(len(first), len(second)) > 1 else None
+    groups = ([example.segments[0] for example in a.examples], [example.segments[0] for example in b.examples])
+    classified = told(of, groups, classifying)
+    found = {
+        "cosine": shift.of_centroids(first, second, centring),
+        "mmd": None if apart is None else apart.squared,
+        "auc": classified.auc,
+        **_overlaps(of, overlapping),
+        "length_ratio": shift.ratio_of_means(a.counted.lengths, b.counted.lengths, lengthening),
+        "label_shift": _labels(a, b, labelling),
+        "repeated": shift.share(_repeated(a, b)),
+        "nearly_repeated": shift.share(near.repeated(of.first, of.second, hashing) | _repeated(a, b)),
+    }
+    verdict, by, reason = _verdict(a, b, apart, classified)
+    measures = tuple(measure(name, one) for name, one in found.items() if one is not None)
+    p = None if apart is None else apart.p
+    return Pair(a.name, b.name, measures, p, verdict, by, reason, classified.first, classified.second)
+
+
+def measure(name: str, one: Estimate) -> Measure:
+    """An estimate as a result has it: None for what is not defined."""
+    return Measure(name, *(None if np.isnan(number) else float(number) for number in one))
+
+
+def _overlaps(of: Both, rng: np.random.Generator) -> dict[str, Estimate]:
+    """Overlaps of words, over as many texts of each."""
+    drawing, *resampling = rng.spawn(3)
+    size = min(counts.shape[0] for counts in of.counts)
+    first, second = (counts[np.sort(drawing.permutation(counts.shape[0])[:size])] for counts in of.counts)
+    return {
+        "word_overlap": shift.word_overlap(first, second, resampling[0]),
+        "vocabulary_overlap": shift.vocabulary_overlap(first[:, of.content], second[:, of.content], resampling[1]),
+    }
+
+
+def _labels(a: Domain, b: Domain, rng: np.random.Generator) -> Estimate | None:
+    """How far the labels are apart; None where one set has none, or none of the other's."""
+    counts = [{fold(label): count for label, count in one.frequencies.items()} for one in (a, b)]
+    if not counts[0].keys() & counts[1].keys():
+        return None
+    every = sorted({*counts[0], *counts[1]})
+    first, second = (np.array([one.get(label, 0) for label in every]) for one in counts)
+    return shift.total_variation(first, second, rng)
+
+
+def _repeated(a: Domain, b: Domain) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """(O,) which texts of b stand in a, character for character."""
+    known = {example.segments for example in a.examples}
+    return np.array([example.segments in known for example in b.examples])
+
+
+def _verdict(a: Domain, b: Domain, apart: Mmd | None, classified: Told) -> tuple[Verdict, str, str]:
+    """How far two domains are, the reference pair that is nearest, and the reason in a sentence."""
+    for one in (a, b):
+        if len(one.examples) < FEW:
+            return "cannot be told", "", f"{one.name} has {len(one.examples)} texts, and {FEW} are needed."
+        if len({example.segments for example in one.examples}) == 1:
+            return "cannot be told", "", f"All texts of {one.name} are equal."
+    assert apart is not None  # two texts would do
+    squared, by = apart.squared, nearest(apart.squared.value)
+    number = f"MMD^2 {squared.value:.4f} ({interval(squared.low, squared.high, _small)}; p {p_value(apart.p)})"
+    reached = kinds(squared)
+    if len(reached) == len(KINDS):
+        return "cannot be told", by.said, f"{number} may be that of {', of '.join(KINDS.values())}."
+    beside = next((kind for kind in KINDS if kind in reached - {by.kind}), None)
+    doubt = f", and may be that of {KINDS[beside]}" if beside else ""
+    words_tell = (
+        f"; by its words a text is told from one of {a.name} with an AUC of {percent(classified.auc.value)} %"
+        if classified is not UNTOLD and not np.isnan(classified.auc.value)
+        else ""
+    )
+    reason = f"{number} is nearest to that of {by.said} ({by.mmd:.4f}), {KINDS[by.kind]}{doubt}{words_tell}."
+    return by.kind, by.said, reason
+
+
+def _small(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def notes(domains: Sequence[Domain]) -> Iterator[str]:
+    """What a reader has to know of the sets."""
+    wordless = [one.name for one in domains if not one.counted.vocabulary]
+    if wordless:
+        yield f"No word stands in {', '.join(wordless)}."
+    for a, b in combinations(domains, 2):
+        if a.counted.vocabulary and b.counted.vocabulary and not {*a.counted.vocabulary} & {*b.counted.vocabulary}:
+            yield f"{a.name} and {b.name} have no word in common: another language, or another script?"
+    first, *new = domains
+    others = [one.name for one in new if one.frequencies and not _folded(one) & _folded(first)]
+    if first.frequencies and others:
+        yield f"{', '.join(others)}: no label of {first.name} ({', '.join(first.frequencies)}), so no shift of labels."
+    sizes = {len(one.examples[0].segments) for one in domains}
+    if len(sizes) > 1:
+        yield "Some sets have one text a row, and some two, which are read as one."
+
+
+def _folded(domain: Domain) -> set[str]:
+    return {*map(fold, domain.frequencies)}
+
+
+def _places(names: Sequence[str], pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:
+    """A map of the sets; empty where a centroid has no direction."""
+    cosines: Floats = np.eye(len(names))
+    for pair in pairs:
+        value = pair.measure("cosine").value
+        if value is None:
+            return {}
+        i, j = names.index(pair.a), names.index(pair.b)
+        cosines[i, j] = cosines[j, i] = value
+    found = places(np.sqrt(np.maximum(2 - 2 * cosines, 0.0)))
+    return {name: (float(x), float(y)) for name, (x, y) in zip(names, found, strict=True)}

@@ -1,0 +1,165 @@
+"""`Shift`: how far domains are from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from ranker.numbers import counted
+from ranker.results.records import plain
+from ranker.results.result import Result, listed
+
+SCHEMA_VERSION = 1
+
+Verdict = Literal["near", "far", "other", "cannot be told"]
+"""Like two halves of one set, like two sets of one task, like sets of two tasks; or not known."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure of how far two domains are from each other.
+
+    Attributes:
+        name: which: see `docs/shift.md`.
+        value: None where it is not defined.
+        low, high: its 95 % interval; None where there is none.
+    """
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Domain:
+    """What is known of one set of texts.
+
+    Attributes:
+        name: of the set, of a file, or of a part of one.
+        rows: how many texts it has.
+        mean_words, median_words: how long they are, in words.
+        labels: label -> its share of the labelled rows, a fraction; empty where there is none.
+        words: of a topic, the words that stand for it, the most telling first; else none.
+    """
+
+    name: str
+    rows: int
+    mean_words: float
+    median_words: float
+    labels: Mapping[str, float] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two domains.
+
+    Attributes:
+        a, b: their names; a is the in-domain one, or the one that was named first.
+        measures: how far they are from each other.
+        p: of a permutation test that both are samples of one domain.
+        verdict: how far that is.
+        nearest: the pair of sets that come with the product whose distance is nearest to theirs; "" where none is.
+        reason: the verdict in words, with its numbers.
+        words_a, words_b: the words that give each domain away, the most telling first.
+    """
+
+    a: str
+    b: str
+    measures: tuple[Measure, ...]
+    p: float | None
+    verdict: Verdict
+    nearest: str
+    reason: str
+    words_a: tuple[str, ...]
+    words_b: tuple[str, ...]
+
+    def measure(self, name: str) -> Measure:
+        """One of the measures; undefined where it was not taken."""
+        return next((one for one in self.measures if one.name == name), Measure(name, None, None, None))
+
+
+@dataclass(frozen=True, repr=False)
+class Shift(Result):
+    """How far domains are from each other.
+
+    Attributes:
+        domains: the in-domain set first.
+        pairs: every two of them, in their order; those of the first set stand first.
+        places: domain -> where it stands on a map of two dimensions, on which distances are about those of the
+            centroids, 1 - cosine.
+        seed: of draws and resamples.
+        notes: what a reader has to know, a sentence each.
+
+    Example:
+        >>> from ranker import load_set, shift
+        >>> shift(load_set("hans-sub"), load_set("paws"))
+        hans-sub and 1 other domain
+        paws: other
+    """
+
+    index: ClassVar[tuple[str, ...]] = ("a", "b", "measure")
+
+    domains: tuple[Domain, ...]
+    pairs: tuple[Pair, ...]
+    places: Mapping[str, tuple[float, float]]
+    seed: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> str:
+        """The name of the in-domain set."""
+        return self.domains[0].name
+
+    @property
+    def new(self) -> tuple[Pair, ...]:
+        """The pairs of the in-domain set and each other."""
+        return tuple(pair for pair in self.pairs if pair.a == self.first)
+
+    def pair(self, a: str, b: str) -> Pair:
+        """Two domains, in whichever order."""
+        return next(pair for pair in self.pairs if {pair.a, pair.b} == {a, b})
+
+    @property
+    def title(self) -> str:
+        """What was compared, in a line."""
+        return f"{self.first} and {counted(len(self.domains) - 1, 'other domain')}"
+
+    @property
+    def answer(self) -> str:
+        """How far each new domain is from the first."""
+        kinds: dict[str, list[str]] = {}
+        for pair in self.new:
+            kinds.setdefault(pair.verdict, []).append(pair.b)
+        said = (f"{listed(names)}: {verdict}" for verdict, names in kinds.items())
+        return "\n".join([self.title, *said])
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A row for each measure of each pair."""
+        return [
+            {"a": pair.a, "b": pair.b, "measure": one.name, "value": one.value, "low": one.low, "high": one.high}
+            | {"verdict": pair.verdict, "p": pair.p if one.name.endswith("mmd") else None}
+            for pair in self.pairs
+            for one in pair.measures
+        ]
+
+    def in_words(self) -> list[dict[str, str]]:
+        """How far each new domain is from the first, in the measures that the verdict rests on."""
+        return [
+            {
+                "domain": pair.b,
+                "verdict": pair.verdict,
+                **{
+                    name: "" if (value := pair.measure(name).value) is None else f"{value:.3f}"
+                    for name in ("cosine", "mmd", "auc")
+                },
+            }
+            for pair in self.new
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stable schema: see `docs/json-schema.md`."""
+        own = {name: plain(getattr(self, name)) for name in ("domains", "pairs", "places", "seed", "notes")}
+        return {"schema_version": SCHEMA_VERSION, **own}

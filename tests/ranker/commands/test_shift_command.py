@@ -1,0 +1,73 @@
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from ranker.cli import main
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """`rank-models` in a folder of its own: arguments -> (exit status, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        return stop.value.code or 0, *capsys.readouterr()
+
+    return call
+
+
+def test_it_answers_in_a_sentence_for_each_domain(run):
+    """Then come the tables."""
+    status, out, err = run("shift", "hans-sub", "hans-con", "paws", "--quiet")
+    assert (status, err) == (0, "")
+    first, _, rest = out.partition("\n\n")
+    assert first == "hans-sub and 2 other domains"
+    assert rest.startswith("hans-con: far. MMD^2 ")
+    assert "\npaws: other. MMD^2 " in rest
+    assert "nearly do" in out
+
+
+def test_every_format_has_the_same_numbers(run):
+    """As the name of the file ends, or as `--format` says."""
+    found = {}
+    for form in ("json", "csv", "markdown", "latex", "html"):
+        status, found[form], _ = run("shift", "hans-sub", "hans-con", "--format", form, "--quiet")
+        assert status == 0
+    value = next(one for one in json.loads(found["json"])["pairs"][0]["measures"] if one["name"] == "auc")["value"]
+    rows = {row["measure"]: row for row in csv.DictReader(io.StringIO(found["csv"]))}
+    assert float(rows["auc"]["value"]) == value
+    assert all(f"{100 * value:.1f}" in found[form] for form in ("markdown", "latex", "html"))
+    assert run("shift", "hans-sub", "hans-con", "-o", "a.json", "--quiet")[0] == 0
+    assert Path("a.json").read_text(encoding="utf-8") == found["json"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["hans-sub"], "two sets or more are needed, up to 20: in-domain rows, and new ones (got 1)"),
+        (["hans-sub", "--by", "x", "--topics", "3"], "`--by` and `--topics` both split a set: give one of them"),
+        (["hans-sub", "hans-con", "--format", "pdf"], "there is no format of shifts 'pdf'"),
+        (["hans-sub", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["two.jsonl", "bad.jsonl"], "no column has a usual name for the text"),
+    ],
+)
+def test_bad_input_gets_one_line(run, tmp_path, arguments, said):
+    """And exit status 2."""
+    (tmp_path / "two.jsonl").write_text('{"text": "a"}\n{"text": "b"}\n')
+    (tmp_path / "bad.jsonl").write_text('{"x": "a"}\n')
+    status, out, err = run("shift", *arguments, "--quiet")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+def test_two_rows_are_answered(run, tmp_path):
+    """With "cannot be told", and no failure."""
+    (tmp_path / "two.jsonl").write_text('{"text": "a"}\n{"text": "b"}\n')
+    status, out, _ = run("shift", "hans-sub", "two.jsonl", "--quiet")
+    assert status == 0
+    assert "two: cannot be told. two has 2 texts, and 20 are needed." in out

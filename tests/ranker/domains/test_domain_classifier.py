@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import PredefinedSplit, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from ranker.domains import classifier
+from ranker.domains.words import both, counted
+
+
+def texts(rng, size, extra):
+    """Texts of six words of ten, with a word of their own in a third of them."""
+    return [
+        " ".join([*rng.choice([f"w{n}" for n in range(10)], size=6), *([extra] if rng.random() < 0.3 else [])])
+        for _ in range(size)
+    ]
+
+
+def test_auc_is_that_of_scikit_learns_cross_validation(monkeypatch):
+    """Pipeline, folds and all: the mean of the folds' areas."""
+    rng = np.random.default_rng(0)
+    first, second = texts(rng, 60, "zeta"), texts(rng, 60, "eta")
+    kept = {}
+    real = classifier._balanced
+    monkeypatch.setattr(classifier, "_balanced", lambda *given: kept.setdefault("folds", real(*given)))
+    found = classifier.told(both(counted(first), counted(second)), (first, second), rng)
+    model = make_pipeline(CountVectorizer(), TfidfTransformer(sublinear_tf=True), LogisticRegression(max_iter=1_000))
+    scores = cross_val_score(
+        model, [*first, *second], [0] * 60 + [1] * 60, cv=PredefinedSplit(kept["folds"]), scoring="roc_auc"
+    )
+    assert found.auc.value == pytest.approx(scores.mean(), abs=0.01)
+    assert found.auc.low < found.auc.value < found.auc.high
+    assert (found.first[0], found.second[0]) == ("zeta", "eta")
+    assert not {*found.first} & {*found.second}
+
+
+def test_copies_of_a_text_are_in_one_fold():
+    """Each text three times, and no word tells: an AUC of a half, where copies in other folds would give nearly 1."""
+    rng = np.random.default_rng(1)
+    rows = [[" ".join(f"{rng.integers(10**9)}" for _ in range(5)) for _ in range(40)] * 3 for _ in range(2)]
+    found = classifier.told(both(*map(counted, rows)), tuple(rows), rng)
+    assert 0.35 < found.auc.value < 0.65
+
+
+def test_too_few_texts_are_not_told_apart():
+    """A fold needs texts of both domains."""
+    few = ["a b", "c d", "e f"]
+    found = classifier.told(both(counted(few), counted(few)), (few, few), np.random.default_rng(0))
+    assert np.isnan(found.auc.value)
+    assert found.first == found.second == ()

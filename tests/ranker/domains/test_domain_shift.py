@@ -1,0 +1,166 @@
+import csv
+import gzip
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from factors import Example
+from ranker.datasets import sets
+from ranker.domains import references, shift
+from ranker.domains.shift import Domain, between, measured
+from ranker.statistics.shift import Estimate
+
+_DATA = os.environ.get("RANK_MODELS_DATA")
+SHARED = Path(_DATA) if _DATA else Path(__file__).parents[4] / "shared" / "data"
+
+
+def domain(name, texts, labels=None):
+    """A set of single texts."""
+    rows = [Example(str(n), (text,) if isinstance(text, str) else text, -1) for n, text in enumerate(texts)]
+    return Domain(name, rows, labels or [None] * len(rows))
+
+
+def embedded(name):
+    """The texts of a set that comes with the product."""
+    return [row.segments for row in sets.load(name).examples]
+
+
+def halves(rng, texts):
+    """A set in two."""
+    order = rng.permutation(len(texts))
+    return [domain(name, [texts[n] for n in part]) for name, part in zip("ab", np.array_split(order, 2), strict=True)]
+
+
+@pytest.mark.parametrize("name", ["hans-sub", "msgs-verb", "paws"])
+def test_two_halves_of_a_set_are_near(name):
+    """Of ten splits all; a hundred are a slow test."""
+    rng = np.random.default_rng(0)
+    texts = embedded(name)
+    found = [between(*halves(rng, texts), np.random.default_rng(0)).verdict for _ in range(5)]
+    assert found == ["near"] * 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["hans-sub", "msgs-verb", "paws", "sst2"])
+def test_ninety_five_of_a_hundred_splits_are_near(name):
+    """Two halves of one file, whatever it is."""
+    if name != "sst2":
+        texts = embedded(name)
+    elif (SHARED / "sst2").exists():
+        with gzip.open(SHARED / "sst2" / "dev.tsv.gz", "rt", encoding="utf-8") as file:
+            texts = [(row["text"],) for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
+    else:
+        pytest.skip("needs ../shared/data/sst2")
+    rng = np.random.default_rng(1)
+    found = [between(*halves(rng, texts), np.random.default_rng(n)).verdict for n in range(100)]
+    assert found.count("near") >= 95
+
+
+def test_sets_of_one_task_are_far_and_of_two_are_other():
+    """As the reference pairs themselves."""
+    found = measured([domain(name, embedded(name)) for name in ("hans-sub", "hans-lex", "paws")])
+    assert [(pair.a, pair.b, pair.verdict) for pair in found.pairs] == [
+        ("hans-sub", "hans-lex", "far"),
+        ("hans-sub", "paws", "other"),
+        ("hans-lex", "paws", "other"),
+    ]
+    assert [pair.b for pair in found.new] == ["hans-lex", "paws"]
+    assert "hans-lex and hans-sub" in found.pairs[0].reason
+    assert found.pairs[0].p < 0.01
+
+
+def test_a_third_set_changes_nothing():
+    """A pair is measured by itself: with the seed come all of its numbers."""
+    a, b, c = (domain(name, embedded(name)) for name in ("hans-sub", "hans-con", "paws"))
+    assert measured([a, b, c]).pair("hans-sub", "hans-con") == measured([a, b]).pairs[0]
+    assert measured([a, b], seed=1).pairs[0] != measured([a, b]).pairs[0]
+
+
+def test_the_reference_pairs_are_those_of_the_script():
+    """Two of them, computed again."""
+    from benchmarks.shift_references import squared
+    from ranker.domains.words import counted
+
+    known = {(one.a, one.b): one.mmd for one in references.references()}
+    assert len(known) == 28
+    assert {one.kind for one in references.references()} == {"near", "far", "other"}
+    for pair in (("hans-con", "hans-sub"), ("hans-sub", "paws")):
+        texts = [counted([" ".join(row) for row in embedded(name)]) for name in pair]
+        assert squared(*texts, np.random.default_rng(0)) == pytest.approx(known[pair], abs=2e-4)
+
+
+def test_every_kind_of_pair_is_nearer_than_the_next():
+    """The references part into three stretches, so that the nearest one gives the verdict a meaning."""
+    kinds = [one.kind for one in references.references()]
+    assert kinds == sorted(kinds, key=["near", "far", "other"].index)
+
+
+def test_an_interval_that_reaches_every_kind_tells_nothing():
+    """From half of a set to another task."""
+    assert references.kinds(Estimate(0.01, -0.03, 0.09)) == {"near", "far", "other"}
+    assert references.kinds(Estimate(0.0, -0.001, 0.001)) == {"near"}
+    assert references.kinds(Estimate(0.002, 0.001, 0.005)) == {"near", "far"}
+
+
+def test_few_texts_cannot_be_told():
+    """Two rows against a hundred, and two against two: no measure fails, and the reason says how many are needed."""
+    many = domain("many", [f"w{n} w{n % 7} x" for n in range(100)])
+    two = domain("two", ["a b", "w1 x"])
+    for a in (many, two):
+        found = between(a, domain("new", ["a b", "w1 x"]), np.random.default_rng(0))
+        assert found.verdict == "cannot be told"
+        assert found.reason.endswith("2 texts, and 20 are needed.")
+    one = between(many, domain("one", ["a"]), np.random.default_rng(0))
+    assert (one.verdict, one.p, one.measure("mmd").value) == ("cannot be told", None, None)
+
+
+def test_equal_texts_cannot_be_told():
+    """All of one set, or of both."""
+    same = domain("same", ["the same text"] * 50)
+    found = between(same, domain("other", [f"w{n} w{n % 7} x" for n in range(50)]), np.random.default_rng(0))
+    assert (found.verdict, found.reason) == ("cannot be told", "All texts of same are equal.")
+    assert between(same, same, np.random.default_rng(0)).verdict == "cannot be told"
+
+
+def test_another_script_is_pointed_out():
+    """No word in common, and nothing fails."""
+    rng = np.random.default_rng(0)
+    russian = [" ".join(rng.choice(["дом", "кот", "был", "стол", "он"], 5)) for _ in range(60)]
+    english = [" ".join(rng.choice(["house", "cat", "was", "table", "he"], 5)) for _ in range(60)]
+    found = measured([domain("en", english), domain("ru", russian)])
+    assert found.pairs[0].verdict == "other"
+    assert found.pairs[0].measure("word_overlap").value == 0
+    assert found.notes == ("en and ru have no word in common: another language, or another script?",)
+    assert measured([domain("en", english), domain("ru", ["…"] * 60)]).notes[0] == "No word stands in ru."
+
+
+def test_leakage_is_counted():
+    """Of 40 new texts ten are in-domain ones, and ten more differ in one of fifteen words."""
+    rng = np.random.default_rng(2)
+    own = [" ".join(f"w{n}" for n in rng.integers(5_000, size=30)) for _ in range(50)]
+    near = [text.rpartition(" ")[0] + " other" for text in own[10:20]]
+    new = [" ".join(f"w{n}" for n in rng.integers(5_000, size=30)) for _ in range(20)]
+    found = between(domain("a", own), domain("b", [*own[:10], *near, *new]), rng)
+    assert (found.measure("repeated").value, found.measure("nearly_repeated").value) == (0.25, 0.5)
+    assert found.measure("repeated").low < 0.25 < found.measure("repeated").high
+
+
+def test_labels_are_compared_by_name():
+    """Case does not matter; of a set without labels, or with others, nothing is said."""
+    texts = [f"w{n} w{n % 7} x" for n in range(40)]
+    first = domain("a", texts, ["yes"] * 20 + ["no"] * 20)
+    second = domain("b", texts, ["No"] * 30 + ["YES"] * 9 + [None])
+    found = measured([first, second])
+    assert found.pairs[0].measure("label_shift").value == pytest.approx(abs(9 / 39 - 0.5))
+    assert found.domains[1].labels == {"No": 30 / 39, "YES": 9 / 39}
+    other = measured([first, domain("c", texts, ["x"] * 40)])
+    assert other.pairs[0].measure("label_shift").value is None
+    assert other.notes == ("c: no label of a (yes, no), so no shift of labels.",)
+    assert measured([first, domain("c", texts)]).notes == ()
+
+
+def test_what_is_not_defined_is_none():
+    """In the record of a result, where a nan would be no JSON."""
+    assert shift.measure("auc", Estimate(np.nan, np.nan, 1.0)).value is None

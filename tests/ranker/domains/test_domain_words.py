@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from ranker.domains import words
+from ranker.domains.words import both, counted
+
+
+def test_a_word_is_what_factors_take_for_one():
+    """In lower case, without punctuation; apostrophes, hyphens, accents and digits are parts of words."""
+    found = words.words_of("L'été 2024: the co-worker's _x_ … 日本語 don’t!")
+    assert found == ["l'été", "2024", "the", "co-worker's", "_x_", "日本語", "don’t"]
+
+
+def test_counts_are_those_of_each_text():
+    """By the words of both sets, in alphabetical order; a text without a word is an empty row."""
+    of = both(counted(["b a b", ""]), counted(["c a"]))
+    assert of.words == ("a", "b", "c")
+    first, second = (counts.toarray().tolist() for counts in of.counts)
+    assert (first, second) == ([[1, 2, 0], [0, 0, 0]], [[1, 0, 1]])
+    assert of.first.words.tolist() == [1, 0, 1], "the words of a text keep their order"
+
+
+def test_stop_words_are_no_content():
+    """Those of scikit-learn's list."""
+    of = both(counted(["the cat"]), counted(["a dog of the cat"]))
+    assert [of.words[n] for n in of.content] == ["cat", "dog"]
+
+
+def texts(rng, size, vocabulary):
+    """Texts of eight words."""
+    return [" ".join(rng.choice(vocabulary, size=8)) for _ in range(size)]
+
+
+def test_vectors_keep_the_distances_of_tfidf():
+    """With as many dimensions as there are words, nothing is lost: the products are those of scikit-learn's TF-IDF."""
+    rng = np.random.default_rng(0)
+    vocabulary = [f"w{n}" for n in range(12)]
+    first, second = texts(rng, 30, vocabulary), texts(rng, 20, vocabulary)
+    found = np.concatenate(words.vectors(both(counted(first), counted(second)), rng, components=11))
+    fitted = TfidfVectorizer(sublinear_tf=True, min_df=2).fit([*first[:20], *second])  # of equal texts any 20 would do
+    assert found.shape == (50, 11)
+    assert np.linalg.norm(found, axis=1) == pytest.approx(1, abs=0.1)
+    whole = fitted.transform([*first, *second]).toarray()
+    assert np.corrcoef((found @ found.T).ravel(), (whole @ whole.T).ravel())[0, 1] > 0.98
+
+
+def test_sets_without_a_common_word_have_vectors():
+    """And sets without any word have those of length 0."""
+    rng = np.random.default_rng(0)
+    first, second = words.vectors(both(counted(["a b", "a b", "b a"]), counted(["x y", "y x", "y"])), rng)
+    assert np.abs(first @ second.T).max() == pytest.approx(0, abs=1e-8)
+    none = words.vectors(both(counted(["", "."]), counted(["!", "?"])), rng)
+    assert not any(one.any() for one in none)

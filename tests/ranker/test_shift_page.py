@@ -1,0 +1,46 @@
+"""docs/shift.md: its command prints what it shows, its Python says what it says, and its table holds the references."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+from ranker.cli import main
+from ranker.domains.references import references
+from ranker.report.shift import MEASURES
+
+PAGE = (Path(__file__).parents[2] / "docs" / "shift.md").read_text(encoding="utf-8")
+
+
+def test_the_command_prints_what_is_shown(capsys):
+    """Word by word, however lines are folded; "..." stands for the rest."""
+    for block in re.findall(r"(?ms)^```console\n(.*?)^```", PAGE):
+        (command, _, shown) = block.partition("\n")
+        with pytest.raises(SystemExit) as stop:
+            main([*command.removeprefix("$ rank-models ").split(), "--quiet"])
+        assert not stop.value.code
+        assert " ".join(capsys.readouterr().out.split()).startswith(" ".join(shown.partition("...")[0].split()))
+
+
+def test_the_python_of_the_page_runs():
+    """In order, with the same names."""
+    code = "\n".join(re.findall(r"(?ms)^```python\n(.*?)^```", PAGE))
+    test = doctest.DocTestParser().get_doctest(code, {}, "shift", "docs/shift.md", 0)
+    said: list[str] = []
+    result = doctest.DocTestRunner().run(test, out=said.append)
+    assert result.failed == 0, "".join(said)
+    assert result.attempted > 4
+
+
+def test_the_table_of_verdicts_holds_the_references():
+    """The least and the greatest of each kind."""
+    for kind in ("near", "far", "other"):
+        values = [one.mmd for one in references() if one.kind == kind]
+        assert re.search(rf"(?m)^\| {kind} \|.*\| {min(values):.4f} to {max(values):.4f} \|$", PAGE)
+    assert f"{len(references())} pairs" in PAGE
+
+
+def test_every_measure_has_its_line():
+    """In the order of the report."""
+    assert re.findall(r"(?m)^\| `(\w+)` \|", PAGE) == [*MEASURES]
