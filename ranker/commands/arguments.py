@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -485,14 +485,18 @@ def format_name(given: Given) -> str:
     return "pairs"
 
 
-def columns(text: str | None) -> dict[str, list[str]]:
+def columns(text: str | None, also: Sequence[str] = ()) -> dict[str, list[str]]:
     """``--columns``: role -> columns.
+
+    Args:
+        text: what was typed.
+        also: roles beside text, label and id.
 
     Example:
         >>> columns("text=premise,text=hypothesis,label=gold")
         {'text': ['premise', 'hypothesis'], 'label': ['gold']}
     """
-    roles: dict[str, list[str]] = {"text": [], "label": [], "id": []}
+    roles: dict[str, list[str]] = {role: [] for role in ("text", "label", "id", *also)}
     for part in text.split(",") if text else ():
         role, _, column = part.strip().partition("=")
         if not column:

@@ -34,6 +34,7 @@ def shift(**given: Any) -> None:
     rank-models shift hans-sub hans-con paws
     rank-models shift train.jsonl new.jsonl --by source
     rank-models shift reviews.csv --topics 5 -o topics.html
+    rank-models shift news.jsonl talks.jsonl --columns text=document,summary=summary
     """
     from ranker.commands import arguments
     from ranker.datasets.encodings import check
@@ -45,6 +46,8 @@ def shift(**given: Any) -> None:
     format_name = arguments.format_name(given)
     look_up("format of shifts", format_name, document.FORMATS)
     outputs.check(given)
-    reading = Reading(arguments.columns(given["columns"]), check(given["encoding"] or ""), given["limits"])
+    reading = Reading(
+        arguments.columns(given["columns"], ("summary",)), check(given["encoding"] or ""), given["limits"]
+    )
     found = shift_of(given["texts"], given["by"], given["topics"], reading, given["seed"], stderr.bars(given))
     outputs.write(document.render(report.document(found), format_name), given["output"])

@@ -41,7 +41,7 @@ def by_value(domain: Domain, values: Sequence[str | None]) -> tuple[Domain, ...]
     if not 2 <= len(found) <= MOST:
         some = ", ".join(list(found)[:3])
         raise UsageError(f"`by` must name a column with 2 to {MOST} values (got {len(found)} in {domain.name}: {some})")
-    return tuple(_part(domain, name, rows) for name, rows in found.items())
+    return tuple(domain.part(name, rows) for name, rows in found.items())
 
 
 def by_topic(domain: Domain, topics: int, rng: np.random.Generator) -> tuple[Domain, ...]:
@@ -83,11 +83,7 @@ def by_topic(domain: Domain, topics: int, rng: np.random.Generator) -> tuple[Dom
         if sizes[number]:
             best = np.argsort(-model.components_[number], kind="stable")[:TOPIC_WORDS]
             words = tuple(of.words[of.content[kept[n]]] for n in best)
-            parts.append(_part(domain, " ".join(words[:3]), np.flatnonzero(topic == number).tolist(), words))
+            parts.append(domain.part(" ".join(words[:3]), np.flatnonzero(topic == number).tolist(), words))
     if len(parts) < 2:
         raise UsageError(f"`topics`: all texts of {domain.name} have most of one topic")
     return tuple(parts)
-
-
-def _part(domain: Domain, name: str, rows: Sequence[int], words: tuple[str, ...] = ()) -> Domain:
-    return Domain(name, [domain.examples[row] for row in rows], [domain.labels[row] for row in rows], words)

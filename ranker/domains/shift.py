@@ -20,7 +20,7 @@ from ranker.numbers import interval, p_value, percent
 from ranker.progress import Progress, silent
 from ranker.results import shift as results
 from ranker.results.shift import Measure, Pair, Verdict
-from ranker.statistics import near, shift
+from ranker.statistics import near, shift, summaries
 from ranker.statistics.places import places
 from ranker.statistics.shift import Estimate, Mmd
 from ranker.tasks.classes import fold
@@ -38,12 +38,19 @@ class Domain:
         examples: the rows, in their order.
         labels: (N,) as they are written; None where a row has none.
         words: of a topic, those that stand for it.
+        summaries: (N,) the summary of each text; none where the rows have none.
     """
 
     name: str
     examples: Sequence[Example]
     labels: Sequence[str | None]
     words: tuple[str, ...] = ()
+    summaries: Sequence[str] = ()
+
+    def part(self, name: str, rows: Sequence[int], words: tuple[str, ...] = ()) -> Domain:
+        """Some of its rows, under a name of their own."""
+        summaries = [self.summaries[row] for row in rows] if self.summaries else ()
+        return Domain(name, [self.examples[row] for row in rows], [self.labels[row] for row in rows], words, summaries)
 
     @cached_property
     def counted(self) -> Counted:
@@ -56,9 +63,12 @@ class Domain:
         named: dict[str, str] = {}
         return Counter(named.setdefault(fold(label), label) for label in self.labels if label is not None)
 
-    @property
-    def described(self) -> results.Domain:
-        """What a report says of it."""
+    def described(self, rng: np.random.Generator) -> results.Domain:
+        """What a report says of it.
+
+        Args:
+            rng: of the resamples of its summaries.
+        """
         lengths, total = self.counted.lengths, sum(self.frequencies.values())
         return results.Domain(
             self.name,
@@ -67,7 +77,17 @@ class Domain:
             float(np.median(lengths)),
             {label: count / total for label, count in sorted(self.frequencies.items())},
             self.words,
+            tuple(measure(name, one) for name, one in self._summed_up(rng).items()),
         )
+
+    def _summed_up(self, rng: np.random.Generator) -> Mapping[str, Estimate]:
+        numbers: dict[str, int] = {}
+
+        def tokens(text: str) -> list[int]:
+            return [numbers.setdefault(token, len(numbers)) for token in words.tokens_of(text)]
+
+        pairs = zip(self.examples if self.summaries else (), self.summaries, strict=True)
+        return summaries.means(((tokens(" ".join(text.segments)), tokens(one)) for text, one in pairs), rng)
 
 
 def measured(domains: Sequence[Domain], seed: int = 0, progress: Progress = silent) -> results.Shift:
@@ -84,7 +104,7 @@ def measured(domains: Sequence[Domain], seed: int = 0, progress: Progress = sile
             pairs.append(between(a, b, np.random.default_rng(seed)))
             advance(1)
     return results.Shift(
-        tuple(domain.described for domain in domains),
+        tuple(domain.described(np.random.default_rng(seed)) for domain in domains),
         tuple(pairs),
         _places([domain.name for domain in domains], pairs),
         seed,

@@ -33,6 +33,16 @@ def words_of(text: str) -> list[str]:
     return [word.casefold() for word in found if word[0].isalnum() or word[0] == "_"]
 
 
+def tokens_of(text: str) -> list[str]:
+    """The words and the punctuation marks of a text, in lower case: what lengths of summaries are counted in.
+
+    Example:
+        >>> tokens_of("It ran!")
+        ['it', 'ran', '!']
+    """
+    return [text[start:end].casefold() for start, end in split_words(text)]
+
+
 @dataclass(frozen=True)
 class Counted:
     """A set's texts as numbers of its own words.

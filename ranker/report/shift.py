@@ -23,7 +23,10 @@ MEASURES = {
 }
 """Measure -> what a table calls it."""
 
-PERCENT = ("auc", "word_overlap", "vocabulary_overlap", "label_shift", "repeated", "nearly_repeated")
+PERCENT = (
+    *("auc", "word_overlap", "vocabulary_overlap", "label_shift", "repeated", "nearly_repeated"),
+    *("document_diversity", "summary_diversity", "coverage", "abstractiveness"),
+)
 """Those that are shares, and shown in percent."""
 
 SUMMARY = {"cosine": "cosine", "mmd": "MMD^2", "auc": "AUC %", "word_overlap": "words %", "label_shift": "labels %"}
@@ -56,6 +59,8 @@ def tables(found: Shift) -> list[Table]:
     topics = [(domain.name, ", ".join(domain.words)) for domain in found.domains if domain.words]
     if topics:
         shown.append(table("Topics", ["topic", "words"], [], topics))
+    if any(domain.summaries for domain in found.domains):
+        shown.append(_summaries(found))
     if len(found.domains) > 2:
         shown += [_matrix(found, "cosine"), _matrix(found, "mmd")]
     return shown
@@ -90,6 +95,16 @@ def _sets(found: Shift) -> Table:
     return table("Sets", ["set"], ["rows", "mean words", "median"], rows, last=["labels"])
 
 
+def _summaries(found: Shift) -> Table:
+    rows = [
+        [domain.name, one.name.replace("_", " "), written(one), interval(one.low, one.high, partial(_end, one.name))]
+        for domain in found.domains
+        for one in domain.summaries
+    ]
+    sections = [len(domain.summaries) for domain in found.domains]
+    return table("Summaries", ["set", "measure"], ["mean", "95 % interval"], rows, sections=sections)
+
+
 def _telling(found: Shift) -> Iterator[tuple[str, str, str]]:
     for pair in found.new:
         for name, other, words in ((pair.b, pair.a, pair.words_b), (pair.a, pair.b, pair.words_a)):
@@ -118,4 +133,6 @@ def written(one: Measure) -> str:
 def _end(name: str, value: float | None) -> str:
     if value is None:
         return ""
-    return percent(value) if name in PERCENT else f"{value:.4f}" if name.endswith("mmd") else f"{value:.3f}"
+    if name in PERCENT:
+        return percent(value)
+    return f"{value:.4f}" if name.endswith("mmd") else f"{value:.1f}" if name.endswith("_length") else f"{value:.3f}"

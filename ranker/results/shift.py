@@ -42,6 +42,7 @@ class Domain:
         mean_words, median_words: how long they are, in words.
         labels: label -> its share of the labelled rows, a fraction; empty where there is none.
         words: of a topic, the words that stand for it, the most telling first; else none.
+        summaries: DomainSum's eight measures, where texts have summaries; else none.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Domain:
     median_words: float
     labels: Mapping[str, float] = field(default_factory=dict)
     words: tuple[str, ...] = ()
+    summaries: tuple[Measure, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ import numpy as np
 
 from ranker.datasets import readers, sets
 from ranker.datasets.readers import Sheet, blank
+from ranker.datasets.rows import Row
 from ranker.datasets.sets import OODSet
 from ranker.domains import parts
 from ranker.domains.shift import Domain, measured
-from ranker.errors import UsageError
+from ranker.errors import DataError, UsageError
 from ranker.limits import LIMITS, Limits
 from ranker.progress import Progress, silent
 from ranker.results.shift import Shift
@@ -28,7 +29,8 @@ class Reading:
     """How files of texts are read.
 
     Attributes:
-        columns: "text" and "label" -> columns, where their names are unusual.
+        columns: "text" and "label" -> columns, where their names are unusual; "summary" -> the one of the summary of a
+            text, which has none otherwise.
         encoding: of files that are not UTF-8 and do not say what they are.
         limits: how much of them is read.
     """
@@ -53,7 +55,8 @@ def shift(
             no labels. With `by` or `topics` one set, whose parts are compared, or two, of which the second is split.
         by: the column that says which part a row belongs to. Of one set the part of its first row is in-domain.
         topics: how many topics to split by. Of one set the largest topic is in-domain.
-        columns: "text" and "label" -> columns, where their names are unusual.
+        columns: "text" and "label" -> columns, where their names are unusual; "summary" -> the one of the summary of a
+            text, whose measures are then told of each set.
         seed: of draws and resamples.
         progress: is told of each pair of sets.
 
@@ -120,12 +123,27 @@ def _read(source: LabelledRows, reading: Reading) -> tuple[Domain, Sheet | None]
         names = source.task.labels if isinstance(source.task, ClassTask) else ()
         labels = [names[one.label] if 0 <= one.label < len(names) else None for one in source.examples]
         return Domain(source.name, source.examples, labels), None
+    columns = {role: names for role, names in reading.columns.items() if role != "summary"}
     if isinstance(source, (str, Path)):
-        sheet = readers.pool(Path(source), reading.columns, reading.encoding, reading.limits)
+        sheet = readers.pool(Path(source), columns, reading.encoding, reading.limits)
     else:
-        sheet = readers.sheet(source, reading.columns, ("text",))  # type: ignore[arg-type]
+        sheet = readers.sheet(source, columns, ("text",))  # type: ignore[arg-type]
     sheet = sheet._replace(layout=replace(sheet.layout, id=None))  # nothing is looked up by it
-    return Domain(_stem(sheet.origin), readers.unlabelled(sheet), readers.written(sheet)), sheet
+    summaries = [_summary(row, one) for one in reading.columns.get("summary", ()) for row in sheet.rows]
+    read = Domain(_stem(sheet.origin), readers.unlabelled(sheet), readers.written(sheet), summaries=summaries)
+    return read, sheet
+
+
+def _summary(row: Row, column: str) -> str:
+    """The summary of a row.
+
+    Raises:
+        DataError: there is none.
+    """
+    found = row.cells.get(column)
+    if not isinstance(found, str) or blank(found):
+        raise DataError(f"{row.place}: the column {column!r} must hold a summary (columns: {', '.join(row.cells)})")
+    return found
 
 
 def _stem(origin: str) -> str:

@@ -6,6 +6,7 @@ import pytest
 from ranker import load_set, shift
 from ranker.errors import DataError, UsageError
 from ranker.runs.shift import Reading, domains, shift_of
+from ranker.statistics import summaries
 
 ABOUT = {
     "sport": ["match", "team", "goal", "player", "league", "coach", "season", "score"],
@@ -135,3 +136,22 @@ def test_columns_may_be_named(tmp_path):
     file = write(tmp_path / "a.jsonl", [{"body": row["text"], "y": row["label"]} for row in rows("law", 30)])
     found = shift_of([file, rows("sport", 30)], reading=Reading({"text": ["body"], "label": ["y"]}))
     assert found.domains[0].labels == {"no": 0.5, "yes": 0.5}
+
+
+def test_summaries_are_measured_where_a_column_holds_them(tmp_path):
+    """Of each set, and of its parts; a row without one is refused with its place."""
+    texts = [{"document": f"{row['text']} . {row['text']}", "summary": row["text"][:12]} for row in rows("law", 40)]
+    file = write(tmp_path / "a.jsonl", texts)
+    of = Reading({"text": ["document"], "summary": ["summary"]})
+    found = shift_of([file, file], reading=of)
+    measured = {one.name: one.value for one in found.domains[0].summaries}
+    assert list(measured) == list(summaries.MEASURES)
+    assert measured["document_length"] == 19
+    assert measured["document_diversity"] < 1
+    halves = [text | {"half": n % 2} for n, text in enumerate(texts)]
+    parts = shift_of([write(tmp_path / "b.jsonl", halves)], by="half", reading=of)
+    mean = np.mean([one.summaries[1].value for one in parts.domains])
+    assert mean == pytest.approx(measured["summary_length"])
+    bad = write(tmp_path / "bad.jsonl", [{"document": "a", "summary": None}])
+    with pytest.raises(DataError, match="line 1: the column 'summary' must hold a summary"):
+        shift_of([file, bad], reading=of)

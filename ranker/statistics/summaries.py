@@ -1,0 +1,119 @@
+"""What a summary takes from its document: the eight measures of DomainSum, of one pair, and their means over pairs.
+
+Tokens are numbers, equal tokens equal numbers. G_n is the list of n-grams with repeats, U_n the set of them; every
+share is the mean over n = 1, 2, 3.
+
+Source: Yuan and Zhang 2025, "DomainSum", section 3.2.1; fragments: Grusky, Naaman, Artzi 2018, "Newsroom", figure 4.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from factors.types import Floats
+from ranker.statistics.shift import Estimate, estimate, resampled_sums
+
+MEASURES = (
+    "document_length",
+    "summary_length",
+    "compression",
+    "density",
+    "document_diversity",
+    "summary_diversity",
+    "coverage",
+    "abstractiveness",
+)
+"""Lengths in tokens; compression and density as multiples; the others are shares, from 0 to 1."""
+
+SIZES = (1, 2, 3)
+
+
+def measures(document: Sequence[int], summary: Sequence[int]) -> Floats:
+    """(8,) the measures of one document and its summary, as `MEASURES` names them.
+
+    - compression: |D| / |S|
+    - density: sum over fragments of their length squared / |S|; fragments are the longest stretches of S that stand in
+      D, from left to right
+    - diversity: |U_n| / |G_n|, of the document and of the summary
+    - coverage: the n-grams of S that stand in D, each at most as often as there / |G_n(S)|
+    - abstractiveness: the n-grams of S that do not stand in D at all / |G_n(S)|
+
+    A size n for which a text is too short is left out of its mean; all are nan where one of the texts has no token.
+
+    Args:
+        document, summary: numbers of tokens.
+
+    Example:
+        >>> found = dict(zip(MEASURES, measures([1, 2, 3, 4, 5, 6], [2, 3, 7]).round(3).tolist()))
+        >>> found["density"], found["coverage"], found["abstractiveness"], found["compression"]
+        (1.333, 0.389, 0.611, 2.0)
+    """
+    if not document or not summary:
+        return np.full(len(MEASURES), np.nan)
+    diversity: list[list[float]] = [[], []]
+    coverage, novel = [], []
+    for n in SIZES:
+        counts = [Counter(_grams(tokens, n)) for tokens in (document, summary)]
+        for shares, own in zip(diversity, counts, strict=True):
+            if own:
+                shares.append(len(own) / own.total())
+        there, own = counts
+        if own:
+            coverage.append((own & there).total() / own.total())
+            novel.append(sum(count for gram, count in own.items() if gram not in there) / own.total())
+    density = sum(length**2 for length in fragments(document, summary)) / len(summary)
+    shares = [float(np.mean(one)) for one in (*diversity, coverage, novel)]
+    return np.array([len(document), len(summary), len(document) / len(summary), density, *shares])
+
+
+def fragments(document: Sequence[int], summary: Sequence[int]) -> list[int]:
+    """The lengths of the stretches that a summary takes from its document, greedily: the longest at each place.
+
+    Example:
+        >>> fragments([1, 2, 3, 1, 2, 9], [1, 2, 9, 5, 3])
+        [3, 1]
+    """
+    places: dict[int, list[int]] = {}
+    for place, token in enumerate(document):
+        places.setdefault(token, []).append(place)
+    found, start = [], 0
+    while start < len(summary):
+        longest = max((_common(document, at, summary, start) for at in places.get(summary[start], ())), default=0)
+        if longest:
+            found.append(longest)
+        start += max(longest, 1)
+    return found
+
+
+def means(pairs: Iterable[tuple[Sequence[int], Sequence[int]]], rng: np.random.Generator) -> dict[str, Estimate]:
+    """The mean of each measure over documents with their summaries; a pair without a token is left out.
+
+    Args:
+        pairs: documents and summaries.
+        rng: of the resamples.
+
+    Returns:
+        Measure -> its mean; empty where no pair is left.
+    """
+    values = np.array([measures(document, summary) for document, summary in pairs]).reshape(-1, len(MEASURES))
+    values = values[~np.isnan(values).any(axis=1)]
+    if not len(values):
+        return {}
+    drawn = resampled_sums(rng, values) / len(values)
+    return {
+        name: estimate(float(values[:, n].mean()), drawn[:, n], 0.0, 1.0 if n > 3 else np.inf)
+        for n, name in enumerate(MEASURES)
+    }
+
+
+def _grams(tokens: Sequence[int], size: int) -> Iterable[tuple[int, ...]]:
+    return zip(*(tokens[shift:] for shift in range(size)), strict=False)
+
+
+def _common(first: Sequence[int], at: int, second: Sequence[int], start: int) -> int:
+    """How many tokens are alike, from two places on."""
+    most = min(len(first) - at, len(second) - start)
+    return next((n for n in range(most) if first[at + n] != second[start + n]), most)

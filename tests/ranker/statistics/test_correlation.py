@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from ranker.statistics.correlation import pearson, spearman
+
+
+def test_pearson_is_scipys():
+    """Its interval, too."""
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=12)
+    second = first + rng.normal(size=12)
+    expected = stats.pearsonr(first, second)
+    found = pearson(first, second)
+    ends = expected.confidence_interval()
+    assert found == pytest.approx((expected.statistic, ends.low, ends.high))
+
+
+def test_spearman_is_scipys():
+    """With ties; its interval is wider than Pearson's of the same number."""
+    first, second = np.array([1.0, 2, 2, 4, 5, 7]), np.array([2.0, 1, 4, 4, 9, 6])
+    found = spearman(first, second)
+    assert found.value == pytest.approx(stats.spearmanr(first, second).statistic)
+    ranks = pearson(stats.rankdata(first), stats.rankdata(second))
+    assert found.low < ranks.low < found.value < ranks.high < found.high
+
+
+def test_the_interval_of_spearman_holds_the_truth():
+    """Of normal numbers with a correlation of 0.6, whose rho is 6 / pi asin(0.3)."""
+    rng = np.random.default_rng(1)
+    truth, inside = 6 / np.pi * np.arcsin(0.3), []
+    for _ in range(400):
+        first, second = rng.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], size=20).T
+        found = spearman(first, second)
+        inside.append(found.low <= truth <= found.high)
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.03)
+
+
+def test_what_has_no_correlation():
+    """Two sets, or a number that is the same for all; three sets have no interval."""
+    assert np.isnan(pearson(np.array([1.0, 2]), np.array([1.0, 3])).value)
+    assert np.isnan(pearson(np.ones(5), np.arange(5.0)).value)
+    three = pearson(np.array([1.0, 2, 4]), np.array([1.0, 3, 3]))
+    assert three.value == pytest.approx(0.756, abs=1e-3)
+    assert np.isnan(three.low)
+    assert pearson(np.arange(5.0), np.arange(5.0)) == pytest.approx((1.0, 1.0, 1.0))
