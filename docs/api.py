@@ -49,6 +49,7 @@ RECORDS = (
     *(comparison.ModelChange, comparison.MethodChange, comparison.SettingChange),
     *(over_tasks.Part, over_tasks.Mean, over_tasks.Gap),
     *(shift.Domain, shift.Pair, shift.Measure),
+    *(shift.Score, shift.Estimated, shift.Correlation, shift.Choice),
 )
 """What answers are made of; nobody needs their names."""
 

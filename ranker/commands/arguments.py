@@ -354,6 +354,12 @@ def models(given: Given, ood_name: str | None) -> Looked:
     return look(references, source_options(given))
 
 
+def named_models(given: Given) -> Looked | None:
+    """The models of ``--models``, one or more; None where there are none."""
+    references = _references(given)
+    return look(references, source_options(given)) if references else None
+
+
 def _references(given: Given) -> list[str]:
     return [*given["models"], *given["more_models"]]
 

@@ -28,6 +28,19 @@ def together(*options: Option) -> Option:
     return lambda command: reduce(lambda wrapped, option: option(wrapped), reversed(options), command)
 
 
+LOADING = together(
+    click.option(
+        "--label-map", metavar="JSON|FILE", help='For checkpoints with unnamed labels: {"LABEL_0": "entailment", ...}.'
+    ),
+    click.option(
+        "--trust-remote-code",
+        multiple=True,
+        metavar="NAME",
+        help="Run code that comes with the checkpoint of this model; once for each model.",
+    ),
+    click.option("--allow-pickle", is_flag=True, help="Load weights that are not safetensors."),
+)
+
 MODELS = together(
     click.option(
         "--models",
@@ -39,16 +52,7 @@ MODELS = together(
         "[default: the set's embedded mini suite]",
     ),
     click.argument("more_models", nargs=-1, metavar=""),
-    click.option(
-        "--label-map", metavar="JSON|FILE", help='For checkpoints with unnamed labels: {"LABEL_0": "entailment", ...}.'
-    ),
-    click.option(
-        "--trust-remote-code",
-        multiple=True,
-        metavar="NAME",
-        help="Run code that comes with the checkpoint of this model; once for each model.",
-    ),
-    click.option("--allow-pickle", is_flag=True, help="Load weights that are not safetensors."),
+    LOADING,
 )
 
 

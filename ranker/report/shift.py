@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
-from ranker.numbers import interval, p_value, percent
+from ranker.numbers import interval, p_value, percent, points, signed
 from ranker.report.document import Document
 from ranker.report.tables import Table, table
+from ranker.report.words import words
 from ranker.results.shift import Measure, Shift
 
 MEASURES = {
@@ -43,11 +44,35 @@ def document(found: Shift) -> Document:
     return Document(
         title=found.title,
         tables=tables(found),
-        remarks=[READING, *found.notes],
+        remarks=list(_remarks(found)),
         rows=found.to_rows(),
         content=found.to_dict(),
-        answer=[f"{pair.b}: {pair.verdict}. {pair.reason}" for pair in found.new],
+        answer=list(_answer(found)),
     )
+
+
+def _answer(found: Shift) -> Iterator[str]:
+    """A sentence for each new domain, and for the sets that were chosen."""
+    for pair in found.new:
+        yield f"{pair.b}: {pair.verdict}. {pair.reason}"
+    if found.choices:
+        names = [one.name for one in found.choices if one.chosen]
+        yield f"To test on: {', '.join(names) or 'none of the sets'}."
+
+
+def _remarks(found: Shift) -> Iterator[str]:
+    """What a reader of the tables has to know."""
+    yield READING
+    yield from found.notes
+    for model, why in found.failures.items():
+        yield f"NOT ASKED: {model}: {why}"
+    if found.scores:
+        yield "A drop is the in-domain mean outcome minus that on the set, averaged over the models, in points."
+    if found.estimated:
+        yield (
+            "Labels from predictions are right where texts of one label are alike in both domains. A model that is "
+            "worse in the new domain looks like a shift of labels."
+        )
 
 
 def tables(found: Shift) -> list[Table]:
@@ -61,6 +86,7 @@ def tables(found: Shift) -> list[Table]:
         shown.append(table("Topics", ["topic", "words"], [], topics))
     if any(domain.summaries for domain in found.domains):
         shown.append(_summaries(found))
+    shown += _of_models(found)
     if len(found.domains) > 2:
         shown += [_matrix(found, "cosine"), _matrix(found, "mmd")]
     return shown
@@ -95,6 +121,55 @@ def _sets(found: Shift) -> Table:
     return table("Sets", ["set"], ["rows", "mean words", "median"], rows, last=["labels"])
 
 
+def _of_models(found: Shift) -> Iterator[Table]:
+    """What models do on the sets, as far as there are any."""
+    if found.scores:
+        names = [domain.name for domain in found.domains]
+        yield table(f"The models: {words(found.metric).column}", ["model"], names, _scores(found, names))
+    if found.estimated:
+        labels = list(found.estimated[0].shares)
+        rows = [
+            [one.domain, one.model, *(percent(one.shares[label]) for label in labels), percent(one.shift)]
+            for one in found.estimated
+        ]
+        yield table("Labels, from what models predict", ["set", "model"], [*labels, "shift"], rows)
+    if found.correlations:
+        rows = [
+            [
+                *(MEASURES.get(one.measure, one.measure.replace("_", " ")), str(one.sets)),
+                *(_r(one.pearson), interval(one.pearson_low, one.pearson_high, _r)),
+                *(_r(one.spearman), interval(one.spearman_low, one.spearman_high, _r)),
+            ]
+            for one in found.correlations
+        ]
+        numbers = ["sets", "Pearson", "95 % interval", "Spearman", "95 % interval"]
+        yield table("Does it go with the drop?", ["measure"], numbers, rows)
+    if found.choices:
+        rows = [
+            [
+                one.name,
+                one.source,
+                f"{one.similarity:.3f}",
+                points(-one.drop),
+                "yes" if one.chosen else "no",
+                one.reason,
+            ]
+            for one in found.choices
+        ]
+        yield table("Sets to test on", ["set", "source"], ["cosine", "change"], rows, last=["chosen", "reason"])
+
+
+def _scores(found: Shift, names: Sequence[str]) -> Iterator[list[str]]:
+    for model in found.models:
+        scores = [found.score(name, model) for name in names]
+        yield [model, *(percent(one.value) if one else "" for one in scores)]
+    yield ["mean drop", *("" if name == found.first else points(found.drop(name)) for name in names)]
+
+
+def _r(value: float | None) -> str:
+    return "" if value is None else signed(value, decimals=2)
+
+
 def _summaries(found: Shift) -> Table:
     rows = [
         [domain.name, one.name.replace("_", " "), written(one), interval(one.low, one.high, partial(_end, one.name))]
@@ -107,9 +182,9 @@ def _summaries(found: Shift) -> Table:
 
 def _telling(found: Shift) -> Iterator[tuple[str, str, str]]:
     for pair in found.new:
-        for name, other, words in ((pair.b, pair.a, pair.words_b), (pair.a, pair.b, pair.words_a)):
-            if words:
-                yield name, other, ", ".join(words)
+        for name, other, telling in ((pair.b, pair.a, pair.words_b), (pair.a, pair.b, pair.words_a)):
+            if telling:
+                yield name, other, ", ".join(telling)
 
 
 def _matrix(found: Shift, measure: str) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
 from ranker.numbers import counted
@@ -83,6 +83,89 @@ class Pair:
         return next((one for one in self.measures if one.name == name), Measure(name, None, None, None))
 
 
+@dataclass(frozen=True)
+class Score:
+    """How good one model is on one set.
+
+    Attributes:
+        domain: the set.
+        model: the model.
+        rows: on how many labelled rows.
+        value: its mean outcome, a fraction: of classes its accuracy.
+        low, high: the 95 % interval of that.
+    """
+
+    domain: str
+    model: str
+    rows: int
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """How frequent labels are in a new domain, estimated from what one model predicts there.
+
+    Attributes:
+        domain: the set.
+        model: the model.
+        shares: label -> its estimated share, a fraction.
+        shift: their total variation from those in-domain.
+        condition: what an error of the predicted shares is multiplied by, at most.
+    """
+
+    domain: str
+    model: str
+    shares: Mapping[str, float]
+    shift: float
+    condition: float
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Whether a measure goes with what models lose in new domains.
+
+    Attributes:
+        measure: which.
+        sets: over how many new domains.
+        pearson: r of the measure and the drop, averaged over models; None where it is not defined, as below.
+        pearson_low, pearson_high: its 95 % interval.
+        spearman: rho.
+        spearman_low, spearman_high: its 95 % interval.
+    """
+
+    measure: str
+    sets: int
+    pearson: float | None
+    pearson_low: float | None
+    pearson_high: float | None
+    spearman: float | None
+    spearman_low: float | None
+    spearman_high: float | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Whether a set is one to test on outside the domain, and why.
+
+    Attributes:
+        name: of the set.
+        source: where its texts come from.
+        similarity: the cosine of its centroid with the in-domain one.
+        drop: how much worse the models are on it than in-domain, a fraction, averaged over them.
+        chosen: whether it is chosen.
+        reason: why, with the number that decides.
+    """
+
+    name: str
+    source: str
+    similarity: float
+    drop: float
+    chosen: bool
+    reason: str
+
+
 @dataclass(frozen=True, repr=False)
 class Shift(Result):
     """How far domains are from each other.
@@ -94,6 +177,12 @@ class Shift(Result):
             centroids, 1 - cosine.
         seed: of draws and resamples.
         notes: what a reader has to know, a sentence each.
+        metric: what an outcome of the models is: "ACC" for classes; "" where no models were given.
+        scores: how good each model is on each set that has labels.
+        estimated: the frequencies of labels in new domains, estimated from what models predict.
+        correlations: whether the measures go with what the models lose.
+        choices: which sets to test on; none where that was not asked.
+        failures: model -> why it could not be asked.
 
     Example:
         >>> from ranker import load_set, shift
@@ -109,6 +198,12 @@ class Shift(Result):
     places: Mapping[str, tuple[float, float]]
     seed: int
     notes: tuple[str, ...] = ()
+    metric: str = ""
+    scores: tuple[Score, ...] = ()
+    estimated: tuple[Estimated, ...] = ()
+    correlations: tuple[Correlation, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    failures: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def first(self) -> str:
@@ -119,6 +214,21 @@ class Shift(Result):
     def new(self) -> tuple[Pair, ...]:
         """The pairs of the in-domain set and each other."""
         return tuple(pair for pair in self.pairs if pair.a == self.first)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models whose scores are known."""
+        return tuple(dict.fromkeys(one.model for one in self.scores))
+
+    def score(self, domain: str, model: str) -> Score | None:
+        """One model on one set; None where that is not known."""
+        return next((one for one in self.scores if (one.domain, one.model) == (domain, model)), None)
+
+    def drop(self, domain: str) -> float | None:
+        """How much worse models are on a set than in-domain, averaged over those whose scores on both are known."""
+        both = [(self.score(self.first, model), self.score(domain, model)) for model in self.models]
+        known = [own.value - new.value for own, new in both if own and new]
+        return sum(known) / len(known) if known else None
 
     def pair(self, a: str, b: str) -> Pair:
         """Two domains, in whichever order."""
@@ -163,5 +273,5 @@ class Shift(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """The stable schema: see `docs/json-schema.md`."""
-        own = {name: plain(getattr(self, name)) for name in ("domains", "pairs", "places", "seed", "notes")}
+        own = {one.name: plain(getattr(self, one.name)) for one in fields(self)}
         return {"schema_version": SCHEMA_VERSION, **own}

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,12 +15,15 @@ from ranker.datasets.readers import Sheet, blank
 from ranker.datasets.rows import Row
 from ranker.datasets.sets import OODSet
 from ranker.domains import parts
+from ranker.domains.drops import with_models
+from ranker.domains.select import SETS, SIMILAR, Candidate, chosen
 from ranker.domains.shift import Domain, measured
-from ranker.errors import DataError, UsageError
+from ranker.errors import DataError, UsageError, look_up
 from ranker.limits import LIMITS, Limits
-from ranker.progress import Progress, silent
 from ranker.results.shift import Shift
-from ranker.runs.gather import LabelledRows
+from ranker.runs.gather import LabelledRows, Models
+from ranker.runs.over_sets import over_sets
+from ranker.runtime.runtime import Runtime
 from ranker.tasks.classes import ClassTask
 
 
@@ -40,13 +43,57 @@ class Reading:
     limits: Limits = LIMITS
 
 
+@dataclass(frozen=True)
+class Selecting:
+    """How sets to test on are chosen: see `ranker.domains.select`.
+
+    Attributes:
+        sources: set -> where its texts come from; every set has one.
+        similar: the cosine with the in-domain set from which on a set is too like it.
+        sets: how many are chosen, at most.
+        keep: sets that are not left out for being like it.
+    """
+
+    sources: Mapping[str, str]
+    similar: float = SIMILAR
+    sets: int = SETS
+    keep: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Question:
+    """All that `shift` is asked.
+
+    Attributes:
+        texts, by, topics, models, task, seed, runtime: see `shift`.
+        reading: how files are read.
+        selecting: how sets to test on are chosen; None where they are not.
+    """
+
+    texts: Sequence[LabelledRows]
+    by: str | None = None
+    topics: int | None = None
+    models: Models | None = None
+    task: ClassTask | str | None = None
+    reading: Reading = Reading()
+    selecting: Selecting | None = None
+    seed: int = 0
+    runtime: Runtime = Runtime()
+
+
 def shift(
     *texts: LabelledRows,
     by: str | None = None,
     topics: int | None = None,
+    models: Models | None = None,
+    task: ClassTask | str | None = None,
+    sources: Mapping[str, str] | None = None,
+    similar: float = SIMILAR,
+    sets: int = SETS,
+    keep: Sequence[str] = (),
     columns: Mapping[str, Sequence[str]] | None = None,
     seed: int = 0,
-    progress: Progress = silent,
+    runtime: Runtime = Runtime(),
 ) -> Shift:
     """Measure how far new domains are from the one that models were trained for.
 
@@ -55,17 +102,25 @@ def shift(
             no labels. With `by` or `topics` one set, whose parts are compared, or two, of which the second is split.
         by: the column that says which part a row belongs to. Of one set the part of its first row is in-domain.
         topics: how many topics to split by. Of one set the largest topic is in-domain.
+        models: models that are asked about all rows: what they lose in each new domain that has labels, whether the
+            measures go with it, and from what they predict the labels of those that have none.
+        task: what these do, or its name; None takes the one that the labels and the models fit.
+        sources: set -> where its texts come from. Sets to test on are then chosen as BOSS does, by what `models` lose.
+        similar: for that the cosine with the in-domain set from which on a set is too like it.
+        sets: how many are chosen, at most.
+        keep: sets that are not left out for being like it.
         columns: "text" and "label" -> columns, where their names are unusual; "summary" -> the one of the summary of a
             text, whose measures are then told of each set.
         seed: of draws and resamples.
-        progress: is told of each pair of sets.
+        runtime: how models are run; its progress is told of each pair of sets, too.
 
     Returns:
         Every two sets: how far they are from each other, by several measures, and in a word.
 
     Raises:
-        UsageError: fewer than two sets, or more than 20.
-        DataError: a file cannot be read, or has no texts.
+        UsageError: fewer than two sets, or more than 20; a task or a source that there is not.
+        DataError: a file cannot be read, has no texts, or labels that are none of the task's.
+        ModelError: no model could be asked.
 
     Example:
         >>> from ranker import load_set, shift
@@ -73,29 +128,80 @@ def shift(
         >>> found.pair("hans-sub", "hans-con").verdict
         'far'
     """
-    return shift_of(texts, by, topics, Reading(columns or {}), seed, progress)
+    selecting = None if sources is None else Selecting(sources, similar, sets, tuple(keep))
+    return answered(Question(texts, by, topics, models, task, Reading(columns or {}), selecting, seed, runtime))
 
 
-def shift_of(
-    texts: Sequence[LabelledRows],
-    by: str | None = None,
-    topics: int | None = None,
-    reading: Reading = Reading(),
-    seed: int = 0,
-    progress: Progress = silent,
-) -> Shift:
-    """The same, of files that are read in another way."""
-    return measured(domains(texts, by, topics, reading, seed), seed, progress)
+def answered(question: Question) -> Shift:
+    """What comes of a question; see `shift` for errors."""
+    of = compared(question)
+    _check(question, of.domains)
+    done = None
+    if question.models is not None:
+        done = over_sets(of.domains, question.models, question.task or of.task, of.sheet, question.runtime)
+    found = measured(of.domains, question.seed, question.runtime.progress)
+    if done is not None:
+        true = done.true if (done.true >= 0).any() else None
+        found = with_models(found, done.answers, done.task.metric, done.task.labels, true, done.failures)
+    return found if question.selecting is None else _selected(found, question.selecting)
 
 
-def domains(
-    texts: Sequence[LabelledRows], by: str | None, topics: int | None, reading: Reading, seed: int = 0
-) -> tuple[Domain, ...]:
-    """The sets that are to be compared, as `shift` takes them; their names differ.
+def _check(question: Question, given: Sequence[Domain]) -> None:
+    """Refuse sets to be chosen without what they are chosen by.
+
+    Raises:
+        UsageError: no models, or a set without a source, or a name that no set has.
+    """
+    of = question.selecting
+    if of is None:
+        return
+    names = {domain.name: domain.name for domain in given}
+    if question.models is None:
+        raise UsageError("sets are chosen by what models lose on them: `models` is needed")
+    for name in (*of.sources, *of.keep):
+        look_up("set", name, names)
+    if without := [name for name in names if name not in of.sources]:
+        raise UsageError(f"every set needs a source, where its texts come from; {', '.join(without)} has none")
+
+
+def _selected(found: Shift, of: Selecting) -> Shift:
+    """The sets to test on, and why.
+
+    Raises:
+        UsageError: a set has no labels, or no centroid.
+    """
+    candidates = []
+    for pair in found.new:
+        cosine, drop = pair.measure("cosine").value, found.drop(pair.b)
+        if cosine is None or drop is None:
+            what = "no direction" if cosine is None else "no score"
+            raise UsageError(f"{pair.b} cannot be chosen or left out: it has {what} to compare")
+        candidates.append(Candidate(pair.b, of.sources[pair.b], cosine, drop))
+    return replace(found, choices=chosen(of.sources[found.first], candidates, of.similar, of.sets, of.keep))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The sets that are compared.
+
+    Attributes:
+        domains: the sets, whose names differ; the in-domain one first.
+        sheet: the rows of the first file that has labels; None where none has.
+        task: of the first OOD set; None where there is none.
+    """
+
+    domains: tuple[Domain, ...]
+    sheet: Sheet | None
+    task: ClassTask | None
+
+
+def compared(question: Question) -> Compared:
+    """Read the sets that are to be compared, and split the last, if so wanted.
 
     Raises:
         UsageError, DataError: as `shift`.
     """
+    texts, by, topics = question.texts, question.by, question.topics
     if by is not None and topics is not None:
         raise UsageError("`by` and `topics` both split a set: give one of them")
     split = by is not None or topics is not None
@@ -106,23 +212,33 @@ def domains(
         raise UsageError(
             f"two sets or more are needed, up to {parts.MOST}: in-domain rows, and new ones (got {len(texts)})"
         )
-    read = [_read(one, reading) for one in texts]
-    found = [domain for domain, _ in read]
+    read = [_read(one, question.reading) for one in texts]
+    found = [one.domain for one in read]
     if topics is not None:
-        found[-1:] = parts.by_topic(found[-1], topics, np.random.default_rng(seed))
+        found[-1:] = parts.by_topic(found[-1], topics, np.random.default_rng(question.seed))
     elif by is not None:
-        found[-1:] = parts.by_value(found[-1], _column(by, *read[-1]))
-    return tuple(_named(found))
+        found[-1:] = parts.by_value(found[-1], _column(by, read[-1]))
+    sheet = next((one.sheet for one in read if one.sheet is not None and one.domain.frequencies), None)
+    return Compared(tuple(_named(found)), sheet, next((one.task for one in read if one.task is not None), None))
 
 
-def _read(source: LabelledRows, reading: Reading) -> tuple[Domain, Sheet | None]:
-    """A set, and the rows that it was read from; None where they are not at hand."""
+class _Read(NamedTuple):
+    """A set, with the rows that it was read from, or its task."""
+
+    domain: Domain
+    sheet: Sheet | None = None
+    task: ClassTask | None = None
+
+
+def _read(source: LabelledRows, reading: Reading) -> _Read:
+    """A set from wherever it is."""
     if isinstance(source, str) and not Path(source).exists() and source.casefold() in map(str.casefold, sets.cards(())):
         source = sets.load(source)
     if isinstance(source, OODSet):
-        names = source.task.labels if isinstance(source.task, ClassTask) else ()
+        task = source.task if isinstance(source.task, ClassTask) else None
+        names = () if task is None else task.labels
         labels = [names[one.label] if 0 <= one.label < len(names) else None for one in source.examples]
-        return Domain(source.name, source.examples, labels), None
+        return _Read(Domain(source.name, source.examples, labels), None, task)
     columns = {role: names for role, names in reading.columns.items() if role != "summary"}
     if isinstance(source, (str, Path)):
         sheet = readers.pool(Path(source), columns, reading.encoding, reading.limits)
@@ -131,7 +247,7 @@ def _read(source: LabelledRows, reading: Reading) -> tuple[Domain, Sheet | None]
     sheet = sheet._replace(layout=replace(sheet.layout, id=None))  # nothing is looked up by it
     summaries = [_summary(row, one) for one in reading.columns.get("summary", ()) for row in sheet.rows]
     read = Domain(_stem(sheet.origin), readers.unlabelled(sheet), readers.written(sheet), summaries=summaries)
-    return read, sheet
+    return _Read(read, sheet)
 
 
 def _summary(row: Row, column: str) -> str:
@@ -151,13 +267,14 @@ def _stem(origin: str) -> str:
     return Path(origin).name.split(".")[0] or origin
 
 
-def _column(by: str, domain: Domain, sheet: Sheet | None) -> list[str | None]:
+def _column(by: str, read: _Read) -> list[str | None]:
     """(N,) what rows have in a column; None for nothing."""
+    sheet = read.sheet
     if sheet is None:
-        raise UsageError(f"`by`: {domain.name} is no file whose columns are known")
+        raise UsageError(f"`by`: {read.domain.name} is no file whose columns are known")
     known = list(dict.fromkeys(column for row in sheet.rows for column in row.cells))
     if by not in known:
-        raise UsageError(f"`by`: {domain.name} has no column {by!r} (columns: {', '.join(known)})")
+        raise UsageError(f"`by`: {read.domain.name} has no column {by!r} (columns: {', '.join(known)})")
     cells: list[Any] = [row.cells.get(by) for row in sheet.rows]
     return [None if blank(cell) else str(cell).strip() for cell in cells]
 

@@ -31,9 +31,10 @@ def pearson(first: Floats, second: Floats) -> Estimate:
 
 
 def spearman(first: Floats, second: Floats) -> Estimate:
-    """Spearman's rho, Pearson's r of the ranks (equal numbers share the mean of theirs), with a wider interval.
+    """Spearman's rho, Pearson's r of the ranks, with a wider interval.
 
-    tanh(artanh rho -+ 1.96 sqrt((1 + rho^2 / 2) / (S - 3))).
+    tanh(artanh rho -+ 1.96 sqrt((1 + rho^2 / 2) / (S - 3))). Equal numbers share the mean of their ranks; those that
+    differ in the twelfth decimal are equal.
 
     Args:
         first, second: (S,) a number of each set.
@@ -43,7 +44,7 @@ def spearman(first: Floats, second: Floats) -> Estimate:
     """
     from scipy.stats import rankdata
 
-    rho = _r(rankdata(first), rankdata(second))
+    rho = _r(*(rankdata(np.round(one, 12)) for one in (first, second)))
     return _fisher(rho, len(first), 1 + rho**2 / 2)
 
 

@@ -71,3 +71,29 @@ def test_two_rows_are_answered(run, tmp_path):
     status, out, _ = run("shift", "hans-sub", "two.jsonl", "--quiet")
     assert status == 0
     assert "two: cannot be told. two has 2 texts, and 20 are needed." in out
+
+
+def test_models_and_choices_are_shown(run, tmp_path, monkeypatch):
+    """What each model loses, the labels that it would say, and the sets that are chosen, each with its reason."""
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
+    answers = tmp_path / "answers.csv"
+    lines = {"home": [("a", "yes"), ("b", "no")], "away": [("c", "yes"), ("d", "no")]}
+    for name, rows in lines.items():
+        text = "".join(
+            json.dumps({"text": f"{word} {n}", "label": label}) + "\n" for n in range(30) for word, label in rows
+        )
+        (tmp_path / f"{name}.jsonl").write_text(text)
+    every = [(f"{word} {n}", "yes" if word in "acd" else "no") for word in "abcd" for n in range(30)]
+    answers.write_text("text,prediction\n" + "".join(f"{text},{label}\n" for text, label in every))
+    given = ("home.jsonl", "away.jsonl", "--models", "answers.csv", "--quiet")
+    status, out, _ = run("shift", *given, "--select", "--source", "home=web", "--source", "away=tv", "--similar", "1")
+    assert status == 0
+    assert "To test on: away." in out
+    said = " ".join(out.split())
+    assert "answers 100.0 50.0" in said
+    assert "mean drop +50.0" in said
+    assert "of its source, tv, the" in said
+    assert (
+        run("shift", *given, "--source", "home=web")[2] == "rank-models: `--source` and `--keep` are for `--select`\n"
+    )
+    assert "must be like train=web (got x)" in run("shift", *given, "--select", "--source", "x")[2]

@@ -53,6 +53,10 @@ RECORDS = [
     (SHIFT, "domain", shift.Domain),
     (SHIFT, "pair", shift.Pair),
     (SHIFT, "measure", shift.Measure),
+    (SHIFT, "score", shift.Score),
+    (SHIFT, "estimated", shift.Estimated),
+    (SHIFT, "correlation", shift.Correlation),
+    (SHIFT, "choice", shift.Choice),
 ]
 
 

@@ -3,9 +3,9 @@ import json
 import numpy as np
 import pytest
 
-from ranker import load_set, shift
-from ranker.errors import DataError, UsageError
-from ranker.runs.shift import Reading, domains, shift_of
+from ranker import TextSource, load_set, load_suite, shift
+from ranker.errors import DataError, ModelError, UsageError
+from ranker.runs.shift import Question, Reading, answered, compared
 from ranker.statistics import summaries
 
 ABOUT = {
@@ -60,7 +60,7 @@ def test_a_column_splits_a_set():
 def test_topics_are_found():
     """Two topics without a common word: each row is in the part of its own, which ten words stand for."""
     mixed = [row for pair in zip(rows("law", 60), rows("sport", 60), strict=True) for row in pair]
-    found = domains([mixed], None, 2, Reading())
+    found = compared(Question([mixed], topics=2)).domains
     assert [len(one.examples) for one in found] == [60, 60]
     for one in found:
         about = next(words for words in ABOUT.values() if one.words[0] in words)
@@ -134,7 +134,7 @@ def test_a_file_without_texts_is_refused(tmp_path):
 def test_columns_may_be_named(tmp_path):
     """The same for all files that have them."""
     file = write(tmp_path / "a.jsonl", [{"body": row["text"], "y": row["label"]} for row in rows("law", 30)])
-    found = shift_of([file, rows("sport", 30)], reading=Reading({"text": ["body"], "label": ["y"]}))
+    found = answered(Question([file, rows("sport", 30)], reading=Reading({"text": ["body"], "label": ["y"]})))
     assert found.domains[0].labels == {"no": 0.5, "yes": 0.5}
 
 
@@ -143,15 +143,107 @@ def test_summaries_are_measured_where_a_column_holds_them(tmp_path):
     texts = [{"document": f"{row['text']} . {row['text']}", "summary": row["text"][:12]} for row in rows("law", 40)]
     file = write(tmp_path / "a.jsonl", texts)
     of = Reading({"text": ["document"], "summary": ["summary"]})
-    found = shift_of([file, file], reading=of)
+    found = answered(Question([file, file], reading=of))
     measured = {one.name: one.value for one in found.domains[0].summaries}
     assert list(measured) == list(summaries.MEASURES)
     assert measured["document_length"] == 19
     assert measured["document_diversity"] < 1
     halves = [text | {"half": n % 2} for n, text in enumerate(texts)]
-    parts = shift_of([write(tmp_path / "b.jsonl", halves)], by="half", reading=of)
+    parts = answered(Question([write(tmp_path / "b.jsonl", halves)], by="half", reading=of))
     mean = np.mean([one.summaries[1].value for one in parts.domains])
     assert mean == pytest.approx(measured["summary_length"])
     bad = write(tmp_path / "bad.jsonl", [{"document": "a", "summary": None}])
     with pytest.raises(DataError, match="line 1: the column 'summary' must hold a summary"):
-        shift_of([file, bad], reading=of)
+        answered(Question([file, bad], reading=of))
+
+
+class Guess(TextSource):
+    """A model that goes by one word."""
+
+    def labels(self):
+        """Two."""
+        return ("no", "yes")
+
+    def content(self):
+        """Its word."""
+        return self.name
+
+    def probabilities(self, texts):
+        """Sure of itself."""
+        return np.array([[0.1, 0.9] if self.name in text else [0.9, 0.1] for (text,) in texts])
+
+
+def labelled(about, size, word, seed=0):
+    """Rows in which a word means yes."""
+    return [row | {"label": "yes" if word in row["text"] else "no"} for row in rows(about, size, seed)]
+
+
+def test_models_lose_what_their_accuracies_say(tmp_path):
+    """One model goes by a word that is in-domain alone; rows without a label are asked about, too."""
+    home, away = labelled("law", 60, "court"), labelled("sport", 60, "goal")
+    unknown = [{"text": row["text"]} for row in rows("sport", 40, 5)]
+    files = [write(tmp_path / f"{name}.jsonl", of) for name, of in (("home", home), ("away", away), ("new", unknown))]
+    found = shift(*files, models=[Guess("court"), Guess("judge")])
+    assert found.metric == "ACC"
+    yes = np.mean([row["label"] == "yes" for row in away])
+    assert found.score("home", "court").value == 1.0
+    assert found.score("away", "court").value == pytest.approx(1 - yes)
+    assert found.score("new", "court") is None
+    wrong = np.mean([("judge" in row["text"]) != (row["label"] == "yes") for row in home])
+    assert found.drop("away") == pytest.approx((yes + (1 - wrong) - (1 - yes)) / 2)
+    shares = {(one.domain, one.model): one.shares["yes"] for one in found.estimated}
+    assert shares["new", "court"] == shares["away", "court"] == 0.0
+
+
+def test_sets_to_test_on_are_chosen(tmp_path):
+    """By source, likeness and drop; each set needs a source."""
+    home, away = labelled("law", 60, "court"), labelled("sport", 60, "goal")
+    given = [write(tmp_path / f"{name}.jsonl", of) for name, of in (("home", home), ("away", away), ("copy", home))]
+    models, sources = [Guess("court")], {"home": "web", "away": "tv", "copy": "news"}
+    found = shift(*given, models=models, sources=sources)
+    assert [(one.name, one.chosen) for one in found.choices] == [("away", True), ("copy", False)]
+    assert "too similar: a cosine of 1.000" in found.choices[1].reason
+    assert [one.chosen for one in shift(*given, models=models, sources=sources, keep=["copy"]).choices] == [True, True]
+    for wrong, said in (
+        ({"sources": sources}, "`models` is needed"),
+        ({"sources": {"home": "web"}, "models": models}, "away, copy has none"),
+        ({"sources": sources | {"x": "y"}, "models": models}, "there is no set 'x'"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            shift(*given, **wrong)
+    new = write(tmp_path / "new.jsonl", [{"text": row["text"]} for row in away])
+    with pytest.raises(UsageError, match="new cannot be chosen or left out: it has no score"):
+        shift(given[0], new, models=models, sources={"home": "web", "new": "tv"})
+
+
+def test_labels_of_another_task_are_refused(tmp_path):
+    """In one line that names the set; and numbers that a model counts otherwise."""
+    home = write(tmp_path / "home.jsonl", labelled("law", 30, "court"))
+    other = write(tmp_path / "other.jsonl", [row | {"label": "maybe"} for row in rows("sport", 30)])
+    with pytest.raises(
+        DataError, match=r"other: a label must be one of no \(0\), yes \(1\) or an alias \(got 'maybe'\)"
+    ):
+        shift(home, other, models=[Guess("court")])
+    with pytest.raises(UsageError, match="there is no task 'x'"):
+        shift(home, other, models=[Guess("court")], task="x")
+
+
+def test_a_model_that_fails_is_listed(tmp_path):
+    """The others are asked; where none is left, it is an error."""
+
+    class Broken(Guess):
+        def probabilities(self, texts):
+            raise RuntimeError("no memory")
+
+    home, away = labelled("law", 30, "court"), labelled("sport", 30, "goal")
+    found = shift(home, away, models=[Guess("court"), Broken("broken")])
+    assert found.models == ("court",)
+    assert "no memory" in found.failures["broken"]
+    with pytest.raises(ModelError, match="no model could be asked"):
+        shift(home, away, models=[Broken("broken")])
+
+
+def test_the_task_of_an_ood_set_is_known():
+    """Sets by their names bring it."""
+    found = shift("hans-sub", "hans-con", models=load_suite(["hans-sub-mini"]).models[-1:])
+    assert found.score("hans-sub", "inoc-4000").value > 0.9 > found.score("hans-con", "inoc-4000").value

@@ -36,6 +36,13 @@ def test_the_interval_of_spearman_holds_the_truth():
     assert np.mean(inside) == pytest.approx(0.95, abs=0.03)
 
 
+def test_rounding_breaks_no_tie():
+    """Two differences of one size, in another order of terms."""
+    drops = np.array([0.85 - 0.775, 0.9 - 0.825, 0.3, 0.2])
+    assert drops[0] != drops[1]
+    assert spearman(np.array([4.0, 3, 2, 1]), drops).value == spearman(np.array([3.0, 4, 2, 1]), drops).value
+
+
 def test_what_has_no_correlation():
     """Two sets, or a number that is the same for all; three sets have no interval."""
     assert np.isnan(pearson(np.array([1.0, 2]), np.array([1.0, 3])).value)
