@@ -1,0 +1,299 @@
+"""Who leads over many sets: ranks on each, whether the models differ at all, and which differ from which.
+
+Each set counts the same, and nothing is known of its rows: a value of each model on each set is all that is needed.
+Axis letters as in `engine`, and S sets (or tasks, where the sets of a task were averaged).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from factors.types import Floats, Ints
+from ranker.statistics.significance import TIE, sign_flip
+
+ALPHA = 0.05
+"""What tests are held to."""
+
+MODELS, SETS = 3, 3
+"""Fewer models or sets than these are too few for Friedman's test, and for a critical difference."""
+
+PRIOR = 0.5
+"""Weight of the observation "no difference" that the Bayesian test starts from; each set weighs 1."""
+
+DRAWS = 10_000
+"""Weights of sets that the Bayesian test draws: a probability of 0.5 is off by 0.005."""
+
+CHUNK = 2**22
+"""Numbers in hand at once."""
+
+
+@dataclass(frozen=True)
+class Friedman:
+    """Friedman's test that all models do equally well.
+
+    Attributes:
+        statistic: chi-square, corrected for ties.
+        df: M - 1.
+        p: by the chi-square distribution, which is too large where sets are few.
+        p_f: by Iman and Davenport's F, which is not.
+    """
+
+    statistic: float
+    df: int
+    p: float
+    p_f: float
+
+
+def ranks(values: Floats) -> Floats:
+    """Rank the models on each set, 1 for the highest value; equal ones share the mean of their ranks.
+
+    Args:
+        values: (M, S), higher is better, nan where a model has none.
+
+    Returns:
+        (M, S), nan where there is no value.
+
+    Example:
+        >>> ranks(np.array([[0.9, 0.5], [0.8, 0.5], [0.7, np.nan]])).tolist()
+        [[1.0, 1.5], [2.0, 1.5], [3.0, nan]]
+    """
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(-np.round(values, 12), axis=0, nan_policy="omit"))
+
+
+def imputed(ranked: Floats) -> Floats:
+    """Put models that have no value on a set in the middle of it, and the others to both sides of them.
+
+    On a set that m of M models have, rank r becomes r (M + 1) / (m + 1), and that of the others (M + 1) / 2: so the
+    ranks of each set have the mean (M + 1) / 2.
+
+    Args:
+        ranked: (M, S) from `ranks`.
+
+    Example:
+        >>> imputed(np.array([[1.0], [2.0], [np.nan]])).tolist()
+        [[1.3333333333333333], [2.6666666666666665], [2.0]]
+
+    Source: the middle rank for what is missing, as in Prentice 1979, "On the problem of m incomplete rankings".
+    """
+    models, present = len(ranked), (~np.isnan(ranked)).sum(axis=0)
+    return np.where(np.isnan(ranked), (models + 1) / 2, ranked * (models + 1) / (present + 1))
+
+
+def friedman(values: Floats) -> Friedman | None:
+    """Test whether the models' ranks differ at all.
+
+    With R_m the mean rank of a model, chi2 = 12 S / (M (M + 1)) sum of (R_m - (M + 1) / 2)^2, over 1 less the share of
+    ties, and F = (S - 1) chi2 / (S (M - 1) - chi2) with M - 1 and (M - 1)(S - 1) degrees of freedom.
+
+    Args:
+        values: (M, S), none missing.
+
+    Returns:
+        The test; None of fewer than three models or sets, or where all are tied everywhere.
+
+    Example:
+        >>> found = friedman(np.array([[0.9, 0.8, 0.7, 0.9], [0.8, 0.7, 0.6, 0.8], [0.7, 0.6, 0.5, 0.7]]))
+        >>> round(found.statistic, 9), found.df, round(found.p, 4)
+        (8.0, 2, 0.0183)
+
+    Source: Friedman 1940; Iman and Davenport 1980; both as in Demsar 2006, section 3.2.2.
+    """
+    from scipy.special import chdtrc, fdtrc
+
+    models, sets = values.shape
+    if models < MODELS or sets < SETS:
+        return None
+    ranked = ranks(values)
+    spread = float((ranked**2).sum() - sets * models * (models + 1) ** 2 / 4)
+    if spread <= TIE:
+        return None
+    away = ranked.sum(axis=1) - sets * (models + 1) / 2
+    statistic = float((models - 1) * (away**2).sum() / spread)
+    left = sets * (models - 1) - statistic
+    p_f = 0.0 if left <= TIE else float(fdtrc(models - 1, (models - 1) * (sets - 1), (sets - 1) * statistic / left))
+    return Friedman(statistic, models - 1, float(chdtrc(models - 1, statistic)), p_f)
+
+
+def critical_difference(models: int, sets: int, alpha: float = ALPHA) -> float:
+    """The least difference of two mean ranks that Nemenyi's test tells from none.
+
+    CD = q sqrt(M (M + 1) / (6 S)), with q the quantile of the studentised range of M means, over sqrt(2).
+
+    Example:
+        >>> round(critical_difference(4, 14), 2), round(critical_difference(4, 14, 0.1), 2)  # Demsar: 1.25, 1.12
+        (1.25, 1.12)
+
+    Source: Nemenyi 1963; Demsar 2006, section 3.2.2.
+    """
+    from scipy.stats import studentized_range
+
+    return float(studentized_range.ppf(1 - alpha, models, np.inf) * np.sqrt(models * (models + 1) / (12 * sets)))
+
+
+def nemenyi(mean_ranks: Floats, sets: int) -> Floats:
+    """(M, M) p of Nemenyi's test that two models have the same mean rank, corrected for all pairs; 1 on the diagonal.
+
+    Args:
+        mean_ranks: (M,) over sets that all models have.
+        sets: how many these are.
+
+    Source: Nemenyi 1963; Demsar 2006, section 3.2.2.
+    """
+    from scipy.stats import studentized_range
+
+    models = len(mean_ranks)
+    apart = np.abs(mean_ranks[:, None] - mean_ranks[None, :])
+    known, place = np.unique(np.round(apart, 9), return_inverse=True)
+    p = studentized_range.sf(known * np.sqrt(12 * sets / (models * (models + 1))), models, np.inf)
+    return np.asarray(np.clip(p, 0.0, 1.0)[place].reshape(apart.shape))
+
+
+def groups(mean_ranks: Floats, difference: float) -> list[tuple[int, ...]]:
+    """The models that a critical difference does not tell apart: the bars of its diagram.
+
+    Args:
+        mean_ranks: (M,).
+        difference: the critical one.
+
+    Returns:
+        Groups of two and more models, by mean rank, none within another.
+
+    Example:
+        >>> groups(np.array([1.0, 3.0, 2.0, 5.0]), 1.5)
+        [(0, 2), (2, 1)]
+    """
+    order = np.argsort(mean_ranks, kind="stable")
+    sorted_ranks = mean_ranks[order]
+    ends = np.searchsorted(sorted_ranks, sorted_ranks + difference + TIE, side="right")
+    found = [(start, int(end)) for start, end in enumerate(ends) if end - start > 1]
+    kept = [one for i, one in enumerate(found) if i == 0 or one[1] > found[i - 1][1]]
+    return [tuple(int(order[i]) for i in range(start, end)) for start, end in kept]
+
+
+def signed_rank(differences: Floats, rng: np.random.Generator) -> float:
+    """Wilcoxon's signed-rank test that differences lie as far above 0 as below: exact, with ties, too.
+
+    Differences of 0 are left out; the others are ranked by their size, and the signs of the ranks are flipped in all
+    ways (drawn where they are too many: see `significance.sign_flip`).
+
+    Args:
+        differences: (S,) of two models on each set.
+        rng: the only source of randomness, read only where signs are drawn.
+
+    Returns:
+        p, two-sided; 1 where nothing differs.
+
+    Example:
+        >>> signed_rank(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), np.random.default_rng(0))
+        0.03125
+
+    Source: Wilcoxon 1945; Demsar 2006, section 3.1.3.
+    """
+    from scipy.stats import rankdata
+
+    told = differences[np.abs(differences) > TIE]
+    return sign_flip(np.sign(told) * rankdata(np.round(np.abs(told), 12)), rng)[0]
+
+
+def bayesian_signed_rank(
+    differences: Floats, rope: float, rng: np.random.Generator, draws: int = DRAWS
+) -> tuple[Floats, Floats, Floats]:
+    """How probable it is that the one model is better by more than a margin, as good, or worse, on sets like these.
+
+    The sets weigh w, drawn from a Dirichlet distribution with parameter 1 for each and 1/2 for a set without a
+    difference. A pair of sets i, j (each with itself, too) speaks for the first model where z_i + z_j > 2 rope, for the
+    second where it is < -2 rope, else for neither. The probability of each of the three is the share of drawn weights
+    under which the sum of w_i w_j over its pairs is the largest of the three.
+
+    Args:
+        differences: (P, S) of two models each, on each set.
+        rope: half the width of the region of practical equivalence, a fraction.
+        rng: the only source of randomness.
+        draws: how many weights.
+
+    Returns:
+        (P,) P(better), P(as good) and P(worse) of the first model of each pair; they sum to 1.
+
+    Example:
+        >>> found = bayesian_signed_rank(np.array([[0.05, 0.06, 0.04, 0.05]]), 0.01, np.random.default_rng(0))
+        >>> [round(float(p[0]), 1) for p in found]
+        [1.0, 0.0, 0.0]
+
+    Source: Benavoli, Corani, Demsar, Zaffalon 2017, "Time for a change", section 4.2; Benavoli et al. 2014.
+    """
+    shape, sets = len(differences), differences.shape[1]
+    gammas = rng.standard_gamma(np.r_[PRIOR, np.ones(sets)], size=(draws, sets + 1))
+    weights = gammas / gammas.sum(axis=1, keepdims=True)
+    known = np.column_stack([np.zeros(shape), differences])
+    better, worse = np.empty(shape), np.empty(shape)
+    for pair, one in enumerate(known):
+        sums = one[:, None] + one[None, :]
+        above = np.einsum("bi,ij,bj->b", weights, (sums > 2 * rope + TIE).astype(np.float64), weights, optimize=True)
+        below = np.einsum("bi,ij,bj->b", weights, (sums < -2 * rope - TIE).astype(np.float64), weights, optimize=True)
+        same = 1.0 - above - below
+        better[pair] = ((above > below) & (above >= same)).mean()
+        worse[pair] = ((below > above) & (below >= same)).mean()
+    return better, 1.0 - better - worse, worse
+
+
+def resampled(
+    values: Floats, errors: Floats, rows: Sequence[Floats | None], rng: np.random.Generator, draws: int = 2_000
+) -> Floats:
+    """What the models' mean values might have been on other sets like these, and on other rows of each.
+
+    Sets are drawn with replacement. On a set whose rows are known they are drawn so, too, the same for all models;
+    else each value is moved by a normal error, where its size is known.
+
+    Args:
+        values: (M, S), none missing.
+        errors: (M, S) standard errors of the values; nan where unknown.
+        rows: for each set the outcomes (M, N) that its values are the means of; None where they are not known.
+        rng: the only source of randomness.
+        draws: B.
+
+    Returns:
+        (M, B) means over sets.
+    """
+    models, sets = values.shape
+    counts = rng.multinomial(sets, np.full(sets, 1 / sets), size=draws) / sets  # (B, S)
+    means = np.zeros((models, draws))
+    for at in range(sets):
+        known = rows[at]
+        if known is not None:
+            size = known.shape[1]
+            drawn = np.empty((models, draws))
+            step = max(CHUNK // size, 1)
+            for start in range(0, draws, step):
+                some = rng.multinomial(size, np.full(size, 1 / size), size=min(step, draws - start))
+                drawn[:, start : start + len(some)] = known @ some.T / size
+        else:
+            error = np.nan_to_num(errors[:, at])
+            drawn = values[:, at, None] + error[:, None] * rng.standard_normal((models, draws))
+        means += counts[:, at] * drawn
+    return means
+
+
+def rank_intervals(means: Floats) -> tuple[Ints, Ints, Floats]:
+    """Where the models might stand by their means, and how often each is first.
+
+    Args:
+        means: (M, B) from `resampled`.
+
+    Returns:
+        (M,) lower and (M,) upper ends of the 95 % intervals of the ranks, and (M,) the shares of draws in which each is
+        first; models that are first together share a draw.
+
+    Example:
+        >>> [found.tolist() for found in rank_intervals(np.array([[3.0, 3.0], [1.0, 2.0], [2.0, 1.0]]))]
+        [[1, 2, 2], [1, 3, 3], [1.0, 0.0, 0.0]]
+    """
+    ranked = ranks(means)
+    low = np.quantile(ranked, 0.025, axis=1, method="inverted_cdf")
+    high = np.quantile(ranked, 0.975, axis=1, method="inverted_cdf")
+    first = means >= means.max(axis=0) - TIE
+    return np.floor(low).astype(np.int64), np.ceil(high).astype(np.int64), (first / first.sum(axis=0)).mean(axis=1)

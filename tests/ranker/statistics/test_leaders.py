@@ -1,0 +1,164 @@
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ranker.statistics import leaders
+
+
+@pytest.mark.parametrize(("models", "sets", "seed"), [(3, 4, 0), (5, 8, 1), (19, 8, 2), (4, 30, 3)])
+def test_friedman_is_that_of_scipy(models, sets, seed):
+    """With ties as without, the statistic and its p are scipy's."""
+    rng = np.random.default_rng(seed)
+    for values in (rng.random((models, sets)), rng.integers(0, 4, (models, sets)) / 4):
+        found, (statistic, p) = leaders.friedman(values), stats.friedmanchisquare(*values)
+        assert found.statistic == pytest.approx(statistic)
+        assert found.p == pytest.approx(p)
+        assert found.df == models - 1
+
+
+def test_iman_and_davenport_as_in_demsar():
+    """Demsar 2006, section 3.2.2: four models on 14 sets, chi-square 9.28, F 3.69, and that is below 5 %."""
+    mean_ranks = np.array([3.143, 2.000, 2.893, 1.964])
+    chi = 12 * 14 / (4 * 5) * ((mean_ranks**2).sum() - 4 * 25 / 4)
+    assert chi == pytest.approx(9.28, abs=0.01)
+    assert 13 * chi / (14 * 3 - chi) == pytest.approx(3.69, abs=0.01)
+    rng = np.random.default_rng(0)
+    values = rng.random((4, 14)) + np.array([0, 0.4, 0.1, 0.4])[:, None]
+    found = leaders.friedman(values)
+    f = 13 * found.statistic / (14 * 3 - found.statistic)
+    assert found.p_f == pytest.approx(stats.f.sf(f, 3, 39))
+
+
+def test_friedman_says_nothing_of_too_little():
+    """Two models, two sets, or models that are tied on every set."""
+    assert leaders.friedman(np.random.default_rng(0).random((2, 9))) is None
+    assert leaders.friedman(np.random.default_rng(0).random((9, 2))) is None
+    assert leaders.friedman(np.full((4, 5), 0.5)) is None
+
+
+def test_friedman_of_one_order_everywhere():
+    """Where all sets agree, F has no bound, and its p is 0."""
+    values = np.repeat(np.arange(4.0)[:, None], 6, axis=1)
+    assert leaders.friedman(values).p_f == 0.0
+
+
+def test_nemenyi_is_that_of_scikit_posthocs():
+    """Every p of a random table, with ties."""
+    posthocs = pytest.importorskip("scikit_posthocs")
+    rng = np.random.default_rng(0)
+    for values in (rng.random((6, 9)), rng.integers(0, 5, (5, 12)) / 4):
+        theirs = posthocs.posthoc_nemenyi_friedman(values.T).to_numpy()
+        ours = leaders.nemenyi(leaders.ranks(values).mean(axis=1), values.shape[1])
+        off = ~np.eye(len(ours), dtype=bool)
+        assert ours[off] == pytest.approx(theirs[off], abs=1e-6)
+
+
+def test_the_critical_difference_is_where_nemenyi_reaches_alpha():
+    """Two mean ranks that far apart have a p of 0.05."""
+    difference = leaders.critical_difference(7, 11)
+    mean_ranks = np.array([1.0, 1.0 + difference, *range(2, 7)])
+    assert leaders.nemenyi(mean_ranks, 11)[0, 1] == pytest.approx(0.05, abs=1e-6)
+
+
+@pytest.mark.parametrize(("models", "q"), [(2, 1.960), (3, 2.343), (5, 2.728), (10, 3.164)])
+def test_critical_values_are_the_published_ones(models, q):
+    """Demsar 2006, Table 5 (a), for 0.05."""
+    found = leaders.critical_difference(models, 6) / np.sqrt(models * (models + 1) / 36)
+    assert found == pytest.approx(q, abs=1e-3)
+
+
+def test_groups_are_the_largest_sets_within_the_difference():
+    """As by trying every set of models."""
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        ranks = np.round(rng.uniform(1, 6, 6), 2)
+        found = {frozenset(group) for group in leaders.groups(ranks, 1.5)}
+        near = [
+            frozenset(some)
+            for size in range(2, 7)
+            for some in itertools.combinations(range(6), size)
+            if np.ptp(ranks[list(some)]) <= 1.5 + 1e-9
+        ]
+        assert found == {one for one in near if not any(one < other for other in near)}
+
+
+def test_signed_rank_is_that_of_scipy():
+    """Exact without ties; with ties by trying all signs."""
+    rng = np.random.default_rng(0)
+    for size in (4, 8, 12):
+        differences = rng.normal(0.3, 1, size)
+        assert leaders.signed_rank(differences, rng) == pytest.approx(
+            stats.wilcoxon(differences, method="exact").pvalue
+        )
+        tied = np.array([*rng.integers(1, 4, size - 1) * rng.choice([-1, 1], size - 1), 0]) / 10
+        sizes = stats.rankdata(np.abs(tied[:-1]))
+        sums = [abs(np.dot(signs, sizes)) for signs in itertools.product((-1, 1), repeat=size - 1)]
+        expected = np.mean(np.array(sums) >= abs(np.dot(np.sign(tied[:-1]), sizes)) - 1e-9)
+        assert leaders.signed_rank(tied, rng) == pytest.approx(expected)
+    assert leaders.signed_rank(np.zeros(5), rng) == 1.0
+
+
+def test_the_bayesian_test_of_one_set_by_hand():
+    """One set, w0 from Beta(1/2, 1), P(w0 < x) = sqrt(x): the pairs for the first model are all but w0^2.
+
+    With a difference of more than twice the margin they win where w0^2 < 1/2; with less than that only the set with
+    itself speaks for it, where (1 - w0)^2 > 1/2.
+    """
+    rng = np.random.default_rng(0)
+    better, same, worse = leaders.bayesian_signed_rank(np.array([[0.05], [0.015], [-0.05]]), 0.01, rng, 200_000)
+    assert better == pytest.approx([2 ** (-1 / 4), (1 - 2**-0.5) ** 0.5, 0.0], abs=0.004)
+    assert worse == pytest.approx([0.0, 0.0, 2 ** (-1 / 4)], abs=0.004)
+    assert better + same + worse == pytest.approx(1)
+
+
+def test_the_bayesian_test_is_that_of_baycomp():
+    """The same three probabilities, on random differences."""
+    baycomp = pytest.importorskip("baycomp")
+    rng = np.random.default_rng(1)
+    differences = rng.normal(0.01, 0.02, (4, 9))
+    ours = np.column_stack(leaders.bayesian_signed_rank(differences, 0.01, rng, 40_000))
+    for one, found in zip(differences, ours, strict=True):
+        theirs = baycomp.SignedRankTest.probs(one, np.zeros(9), rope=0.01, prior=0.5, nsamples=40_000, random_state=1)
+        assert found == pytest.approx(theirs, abs=0.02)
+
+
+def test_the_bayesian_test_turns_with_the_models():
+    """What is better for the one is worse for the other."""
+    differences = np.random.default_rng(2).normal(0.01, 0.03, (3, 7))
+    one = leaders.bayesian_signed_rank(differences, 0.01, np.random.default_rng(0))
+    other = leaders.bayesian_signed_rank(-differences, 0.01, np.random.default_rng(0))
+    assert one[0] == pytest.approx(other[2])
+    assert one[1] == pytest.approx(other[1])
+
+
+def test_imputed_ranks_have_the_mean_of_whole_ones():
+    """On every set the mean rank is (M + 1) / 2, whoever is missing, and nothing changes where nobody is."""
+    values = np.random.default_rng(0).random((6, 5))
+    assert leaders.imputed(leaders.ranks(values)) == pytest.approx(leaders.ranks(values))
+    values[[0, 1, 3], [0, 0, 4]] = np.nan
+    assert leaders.imputed(leaders.ranks(values)).mean(axis=0) == pytest.approx(3.5)
+
+
+def test_resampled_means_have_the_variance_of_sets_and_rows():
+    """Over sets that of their values over S; within a set that of its rows, or the square of the stated error."""
+    rng = np.random.default_rng(0)
+    values = rng.random((3, 6))
+    means = leaders.resampled(values, np.full((3, 6), np.nan), [None] * 6, rng, 40_000)
+    assert means.var(axis=1) == pytest.approx(values.var(axis=1) / 6, rel=0.03)
+    outcomes = (rng.random((2, 50)) < 0.7).astype(float)
+    one = leaders.resampled(outcomes.mean(axis=1)[:, None], np.full((2, 1), np.nan), [outcomes], rng, 40_000)
+    assert np.cov(one) == pytest.approx(np.cov(outcomes, bias=True) / 50, rel=0.06, abs=1e-4)
+    stated = leaders.resampled(values[:, :1], np.full((3, 1), 0.02), [None], rng, 40_000)
+    assert stated.std(axis=1) == pytest.approx(0.02, rel=0.03)
+
+
+def test_rank_intervals_of_a_clear_and_an_open_order():
+    """A model that is ahead in all draws is first; two that take turns share the places below."""
+    rng = np.random.default_rng(0)
+    means = np.vstack([np.full(1000, 9.0), rng.random((2, 1000))])
+    low, high, first = leaders.rank_intervals(means)
+    assert low.tolist() == [1, 2, 2]
+    assert high.tolist() == [1, 3, 3]
+    assert first.tolist() == [1.0, 0.0, 0.0]
