@@ -26,6 +26,9 @@ PRIOR = 0.5
 DRAWS = 10_000
 """Weights of sets that the Bayesian test draws: a probability of 0.5 is off by 0.005."""
 
+RESAMPLES = 2_000
+"""Draws of tasks and rows: the ends of a 95 % interval of a rank hardly move with more."""
+
 CHUNK = 2**22
 """Numbers in hand at once."""
 
@@ -242,40 +245,53 @@ def bayesian_signed_rank(
 
 
 def resampled(
-    values: Floats, errors: Floats, rows: Sequence[Floats | None], rng: np.random.Generator, draws: int = 2_000
+    values: Floats,
+    errors: Floats,
+    outcomes: Sequence[Floats | None],
+    tasks: Ints,
+    rng: np.random.Generator,
+    draws: int = RESAMPLES,
 ) -> Floats:
-    """What the models' mean values might have been on other sets like these, and on other rows of each.
+    """What the models' mean values might have been over other tasks like these, and on other rows of each set.
 
-    Sets are drawn with replacement. On a set whose rows are known they are drawn so, too, the same for all models;
-    else each value is moved by a normal error, where its size is known.
+    Tasks are drawn with replacement; the sets of one are averaged first. On a set whose rows are known they are drawn
+    so, too, the same for all models; else each value is moved by a normal error, where its size is known.
 
     Args:
         values: (M, S), none missing.
         errors: (M, S) standard errors of the values; nan where unknown.
-        rows: for each set the outcomes (M, N) that its values are the means of; None where they are not known.
+        outcomes: for each set the outcomes (M, N) that its values are the means of; None where they are not known.
+        tasks: (S,) the task of each set, numbered from 0.
         rng: the only source of randomness.
         draws: B.
 
     Returns:
-        (M, B) means over sets.
+        (M, B) means over tasks.
     """
-    models, sets = values.shape
-    counts = rng.multinomial(sets, np.full(sets, 1 / sets), size=draws) / sets  # (B, S)
+    models = len(values)
+    sizes = np.bincount(tasks)
+    counts = rng.multinomial(len(sizes), np.full(len(sizes), 1 / len(sizes)), size=draws) / len(sizes)  # (B, tasks)
     means = np.zeros((models, draws))
-    for at in range(sets):
-        known = rows[at]
-        if known is not None:
-            size = known.shape[1]
-            drawn = np.empty((models, draws))
-            step = max(CHUNK // size, 1)
-            for start in range(0, draws, step):
-                some = rng.multinomial(size, np.full(size, 1 / size), size=min(step, draws - start))
-                drawn[:, start : start + len(some)] = known @ some.T / size
-        else:
-            error = np.nan_to_num(errors[:, at])
-            drawn = values[:, at, None] + error[:, None] * rng.standard_normal((models, draws))
-        means += counts[:, at] * drawn
+    for at, task in enumerate(tasks):
+        known = outcomes[at]
+        drawn = (
+            values[:, at, None] + np.nan_to_num(errors[:, at])[:, None] * rng.standard_normal((models, draws))
+            if known is None
+            else _means_of_rows(known, rng, draws)
+        )
+        means += counts[:, task] / sizes[task] * drawn
     return means
+
+
+def _means_of_rows(outcomes: Floats, rng: np.random.Generator, draws: int) -> Floats:
+    """(M, B) means of (M, N) outcomes over rows that are drawn with replacement."""
+    size = outcomes.shape[1]
+    step = max(CHUNK // size, 1)
+    drawn = [
+        rng.multinomial(size, np.full(size, 1 / size), size=min(step, draws - start)) @ outcomes.T / size
+        for start in range(0, draws, step)
+    ]
+    return np.asarray(np.concatenate(drawn).T)
 
 
 def rank_intervals(means: Floats) -> tuple[Ints, Ints, Floats]:

@@ -1,0 +1,233 @@
+"""A table of what models scored on sets: read from files or rows, with every cell checked.
+
+Columns: `model`, `set`, `value`; and, where they are known, `se` (standard error), `n` (rows), `group` (the task that a
+set belongs to) and `kind` ("in-domain", or "ood", which is what a set is where nothing is said).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from factors.types import Floats
+from ranker.datasets.rows import Row, read_rows
+from ranker.errors import DataError, UsageError, look_up
+from ranker.limits import LIMITS, Limits
+
+NEEDED = ("model", "set", "value")
+COLUMNS = (*NEEDED, "se", "n", "group", "kind")
+
+Kind = Literal["in-domain", "ood"]
+KINDS: Mapping[str, Kind] = {"ood": "ood", "in-domain": "in-domain"}
+
+EMPTY = ("", "-", "\N{EN DASH}", "na", "n/a", "nan", "none", "null")
+"""What a cell without a value holds, as published tables and data frames have it; case does not matter."""
+
+
+@dataclass(frozen=True)
+class Set:
+    """A set that models were measured on.
+
+    Attributes:
+        name: of the set.
+        group: the task that it belongs to; of an in-domain set "" where it belongs to all of them.
+        kind: "in-domain" or "ood".
+    """
+
+    name: str
+    group: str
+    kind: Kind
+
+    def __str__(self) -> str:
+        return self.name if self.group in ("", self.name) else f"{self.group}: {self.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """What models scored on sets. Axis letters: M models, S sets, N rows of a set.
+
+    Attributes:
+        models: (M,) names, in the order of the table.
+        sets: (S,) in the same.
+        values: (M, S) fractions, higher is better; nan where there is none.
+        errors: (M, S) their standard errors; nan where these are not known.
+        outcomes: set -> (M, N) the outcomes that its values are the means of, where the rows are known.
+        notes: what was made of the table, a sentence each.
+
+    Raises:
+        UsageError: fewer than two models, or no set that is not in-domain.
+    """
+
+    models: tuple[str, ...]
+    sets: tuple[Set, ...]
+    values: Floats
+    errors: Floats
+    outcomes: Mapping[Set, Floats] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.models) < 2:
+            raise UsageError(f"at least two models are needed (got {len(self.models)})")
+        if not any(one.kind == "ood" for one in self.sets):
+            raise UsageError(f"at least one set must be of the kind ood (got {len(self.sets)} in-domain)")
+        for array in (self.values, self.errors):
+            array.flags.writeable = False
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The groups that have sets of the kind "ood", in the order of the table."""
+        return tuple(dict.fromkeys(one.group for one in self.sets if one.kind == "ood"))
+
+    def places(self, task: str, kind: Kind) -> list[int]:
+        """Where the sets of a task stand; its in-domain sets are those of all tasks, where it has none of its own."""
+        own = [at for at, one in enumerate(self.sets) if one.kind == kind and one.group == task]
+        return own or [at for at, one in enumerate(self.sets) if one.kind == kind and one.group == ""]
+
+
+def read(
+    paths: Sequence[str | Path], *, percent: bool | None = None, encoding: str = "", limits: Limits = LIMITS
+) -> Values:
+    """The table that one or several files hold.
+
+    Args:
+        paths: .csv, .tsv, .txt, .jsonl or .parquet, a line for each model and set.
+        percent: the values are percentages; None takes them for such where all are above 1, or 0.
+        encoding: of files that are not UTF-8.
+        limits: how much of them is read.
+
+    Raises:
+        DataError: a file cannot be read, or a cell cannot be right; file and line are named.
+        UsageError: fewer than two models, or no set that is not in-domain.
+    """
+    return of_rows((row for path in paths for row in read_rows(Path(path), encoding, limits)), percent=percent)
+
+
+def of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Values:
+    """The same of rows that were read already.
+
+    Example:
+        >>> cells = [("a", "x", 0.9), ("a", "y", 0.7), ("b", "x", 0.8)]
+        >>> rows = [Row(f"row {n}", n, dict(zip(NEEDED, c, strict=True))) for n, c in enumerate(cells, 1)]
+        >>> found = of_rows(rows)
+        >>> found.models, found.tasks, found.values.tolist()
+        (('a', 'b'), ('x', 'y'), [[0.9, 0.7], [0.8, nan]])
+    """
+    cells: dict[tuple[str, Set], tuple[str, float, float, float]] = {}
+    kinds: dict[tuple[str, str], tuple[Kind, str]] = {}
+    unread: dict[str, None] = {}
+    for row in rows:
+        _check_columns(row)
+        unread |= dict.fromkeys(str(name) for name in row.cells if name not in COLUMNS)
+        model, name = _text(row, "model"), _text(row, "set")
+        kind = _kind(row)
+        group = _optional(row, "group") or ("" if kind == "in-domain" else name)
+        before, place = kinds.setdefault((group, name), (kind, row.place))
+        if before != kind:
+            raise DataError(f"{row.place}: {name} is {kind} here, and {before} in {place}")
+        key = (model, Set(name, group, kind))
+        if key in cells:
+            raise DataError(f"{row.place}: {model} on {key[1]} a second time; the first is {cells[key][0]}")
+        cells[key] = (row.place, *_numbers(row))
+    if not cells:
+        raise DataError("the table has no rows")
+    models = tuple(dict.fromkeys(model for model, _ in cells))
+    sets = tuple(dict.fromkeys(one for _, one in cells))
+    values, errors, sizes = np.full((3, len(models), len(sets)), np.nan)
+    for (model, one), (_, *numbers) in cells.items():
+        at = models.index(model), sets.index(one)
+        values[at], errors[at], sizes[at] = numbers
+    notes = [f"Columns that are not read: {', '.join(unread)}."] if unread else []
+    if _are_percentages(values, percent):
+        values, errors = values / 100, errors / 100
+        notes += [] if percent else ["All values are above 1, or 0: they are taken for percentages."]
+    return Values(models, sets, values, _errors(values, errors, sizes), notes=tuple(notes))
+
+
+def _check_columns(row: Row) -> None:
+    if lacking := [name for name in NEEDED if name not in row.cells]:
+        raise DataError(
+            f"{row.place}: the columns {', '.join(NEEDED)} are needed, and {lacking[0]} is missing "
+            f"(got {', '.join(map(str, row.cells))})"
+        )
+
+
+def _optional(row: Row, column: str) -> str:
+    cell = row.cells.get(column)
+    text = "" if cell is None or cell != cell else str(cell).strip()
+    return "" if text.casefold() in EMPTY else text
+
+
+def _text(row: Row, column: str) -> str:
+    if not (text := _optional(row, column)):
+        raise DataError(f"{row.place}: the cell `{column}` is empty")
+    return text
+
+
+def _kind(row: Row) -> Kind:
+    try:
+        return look_up("kind of sets", _optional(row, "kind") or "ood", KINDS)
+    except UsageError as error:
+        raise DataError(f"{row.place}: {error}") from error
+
+
+def _numbers(row: Row) -> tuple[float, float, float]:
+    """Value, standard error and number of rows; nan where there is none."""
+    value, error, size = (_number(row, column) for column in ("value", "se", "n"))
+    if error < 0:
+        raise DataError(f"{row.place}: `se` must be at least 0 (got {error:g})")
+    if size < 1:
+        raise DataError(f"{row.place}: `n` must be at least 1 (got {size:g})")
+    return value, error, size
+
+
+def _number(row: Row, column: str) -> float:
+    text = _optional(row, column)
+    try:
+        number = float(text or "nan")
+    except ValueError as error:
+        raise DataError(f"{row.place}: `{column}` must be a number (got {text!r})") from error
+    if math.isinf(number):
+        raise DataError(f"{row.place}: `{column}` must be finite (got {text!r})")
+    return number
+
+
+def _are_percentages(values: Floats, said: bool | None) -> bool:
+    """Whether values are percentages; nothing is guessed where some look so and some do not.
+
+    Raises:
+        DataError: some do; or they are said to be what they cannot be.
+    """
+    known = np.abs(values[~np.isnan(values)])
+    above, most = known > 1, float(known.max(initial=0.0))
+    if most > 100 or (said is False and most > 1):
+        raise DataError(f"values must be fractions in [-1, 1], or percentages (got {most:g})")
+    if said is None and above.any() and ((known > 0) & ~above).any():
+        least = float(known[(known > 0) & ~above].min())
+        raise DataError(
+            f"some values are above 1 ({most:g}), others below ({least:g}): percentages beside fractions? Where all "
+            "are percentages, say so with `percent`"
+        )
+    return bool(above.any()) if said is None else said
+
+
+def _errors(values: Floats, errors: Floats, sizes: Floats) -> Floats:
+    """Standard errors where they are stated; else the most that they can be of a mean of n outcomes in [0, 1]."""
+    inside = np.where((values >= 0) & (values <= 1), values, np.nan)
+    return np.where(np.isnan(errors), np.sqrt(inside * (1 - inside) / sizes), errors)
+
+
+def as_rows(table: Any) -> list[Row]:
+    """The rows of a data frame, or of a list of mappings from column to cell.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    listed = table.to_dict("records") if hasattr(table, "to_dict") and hasattr(table, "columns") else table
+    if not isinstance(listed, Sequence) or isinstance(listed, str) or not all(isinstance(r, Mapping) for r in listed):
+        raise UsageError(f"a table must be a file, a data frame or a list of rows (got {type(table).__name__})")
+    return [Row(f"row {number}", number, cells) for number, cells in enumerate(listed, 1)]

@@ -1,0 +1,182 @@
+"""`OverSets`: who leads over many sets, and what in-domain values say of others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from ranker.numbers import counted, percent, probability
+from ranker.results.records import plain
+from ranker.results.result import Result, listed
+
+SCHEMA_VERSION = 1
+
+Missing = Literal["sets", "models", "ranks"]
+"""What becomes of cells without a value: their sets are left out, or their models; or they get the middle rank."""
+
+
+@dataclass(frozen=True)
+class Leader:
+    """A model over all tasks, fractions.
+
+    Attributes:
+        model: its name.
+        rank: 1 for the highest mean; where ranks are imputed, for the lowest mean rank.
+        value: mean over tasks, the sets of each averaged first; None where it lacks one.
+        in_domain: the same of the in-domain sets of these tasks; None where a task has none.
+        decay: (in_domain - value) / in_domain; None where in_domain is not above 0, too.
+        friedman: mean of its ranks on the tasks, 1 for the best.
+        friedman_in_domain: the same by in-domain values.
+        rank_by_decay: 1 for the smallest decay.
+        low, high: the 95 % interval of its rank, over tasks and, where something is known of them, rows.
+        p_first: how often it is first in these draws.
+        tasks: task -> its value.
+    """
+
+    model: str
+    rank: int
+    value: float | None
+    in_domain: float | None
+    decay: float | None
+    friedman: float
+    friedman_in_domain: float | None
+    rank_by_decay: int | None
+    low: int | None
+    high: int | None
+    p_first: float | None
+    tasks: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two models over the tasks that both have a value on; None where these are fewer than three.
+
+    Attributes:
+        a, b: the models, a the one that is higher in the order.
+        difference: mean over tasks of a minus b.
+        tasks: how many these are.
+        nemenyi: p of Nemenyi's test on the mean ranks, corrected for all pairs; None where ranks are imputed, too.
+        wilcoxon: p of Wilcoxon's signed-rank test.
+        holm: the same, corrected for all pairs.
+        p_better, p_same, p_worse: that a is better by more than the margin, as good, or worse; they sum to 1.
+    """
+
+    a: str
+    b: str
+    difference: float
+    tasks: int
+    nemenyi: float | None
+    wilcoxon: float | None
+    holm: float | None
+    p_better: float | None
+    p_same: float | None
+    p_worse: float | None
+
+
+@dataclass(frozen=True)
+class Friedman:
+    """Friedman's test that all models do equally well over the tasks, and what follows from it.
+
+    Attributes:
+        statistic, df: chi-square, and its degrees of freedom.
+        p: by chi-square.
+        p_f: by Iman and Davenport's F, which holds where tasks are few, too.
+        critical_difference: the least difference of two mean ranks that Nemenyi's test tells from none, at 5 %.
+        groups: models that it does not tell apart, the best first.
+    """
+
+    statistic: float
+    df: int
+    p: float
+    p_f: float
+    critical_difference: float
+    groups: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, repr=False)
+class OverSets(Result):
+    """Models on many sets: who leads, and how sure that is.
+
+    Attributes:
+        models: (M,) the best first.
+        tasks: task -> its sets, as far as they count.
+        missing: what became of cells without a value.
+        rope: half the width of the region within which two models count as equally good, a fraction.
+        differences: every two models.
+        test: that they differ at all; None where that cannot be told of so few, or of imputed ranks.
+        left_out: set or model -> why it does not count.
+        notes: what a reader has to know, a sentence each.
+
+    Example:
+        >>> OverSets((), {}, "sets", 0.01, (), None, {}, ()).title
+        '0 models over 0 tasks'
+    """
+
+    index: ClassVar[tuple[str, ...]] = ("model",)
+
+    models: tuple[Leader, ...]
+    tasks: Mapping[str, tuple[str, ...]]
+    missing: Missing
+    rope: float
+    differences: tuple[Difference, ...]
+    test: Friedman | None
+    left_out: Mapping[str, str]
+    notes: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """What was compared on what, in a line."""
+        return f"{counted(len(self.models), 'model')} over {counted(len(self.tasks), 'task')}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The models' names, the best first."""
+        return tuple(one.model for one in self.models)
+
+    @property
+    def tied(self) -> tuple[str, ...]:
+        """The models that Nemenyi's test does not tell from the first; that alone where it tells all."""
+        if self.test is None:
+            return self.names[:1]
+        first = min(self.models, key=lambda one: one.friedman)
+        near = self.test.critical_difference + first.friedman + 1e-12
+        return tuple(one.model for one in self.models if one.friedman <= near)
+
+    @property
+    def answer(self) -> str:
+        """Who is first, how often, and which models are not told from it."""
+        first = self.models[0]
+        said = f"first: {first.model}"
+        said += "" if first.value is None else f", {percent(first.value)} %"
+        said += "" if first.p_first is None else f", in {probability(first.p_first)} % of draws"
+        others = [name for name in self.tied if name != first.model]
+        return "\n".join([self.title, said, *([f"not told from the first: {listed(others)}"] if others else [])])
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A row for each model, with the fields of `Leader`; a column for each task, `task: NAME`."""
+        return [
+            {key: value for key, value in plain(one).items() if key != "tasks"}
+            | {f"task: {task}": value for task, value in one.tasks.items()}
+            for one in self.models
+        ]
+
+    def in_words(self) -> list[dict[str, str]]:
+        """The models in order, with means in percent and mean ranks."""
+        return [
+            {
+                "rank": str(one.rank),
+                "model": one.model,
+                "OOD": percent(one.value),
+                "in-domain": percent(one.in_domain),
+                "decay": percent(one.decay),
+                "mean rank": f"{one.friedman:.2f}",
+                "95 % interval": "" if one.low is None else f"{one.low} to {one.high}",
+            }
+            for one in self.models
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stable schema: see `docs/json-schema.md`."""
+        names = ("models", "tasks", "missing", "rope", "differences", "test", "left_out", "notes")
+        return {"schema_version": SCHEMA_VERSION, **{name: plain(getattr(self, name)) for name in names}}

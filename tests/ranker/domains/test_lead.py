@@ -1,0 +1,174 @@
+import numpy as np
+import pytest
+
+from ranker.domains import leaders, values
+from ranker.errors import UsageError
+from ranker.statistics import significance
+
+
+def made(cells, **options):
+    """The result over a table of (model, set, value[, group, kind])."""
+    names = ("model", "set", "value", "group", "kind")
+    rows = [dict(zip(names, cell, strict=False)) for cell in cells]
+    return leaders.lead(values.of_rows(values.as_rows(rows)), **options)
+
+
+def random_table(models=4, sets=7, seed=0):
+    """Values without ties, the models a, b, c ... in no order."""
+    rng = np.random.default_rng(seed)
+    return [(chr(97 + m), f"s{s}", rng.random()) for m in range(models) for s in range(sets)]
+
+
+def test_sets_of_a_task_are_averaged_first():
+    """Two sets of one task weigh as much as the one of the other; the in-domain set is that of the task."""
+    cells = [("a", "x1", 0.4, "x"), ("a", "x2", 0.6, "x"), ("a", "y1", 0.8, "y")]
+    cells += [("b", "x1", 0.5, "x"), ("b", "x2", 0.5, "x"), ("b", "y1", 0.2, "y")]
+    cells += [
+        (model, f"{task}0", value, task, "in-domain") for model, task, value in [("a", "x", 0.9), ("a", "y", 0.7)]
+    ]
+    cells += [("b", "x0", 0.6, "x", "in-domain"), ("b", "y0", 0.4, "y", "in-domain")]
+    first, second = made(cells).models
+    assert (first.model, first.rank, first.tasks) == ("a", 1, {"x": pytest.approx(0.5), "y": pytest.approx(0.8)})
+    assert first.value == pytest.approx(0.65)
+    assert first.in_domain == pytest.approx(0.8)
+    assert first.decay == pytest.approx(0.15 / 0.8)
+    assert (first.friedman, second.friedman) == (1.25, 1.75)
+    assert second.decay == pytest.approx((0.5 - 0.35) / 0.5)
+    assert (first.rank_by_decay, second.rank_by_decay) == (1, 2)
+
+
+def test_the_order_does_not_depend_on_the_order_of_the_table():
+    """Rows shuffled: the same models, values, and p that need no draw."""
+    cells = random_table()
+    one, other = made(cells), made(cells[::-1])
+    assert one.names == other.names
+    assert [m.value for m in one.models] == pytest.approx([m.value for m in other.models])
+    pairs = {(d.a, d.b): (d.difference, d.nemenyi, d.wilcoxon, d.holm) for d in one.differences}
+    for d in other.differences:
+        assert (d.difference, d.nemenyi, d.wilcoxon, d.holm) == pytest.approx(pairs[d.a, d.b])
+
+
+def test_every_pair_stands_there_the_higher_model_first():
+    """Six pairs of four models; Holm's p are those of all pairs; the three probabilities sum to 1."""
+    found = made(random_table())
+    order = {name: at for at, name in enumerate(found.names)}
+    assert len(found.differences) == 6
+    assert all(order[one.a] < order[one.b] and one.difference >= 0 for one in found.differences)
+    assert [one.holm for one in found.differences] == pytest.approx(
+        significance.holm(np.array([one.wilcoxon for one in found.differences]))
+    )
+    assert all(one.p_better + one.p_same + one.p_worse == pytest.approx(1) for one in found.differences)
+
+
+def test_a_set_that_a_model_lacks_is_left_out_and_said():
+    """By default only whole sets count."""
+    cells = [cell for cell in random_table() if cell[:2] != ("b", "s3")]
+    found = made(cells)
+    assert found.left_out == {"s3": "1 model missing"}
+    assert list(found.tasks) == ["s0", "s1", "s2", "s4", "s5", "s6"]
+    assert "Left out for missing values: s3 (1 model missing)." in found.notes
+
+
+def test_a_model_that_lacks_a_set_is_left_out_where_that_is_the_rule():
+    """Then all sets count."""
+    cells = [cell for cell in random_table() if cell[:2] != ("b", "s3")]
+    found = made(cells, missing="models")
+    assert found.left_out == {"b": "1 set missing"}
+    assert len(found.tasks) == 7
+    assert "b" not in found.names
+
+
+def test_a_model_that_lacks_a_set_gets_the_middle_rank_where_that_is_the_rule():
+    """By hand: a, b, c on two sets, and c lacks the second."""
+    found = made([("a", "x", 0.9), ("b", "x", 0.8), ("c", "x", 0.7), ("a", "y", 0.1), ("b", "y", 0.2)], missing="ranks")
+    assert {one.model: one.friedman for one in found.models} == pytest.approx(
+        {"a": (1 + 8 / 3) / 2, "b": (2 + 4 / 3) / 2, "c": 2.5}
+    )
+    assert found.names == ("b", "a", "c")
+    assert found.models[2].value is None
+    assert found.test is None
+    assert any("middle rank" in note for note in found.notes)
+
+
+def test_nothing_left_is_said():
+    """Each set lacks a model; or only one model is whole."""
+    cells = [("a", "x", 0.9), ("b", "y", 0.8), ("a", "z", 0.1), ("b", "z", None)]
+    with pytest.raises(UsageError, match="no set has a value of every model; `missing` says what else"):
+        made(cells)
+    with pytest.raises(UsageError, match="fewer than two models have a value on every set"):
+        made(cells, missing="models")
+    with pytest.raises(UsageError, match="there is no rule for missing cells 'rank'; did you mean ranks"):
+        made(cells, missing="rank")
+
+
+def test_two_sets_say_nothing_of_others():
+    """Means and ranks are shown, and no test is made."""
+    found = made(random_table(sets=2))
+    assert found.test is None
+    assert {one.wilcoxon for one in found.differences} == {None}
+    assert found.models[0].low is None
+    assert "2 tasks are too few to tell who leads on others: no test is made." in found.notes
+
+
+def test_few_sets_cannot_tell_two_models_apart():
+    """Wilcoxon's smallest p is said."""
+    assert any("p is at least 0.125" in note for note in made(random_table(sets=4)).notes)
+
+
+def test_two_models_have_no_friedman():
+    """But a Wilcoxon test, which is then the sign-flip test of scipy."""
+    found = made(random_table(models=2))
+    assert found.test is None
+    assert found.differences[0].wilcoxon is not None
+    assert any("three models" in note for note in found.notes)
+
+
+def test_a_constant_set_is_said():
+    """It counts, and says nothing of the order."""
+    cells = [*random_table(), *((model, "flat", 0.5) for model in "abcd")]
+    assert any(note.startswith("flat: all models have the same value") for note in made(cells).notes)
+
+
+def test_ties_share_a_place():
+    """Two models with the same mean are both second."""
+    cells = [("a", "x", 0.9), ("b", "x", 0.5), ("c", "x", 0.5), ("d", "x", 0.1)]
+    assert [one.rank for one in made(cells).models] == [1, 2, 2, 4]
+
+
+def test_an_in_domain_mean_of_no_worth_has_no_decay():
+    """Where the in-domain value is 0, there is nothing to lose."""
+    cells = [("a", "x", 0.5), ("b", "x", 0.4), ("a", "id", 0.0, "", "in-domain"), ("b", "id", 0.8, "", "in-domain")]
+    first, second = made(cells).models
+    assert (first.decay, first.rank_by_decay) == (None, None)
+    assert (second.decay, second.rank_by_decay) == (pytest.approx(0.5), 1)
+
+
+def test_a_task_without_in_domain_values_is_named():
+    """No mean is made of the others alone."""
+    cells = [(m, s, v, s) for m, s, v in random_table(sets=3)]
+    cells += [(m, "s0 id", 0.9, "s0", "in-domain") for m in "abcd"]
+    found = made(cells)
+    assert {one.in_domain for one in found.models} == {None}
+    assert any("No in-domain values" in note and "s1, s2" in note for note in found.notes)
+
+
+def test_errors_widen_the_intervals_of_ranks():
+    """Two models a point apart on three sets: with an error of ten points either may be first."""
+    rows = [
+        {"model": m, "set": f"s{s}", "value": 0.5 + 0.01 * (m == "a"), "se": 0.1} for m in ("a", "b") for s in range(3)
+    ]
+    exact = leaders.lead(values.of_rows(values.as_rows([{**row, "se": None} for row in rows])))
+    noisy = leaders.lead(values.of_rows(values.as_rows(rows)))
+    assert (exact.models[0].low, exact.models[0].high, exact.models[0].p_first) == (1, 1, 1.0)
+    assert (noisy.models[0].low, noisy.models[0].high) == (1, 2)
+    assert 0.4 < noisy.models[0].p_first < 0.75
+
+
+def test_the_result_shows_itself():
+    """In a line or two, as rows, as JSON knows it."""
+    found = made(random_table())
+    assert found.answer.startswith("4 models over 7 tasks\nfirst: ")
+    assert list(found.to_frame().index) == list(found.names)
+    assert found.to_rows()[0]["task: s0"] == found.models[0].tasks["s0"]
+    assert found.to_dict()["models"][0]["rank"] == 1
+    assert found.in_words()[0]["rank"] == "1"

@@ -1,0 +1,123 @@
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ranker.domains import values
+from ranker.errors import DataError, UsageError
+
+HEAD = "model,set,value,se,n,group,kind\n"
+
+
+def table(tmp_path, text, name="table.csv", **options):
+    """What is read of a file."""
+    path = tmp_path / name
+    path.write_text(text)
+    return values.read([path], **options)
+
+
+def test_a_whole_table(tmp_path):
+    """Every column, in the order of the file; what is missing is nan."""
+    text = "a,x1,0.5,0.01,,x,ood\na,x0,0.9,,100,x,in-domain\nb,x1,0.25,,16,x,ood\nb,y1,0.75,,,y,\n"
+    found = table(tmp_path, HEAD + text)
+    assert found.models == ("a", "b")
+    assert [(str(one), one.kind) for one in found.sets] == [("x: x1", "ood"), ("x: x0", "in-domain"), ("y: y1", "ood")]
+    assert found.values == pytest.approx(np.array([[0.5, 0.9, np.nan], [0.25, np.nan, 0.75]]), nan_ok=True)
+    assert found.tasks == ("x", "y")
+    assert found.places("x", "in-domain") == [1]
+    assert found.places("y", "in-domain") == []
+
+
+def test_errors_are_those_stated_or_the_most_that_a_mean_can_have(tmp_path):
+    """`se` where it is there; of n outcomes in [0, 1] with mean v at most sqrt(v (1 - v) / n)."""
+    found = table(tmp_path, HEAD + "a,x,0.5,0.01,4,,\nb,x,0.25,,12,,\na,y,0.5,,,,\nb,y,-0.2,,9,,\n")
+    assert found.errors == pytest.approx(np.array([[0.01, np.nan], [0.125, np.nan]]), nan_ok=True)
+
+
+def test_an_in_domain_set_without_a_group_belongs_to_all(tmp_path):
+    """As in a table of one in-domain set and many others."""
+    found = table(tmp_path, "model,set,value,kind\na,id,0.9,in-domain\nb,id,0.8,in-domain\na,x,0.5,\nb,y,0.4,ood\n")
+    assert found.tasks == ("x", "y")
+    assert found.places("x", "in-domain") == found.places("y", "in-domain") == [0]
+
+
+def test_percentages_are_known_where_nothing_else_can_be_meant(tmp_path):
+    """All above 1 or 0: percentages, and it is said; their errors are divided, too."""
+    found = table(tmp_path, "model,set,value,se\na,x,50,2\nb,x,0,1\n")
+    assert found.values.tolist() == [[0.5], [0.0]]
+    assert found.errors.tolist() == [[0.02], [0.01]]
+    assert found.notes == ("All values are above 1, or 0: they are taken for percentages.",)
+    assert table(tmp_path, "model,set,value\na,x,50\nb,x,0.5\n", percent=True).values[1, 0] == 0.005
+    assert table(tmp_path, "model,set,value\na,x,1\nb,x,0.5\n").values.tolist() == [[1.0], [0.5]]
+
+
+def test_cells_that_hold_nothing(tmp_path):
+    """As published tables write it, and data frames."""
+    found = table(tmp_path, "model,set,value\na,x,-\na,y,0.5\nb,x,NA\nb,y,\nc,x,0.1\nc,y,nan\n")
+    assert np.isnan(found.values).tolist() == [[True, False], [True, True], [False, True]]
+
+
+def test_files_data_frames_and_rows_say_the_same(tmp_path):
+    """A CSV, the same packed, as tabs, as JSON lines, as a data frame."""
+    frame = pd.DataFrame({"model": ["a", "b"], "set": ["x", "x"], "value": [0.5, None], "group": [None, "g"]})
+    frame.loc[1, "value"] = 0.25
+    frame["group"] = None
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress((tmp_path / "a.csv").read_bytes()))
+    frame.to_csv(tmp_path / "c.tsv", index=False, sep="\t")
+    frame.to_json(tmp_path / "d.jsonl", orient="records", lines=True)
+    found = [values.read([tmp_path / name]) for name in ("a.csv", "b.csv.gz", "c.tsv", "d.jsonl")]
+    found.append(values.of_rows(values.as_rows(frame)))
+    found.append(values.of_rows(values.as_rows(frame.to_dict("records"))))
+    assert {(one.models, one.sets, one.values.tobytes()) for one in found} == {
+        (("a", "b"), (values.Set("x", "x", "ood"),), np.array([[0.5], [0.25]]).tobytes())
+    }
+
+
+def test_several_files_are_one_table(tmp_path):
+    """A file for each model, say."""
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text(f"model,set,value\n{name},x,0.5\n")
+    assert values.read([tmp_path / "a.csv", tmp_path / "b.csv"]).models == ("a", "b")
+
+
+def test_columns_that_are_not_read_are_named(tmp_path):
+    """So that a misspelt one is seen."""
+    assert table(tmp_path, "model,set,value,grp\na,x,0.5,g\nb,x,0.5,g\n").notes == ("Columns that are not read: grp.",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model,value\na,0.5\n", "line 2: the columns model, set, value are needed, and set is missing"),
+        ("model,set,value\na,,0.5\n", "line 2: the cell `set` is empty"),
+        ("model,set,value\na,x,good\n", "line 2: `value` must be a number (got 'good')"),
+        ("model,set,value\na,x,inf\n", "line 2: `value` must be finite (got 'inf')"),
+        (HEAD + "a,x,0.5,-1,,,\n", "line 2: `se` must be at least 0 (got -1)"),
+        (HEAD + "a,x,0.5,,0,,\n", "line 2: `n` must be at least 1 (got 0)"),
+        (HEAD + "a,x,0.5,,,,odd\n", "line 2: there is no kind of sets 'odd'; did you mean ood?"),
+        (HEAD + "a,x,0.5,,,g,\na,y,0.5,,,g,\na,x,0.4,,,g,\n", "line 4: a on g: x a second time; the first is"),
+        (HEAD + "a,x,0.5,,,g,\nb,x,0.5,,,g,in-domain\n", "line 3: x is in-domain here, and ood in"),
+        ("model,set,value\n", "the table has no rows"),
+        ("model,set,value\na,x,0.91\nb,x,88.4\n", "some values are above 1 (88.4), others below (0.91): percentages"),
+        ("model,set,value\na,x,910\nb,x,0.5\n", "values must be fractions in [-1, 1], or percentages (got 910)"),
+        ("model,set,value\na,x,0.9\na,y,0.5\n", "at least two models are needed (got 1)"),
+        (HEAD + "a,x,0.9,,,,in-domain\nb,x,0.5,,,,in-domain\n", "at least one set must be of the kind ood (got 1 in-d"),
+    ],
+)
+def test_what_cannot_be_right_is_one_line(tmp_path, text, message):
+    """The file and the line are named."""
+    with pytest.raises(UsageError) as caught:
+        table(tmp_path, text)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_table_is_refused():
+    """A number, a text, a list of numbers."""
+    for wrong in (3, "a", [1, 2]):
+        with pytest.raises(UsageError, match="a table must be a file, a data frame or a list of rows"):
+            values.as_rows(wrong)
+    with pytest.raises(DataError, match="row 1: the columns"):
+        values.of_rows(values.as_rows([{}]))
