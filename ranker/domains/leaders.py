@@ -49,22 +49,21 @@ class Counted:
     in_domain: Floats
 
 
-def lead(values: Values, missing: str = "sets", rope: float = ROPE, seed: int = 0) -> OverSets:
+def lead(values: Values, missing: str, rope: float, rng: np.random.Generator) -> OverSets:
     """Put models in order over tasks, and say which differ.
 
     Args:
         values: what they scored.
-        missing: what becomes of cells without a value: "sets" leaves their sets out, "models" the models that lack a
-            set of the kind "ood", "ranks" ranks the models by their ranks, the middle one for a task that they lack.
+        missing: see `compare`.
         rope: half the width of the region within which two models count as equally good, a fraction.
-        seed: of the draws.
+        rng: the only source of randomness.
 
     Raises:
-        UsageError: fewer than two models or no set is left.
+        UsageError: fewer than two models or no set is left, or there is no such rule.
     """
     rule = look_up("rule for missing cells", missing, MISSING)
     known = counting(values, rule)
-    drawn, tested = np.random.default_rng(seed).spawn(2)
+    drawn, tested = rng.spawn(2)
     order, found = _leaders(known, rule, drawn)
     names = known.values.models
     test = None if rule == "ranks" else _test(known.tasks, names)
@@ -85,7 +84,8 @@ def counting(values: Values, missing: Missing) -> Counted:
     """
     lacks = np.isnan(values.values)
     ood = np.array([one.kind == "ood" for one in values.sets])
-    models = np.flatnonzero(~lacks[:, ood].any(axis=1) if missing == "models" else np.ones(len(lacks)))
+    wanting = lacks[:, ood].any(axis=1) if missing == "models" else lacks[:, ood].all(axis=1)  # the last are predicted
+    models = np.flatnonzero(~wanting)
     sets = np.flatnonzero(~(lacks[models].any(axis=0) if missing == "sets" else lacks[models].all(axis=0)))
     if len(models) < 2 or not ood[sets].any():
         lost = {"models": "fewer than two models have a value on every set"}.get(

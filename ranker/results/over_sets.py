@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from ranker.numbers import counted, percent, probability
 from ranker.results.records import plain
 from ranker.results.result import Result, listed
+from ranker.statistics.trend import Shape, Type
 
 SCHEMA_VERSION = 1
 
 Missing = Literal["sets", "models", "ranks"]
 """What becomes of cells without a value: their sets are left out, or their models; or they get the middle rank."""
+
+
+Axes = Literal["plain", "probit"]
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,71 @@ class Friedman:
     groups: tuple[tuple[str, ...], ...]
 
 
+@dataclass(frozen=True)
+class Point:
+    """A model as a point of a trend, fractions.
+
+    Attributes:
+        model: its name.
+        x: its in-domain value.
+        y: its value on the set; None where it has none, and is predicted.
+        expected: what the trend says at x.
+        low, high: what 95 % of new models with this in-domain value would have.
+        robustness: effective robustness, y - expected; None where there is no y.
+    """
+
+    model: str
+    x: float
+    y: float | None
+    expected: float
+    low: float
+    high: float
+    robustness: float | None
+
+
+@dataclass(frozen=True)
+class Trend:
+    """What in-domain values say of one set; without points where nothing can be told.
+
+    Attributes:
+        task, set: which.
+        models: how many have both values.
+        axes: "plain", or "probit": the trend is one of normal quantiles of the values.
+        type: BOSS's: "I" a rising line, "II" two rising lines, "III" a V, "negative" falling; "flat", "other"; None
+            where it cannot be told.
+        why: why it cannot be told; empty where it can.
+        shape: what was fitted: "flat", "line" or "joined"; None where there is nothing to fit.
+        correlation: of in-domain values and those on the set, on the axes.
+        slopes: before and after the joint, on the axes.
+        joint: the in-domain value where two lines meet; None where there is one.
+        joint_low, joint_high: its 95 % interval.
+        p_types: type -> share of resamples of the models in which it is chosen.
+        bic, loo: shape -> BIC, and the root mean squared error on models left out, on the axes; lower is better.
+        far: models that lie far off a robust line.
+        type_without: the type of the others; None where none is far off.
+        points: the models by in-domain value.
+    """
+
+    task: str
+    set: str
+    models: int
+    axes: Axes
+    type: Type | None
+    why: str
+    shape: Shape | None = None
+    correlation: float | None = None
+    slopes: tuple[float, float] | None = None
+    joint: float | None = None
+    joint_low: float | None = None
+    joint_high: float | None = None
+    p_types: Mapping[Type, float] = field(default_factory=dict)
+    bic: Mapping[Shape, float | None] = field(default_factory=dict)
+    loo: Mapping[Shape, float | None] = field(default_factory=dict)
+    far: tuple[str, ...] = ()
+    type_without: Type | None = None
+    points: tuple[Point, ...] = ()
+
+
 @dataclass(frozen=True, repr=False)
 class OverSets(Result):
     """Models on many sets: who leads, and how sure that is.
@@ -105,8 +174,9 @@ class OverSets(Result):
         rope: half the width of the region within which two models count as equally good, a fraction.
         differences: every two models.
         test: that they differ at all; None where that cannot be told of so few, or of imputed ranks.
-        left_out: set or model -> why it does not count.
+        left_out: set or model -> why it does not count in the order.
         notes: what a reader has to know, a sentence each.
+        trends: of each set whose task has in-domain values.
 
     Example:
         >>> OverSets((), {}, "sets", 0.01, (), None, {}, ()).title
@@ -123,6 +193,7 @@ class OverSets(Result):
     test: Friedman | None
     left_out: Mapping[str, str]
     notes: tuple[str, ...]
+    trends: tuple[Trend, ...] = ()
 
     @property
     def title(self) -> str:
@@ -178,5 +249,5 @@ class OverSets(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """The stable schema: see `docs/json-schema.md`."""
-        names = ("models", "tasks", "missing", "rope", "differences", "test", "left_out", "notes")
+        names = ("models", "tasks", "missing", "rope", "differences", "test", "left_out", "notes", "trends")
         return {"schema_version": SCHEMA_VERSION, **{name: plain(getattr(self, name)) for name in names}}

@@ -22,8 +22,8 @@ SHAPES: tuple[Shape, ...] = ("flat", "line", "joined")
 NUMBERS: Mapping[Shape, int] = {"flat": 2, "line": 3, "joined": 6}
 """How many numbers each is made of: heights, slopes, the noise; and the place where lines meet, which counts twice.
 
-That place is searched for, so noise is followed further than by a slope. Where it counted once, 15 % of simulations took
-one line of 12 models for two; where it counts twice, 8 %.
+That place is searched for, so noise is followed further than by a slope. Where it counted once, 15 % of simulations
+took one line of 12 models for two; where it counts twice, 8 %.
 """
 
 Type = Literal["flat", "I", "II", "III", "negative", "other"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ranker.domains import leaders, values
+from ranker.domains.compare import compare
 
 TASKS = ("SST-2", "MNLI", "QNLI", "RTE", "MRPC", "QQP", "STS-B", "CoLA")
 
@@ -106,7 +106,7 @@ def cells():
 @pytest.fixture(scope="module")
 def found():
     """The leaderboard."""
-    return leaders.lead(values.of_rows(values.as_rows(list(cells()))))
+    return compare(list(cells()))
 
 
 def test_the_means_the_decay_and_the_order_are_those_of_table_3(found):
@@ -167,7 +167,7 @@ def test_table_4_is_the_mean_of_some_of_the_released_results():
         for task in [next(one for one in TASKS if one.replace("-", "").casefold() == row["task"])]
         if (row["ood_set"], row["metric"]) in RELEASED.get(task, [(row["ood_set"], row["metric"])])
     ]
-    found = leaders.lead(values.of_rows(values.as_rows(kept)))
+    found = compare(kept)
     table, published = rows_of(OOD), {name.casefold(): name for name in rows_of(PUBLISHED)}
     for one in found.models:
         for task, value in zip(TASKS, table[published[one.model]], strict=True):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ranker.domains import leaders, values
+from ranker.domains.compare import compare
 from ranker.errors import UsageError
 from ranker.statistics import significance
 
@@ -10,7 +10,7 @@ def made(cells, **options):
     """The result over a table of (model, set, value[, group, kind])."""
     names = ("model", "set", "value", "group", "kind")
     rows = [dict(zip(names, cell, strict=False)) for cell in cells]
-    return leaders.lead(values.of_rows(values.as_rows(rows)), **options)
+    return compare(rows, **options)
 
 
 def random_table(models=4, sets=7, seed=0):
@@ -157,8 +157,8 @@ def test_errors_widen_the_intervals_of_ranks():
     rows = [
         {"model": m, "set": f"s{s}", "value": 0.5 + 0.01 * (m == "a"), "se": 0.1} for m in ("a", "b") for s in range(3)
     ]
-    exact = leaders.lead(values.of_rows(values.as_rows([{**row, "se": None} for row in rows])))
-    noisy = leaders.lead(values.of_rows(values.as_rows(rows)))
+    exact = compare([{**row, "se": None} for row in rows])
+    noisy = compare(rows)
     assert (exact.models[0].low, exact.models[0].high, exact.models[0].p_first) == (1, 1, 1.0)
     assert (noisy.models[0].low, noisy.models[0].high) == (1, 2)
     assert 0.4 < noisy.models[0].p_first < 0.75

@@ -1,0 +1,63 @@
+"""`compare`: who leads over many sets, and what in-domain values say of others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ranker.domains import values
+from ranker.domains.leaders import ROPE, lead
+from ranker.domains.trends import trends
+from ranker.limits import LIMITS, Limits
+from ranker.results.over_sets import OverSets
+
+
+def compare(
+    table: Any,
+    *,
+    missing: str = "sets",
+    rope: float = ROPE,
+    axes: str = "plain",
+    percent: bool | None = None,
+    seed: int = 0,
+    limits: Limits = LIMITS,
+) -> OverSets:
+    """Say who leads over many sets, who differs from whom, and what in-domain values say of other sets.
+
+    Args:
+        table: what models scored on sets: a file, several files, a data frame, or a list of rows. Columns: `model`,
+            `set`, `value`; and, where they are known, `se` (standard error), `n` (rows), `group` (the task of a set)
+            and `kind` ("in-domain", or "ood").
+        missing: what becomes of cells without a value: "sets" leaves their sets out, "models" the models that lack a
+            set of the kind "ood", "ranks" ranks the models by their ranks, the middle one for a task that they lack.
+        rope: half the width of the region within which two models count as equally good, a fraction.
+        axes: of trends: "plain", or "probit" for normal quantiles of the values.
+        percent: the values are percentages; None takes them for such where all are above 1, or 0.
+        seed: of the draws.
+        limits: how much of a file is read.
+
+    Raises:
+        UsageError: the table cannot be right (a `DataError` names the line), or says too little.
+
+    Example:
+        >>> from ranker.domains.compare import compare
+        >>> scores = {"a": (0.91, 0.72, 0.66), "b": (0.90, 0.70, 0.64), "c": (0.85, 0.61, 0.60)}
+        >>> rows = [{"model": m, "set": f"set {s}", "value": v} for m in scores for s, v in enumerate(scores[m])]
+        >>> compare(rows)
+        3 models over 3 tasks
+        first: a, 76.3 %, in >99.9 % of draws
+        not told from the first: b
+    """
+    if isinstance(table, (str, Path)):
+        known = values.read([table], percent=percent, limits=limits)
+    elif isinstance(table, Sequence) and table and all(isinstance(one, (str, Path)) for one in table):
+        known = values.read(table, percent=percent, limits=limits)
+    else:
+        known = values.of_rows(values.as_rows(table), percent=percent)
+    ordered, fitted = np.random.default_rng(seed).spawn(2)
+    found = lead(known, missing, rope, ordered)
+    return replace(found, trends=tuple(trends(known, axes, fitted)))
