@@ -11,6 +11,7 @@ from typing import Any
 
 import ranker
 from ranker.results import comparison, explanation, label_ranking, over_tasks, records, shift
+from ranker.results import changes, explanation, label_ranking, over_sets, over_tasks, records
 from ranker.results.table import ScoreTable
 
 PAGE = Path(__file__).with_name("api.md")
@@ -18,6 +19,7 @@ WIDTH = 100
 
 PARTS = {
     "Questions": ("rank", "decide", "label", "explain", "compare", "over_tasks", "shift", "plot"),
+    "Questions": ("rank", "decide", "label", "explain", "compare", "what_changed", "over_tasks", "plot"),
     "Rows and models": ("load_set", "set_from_rows", "labelled", "unlabelled", "load_suite"),
     "Answers": (
         "Ranking",
@@ -26,7 +28,8 @@ PARTS = {
         "LabelRanking",
         "Labelling",
         "Explanation",
-        "Comparison",
+        "OverSets",
+        "Changes",
         "OverTasks",
         "Shift",
     ),
@@ -46,7 +49,8 @@ RECORDS = (
     *(records.DecidedModel, records.Versus, records.RowResult),
     *(explanation.Reading, explanation.Word),
     label_ranking.LabelledModel,
-    *(comparison.ModelChange, comparison.MethodChange, comparison.SettingChange),
+    *(over_sets.Leader, over_sets.Difference, over_sets.Friedman, over_sets.Trend, over_sets.Point),
+    *(changes.ModelChange, changes.MethodChange, changes.SettingChange),
     *(over_tasks.Part, over_tasks.Mean, over_tasks.Gap),
     *(shift.Domain, shift.Pair, shift.Measure),
     *(shift.Score, shift.Estimated, shift.Correlation, shift.Choice),

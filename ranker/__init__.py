@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from ranker.datasets.sets import OODSet, labelled, unlabelled
     from ranker.datasets.sets import from_rows as set_from_rows
     from ranker.datasets.sets import load as load_set
+    from ranker.domains.compare import compare
     from ranker.errors import DataError, ModelError, RankModelsError, StoreError, UsageError
     from ranker.progress import silent
     from ranker.report.plot import plot
-    from ranker.results.comparison import Comparison
+    from ranker.results.changes import Changes
     from ranker.results.explanation import Explanation
     from ranker.results.label_ranking import LabelRanking
+    from ranker.results.over_sets import OverSets
     from ranker.results.over_tasks import OverTasks
     from ranker.results.ranking import Ranking
     from ranker.results.records import Decision, Evaluation
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from ranker.runtime.runtime import Runtime
     from ranker.runtime.storage import USER_STORE
     from ranker.runtime.store import Store
-    from ranker.scoring.comparison import compare
+    from ranker.scoring.changes import what_changed
     from ranker.scoring.score import Evidence
     from ranker.sources.base import Machine, SourceOptions
     from ranker.sources.suites import Suite
@@ -47,8 +49,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "USER_STORE",
+    "Changes",
     "ClassTask",
-    "Comparison",
     "DataError",
     "Decision",
     "Evaluation",
@@ -60,6 +62,7 @@ __all__ = [
     "Machine",
     "ModelError",
     "OODSet",
+    "OverSets",
     "OverTasks",
     "Processes",
     "RankModelsError",
@@ -88,18 +91,21 @@ __all__ = [
     "shift",
     "silent",
     "unlabelled",
+    "what_changed",
 ]
 
 _HOME = {
     "ranker.attribution": ("attribute",),
     "ranker.datasets.marks": ("marker",),
     "ranker.datasets.sets": ("OODSet", "labelled", "unlabelled"),
+    "ranker.domains.compare": ("compare",),
     "ranker.errors": ("DataError", "ModelError", "RankModelsError", "StoreError", "UsageError"),
     "ranker.progress": ("silent",),
     "ranker.report.plot": ("plot",),
-    "ranker.results.comparison": ("Comparison",),
+    "ranker.results.changes": ("Changes",),
     "ranker.results.explanation": ("Explanation",),
     "ranker.results.label_ranking": ("LabelRanking",),
+    "ranker.results.over_sets": ("OverSets",),
     "ranker.results.over_tasks": ("OverTasks",),
     "ranker.results.ranking": ("Ranking",),
     "ranker.results.records": ("Decision", "Evaluation"),
@@ -114,7 +120,7 @@ _HOME = {
     "ranker.runtime.runtime": ("Runtime",),
     "ranker.runtime.storage": ("USER_STORE",),
     "ranker.runtime.store": ("Store",),
-    "ranker.scoring.comparison": ("compare",),
+    "ranker.scoring.changes": ("what_changed",),
     "ranker.scoring.score": ("Evidence",),
     "ranker.sources.base": ("Machine", "SourceOptions"),
     "ranker.sources.suites": ("Suite",),

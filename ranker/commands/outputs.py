@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from ranker.commands.program import spoken
 from ranker.errors import RankModelsError, UsageError
 
 if TYPE_CHECKING:
+    from ranker.report.figures import Drawing
     from ranker.results.ranking import Ranking
 
 FILES = {"output": "`--output`", "save": "`--save`"}
@@ -173,3 +174,10 @@ def plot(ranking: Ranking, folder: Path | None) -> None:
         from ranker.report import figures
 
         figures.save(ranking, folder)
+
+
+def draw(drawn: Sequence[Drawing], folder: Path) -> None:
+    """Write figures into the folder of ``--plots``."""
+    from ranker.report import figures
+
+    figures.write(drawn, folder)

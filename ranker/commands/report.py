@@ -21,7 +21,6 @@ from ranker.errors import UsageError, look_up
 @click.option(
     "--pairs", is_flag=True, help="Short for `--format pairs`: every pair of models; of a decision every row, too."
 )
-@click.option("--compare", "other", metavar="RUN2", type=options.PATH, help="Say what changed from RUN to RUN2.")
 @click.option(
     "--output",
     "-o",
@@ -39,7 +38,6 @@ def report(**given: Any) -> None:
     rank-models report run.json --pairs
     rank-models report run.json --format html -o report.html
     rank-models report shap.json ig.json lime.json --format html -o pages     pages/shap.html, ...
-    rank-models report run.json --compare later.json       what changed, in any format
     """
     from ranker import report as reports
     from ranker.commands import arguments
@@ -53,15 +51,7 @@ def report(**given: Any) -> None:
         return
     outputs.check(given)
     ranking = Ranking.load(given["files"][0], given["limits"])
-    if given["other"] is None:
-        answer = outputs.rendered(ranking, name, given["output"])
-    else:
-        from ranker.report import comparison, document
-        from ranker.scoring.comparison import compare
-
-        answer = document.render(
-            comparison.document(compare(ranking, Ranking.load(given["other"], given["limits"]))), name
-        )
+    answer = outputs.rendered(ranking, name, given["output"])
     with ExitStack() as rest:  # written, whatever becomes of the answer
         rest.callback(outputs.plot, ranking, given["plots"])
         outputs.write(answer, given["output"])
@@ -82,8 +72,8 @@ def each(given: Mapping[str, Any], name: str) -> None:
     from ranker.results.ranking import Ranking
 
     folder: Path | None = given["output"]
-    if given["other"] is not None or given["plots"] is not None:
-        raise UsageError(f"`--compare` and `--plots` take one run (got {len(given['files'])})")
+    if given["plots"] is not None:
+        raise UsageError(f"`--plots` takes one run (got {len(given['files'])})")
     if folder is None:
         raise UsageError(f"`--output FOLDER` is needed for {len(given['files'])} runs, a file each")
     outputs.check_path(folder, "`--output`", force=given["force"], folder=True)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ranker.domains import values
 from ranker.domains.leaders import ROPE, lead
+from ranker.domains.runs import of_runs
 from ranker.domains.trends import trends
+from ranker.domains.values import Values, as_rows, of_rows, read
 from ranker.limits import LIMITS, Limits
 from ranker.results.over_sets import OverSets
+from ranker.results.ranking import Ranking
 
 
 def compare(
@@ -29,9 +30,9 @@ def compare(
     """Say who leads over many sets, who differs from whom, and what in-domain values say of other sets.
 
     Args:
-        table: what models scored on sets: a file, several files, a data frame, or a list of rows. Columns: `model`,
-            `set`, `value`; and, where they are known, `se` (standard error), `n` (rows), `group` (the task of a set)
-            and `kind` ("in-domain", or "ood").
+        table: what models scored on sets: a file, several files, a data frame, or a list of rows; or a `Ranking` for
+            each set. Columns: `model`, `set`, `value`; and, where they are known, `se` (standard error), `n` (rows),
+            `group` (the task of a set) and `kind` ("in-domain", or "ood").
         missing: what becomes of cells without a value: "sets" leaves their sets out, "models" the models that lack a
             set of the kind "ood", "ranks" ranks the models by their ranks, the middle one for a task that they lack.
         rope: half the width of the region within which two models count as equally good, a fraction.
@@ -44,7 +45,7 @@ def compare(
         UsageError: the table cannot be right (a `DataError` names the line), or says too little.
 
     Example:
-        >>> from ranker.domains.compare import compare
+        >>> from ranker import compare
         >>> scores = {"a": (0.91, 0.72, 0.66), "b": (0.90, 0.70, 0.64), "c": (0.85, 0.61, 0.60)}
         >>> rows = [{"model": m, "set": f"set {s}", "value": v} for m in scores for s, v in enumerate(scores[m])]
         >>> compare(rows)
@@ -52,12 +53,17 @@ def compare(
         first: a, 76.3 %, in >99.9 % of draws
         not told from the first: b
     """
-    if isinstance(table, (str, Path)):
-        known = values.read([table], percent=percent, limits=limits)
-    elif isinstance(table, Sequence) and table and all(isinstance(one, (str, Path)) for one in table):
-        known = values.read(table, percent=percent, limits=limits)
-    else:
-        known = values.of_rows(values.as_rows(table), percent=percent)
+    known = _values(table, percent, limits)
     ordered, fitted = np.random.default_rng(seed).spawn(2)
     found = lead(known, missing, rope, ordered)
     return replace(found, trends=tuple(trends(known, axes, fitted)))
+
+
+def _values(table: Any, percent: bool | None, limits: Limits) -> Values:
+    """The table, from whatever it is."""
+    parts = table if isinstance(table, (list, tuple)) and table else [table]
+    if all(isinstance(one, Ranking) for one in parts):
+        return of_runs(parts)
+    if all(isinstance(one, (str, Path)) for one in parts):
+        return read(parts, percent=percent, limits=limits)
+    return of_rows(as_rows(table), percent=percent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
@@ -13,6 +13,9 @@ from ranker.report import csv, json, latex, markdown, terminal
 from ranker.report.escapes import visible
 from ranker.report.pages import page
 from ranker.report.tables import Table
+
+if TYPE_CHECKING:
+    from ranker.report.figures import Drawing
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Document:
         rows: of the one tidy table that CSV is, all with the same columns; numbers as raw fractions.
         content: all of it, as JSON knows it.
         answer: paragraphs that stand before the tables.
+        drawn: draws the figures that a page has room for.
     """
 
     title: str
@@ -34,6 +38,7 @@ class Document:
     rows: Sequence[Mapping[str, Any]]
     content: Mapping[str, Any]
     answer: Sequence[str] = ()
+    drawn: Callable[[], Sequence[Drawing]] = tuple
 
 
 def render(document: Document, name: str) -> str:
@@ -58,12 +63,22 @@ def as_text(document: Document) -> str:
     )
 
 
+def as_page(document: Document) -> str:
+    """A page of its own, with its figures."""
+    figures = []
+    for one in document.drawn():
+        from ranker.report.figures import inline  # it needs matplotlib, which tables alone do not
+
+        figures.append((one, inline(one)))
+    return page("document.html", document=document, figures=figures)
+
+
 FORMATS: Mapping[str, Callable[[Document], str]] = {
     "table": as_text,
     "json": lambda document: json.written(document.content),
     "markdown": lambda document: markdown.page(document.title, document.tables, document.remarks, document.answer),
     "csv": lambda document: csv.written(document.rows),
     "latex": lambda document: latex.document(document.title, document.tables, document.remarks),
-    "html": lambda document: page("document.html", document=document),
+    "html": as_page,
 }
 """Format -> what writes it."""

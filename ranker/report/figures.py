@@ -165,10 +165,15 @@ def save(ranking: Ranking, folder: Path) -> list[Path]:
     Raises:
         RankModelsError: a file cannot be written.
     """
+    return write(drawings(ranking, ALL), folder)
+
+
+def write(drawn: Sequence[Drawing], folder: Path) -> list[Path]:
+    """The same of figures that are drawn already."""
     files = []
     try:
         folder.mkdir(exist_ok=True)
-        for drawing in drawings(ranking, ALL):
+        for drawing in drawn:
             for extension in FORMATS:
                 files.append(folder / f"{drawing.name}.{extension}")
                 files[-1].write_bytes(encode(drawing.figure, extension))
@@ -233,7 +238,7 @@ def learning_curve(ranking: Ranking) -> Drawing | None:
     if len(sizes) < 2:
         return None
     named = told_apart(ranking)
-    figure, axes = _axes(220, left=34, right=24 + 5.7 * max(len(_short(name, 16)) for name in named), bottom=34, top=8)
+    figure, axes = empty(220, left=34, right=24 + 5.7 * max(len(short(name, 16)) for name in named), bottom=34, top=8)
     ends = {}
     for method in sorted(methods, key=lambda method: method.name in named):  # names over grey
         x, y = zip(*sorted(method.curve.items()), strict=True)
@@ -245,7 +250,7 @@ def learning_curve(ranking: Ranking) -> Drawing | None:
     axes.set_xlim(sizes[0] / 1.08, sizes[-1] * 1.08)
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.minorticks_off()
-    _percent_axis(axes, "y")
+    percent_axis(axes, "y")
     _name_ends(axes, [(ends[name], name, LINES[named.index(name)]["color"]) for name in named if name in ends])
     last = {method.name: method.curve[sizes[-1]] for method in methods if sizes[-1] in method.curve}
     ends_at = ", ".join(f"{name} {percent(last[name])} %" for name in named if name in last)
@@ -265,20 +270,20 @@ def against_acc(ranking: Ranking) -> Drawing | None:
     others = [name for name in told_apart(ranking) if name not in (metric, "RANDOM") and name in by_method]
     if not others or metric not in by_method:
         return None
-    figure, axes = _axes(300, left=42, right=16, bottom=36, top=14 * len(others) + 6)
+    figure, axes = empty(300, left=42, right=16, bottom=36, top=14 * len(others) + 6)
     base = np.array([by_method[metric][pair] for pair in by_method[metric]])
     axes.plot([0, 1], [0, 1], color=SOFT, linewidth=0.8, zorder=1)
     said = []
     for look, name in zip(LINES[2:], others, strict=False):
         values = np.array([by_method[name][pair] for pair in by_method[metric]])
         looks = {"c": look["color"], "marker": look["marker"], "alpha": 0.75, "linewidths": 0}
-        axes.scatter(base, values, 22, **looks, label=_short(name))
+        axes.scatter(base, values, 22, **looks, label=short(name))
         said.append(f"{name} is above {metric} on {np.sum(values > base)} pairs, below on {np.sum(values < base)}")
     low = min(0.5, min(min(found.values()) for name, found in by_method.items() if name in (metric, *others)))
     low = np.floor(10 * low) / 10 - 0.02
     axes.set(xlabel=f"{metric} on the pair", ylabel="method on the pair", xlim=(low, 1.02), ylim=(low, 1.02))
     for which in ("x", "y"):
-        _percent_axis(axes, which)
+        percent_axis(axes, which)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, handletextpad=0.2, labelspacing=0.3)
     return Drawing(
         "against-acc",
@@ -298,7 +303,7 @@ def distribution(ranking: Ranking) -> Drawing | None:
     )
     if not rows:
         return None
-    figure, axes = _axes(18 * len(rows) + 46, left=112, right=14, bottom=34, top=8)
+    figure, axes = empty(18 * len(rows) + 46, left=112, right=14, bottom=34, top=8)
     for i, method in enumerate(rows):
         values = np.sort(list(by_method[method.name].values()))
         colour, hollow = _kind_colour(method), method.kind == "label-free"
@@ -315,9 +320,9 @@ def distribution(ranking: Ranking) -> Drawing | None:
         axes.axhline(unlabelled - 0.5, color=SOFT, linewidth=0.8)
     axes.axvline(0.5, color=SOFT, linewidth=0.8)
     axes.set(xlabel="pairs put in the right order, % of draws", ylim=(-0.6, len(rows) - 0.4), xlim=(-0.02, 1.02))
-    axes.set_yticks(range(len(rows)), [_short(method.name) + (" *" if method.designed else "") for method in rows])
+    axes.set_yticks(range(len(rows)), [short(method.name) + (" *" if method.designed else "") for method in rows])
     axes.grid(visible=False, axis="y")
-    _percent_axis(axes, "x")
+    percent_axis(axes, "x")
     best = rows[-1]
     return Drawing(
         "distribution",
@@ -346,13 +351,13 @@ def heatmap(ranking: Ranking) -> Drawing | None:
         if not by_method:
             return None
         pairs = list(next(iter(by_method.values())))
-        rows = tuple(f"{_short(a, 14)} > {_short(b, 14)}" for a, b in pairs)
+        rows = tuple(f"{short(a, 14)} > {short(b, 14)}" for a, b in pairs)
         columns = tuple(by_method)
         values = np.array([[by_method[name].get(pair, np.nan) for name in columns] for pair in pairs])
         title, said = "Every pair of models with every method", "how often the better model is put first"
     width = 130 + 30 * len(columns)
-    longest = max(len(_short(name)) for name in columns)
-    figure, axes = _axes(
+    longest = max(len(short(name)) for name in columns)
+    figure, axes = empty(
         14 * len(rows) + 4.2 * longest + 24, left=128, right=24, bottom=8, top=4.2 * longest + 12, width=width
     )
     axes.pcolormesh(np.ma.masked_invalid(values), cmap=DIVERGING, vmin=0, vmax=1, edgecolors="white", linewidth=0.5)
@@ -361,8 +366,8 @@ def heatmap(ranking: Ranking) -> Drawing | None:
             shown = f"{100 * value:.0f}" if isinstance(found, Evaluation) else probability(value, decimals=0)
             axes.text(j + 0.5, i + 0.5, shown, ha="center", va="center", fontsize=7, color=INK)
     axes.set(ylim=(len(rows), 0), xlim=(0, len(columns)))
-    axes.set_yticks(np.arange(len(rows)) + 0.5, [_short(name, 32) for name in rows], fontsize=7)
-    axes.set_xticks(np.arange(len(columns)) + 0.5, [_short(name) for name in columns], fontsize=7)
+    axes.set_yticks(np.arange(len(rows)) + 0.5, [short(name, 32) for name in rows], fontsize=7)
+    axes.set_xticks(np.arange(len(columns)) + 0.5, [short(name) for name in columns], fontsize=7)
     axes.tick_params("x", labeltop=True, labelbottom=False)
     for label in axes.get_xticklabels():
         label.set(rotation=45, ha="left", va="bottom", rotation_mode="anchor")
@@ -382,7 +387,7 @@ def intervals(ranking: Ranking) -> Drawing | None:
     found, metric = ranking.found, ranking.header.metric
     if not isinstance(found, Decision):
         return None
-    figure, axes = _axes(20 * len(found.models) + 60, left=112, right=52, bottom=34, top=22)
+    figure, axes = empty(20 * len(found.models) + 60, left=112, right=52, bottom=34, top=22)
     for i, model in enumerate(found.models):
         axes.plot([model.low, model.high], [i, i], color=BLUE, linewidth=2.2, solid_capstyle="round")
         axes.scatter([model.outcome], [i], 26, INK, zorder=3, clip_on=False)
@@ -393,9 +398,9 @@ def intervals(ranking: Ranking) -> Drawing | None:
         ylim=(len(found.models) - 0.5, -0.6),
         xlim=(0, 1.01),
     )
-    axes.set_yticks(range(len(found.models)), [_short(name) for name in found.names])
+    axes.set_yticks(range(len(found.models)), [short(name) for name in found.names])
     axes.grid(visible=False, axis="y")
-    _percent_axis(axes, "x")
+    percent_axis(axes, "x")
     said = (
         f"{one.name} {interval(one.low, one.high)} %, near best with {probability(one.p_near_best)} %"
         for one in found.models
@@ -442,7 +447,7 @@ def _by_method(ranking: Ranking) -> dict[str, dict[tuple[str, str], float]]:
     return {name: pairs for name, pairs in found.items() if pairs}
 
 
-def _axes(
+def empty(
     height: float, *, left: float, right: float, bottom: float, top: float, width: float = WIDTH
 ) -> tuple[Figure, Axes]:
     """An empty figure, and its axes inside the margins; all in points."""
@@ -451,7 +456,7 @@ def _axes(
     return figure, figure.add_axes(inside)
 
 
-def _percent_axis(axes: Axes, which: str) -> None:
+def percent_axis(axes: Axes, which: str) -> None:
     """Fractions along an axis, as percentages without decimals."""
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
     step = 0.1 if high - low < 0.65 else 0.2
@@ -469,7 +474,7 @@ def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
         last = min(y, last - line)
         axes.plot([1.02, 1.05], [last, last], color=colour, linewidth=2.4, transform=axes.get_yaxis_transform(),
                   clip_on=False)  # fmt: skip
-        axes.text(1.07, last, _short(name, 16), fontsize=8, va="center_baseline", transform=axes.get_yaxis_transform())
+        axes.text(1.07, last, short(name, 16), fontsize=8, va="center_baseline", transform=axes.get_yaxis_transform())
 
 
 def _spread(values: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -486,11 +491,11 @@ def _kind_colour(method: MethodResult) -> str:
     return VERMILION if method.designed else KINDS[method.kind]
 
 
-def _short(name: str, longest: int = LONGEST) -> str:
+def short(name: str, longest: int = LONGEST) -> str:
     """A name in one line, cut where a figure has no room.
 
     Example:
-        >>> _short("a-model-of-a-rather-long-name"), _short("two\\nlines")
+        >>> short("a-model-of-a-rather-long-name"), short("two\\nlines")
         ('a-model-of-a-rather…', 'two lines')
     """
     name = visible(" ".join(name.split()))

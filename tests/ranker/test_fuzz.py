@@ -41,7 +41,7 @@ from ranker.results.ranking import Ranking
 from ranker.runtime import shards
 from ranker.runtime.store import Store, key_digest
 from ranker.runtime.upkeep import contents, verify
-from ranker.scoring.comparison import compare
+from ranker.scoring.changes import what_changed
 from ranker.sources import logs, suites
 from ranker.sources.hf import checkpoints, labels
 from ranker.sources.hf.files import opened
@@ -258,7 +258,7 @@ def adapter_of(file):
 def reports_of(file):
     """A saved run, its reports, and how it compares to itself."""
     ranking = Ranking.load(file)
-    assert compare(ranking, ranking).mode == ranking.mode
+    assert what_changed(ranking, ranking).mode == ranking.mode
     return [report.render(ranking, name) for name in ("json", "table", "csv", "markdown", "latex")]
 
 

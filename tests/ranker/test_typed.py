@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 GOOD = """\
 from factors import Attributions, Example, factor
-from ranker import ClassTask, Evidence, Runtime, compare, decide, labelled, load_set, load_suite, plot, rank
+from ranker import ClassTask, Evidence, Runtime, decide, labelled, load_set, load_suite, plot, rank, what_changed
 
 
 @factor("SECOND", higher_is_better=False, explains="shortcut", pair=True)
@@ -29,7 +29,7 @@ def best(names: list[str], rows: str, seed: int = 0) -> tuple[str, float]:
 
 ranking = rank(load_suite(["hans-sub-mini"]), load_set("hans-sub", limit=40), evidence=Evidence("none"))
 accuracy: float = ranking.evaluation.best.pairwise_accuracy
-rows: list[str] = [change.name for change in compare(ranking, ranking).methods]
+rows: list[str] = [change.name for change in what_changed(ranking, ranking).methods]
 plot(ranking).figure.savefig("figure.svg")
 """
 

@@ -8,11 +8,8 @@ from test_report_formats import toy, toy_decision, with_header
 
 from ranker import report
 from ranker.cli import main
-from ranker.report import comparison as compared
-from ranker.report import document
 from ranker.results.ranking import Ranking
 from ranker.results.records import Provenance
-from ranker.scoring.comparison import compare
 
 
 @pytest.fixture
@@ -55,17 +52,6 @@ def test_the_ending_of_a_file_means_its_format(run, tmp_path, name):
     assert (tmp_path / file).read_text(encoding="utf-8") == report.render(toy(), "table" if name == "pairs" else name)
 
 
-def test_nothing_is_drawn_for_an_answer_that_cannot_be(run, tmp_path):
-    """What is wrong with a comparison is said before a figure is written; figures that fail cost no answer."""
-    status, out, err = run("report", "run.json", "--compare", "run.json", "--pairs", "--plots", "figures")
-    assert (status, out) == (2, "")
-    assert err.startswith("rank-models: ")
-    assert not (tmp_path / "figures").exists()
-    status, out, err = run("report", "run.json", "--compare", "none.json", "--plots", "figures")
-    assert (status, out) == (2, "")
-    assert not (tmp_path / "figures").exists()
-
-
 @pytest.mark.parametrize("name", report.FORMATS)
 def test_several_runs_are_a_file_each(run, tmp_path, name):
     """What each would be alone, in a folder, under the run's own name."""
@@ -86,8 +72,7 @@ def test_several_runs_are_a_file_each(run, tmp_path, name):
     [
         ("run.json decision.json", "`--output FOLDER` is needed for 2 runs, a file each"),
         ("run.json ./run.json -o all", "two of the runs would be written to run.txt; report them one by one"),
-        ("run.json decision.json -o all --compare run.json", "`--compare` and `--plots` take one run (got 2)"),
-        ("run.json decision.json -o all --plots p", "`--compare` and `--plots` take one run (got 2)"),
+        ("run.json decision.json -o all --plots p", "`--plots` takes one run (got 2)"),
         ("run.json decision.json -o run.json", "`--output`: run.json must be a folder, and is a file"),
         ("run.json none.json -o all", "none.json cannot be read as a ranking: No such file or directory"),
     ],
@@ -101,19 +86,9 @@ def test_wrong_reports_of_several_runs_get_one_line(run, tmp_path, arguments, me
     assert not (tmp_path / "all").exists()
 
 
-@pytest.mark.parametrize("name", document.FORMATS)
-def test_two_runs_are_compared(run, name):
-    """In each format that comparisons have."""
-    wanted = document.render(compared.document(compare(toy(), toy())), name)
-    assert run("report", "run.json", "--compare", "run.json", "--format", name) == (0, wanted, "")
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--compare decision.json", "only runs of one mode can be compared (got an evaluation and a decision)"),
-        ("--compare none.json", "none.json cannot be read as a ranking: No such file or directory"),
-        ("--compare run.json --pairs", "there is no format of comparisons 'pairs'; known: "),
         ("--format jsn", "there is no format 'jsn'; did you mean json?"),
         ("-o run.json", "`--output`: run.json is there already; `--force` writes over it"),
         ("-o no/run.txt", "`--output`: no/run.txt cannot be written: there is no folder no"),
@@ -164,11 +139,10 @@ def test_what_is_no_run(run, tmp_path, content, message):
     """A file that is empty, binary, cut off, newer, of something else, or a folder, is one line and exit status 2."""
     path = tmp_path / "bad"
     path.mkdir() if content is None else path.write_bytes(content)
-    for arguments in ((path,), ("run.json", "--compare", path)):
-        status, out, err = run("report", *arguments)
-        assert (status, out) == (2, "")
-        assert message in err
-        assert err.count("\n") == 1
+    status, out, err = run("report", path)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from test_comparison import PAIRS
+from test_changes import PAIRS
 from test_evaluation import suite
 from test_report_formats import REFRESH, decided, evaluated, toy, toy_decision
 
 from ranker import report
+from ranker.domains.compare import compare
 from ranker.errors import DataError
-from ranker.report import comparison as compared
+from ranker.report import changes as compared
+from ranker.report import over_sets as many
 from ranker.report import over_tasks as several
 from ranker.report import shift as shifted
 from ranker.report.document import render
@@ -23,6 +25,8 @@ from ranker.results import comparison, over_tasks, ranking, shift
 from ranker.results import records as results
 from ranker.runs.shift import shift as measure
 from ranker.scoring.comparison import compare
+from ranker.results import changes, over_sets, over_tasks, ranking
+from ranker.scoring.changes import what_changed
 from ranker.scoring.over_tasks import judged, parts
 
 ROOT = Path(__file__).parents[3]
@@ -32,6 +36,8 @@ SCHEMAS = {
     for name in ("ranking.schema.json", "comparison.schema.json", "over_tasks.schema.json", "shift.schema.json")
 }
 RUN, COMPARISON, TASKS, SHIFT = SCHEMAS.values()
+    for name in ("ranking.schema.json", "changes.schema.json", "over_tasks.schema.json", "over_sets.schema.json")
+RUN, CHANGES, TASKS, SETS = SCHEMAS.values()
 
 RECORDS = [
     (RUN, "header", results.Header),
@@ -44,9 +50,9 @@ RECORDS = [
     (RUN, "versus", results.Versus),
     (RUN, "row", results.RowResult),
     (RUN, "quality", results.Quality),
-    (COMPARISON, "model", comparison.ModelChange),
-    (COMPARISON, "method", comparison.MethodChange),
-    (COMPARISON, "setting", comparison.SettingChange),
+    (CHANGES, "model", changes.ModelChange),
+    (CHANGES, "method", changes.MethodChange),
+    (CHANGES, "setting", changes.SettingChange),
     (TASKS, "part", over_tasks.Part),
     (TASKS, "mean", over_tasks.Mean),
     (TASKS, "gap", over_tasks.Gap),
@@ -57,6 +63,11 @@ RECORDS = [
     (SHIFT, "estimated", shift.Estimated),
     (SHIFT, "correlation", shift.Correlation),
     (SHIFT, "choice", shift.Choice),
+    (SETS, "leader", over_sets.Leader),
+    (SETS, "difference", over_sets.Difference),
+    (SETS, "friedman", over_sets.Friedman),
+    (SETS, "trend", over_sets.Trend),
+    (SETS, "point", over_sets.Point),
 ]
 
 
@@ -161,8 +172,8 @@ def test_the_schema_has_the_keys_of_a_run(runs):
         others = {"evaluation", "decision"} - {made.mode}
         assert [key for key in RUN["properties"] if key not in others] == [*made.to_dict(), "table", "examples"]
         assert list(made.to_dict()) == [*RUN["required"], made.mode]
-    changes = compare(toy(), toy()).to_dict()
-    assert list(COMPARISON["properties"]) == list(changes) == COMPARISON["required"]
+    found = what_changed(toy(), toy()).to_dict()
+    assert list(CHANGES["properties"]) == list(found) == CHANGES["required"]
 
 
 def two_tasks():
@@ -190,14 +201,28 @@ def test_shifts_keep_to_the_schema():
         written = render(shifted.document(found), "json")
         check(written, SHIFT)
         assert list(SHIFT["properties"]) == list(json.loads(written)) == SHIFT["required"]
+@pytest.mark.parametrize("few", [False, True])
+def test_models_over_sets_keep_to_the_schema(few):
+    """What `compare` writes as JSON of a table, with trends, and of one that says next to nothing."""
+    rows = [
+        {"model": f"m{m}", "set": f"s{s}", "kind": kind, "value": 0.5 + 0.01 * m * (s + 2) + 0.013 * ((m + s) % 3)}
+        for m in range(2 if few else 8)
+        for s, kind in enumerate(["in-domain", "ood", "ood", "ood"][: 2 if few else 4])
+    ]
+    written = render(many.document(compare(rows)), "json")
+    check(written, SETS)
+    content = json.loads(written)
+    assert list(SETS["properties"]) == list(content) == SETS["required"]
+    assert bool(content["trends"][0]["points"]) != few
 
 
 def test_versions_are_those_of_the_program():
     """A schema is of the version that the program writes."""
     assert RUN["properties"]["schema_version"]["const"] == ranking.SCHEMA_VERSION
-    assert COMPARISON["properties"]["schema_version"]["const"] == comparison.SCHEMA_VERSION
+    assert CHANGES["properties"]["schema_version"]["const"] == changes.SCHEMA_VERSION
     assert TASKS["properties"]["schema_version"]["const"] == over_tasks.SCHEMA_VERSION
     assert SHIFT["properties"]["schema_version"]["const"] == shift.SCHEMA_VERSION
+    assert SETS["properties"]["schema_version"]["const"] == over_sets.SCHEMA_VERSION
 
 
 def test_outputs_keep_to_the_schema(runs, tmp_path):
@@ -210,8 +235,8 @@ def test_outputs_keep_to_the_schema(runs, tmp_path):
 
 @pytest.mark.parametrize("mode", PAIRS)
 def test_comparisons_keep_to_the_schema(mode):
-    """What `--compare` writes as JSON, in both modes."""
-    check(render(compared.document(compare(*[make() for make in PAIRS[mode]])), "json"), COMPARISON)
+    """What `compare` writes as JSON of two runs, in both modes."""
+    check(render(compared.document(what_changed(*[make() for make in PAIRS[mode]])), "json"), CHANGES)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from factors import BUILTIN
 from ranker import Ranking, decide, rank, report
 from ranker.datasets import sets
 from ranker.errors import DataError
-from ranker.report import comparison, document
-from ranker.scoring.comparison import compare
+from ranker.report import changes, document
+from ranker.scoring.changes import what_changed
 from ranker.scoring.score import Evidence
 
 FACTORS = [BUILTIN[name] for name in ("ACC", "CONF", "CONF-H", "INDEX-DIFF", "SUM-DIFF")]
@@ -79,7 +79,7 @@ def test_one_string_changed_anywhere_is_one_line_or_a_report(saved, mode, new, t
         for name in report.FORMATS if ranking else ():
             assert report.render(ranking, name), path
         if ranking:
-            assert document.render(comparison.document(compare(ranking, ranking)), "table"), path
+            assert document.render(changes.document(what_changed(ranking, ranking)), "table"), path
     assert len(kinds) > 59
     assert refused > 30
 

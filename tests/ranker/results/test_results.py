@@ -11,6 +11,7 @@ import test_report_formats as by
 from test_evaluation import suite
 from test_report_formats import toy, toy_decision
 
+from ranker.domains.compare import compare
 from ranker.errors import UsageError
 from ranker.results import records
 from ranker.results import result as base
@@ -18,7 +19,7 @@ from ranker.results.explanation import Explanation
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.results.over_tasks import Gap, Mean, OverTasks, Part
 from ranker.results.result import Result
-from ranker.scoring.comparison import compare
+from ranker.scoring.changes import what_changed
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -40,11 +41,14 @@ def made():
         "found of methods": evaluation.found,
         "found of models": decision.found,
         "scores": evaluation.table,
-        "comparison of evaluations": compare(evaluation, later),
-        "comparison of decisions": compare(decision, decision),
+        "comparison of evaluations": what_changed(evaluation, later),
+        "comparison of decisions": what_changed(decision, decision),
         "explanation": toy().examples[0],
         "explanation without a model": dataclasses.replace(toy().examples[0], readings=(), failures={"m": HOSTILE}),
         "several tasks": several(),
+        "many sets": compare(
+            [{"model": m, "set": s, "value": v} for m, v in ((HOSTILE, 0.9), ("b", 0.8), ("c", 0.7)) for s in "xyz"]
+        ),
         "label ranking": LabelRanking(
             (LabelledModel(HOSTILE, 0.9, 0.8, 1.0, 1.0),), ((0.5,),), 3, 0.01, 1.0, 0, None, False, (HOSTILE,)
         ),

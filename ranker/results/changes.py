@@ -98,7 +98,7 @@ class SettingChange:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Result):
+class Changes(Result):
     """What changed from one run to another of the same mode.
 
     Attributes:
@@ -110,7 +110,7 @@ class Comparison(Result):
         notes: what a reader of the differences has to know, a sentence each.
 
     Example:
-        >>> nothing = Comparison("decision", ("ten", "ten"), ("models", "models"), (), (), (), ())
+        >>> nothing = Changes("decision", ("ten", "ten"), ("models", "models"), (), (), (), ())
         >>> nothing
         models on ten: what changed
         nothing

@@ -9,7 +9,7 @@ from typing import Any
 from ranker.numbers import interval, percent, points, probability
 from ranker.report.document import Document
 from ranker.report.tables import Table, table
-from ranker.results.comparison import MODELS, Comparison, ModelChange
+from ranker.results.changes import MODELS, Changes, ModelChange
 
 SHORT = 12
 """Characters of a fingerprint that tell two apart."""
@@ -21,34 +21,32 @@ CHANGE = ("difference", "low", "high", "beyond", "paired")
 """What is said of the change of a method."""
 
 
-def document(comparison: Comparison) -> Document:
-    """The comparison, before any format."""
-    return Document(
-        comparison.title, tables(comparison), remarks(comparison), list(_rows(comparison)), comparison.to_dict()
-    )
+def document(found: Changes) -> Document:
+    """What changed, before any format."""
+    return Document(found.title, tables(found), remarks(found), list(_rows(found)), found.to_dict())
 
 
-def tables(comparison: Comparison) -> list[Table]:
+def tables(found: Changes) -> list[Table]:
     """Models, methods and settings, as far as there are any."""
-    shown = [models(comparison)]
-    shown += [methods(comparison)] if comparison.methods else []
-    return [*shown, settings(comparison)] if comparison.settings else shown
+    shown = [models(found)]
+    shown += [methods(found)] if found.methods else []
+    return [*shown, settings(found)] if found.settings else shown
 
 
-def remarks(comparison: Comparison) -> list[str]:
+def remarks(found: Changes) -> list[str]:
     """What a reader of the tables has to know, a sentence each."""
-    first = [] if comparison.changed else ["Nothing changed."]
-    starred = any(method.beyond for method in comparison.methods)
-    return [*first, *comparison.notes, *(["* the interval of the change does not include 0."] if starred else [])]
+    first = [] if found.changed else ["Nothing changed."]
+    starred = any(method.beyond for method in found.methods)
+    return [*first, *found.notes, *(["* the interval of the change does not include 0."] if starred else [])]
 
 
-def models(comparison: Comparison) -> Table:
+def models(found: Changes) -> Table:
     """Each model's rank and numbers, before and after."""
-    decided = comparison.mode == "decision"
+    decided = found.mode == "decision"
     outcome = "outcome here" if decided else "OOD outcome"
     numbers = ["rank", "then", outcome, "then", *(["P(best)", "then"] if decided else [])]
     shown = []
-    for model in comparison.models:
+    for model in found.models:
         cells = [str(model.rank_before or ""), str(model.rank_after or "")]
         cells += [percent(model.outcome_before), percent(model.outcome_after)]
         if decided:
@@ -71,7 +69,7 @@ def fate(model: ModelChange) -> str:
     return {"ranked": "", "failed": "had failed", "absent": "new"}[model.before]
 
 
-def methods(comparison: Comparison) -> Table:
+def methods(found: Changes) -> Table:
     """Each method's pairwise accuracy before and after; a star marks a change that its interval tells from none."""
     shown = [
         (
@@ -82,16 +80,16 @@ def methods(comparison: Comparison) -> Table:
             interval(method.low, method.high, points),
             "new" if method.before is None else "gone" if method.after is None else "*" if method.beyond else "",
         )
-        for method in comparison.methods
+        for method in found.methods
     ]
     numbers = ["before", "after", "change", "95 % interval"]
     return table("Methods, pairwise accuracy", ["method"], numbers, shown, last=[""])
 
 
-def settings(comparison: Comparison) -> Table:
+def settings(found: Changes) -> Table:
     """What the runs were not made with alike."""
     shown = []
-    for setting in comparison.settings:
+    for setting in found.settings:
         cut = SHORT if setting.name.endswith("fingerprint") or setting.name.startswith(MODELS) else None
         shown.append((setting.name, *(_written(value)[:cut] for value in (setting.before, setting.after))))
     return table("Made with", ["setting", "before", "after"], [], shown)
@@ -109,16 +107,16 @@ def _after(model: ModelChange) -> tuple[Any, ...]:
     return tuple(getattr(model, f"{number}_after") for number in NUMBERS)
 
 
-def _rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    for model in comparison.models:
+def _rows(found: Changes) -> Iterator[dict[str, Any]]:
+    for model in found.models:
         statuses = [("status", model.before, model.after)]
         numbers = zip(NUMBERS, _before(model), _after(model), strict=True)
         for what, before, after in (*statuses, *(row for row in numbers if row[1:] != (None, None))):
             yield _row("model", model.name, what, before, after)
-    for method in comparison.methods:
+    for method in found.methods:
         change = {field: getattr(method, field) for field in CHANGE}
         yield _row("method", method.name, "pairwise_accuracy", method.before, method.after) | change
-    for setting in comparison.settings:
+    for setting in found.settings:
         yield _row("setting", setting.name, "value", _written(setting.before), _written(setting.after))
 
 

@@ -24,12 +24,12 @@ from test_report_formats import (
 )
 
 from ranker.errors import UnknownName, UsageError
-from ranker.report import comparison as report
+from ranker.report import changes as report
 from ranker.report import document, latex
 from ranker.report.markdown import escape
 from ranker.results.ranking import Ranking
 from ranker.results.records import Data, Provenance, Quality
-from ranker.scoring.comparison import compare, difference
+from ranker.scoring.changes import difference, what_changed
 
 
 def later():
@@ -91,7 +91,7 @@ def by_name(changes):
 
 def test_models_that_come_go_fail_and_change_rank():
     """Each has its status, rank and accuracy in both runs, and the reason of a failure."""
-    models = by_name(compare(toy(), later()).models)
+    models = by_name(what_changed(toy(), later()).models)
     assert list(models) == ["bert_base", "bert_large", "new", "lstm", "gone"]
     found = {name: (m.before, m.after, m.rank_before, m.rank_after) for name, m in models.items()}
     assert found == {
@@ -109,11 +109,13 @@ def test_models_that_come_go_fail_and_change_rank():
 def test_methods_with_their_difference_and_its_interval():
     """A change is beyond its interval, within it, or none where a method was measured in one run only."""
     better = with_found(toy(), methods=later().found.methods)
-    assert [by_name(compare(toy(), better).methods)[name].beyond for name in ("ACC", "CONF-GT", "NLL")] == [
+    assert [by_name(what_changed(toy(), better).methods)[name].beyond for name in ("ACC", "CONF-GT", "NLL")] == [
         True, False, None,
     ]  # fmt: skip
     methods = by_name(compare(toy(), later()).methods)
     assert list(methods) == ["ACC", "CONF-GT", "NLL", "INDEX-DIFF", "RANDOM", "SURROGATE+LABEL", "MAJORITY"]
+    methods = by_name(what_changed(toy(), later()).methods)
+    assert list(methods) == ["ACC", "CONF-GT", "NLL", "INDEX-DIFF", "RANDOM", "SURROGATE+CHOICE", "MAJORITY"]
     assert methods["ACC"].difference == pytest.approx(0.2)
     assert (methods["ACC"].beyond, methods["CONF-GT"].beyond) == (None, None)
     assert (methods["NLL"].before, methods["NLL"].after, methods["NLL"].difference) == (None, 0.7, None)
@@ -127,9 +129,9 @@ def test_other_models_are_other_pairs():
     note = "The models, or their true outcomes, are others: pairwise accuracies are means over other pairs."
     others = with_found(was, models=(dataclasses.replace(models[0], outcome=0.99), *models[1:]))
     for now in (with_found(was, models=models[:2]), others):
-        assert note in compare(was, now).notes
-        assert {method.beyond for method in compare(was, now).methods} == {None}
-    assert note not in compare(was, with_found(was, models=models[::-1])).notes
+        assert note in what_changed(was, now).notes
+        assert {method.beyond for method in what_changed(was, now).methods} == {None}
+    assert note not in what_changed(was, with_found(was, models=models[::-1])).notes
 
 
 def test_the_interval_of_a_difference_covers_it():
@@ -168,18 +170,18 @@ def test_runs_on_the_same_rows_are_paired():
     """A run has not changed from itself, by nothing to nothing; one with other scores has, by the paired variance."""
     table = suite()
     was = on_rows(table)
-    for change in compare(was, was).methods:
+    for change in what_changed(was, was).methods:
         assert (change.difference, change.low, change.high, change.beyond, change.paired) == (0, 0, 0, False, True)
     acc, _, factor = np.arange(3)
     values = np.array(table.values)
     values[:, factor] = -values[:, acc]  # ACC under another name: lower is better
     now = on_rows(dataclasses.replace(table, values=values))
-    found = by_name(compare(was, now).methods)["INDEX-DIFF"]
+    found = by_name(what_changed(was, now).methods)["INDEX-DIFF"]
     wanted = was.method("INDEX-DIFF")
     assert (-found.difference, -found.high, -found.low) == pytest.approx(
         (wanted.difference, wanted.difference_low, wanted.difference_high)
     )
-    assert compare(was, now).notes == (
+    assert what_changed(was, now).notes == (
         "The interval of a change is paired: over other samples of rows, the same for both runs.",
     )
 
@@ -189,16 +191,16 @@ def test_what_is_not_known_to_be_paired_takes_the_runs_as_independent():
     was = on_rows(suite())
     other = with_header(was, provenance=Provenance(data=Data("a file", 40, "g")))
     for before, after in ((was, other), (on_rows(suite(), draws=50),) * 2):
-        assert {change.paired for change in compare(before, after).methods} == {False}
+        assert {change.paired for change in what_changed(before, after).methods} == {False}
     seen = with_found(was, methods=(*was.found.methods, method("SURROGATE", "pool", 0.7)))
-    found = compare(seen, seen)
+    found = what_changed(seen, seen)
     assert [change.name for change in found.methods if not change.paired] == ["SURROGATE"]
     assert found.notes[1].startswith("The interval of a change of SURROGATE takes the two runs as independent;")
 
 
 def test_settings_and_versions_that_differ():
     """Nested ones are named by the way to them; what was found is no setting."""
-    settings = by_name(compare(toy(), later()).settings)
+    settings = by_name(what_changed(toy(), later()).settings)
     assert {name: (s.before, s.after) for name, s in settings.items()} == {
         "probe": (10, 20),
         "versions.rank-models": ("0.0.0", "0.1.0"),
@@ -208,7 +210,7 @@ def test_settings_and_versions_that_differ():
 
 def test_a_decision_with_more_rows():
     """P(best) is told before and after; rows of another name are said to be others."""
-    found = compare(toy_decision(), later_decision())
+    found = what_changed(toy_decision(), later_decision())
     models = by_name(found.models)
     assert (models["bert_base"].p_best_before, models["bert_base"].p_best_after) == (0.28, 0.95)
     assert (models["bert_base"].rank_before, models["bert_base"].rank_after) == (2, 1)
@@ -226,7 +228,7 @@ def test_a_decision_with_more_rows():
 def test_what_cannot_be_compared_is_refused(before, after, message):
     """Other modes, and evaluations on other sets, have no numbers in common."""
     with pytest.raises(UsageError, match=message):
-        compare(before(), after())
+        what_changed(before(), after())
 
 
 def test_two_decisions_on_the_same_rows_are_compared():
@@ -234,27 +236,27 @@ def test_two_decisions_on_the_same_rows_are_compared():
     table = suite(examples=10)
     made = {"provenance": Provenance(data=Data("a file", 10, "same"))}
     before, after = (with_header(decided(table, method=method), **made) for method in ("ACC", "NLL"))
-    assert {change.name for change in compare(before, after).models} == set(table.models)
-    assert compare(before, after).methods == ()
+    assert {change.name for change in what_changed(before, after).models} == set(table.models)
+    assert what_changed(before, after).methods == ()
 
 
 @pytest.mark.parametrize("make", [toy, toy_decision])
 def test_a_run_has_not_changed_from_itself(make):
     """Nothing differs, and the report says so."""
-    found = compare(make(), make())
+    found = what_changed(make(), make())
     assert found.settings == ()
     assert not found.changed
     for name in ("table", "markdown"):
         assert "Nothing changed." in written(found, name)
-    assert compare(*[make() for make in PAIRS["decision"]]).changed
+    assert what_changed(*[make() for make in PAIRS["decision"]]).changed
 
 
 @pytest.mark.parametrize("mode", PAIRS)
 @pytest.mark.parametrize("name", document.FORMATS)
 def test_golden_comparison(name, mode):
     """The comparison of the toys is, byte for byte, the one that was read and kept."""
-    file = GOLDEN / f"comparison-of-{mode}s.{name}"
-    text = written(compare(*[make() for make in PAIRS[mode]]), name).encode()
+    file = GOLDEN / f"changes-of-{mode}s.{name}"
+    text = written(what_changed(*[make() for make in PAIRS[mode]]), name).encode()
     if os.environ.get(REFRESH):
         file.write_bytes(text)
     assert text == file.read_bytes(), f"set {REFRESH}=1 to write it anew, and read the diff"
@@ -262,7 +264,7 @@ def test_golden_comparison(name, mode):
 
 def test_csv_and_json_hold_raw_fractions():
     """The same numbers in both, as the record has them."""
-    found = compare(toy(), later())
+    found = what_changed(toy(), later())
     whole = json.loads(written(found, "json"))
     assert whole == json.loads(json.dumps(found.to_dict()))
     rows = {(row["part"], row["name"], row["what"]): row for row in csv.DictReader(io.StringIO(written(found, "csv")))}
@@ -278,7 +280,7 @@ def test_csv_and_json_hold_raw_fractions():
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_in_a_comparison(name):
     """In every format a name is text."""
-    found = compare(toy((name, "b", "c")), later())
+    found = what_changed(toy((name, "b", "c")), later())
     text = {kind: written(found, kind) for kind in document.FORMATS}
     assert f"| {escape(name)} |" in text["markdown"]
     assert ("'" if name.startswith(("=", "+", "-", "@", "\t")) else "") + name in [
@@ -287,7 +289,7 @@ def test_hostile_names_in_a_comparison(name):
     assert name in [model["name"] for model in json.loads(text["json"])["models"]]
     assert "\x1b" not in text["table"]
     assert f"\n{latex.escape(name)} & " in text["latex"]
-    plain, hostile = Reader(written(compare(toy(("a", "b", "c")), later()), "html")), Reader(text["html"])
+    plain, hostile = Reader(written(what_changed(toy(("a", "b", "c")), later()), "html")), Reader(text["html"])
     assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in plain.tags]
     assert name in hostile.text
 
@@ -295,7 +297,7 @@ def test_hostile_names_in_a_comparison(name):
 def test_an_unknown_format_of_comparisons():
     """The near one is offered."""
     with pytest.raises(UnknownName, match="there is no format of comparisons 'jsn'; did you mean json?"):
-        written(compare(toy(), toy()), "jsn")
+        written(what_changed(toy(), toy()), "jsn")
 
 
 def test_no_model_is_needed(tmp_path):
@@ -304,7 +306,7 @@ def test_no_model_is_needed(tmp_path):
     for number, ranking in enumerate((toy(), later())):
         ranking.save(tmp_path / f"{number}.json")
         kept.append(Ranking.load(tmp_path / f"{number}.json"))
-    assert compare(*kept) == compare(toy(), later())
+    assert what_changed(*kept) == what_changed(toy(), later())
 
 
 def with_provenance(**more):
@@ -315,16 +317,16 @@ def with_provenance(**more):
 def test_another_checkpoint_of_the_same_name_is_named():
     """Its content is a setting, cut as a fingerprint is; that of a model which is new or gone is none."""
     models = toy().header.provenance.models
-    found = compare(toy(), with_provenance(models={**models, "lstm": "d" * 64}))
+    found = what_changed(toy(), with_provenance(models={**models, "lstm": "d" * 64}))
     assert [(one.name, one.before, one.after) for one in found.settings] == [("models.lstm", "c" * 64, "d" * 64)]
     assert "c" * 12 in written(found, "table")
     assert "c" * 13 not in written(found, "table")
-    assert compare(toy(), with_provenance(models={**models, "new": "d" * 64})).settings == ()
-    assert compare(with_provenance(models={}), toy()).settings == ()
+    assert what_changed(toy(), with_provenance(models={**models, "new": "d" * 64})).settings == ()
+    assert what_changed(with_provenance(models={}), toy()).settings == ()
 
 
 def test_the_command_is_no_setting():
     """Two runs that differ in the names of their files alone did not change."""
-    found = compare(toy(), with_provenance(command="rank-models --ood hans-sub --save other.json"))
+    found = what_changed(toy(), with_provenance(command="rank-models --ood hans-sub --save other.json"))
     assert found.settings == ()
     assert "Nothing changed." in written(found, "table")

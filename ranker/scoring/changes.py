@@ -11,7 +11,7 @@ import numpy as np
 
 from factors.types import Floats
 from ranker.errors import UsageError
-from ranker.results.comparison import MODELS, Comparison, MethodChange, ModelChange, SettingChange, Status
+from ranker.results.changes import MODELS, Changes, MethodChange, ModelChange, SettingChange, Status
 from ranker.results.ranking import Ranking
 from ranker.results.records import Decision, Evaluation, MethodResult, Mode
 from ranker.scoring.reference import Truth
@@ -25,17 +25,17 @@ SETTINGS = ("ood", "suite", "metric", "attribution", "probe", "seed")
 """Fields of a `Header` that numbers depend on."""
 
 
-def compare(before: Ranking, after: Ranking) -> Comparison:
+def what_changed(before: Ranking, after: Ranking) -> Changes:
     """Say what changed from one run to another.
 
     Raises:
         UsageError: they are of different modes, or evaluations on different OOD sets: nothing in them is comparable.
 
     Example:
-        >>> from ranker import Evidence, compare, decide, load_set, load_suite
+        >>> from ranker import Evidence, decide, load_set, load_suite, what_changed
         >>> models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=10)
         >>> five, ten = (decide(models, rows, probe=k, evidence=Evidence("none")) for k in (5, 10))
-        >>> compare(five, ten)
+        >>> what_changed(five, ten)
         models on hans-sub: what changed
         2 settings differ
     """
@@ -47,7 +47,7 @@ def compare(before: Ranking, after: Ranking) -> Comparison:
         )
     settings = tuple(_settings(before, after))
     methods = tuple(_methods(before, after))
-    return Comparison(
+    return Changes(
         mode=before.mode,
         ood=(before.header.ood, after.header.ood),
         suite=(before.header.suite, after.header.suite),

@@ -1,0 +1,125 @@
+"""`rank-models compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ranker.commands import options, outputs
+from ranker.commands.config import CONFIG
+from ranker.errors import UsageError, look_up
+
+if TYPE_CHECKING:
+    from ranker.report.document import Document
+    from ranker.report.figures import Drawing
+    from ranker.results.ranking import Ranking
+
+SAVED = ".json"
+"""How the file of a run that was kept ends."""
+
+
+@click.command()
+@click.argument("files", metavar="FILE ...", type=options.PATH, nargs=-1, required=True)
+@click.option(
+    "--missing",
+    metavar="RULE",
+    default="sets",
+    show_default=True,
+    help="What becomes of cells without a value: `sets` leaves their sets out, `models` the models that lack one, "
+    "`ranks` gives these the middle rank.",
+)
+@click.option(
+    "--rope",
+    type=click.FloatRange(0, 1),
+    default=0.01,
+    show_default=True,
+    help="How far apart two models may be and count as equally good, a fraction.",
+)
+@click.option(
+    "--axes",
+    metavar="NAME",
+    default="plain",
+    show_default=True,
+    help="Of trends: `plain`, or `probit` for normal quantiles.",
+)
+@click.option("--percent", is_flag=True, default=None, help="The values are percentages, also those below 1.")
+@options.SEED
+@options.FORMAT
+@options.OUTPUT
+@options.PLOTS
+@options.FORCE
+@CONFIG
+def compare(**given: Any) -> None:
+    """Say who leads over many sets, what in-domain values say of others, or what changed between two runs.
+
+    A table has the columns model, set, value and, where they are known, se, n, group (the task of a set) and kind
+    (in-domain or ood); a file or several. Runs that were kept with `--save` are read as such a table; of two runs on
+    the same set you see what changed.
+
+    \b
+    rank-models compare results.csv
+    rank-models compare results.csv --format html -o page.html     with figures
+    rank-models compare hans.json paws.json msgs.json              runs that were kept
+    rank-models compare run.json later.json                        what changed, in any format
+    """
+    from ranker.commands import arguments
+    from ranker.report import document
+
+    name = arguments.format_name(given)
+    look_up("format of comparisons", name, document.FORMATS)
+    outputs.check(given)
+    shown = asked(given)
+    answer = document.render(shown, name)
+    with ExitStack() as rest:  # written, whatever becomes of the answer
+        if given["plots"] is not None:
+            if not (drawn := shown.drawn()):
+                raise UsageError("`--plots`: there is nothing to draw")
+            rest.callback(outputs.draw, drawn, given["plots"])
+        outputs.write(answer, given["output"])
+
+
+def asked(given: Mapping[str, Any]) -> Document:
+    """What the files say, before any format: what changed between two runs on one set, or who leads over sets.
+
+    Raises:
+        UsageError: tables beside runs; or a file cannot be right.
+    """
+    from ranker.domains.compare import compare as over_sets
+    from ranker.report import changes as changed
+    from ranker.report import over_sets as several
+    from ranker.results.ranking import Ranking
+    from ranker.scoring.changes import what_changed
+
+    files: tuple[Path, ...] = given["files"]
+    kept = [file for file in files if file.suffix == SAVED]
+    if kept and len(kept) < len(files):
+        raise UsageError(f"tables and runs that were kept cannot be mixed (got {files[0]} and {files[-1]})")
+    runs = [Ranking.load(file, given["limits"]) for file in kept]
+    if len(runs) == 1:
+        raise UsageError(f"one run has nothing to be compared with (got {files[0]})")
+    if len(runs) == 2 and runs[0].mode == runs[1].mode and (runs[0].mode == "decision" or _one_set(runs)):
+        return changed.document(what_changed(*runs))
+    found = over_sets(
+        runs or list(files),
+        missing=given["missing"],
+        rope=given["rope"],
+        axes=given["axes"],
+        percent=given["percent"],
+        seed=given["seed"],
+        limits=given["limits"],
+    )
+
+    def drawn() -> Sequence[Drawing]:
+        from ranker.report import sets_figures
+
+        return sets_figures.drawings(found)
+
+    return several.document(found, drawn)
+
+
+def _one_set(runs: Sequence[Ranking]) -> bool:
+    return len({run.header.ood for run in runs}) == 1

@@ -1,0 +1,126 @@
+"""The figures of models over many sets: ranks with intervals, critical differences, and trends."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+
+from ranker.numbers import counted, interval, percent
+from ranker.report.figures import BLUE, INK, SOFT, VERMILION, Drawing, empty, percent_axis, short, styled
+from ranker.report.over_sets import TYPES, named
+from ranker.results.over_sets import OverSets, Trend
+from ranker.results.result import listed
+
+MOST = 40
+"""Models that a figure of ranks has room for."""
+
+
+def drawings(found: OverSets) -> list[Drawing]:
+    """The figures that there is something for."""
+    with styled():
+        drawn = [ranks(found), critical_difference(found), *map(trend, found.trends)]
+    return [one for one in drawn if one is not None]
+
+
+def ranks(found: OverSets) -> Drawing | None:
+    """Where each model may stand; None where no intervals are known."""
+    models = [(one, one.low, one.high) for one in found.models if one.low is not None and one.high is not None][:MOST]
+    if len(models) < 2:
+        return None
+    figure, axes = empty(16 * len(models) + 50, left=112, right=16, bottom=34, top=8)
+    for i, (one, low, high) in enumerate(models):
+        axes.plot([low, high], [i, i], color=BLUE, linewidth=2.2, solid_capstyle="round")
+        axes.scatter([one.rank], [i], 26, INK, zorder=3, clip_on=False)
+    axes.set(xlabel="rank by the mean over tasks", ylim=(len(models) - 0.5, -0.6), xlim=(0.5, len(found.models) + 0.5))
+    axes.set_yticks(range(len(models)), [short(one.model) for one, *_ in models])
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(visible=False, axis="y")
+    said = (f"{one.model} {one.rank}, {low} to {high}" for one, low, high in models)
+    return Drawing(
+        "ranks",
+        "Where each model may stand",
+        "The point: its rank by the mean over tasks; the line: 95 % of draws of tasks, and of rows where these are "
+        "known.",
+        f"Ranks of {counted(len(models), 'model')} with intervals: {'; '.join(said)}.",
+        figure,
+    )
+
+
+def critical_difference(found: OverSets) -> Drawing | None:
+    """Demsar's diagram: mean ranks, and bars over models that are not told apart; None without a test."""
+    if found.test is None or len(found.models) > MOST:
+        return None
+    order = sorted(found.models, key=lambda one: one.friedman)
+    mean, count = {one.model: one.friedman for one in order}, len(order)
+    bars, half = len(found.test.groups), (count + 1) // 2
+    figure, axes = empty(11 * half + 9 * bars + 70, left=100, right=100, bottom=6, top=30)
+    axes.set(xlim=(1, count), ylim=(-(bars * 9 + 11 * half + 16), 34))
+    axes.grid(visible=False)
+    axes.spines[["left", "bottom"]].set_visible(False)
+    axes.set_yticks([])
+    axes.tick_params(axis="x", top=False, bottom=False, labelbottom=False)
+    axes.set_xticks([])
+    axes.plot([1, count], [0, 0], color=INK, linewidth=0.8, clip_on=False)
+    for tick in range(1, count + 1):
+        axes.plot([tick, tick], [0, 3], color=INK, linewidth=0.8, clip_on=False)
+        axes.text(tick, 5, str(tick), ha="center", va="bottom", fontsize=7)
+    reach = min(found.test.critical_difference, count - 1)
+    axes.plot([1, 1 + reach], [24, 24], color=VERMILION, linewidth=1.6, clip_on=False)
+    axes.text(1 + reach / 2, 26, f"CD {found.test.critical_difference:.2f}", ha="center", va="bottom", fontsize=8)
+    for place, group in enumerate(found.test.groups):
+        ends, height = [mean[group[0]], mean[group[-1]]], -9 * (place + 1) + 2
+        axes.plot([ends[0] - 0.05, ends[1] + 0.05], [height] * 2, color=BLUE, linewidth=2.6, clip_on=False)
+    for place, one in enumerate(order):
+        left = place < half
+        height = -(9 * bars + 11 * ((place if left else count - 1 - place) + 1))
+        edge = 1 if left else count
+        axes.plot([one.friedman] * 2 + [edge], [0, height, height], color=SOFT, linewidth=0.7, clip_on=False)
+        text = f"{short(one.model, 17)} " if left else f" {short(one.model, 17)}"
+        axes.text(edge, height, text, ha="right" if left else "left", va="center", fontsize=8)
+    groups = "; ".join(listed(list(group)) for group in found.test.groups)
+    return Drawing(
+        "critical-difference",
+        "Who differs from whom",
+        "Models at their mean ranks over the tasks, the best at the left. Nemenyi's test does not tell models apart "
+        "that share a bar: their mean ranks are less than the critical difference (CD) apart.",
+        f"Mean ranks of {counted(count, 'model')}. Not told apart: {groups or 'none'}.",
+        figure,
+    )
+
+
+def trend(one: Trend) -> Drawing | None:
+    """Models by in-domain value and value on a set, with what was fitted; None where nothing was."""
+    if not one.points:
+        return None
+    figure, axes = empty(280, left=42, right=16, bottom=36, top=10)
+    known = [(point.x, point.y) for point in one.points if point.y is not None]
+    x, y = (np.array(values) for values in zip(*known, strict=True))
+    line = np.array([[point.x, point.expected, point.low, point.high] for point in one.points])
+    axes.fill_between(line[:, 0], line[:, 2], line[:, 3], color=BLUE, alpha=0.12, linewidth=0)
+    axes.plot(line[:, 0], line[:, 1], color=BLUE, linewidth=1.6)
+    axes.scatter(x, y, 18, INK, alpha=0.7, linewidths=0, zorder=3)
+    new = np.array([(point.x, point.expected) for point in one.points if point.y is None]).reshape(-1, 2)
+    axes.scatter(new[:, 0], new[:, 1], 24, facecolors="none", edgecolors=VERMILION, zorder=3)
+    low, high = min(x.min(), y.min()) - 0.02, max(x.max(), y.max()) + 0.02
+    axes.plot([low, high], [low, high], color=SOFT, linewidth=0.8, linestyle=":", zorder=1)
+    axes.set(xlabel="in-domain, %", ylabel=f"{short(one.set)}, %", xlim=(line[:, 0].min() - 0.02, high))
+    axes.set_ylim(min(y.min(), float(line[:, 2].min())) - 0.02, max(y.max(), float(line[:, 3].max())) + 0.02)
+    for which in ("x", "y"):
+        percent_axis(axes, which)
+    name = TYPES[one.type] if one.type else "cannot be told"
+    joint = f" They meet at {percent(one.joint)} % ({interval(one.joint_low, one.joint_high)})." if one.joint else ""
+    return Drawing(
+        f"trend-{_as_name(one)}",
+        f"{one.set}: {name}",
+        "A point a model. The line is the trend, the band holds 95 % of new models; hollow points are predicted. "
+        "Dotted: as good as in-domain.",
+        f"{counted(len(x), 'model')} by in-domain value and value on {one.set}; the trend is {name}.{joint}",
+        figure,
+    )
+
+
+def _as_name(one: Trend) -> str:
+    """Task and set, as a file's name and an id may have them."""
+    return re.sub(r"[^a-z0-9]+", "-", named(one).casefold()).strip("-") or "set"

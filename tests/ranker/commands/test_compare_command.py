@@ -1,0 +1,182 @@
+import csv
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_changes import PAIRS
+from test_report_formats import toy, toy_decision
+
+from ranker.cli import main
+from ranker.domains.compare import compare
+from ranker.report import changes as changed
+from ranker.report import document, over_sets
+from ranker.report.sets_figures import drawings
+from ranker.scoring.changes import what_changed
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """A folder with a table, and runs that were kept; gives status, stdout and stderr of a command."""
+    monkeypatch.chdir(tmp_path)
+    write("table.csv", table())
+    toy().save("run.json")
+    toy_decision().save("decision.json")
+    for mode, (before, after) in PAIRS.items():
+        before().save(f"{mode}.json")
+        after().save(f"{mode}-later.json")
+
+    def ran(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main(["compare", *map(str, arguments)])
+        return ended.value.code or 0, *capsys.readouterr()
+
+    return ran
+
+
+def table():
+    """Eight models on three tasks of two sets, an in-domain set each; a ninth has in-domain values alone."""
+    rng = np.random.default_rng(0)
+    for m in range(9):
+        for task in ("nli", "qa", "ner"):
+            yield row(m, f"{task} id", task, "in-domain", 0.6 + 0.03 * m + rng.normal(0, 0.004))
+            for s in (1, 2) if m < 8 else ():
+                yield row(m, f"{task} {s}", task, "ood", 0.3 + 0.05 * m + 0.04 * s + rng.normal(0, 0.01))
+
+
+def row(model, name, task, kind, value):
+    """One line of the table."""
+    return {"model": f"model-{model}", "set": name, "value": round(value, 4), "group": task, "kind": kind}
+
+
+def write(name, rows):
+    """A file of such lines."""
+    rows = list(rows)
+    with open(name, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@pytest.mark.parametrize("name", document.FORMATS)
+def test_a_table_in_each_format(run, name):
+    """What the library finds, written; of a page eight figures, too."""
+    status, out, err = run("table.csv", "--format", name)
+    assert (status, err) == (0, "")
+    found = compare("table.csv")
+    assert out == document.render(over_sets.document(found, lambda: drawings(found)), name)
+    assert out.count("<svg") == (2 + 6 if name == "html" else 0)
+
+
+def test_the_answer_on_a_terminal(run):
+    """Who leads comes first, and no line is longer than 80 characters."""
+    out = run("table.csv")[1]
+    assert out.startswith("8 models over 3 tasks\n\nFirst: model-7\n")
+    assert max(map(len, out.splitlines())) <= 80
+    for said in ("P(better)", "joint", "model-8", "Left out for missing values: model-8 (6 sets missing)."):
+        assert said in out
+
+
+def test_json_and_csv_hold_fractions(run):
+    """In CSV a row for each model, with its tasks."""
+    content = json.loads(run("table.csv", "--format", "json")[1])
+    rows = list(csv.DictReader(io.StringIO(run("table.csv", "--format", "csv")[1])))
+    assert [one["model"] for one in rows] == [one["model"] for one in content["models"]]
+    for one, other in zip(rows, content["models"], strict=True):
+        assert float(one["value"]) == pytest.approx(other["value"])
+        assert float(one["task: qa"]) == pytest.approx(other["tasks"]["qa"])
+        assert 0 < other["value"] < 1
+
+
+def test_options_reach_the_library(run):
+    """Each changes what is written as the argument of that name does."""
+    for option, argument in (
+        (["--missing", "models"], {"missing": "models"}),
+        (["--rope", "0.05"], {"rope": 0.05}),
+        (["--axes", "probit"], {"axes": "probit"}),
+        (["--seed", "3"], {"seed": 3}),
+        (["--percent"], {"percent": True}),
+    ):
+        wanted = document.render(over_sets.document(compare("table.csv", **argument)), "json")
+        assert run("table.csv", "--format", "json", *option)[1] == wanted, option
+
+
+def test_figures_are_files(run, tmp_path):
+    """As PNG, SVG and PDF: ranks, critical differences, a trend a set."""
+    assert run("table.csv", "--plots", "figures", "-o", "answer.txt")[0] == 0
+    names = {file.name for file in (tmp_path / "figures").iterdir()}
+    stems = {
+        "ranks",
+        "critical-difference",
+        *(f"trend-{task}-{task}-{s}" for task in ("nli", "qa", "ner") for s in (1, 2)),
+    }
+    assert names == {f"{stem}.{ending}" for stem in stems for ending in ("png", "svg", "pdf")}
+
+
+def test_a_page_escapes_names(run, tmp_path):
+    """A model, a set and a task that look like markup are text."""
+    rows = [{**one, **{k: f"<b>{one[k]}&" for k in ("model", "set", "group")}} for one in table()]
+    write("hostile.csv", rows)
+    out = run("hostile.csv", "--format", "html")[1]
+    assert "<b>" not in out
+    assert "&lt;b&gt;model-7&amp;" in out
+
+
+@pytest.mark.parametrize("name", document.FORMATS)
+@pytest.mark.parametrize("mode", PAIRS)
+def test_two_runs_on_one_set_are_what_changed(run, name, mode):
+    """In each format, in both modes."""
+    before, after = (make() for make in PAIRS[mode])
+    wanted = document.render(changed.document(what_changed(before, after)), name)
+    assert run(f"{mode}.json", f"{mode}-later.json", "--format", name) == (0, wanted, "")
+
+
+def test_runs_on_several_sets_are_a_table(run):
+    """A run on another set, and a third: values, in-domain values and rows are those of the runs."""
+    runs = [toy(), named(toy(), "second"), named(toy(), "third")]
+    for at, one in enumerate(runs):
+        one.save(f"{at}.json")
+    content = json.loads(run("0.json", "1.json", "2.json", "--format", "json")[1])
+    assert list(content["tasks"]) == [runs[0].header.ood, "second", "third"]
+    outcomes = {model.name: model.outcome for model in toy().found.models}
+    for one in content["models"]:
+        assert one["value"] == pytest.approx(outcomes[one["model"]])
+    assert " over 2 tasks\n" in run("0.json", "1.json")[1]
+
+
+def named(ranking, ood):
+    """The same run on a set of another name."""
+    return replace(ranking, header=replace(ranking.header, ood=ood))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("none.csv", "none.csv cannot be read: No such file or directory"),
+        ("none.json run.json", "none.json cannot be read as a ranking: No such file or directory"),
+        ("run.json", "one run has nothing to be compared with (got run.json)"),
+        ("table.csv run.json", "tables and runs that were kept cannot be mixed (got table.csv and run.json)"),
+        ("run.json run.json run.json", "run 2 of "),
+        ("table.csv table.csv", "table.csv, line 2: model-0 on nli: nli id a second time"),
+        ("table.txt2", "table.txt2: a file of examples ends in"),
+        ("table.csv --missing rank", "there is no rule for missing cells 'rank'; did you mean ranks?"),
+        ("table.csv --axes log", "there is no kind of axes 'log'; known: plain, probit"),
+        ("table.csv --rope 2", "Invalid value for '--rope'"),
+        ("table.csv --format pairs", "there is no format of comparisons 'pairs'; known: "),
+        ("table.csv -o run.json", "`--output`: run.json is there already; `--force` writes over it"),
+        ("run.json run.json --plots figures", "`--plots`: there is nothing to draw"),
+        ("mixed.csv", "some values are above 1 (55), others below (0.5): percentages beside fractions? Where all are "
+         "percentages, say so with `--percent`"),
+        ("one.csv", "at least two models are needed (got 1)"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_compared_gets_one_line(run, tmp_path, arguments, message):
+    """Status 2, and nothing is written."""
+    write("mixed.csv", [{"model": m, "set": "x", "value": v} for m, v in (("a", 0.5), ("b", 55))])
+    write("one.csv", [{"model": "a", "set": s, "value": 0.5} for s in "xy"])
+    status, out, err = run(*arguments.split())
+    assert (status, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1 or "Usage" in err
+    assert not (tmp_path / "figures").exists()
