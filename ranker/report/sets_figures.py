@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ranker.numbers import counted, interval, percent
-from ranker.report.figures import BLUE, INK, SOFT, VERMILION, Drawing, empty, percent_axis, short, styled
+from ranker.report.figures import BLUE, INK, SOFT, VERMILION, Drawing, empty, short, styled
 from ranker.report.over_sets import TYPES, named
 from ranker.results.over_sets import OverSets, Trend
 from ranker.results.result import listed
@@ -63,7 +63,7 @@ def critical_difference(found: OverSets) -> Drawing | None:
     axes.tick_params(axis="x", top=False, bottom=False, labelbottom=False)
     axes.set_xticks([])
     axes.plot([1, count], [0, 0], color=INK, linewidth=0.8, clip_on=False)
-    for tick in range(1, count + 1):
+    for tick in range(1, count + 1, 1 if count <= 12 else 2):
         axes.plot([tick, tick], [0, 3], color=INK, linewidth=0.8, clip_on=False)
         axes.text(tick, 5, str(tick), ha="center", va="bottom", fontsize=7)
     reach = min(found.test.critical_difference, count - 1)
@@ -103,12 +103,15 @@ def trend(one: Trend) -> Drawing | None:
     axes.scatter(x, y, 18, INK, alpha=0.7, linewidths=0, zorder=3)
     new = np.array([(point.x, point.expected) for point in one.points if point.y is None]).reshape(-1, 2)
     axes.scatter(new[:, 0], new[:, 1], 24, facecolors="none", edgecolors=VERMILION, zorder=3)
-    low, high = min(x.min(), y.min()) - 0.02, max(x.max(), y.max()) + 0.02
+    low, high = min(x.min(), y.min()), max(x.max(), y.max())
     axes.plot([low, high], [low, high], color=SOFT, linewidth=0.8, linestyle=":", zorder=1)
-    axes.set(xlabel="in-domain, %", ylabel=f"{short(one.set)}, %", xlim=(line[:, 0].min() - 0.02, high))
-    axes.set_ylim(min(y.min(), float(line[:, 2].min())) - 0.02, max(y.max(), float(line[:, 3].max())) + 0.02)
-    for which in ("x", "y"):
-        percent_axis(axes, which)
+    axes.set(xlabel="in-domain, %", ylabel=f"{short(one.set)}, %")
+    for limit, axis, values in ((axes.set_xlim, axes.xaxis, line[:, :1]), (axes.set_ylim, axes.yaxis, line[:, 2:])):
+        ends = np.r_[values.ravel(), y] if axis is axes.yaxis else values
+        room = 0.04 * float(np.ptp(ends))
+        limit(ends.min() - room, ends.max() + room)
+        axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        axis.set_major_formatter(PercentFormatter(1.0, symbol=""))
     name = TYPES[one.type] if one.type else "cannot be told"
     joint = f" They meet at {percent(one.joint)} % ({interval(one.joint_low, one.joint_high)})." if one.joint else ""
     return Drawing(
