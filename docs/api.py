@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import ranker
-from ranker.results import comparison, explanation, label_ranking, over_tasks, records, shift
-from ranker.results import changes, explanation, label_ranking, over_sets, over_tasks, records
+from ranker.results import changes, explanation, label_ranking, over_sets, over_tasks, records, shift
 from ranker.results.table import ScoreTable
 
 PAGE = Path(__file__).with_name("api.md")
 WIDTH = 100
 
 PARTS = {
-    "Questions": ("rank", "decide", "label", "explain", "compare", "over_tasks", "shift", "plot"),
-    "Questions": ("rank", "decide", "label", "explain", "compare", "what_changed", "over_tasks", "plot"),
+    "Questions": (
+        *("rank", "decide", "label", "explain", "compare", "what_changed", "over_tasks"),
+        *("shift", "plot"),
+    ),
     "Rows and models": ("load_set", "set_from_rows", "labelled", "unlabelled", "load_suite"),
     "Answers": (
         "Ranking",

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 import click
 
-from ranker.commands import explain, fetch, label, ls, report, run, shift, store
-from ranker.commands import compare, explain, fetch, label, ls, report, run, store
+from ranker.commands import compare, explain, fetch, label, ls, report, run, shift, store
 from ranker.commands.program import run_program
 from ranker.errors import look_up
 
@@ -45,9 +44,8 @@ def cli() -> None:
     """
 
 
-for command in (run.run, label.label, explain.explain, shift.shift, report.report, ls.ls, fetch.fetch, store.store):
 for command in (
-    *(run.run, label.label, explain.explain, compare.compare),
+    *(run.run, label.label, explain.explain, compare.compare, shift.shift),
     *(report.report, ls.ls, fetch.fetch, store.store),
 ):
     cli.add_command(command)

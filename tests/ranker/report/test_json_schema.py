@@ -21,11 +21,9 @@ from ranker.report import over_sets as many
 from ranker.report import over_tasks as several
 from ranker.report import shift as shifted
 from ranker.report.document import render
-from ranker.results import comparison, over_tasks, ranking, shift
+from ranker.results import changes, over_sets, over_tasks, ranking, shift
 from ranker.results import records as results
 from ranker.runs.shift import shift as measure
-from ranker.scoring.comparison import compare
-from ranker.results import changes, over_sets, over_tasks, ranking
 from ranker.scoring.changes import what_changed
 from ranker.scoring.over_tasks import judged, parts
 
@@ -33,11 +31,12 @@ ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "json-schema.md"
 SCHEMAS = {
     name: json.loads((ROOT / "ranker" / "report" / name).read_text(encoding="utf-8"))
-    for name in ("ranking.schema.json", "comparison.schema.json", "over_tasks.schema.json", "shift.schema.json")
+    for name in (
+        *("ranking.schema.json", "changes.schema.json", "over_tasks.schema.json", "over_sets.schema.json"),
+        "shift.schema.json",
+    )
 }
-RUN, COMPARISON, TASKS, SHIFT = SCHEMAS.values()
-    for name in ("ranking.schema.json", "changes.schema.json", "over_tasks.schema.json", "over_sets.schema.json")
-RUN, CHANGES, TASKS, SETS = SCHEMAS.values()
+RUN, CHANGES, TASKS, SETS, SHIFT = SCHEMAS.values()
 
 RECORDS = [
     (RUN, "header", results.Header),
@@ -201,6 +200,8 @@ def test_shifts_keep_to_the_schema():
         written = render(shifted.document(found), "json")
         check(written, SHIFT)
         assert list(SHIFT["properties"]) == list(json.loads(written)) == SHIFT["required"]
+
+
 @pytest.mark.parametrize("few", [False, True])
 def test_models_over_sets_keep_to_the_schema(few):
     """What `compare` writes as JSON of a table, with trends, and of one that says next to nothing."""
