@@ -69,7 +69,7 @@ from ranker.errors import look_up
     type=options.PATH,
     metavar="FILE",
     help="Labelled rows of the domain that the models were trained for: one below chance there is pointed out. The "
-    "methods ATC, DOC and COT need them.",
+    "methods ATC, DOC, ID-ACC, ALINE and COT need them.",
 )
 @options.DATA_DIR
 @options.INCLUDE

@@ -56,6 +56,55 @@ def thresholded_confidence(pool: Pool) -> Floats:
     return np.asarray((_confidence(pool.probs) >= threshold).mean(axis=1))
 
 
+def in_domain_accuracy(pool: Pool) -> Floats:
+    """(M,) accuracy in-domain: what one has where nothing is known of the new domain."""
+    return _in_domain(pool).accuracy
+
+
+def agreement_on_the_line(pool: Pool) -> Floats:
+    """(M,) accuracy by ALine-D: in-domain and new accuracies lie on the line that agreements of models lie on.
+
+    With q a normal quantile, a_ij the agreement of two models and A_i an accuracy, here and (') in-domain, the slope s
+    is that of the least squares line of q(a_ij) by q(a'_ij). Then the q(A_i) are those that leave the least squares in
+
+        (q(A_i) + q(A_j)) / 2 = q(a_ij) + s ((q(A'_i) + q(A'_j)) / 2 - q(a'_ij))        for each pair.
+
+    Shares of n rows lie between 1/(2 n + 2) and 1 less that, so that each has a quantile. Two models have no line: s
+    is 1, and each q(A_i) is q(A'_i) moved by q(a_ij) - q(a'_ij).
+
+    Source: Baek, Jiang, Raghunathan, Kolter 2022, "Agreement-on-the-Line", section 5 (ALine-D).
+    """
+    from scipy.special import ndtr
+
+    own = _in_domain(pool)
+    models = len(pool.probs)
+    first, second = np.triu_indices(models, 1)
+    agreed, agreed_own = _agreements(pool.predicted), _agreements(own.probs.argmax(axis=2))
+    known = _quantile(own.accuracy, own.probs.shape[1])
+    if models < 3:
+        return np.asarray(ndtr(known + (agreed - agreed_own).sum()))
+    centred = agreed_own - agreed_own.mean()
+    spread = float((centred**2).sum())
+    slope = float((centred * agreed).sum()) / spread if spread > 0 else 1.0
+    pairs = np.zeros((len(first), models))
+    pairs[np.arange(len(first)), first] = pairs[np.arange(len(first)), second] = 0.5
+    right = agreed + slope * (pairs @ known - agreed_own)
+    return np.asarray(ndtr(np.linalg.lstsq(pairs, right)[0]))
+
+
+def _agreements(said: Ints) -> Floats:
+    """(P,) normal quantiles of the shares of rows on which two models say the same."""
+    first, second = np.triu_indices(len(said), 1)
+    return _quantile((said[first] == said[second]).mean(axis=1), said.shape[1])
+
+
+def _quantile(shares: Floats, rows: int) -> Floats:
+    from scipy.special import ndtri
+
+    least = 0.5 / (rows + 1)
+    return np.asarray(ndtri(np.clip(shares, least, 1 - least)))
+
+
 def majority(pool: Pool) -> Floats:
     """(M,) share of rows on which the model says what most models say; where two labels lead, each is half of it.
 

@@ -115,6 +115,20 @@ BUILTIN: tuple[PoolMethod, ...] = (
         "probabilities",
     ),
     _free(
+        "ID-ACC",
+        label_free.in_domain_accuracy,
+        "the best in-domain may have the most of a shortcut",
+        "Miller et al. 2021",
+        "in_domain",
+    ),
+    _free(
+        "ALINE",
+        label_free.agreement_on_the_line,
+        "models have to agree here as far as they are right",
+        "Baek et al. 2022, section 5 (ALine-D)",
+        "in_domain",
+    ),
+    _free(
         "MAJORITY",
         label_free.majority,
         "where most models share a wrong shortcut, the best is the outsider",

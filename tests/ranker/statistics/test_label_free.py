@@ -1,5 +1,6 @@
 import itertools
 import math
+from statistics import NormalDist
 from unittest import mock
 
 import numpy as np
@@ -27,6 +28,74 @@ def world(seed=0, models=3, rows=40, classes=3, own=30):
     in_domain = InDomain(rng.dirichlet(np.ones(classes), size=(models, own)), rng.integers(classes, size=own))
     probs = rng.dirichlet(np.ones(classes), size=(models, rows))
     return Pool(probs, in_domain, rng.normal(size=(models, rows)))
+
+
+def test_in_domain_accuracy_is_that():
+    """Right rows, counted."""
+    pool = world()
+    own = pool.in_domain
+    expected = [
+        np.mean([np.argmax(row) == label for row, label in zip(rows, own.labels, strict=True)]) for rows in own.probs
+    ]
+    assert score("ID-ACC", pool) == pytest.approx(expected)
+
+
+def agreeing(own, here, seed=0, rows=40_000, models=5):
+    """Models whose votes are those of a hidden score with noise of their own, in-domain and here.
+
+    The probit of an accuracy, and that of an agreement, are then functions of the noise alone.
+    """
+    rng = np.random.default_rng(seed)
+
+    def answers(noise):
+        truth = rng.normal(size=rows)
+        said = (truth + noise[:, None] * rng.normal(size=(models, rows)) > 0).astype(int)
+        return np.eye(2)[said], (truth > 0).astype(int)
+
+    own_probs, labels = answers(own)
+    probs, truth = answers(here)
+    return Pool(probs, InDomain(own_probs, labels)), (probs.argmax(axis=2) == truth).mean(axis=1)
+
+
+def test_agreement_on_the_line_finds_accuracies():
+    """Where agreements lie on a line, accuracies do, too: found to a point or two, and in their order."""
+    noise = np.array([0.3, 0.5, 0.7, 0.9, 1.2])
+    pool, truth = agreeing(noise, 1.8 * noise)
+    found = score("ALINE", pool)
+    assert found == pytest.approx(truth, abs=0.04)
+    assert np.argsort(found).tolist() == np.argsort(truth).tolist()
+    assert np.abs(found - truth).max() < np.abs(score("ID-ACC", pool) - truth).max()
+
+
+def test_agreement_on_the_line_by_plain_loops():
+    """The slope by a fit of numpy, and the least squares by their normal equations."""
+    pool = world(models=4)
+    own, normal = pool.in_domain, NormalDist()
+    said, said_own = pool.probs.argmax(axis=2), own.probs.argmax(axis=2)
+
+    def quantile(share, rows):
+        return normal.inv_cdf(min(max(share, 0.5 / (rows + 1)), 1 - 0.5 / (rows + 1)))
+
+    pairs = list(itertools.combinations(range(4), 2))
+    here = [quantile(np.mean(said[i] == said[j]), 40) for i, j in pairs]
+    there = [quantile(np.mean(said_own[i] == said_own[j]), 30) for i, j in pairs]
+    slope = np.polyfit(there, here, 1)[0]
+    known = [quantile(share, 30) for share in own.accuracy]
+    halves, right = np.zeros((6, 4)), np.zeros(6)
+    for row, (i, j) in enumerate(pairs):
+        halves[row, [i, j]] = 0.5
+        right[row] = here[row] + slope * ((known[i] + known[j]) / 2 - there[row])
+    solved = np.linalg.solve(halves.T @ halves, halves.T @ right)
+    assert score("ALINE", pool) == pytest.approx([normal.cdf(one) for one in solved])
+
+
+def test_two_models_have_no_line():
+    """They keep their in-domain order; and models that agree everywhere have finite estimates."""
+    pool = world(models=2)
+    assert np.argsort(score("ALINE", pool)).tolist() == np.argsort(score("ID-ACC", pool), kind="stable").tolist()
+    same = np.repeat(pool.probs[:1], 3, axis=0)
+    alike = Pool(same, InDomain(np.repeat(pool.in_domain.probs[:1], 3, axis=0), pool.in_domain.labels))
+    assert np.isfinite(score("ALINE", alike)).all()
 
 
 def test_average_confidence_is_the_mean_of_the_greatest_probabilities():

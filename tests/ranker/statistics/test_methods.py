@@ -113,7 +113,7 @@ def test_what_a_pool_lacks_leaves_out_the_methods_that_need_it():
     pool, targets = world()
     assert possible(methods.BUILTIN, pool, targets.labels) == list(methods.BUILTIN)
     bare = [one.name for one in possible(methods.BUILTIN, Pool(pool.probs), targets.labels)]
-    assert [name for name in NAMED if name not in bare] == ["POOL-FACTOR", "ATC", "DOC", "COT"]
+    assert [name for name in NAMED if name not in bare] == ["POOL-FACTOR", "ATC", "DOC", "ID-ACC", "ALINE", "COT"]
     unknown = [one.name for one in possible(methods.BUILTIN, pool, np.where(targets.labels == 0, -1, targets.labels))]
     assert [name for name in NAMED if name not in unknown] == ["SURROGATE", "SURROGATE+LABEL"]
 
