@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ranker.domains.decided import decided
 from ranker.domains.leaders import ROPE, lead
 from ranker.domains.runs import of_runs
 from ranker.domains.trends import trends
@@ -53,17 +54,26 @@ def compare(
         first: a, 76.3 %, in >99.9 % of draws
         not told from the first: b
     """
-    known = _values(table, percent, limits)
-    ordered, fitted = np.random.default_rng(seed).spawn(2)
+    runs = _runs(table)
+    known = of_runs(runs) if runs else _values(table, percent, limits)
+    ordered, fitted, averaged = np.random.default_rng(seed).spawn(3)
     found = lead(known, missing, rope, ordered)
-    return replace(found, trends=tuple(trends(known, axes, fitted)))
+    return replace(
+        found,
+        trends=tuple(trends(known, axes, fitted)),
+        on_average=decided(runs, found.names, rope, averaged) if runs else None,
+    )
+
+
+def _runs(table: Any) -> list[Ranking]:
+    """The runs that a table is made of; none where it is something else."""
+    parts = table if isinstance(table, (list, tuple)) else [table]
+    return list(parts) if all(isinstance(one, Ranking) for one in parts) else []
 
 
 def _values(table: Any, percent: bool | None, limits: Limits) -> Values:
-    """The table, from whatever it is."""
+    """The table of files, of a data frame or of rows."""
     parts = table if isinstance(table, (list, tuple)) and table else [table]
-    if all(isinstance(one, Ranking) for one in parts):
-        return of_runs(parts)
     if all(isinstance(one, (str, Path)) for one in parts):
         return read(parts, percent=percent, limits=limits)
     return of_rows(as_rows(table), percent=percent)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from string import ascii_letters
 from typing import TYPE_CHECKING
 
 from ranker.numbers import counted, interval, p_value, percent, points, probability, signed
 from ranker.report.document import Document
 from ranker.report.tables import Table, table
-from ranker.results.over_sets import OverSets, Trend
+from ranker.results.over_sets import OnAverage, OverSets, Trend
 from ranker.results.result import listed
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def answer(found: OverSets) -> list[str]:
         lines[1] += f" By Friedman's test the models {differ} (p {_equals(found.test.p_f)})."
         others = [name for name in found.tied if name != first.model]
         lines[1] += f" Nemenyi's test does not tell {listed(others)} from the first." if others else ""
+    if found.on_average is not None:
+        lines.append(_labels(found.on_average))
     told = [f"{one.set} {TYPES[one.type]}" for one in found.trends if one.type is not None]
     open_ = [one.set for one in found.trends if one.type is None]
     if found.trends:
@@ -76,6 +79,17 @@ def answer(found: OverSets) -> list[str]:
     return lines
 
 
+def _labels(known: OnAverage) -> str:
+    """Who is best on average by a few labels, and which set needs more."""
+    sure = f"{known.first} is the best on average with a probability of {probability(known.p_best[known.first])} %."
+    if known.more_labels is None:
+        return f"{sure} How many labels would tell it from {known.second} cannot be said."
+    needed = [f"{count:,} of {name}" for name, count in sorted(known.more_labels.items(), key=lambda x: -x[1]) if count]
+    if not needed:
+        return f"{sure} It is told from {known.second}."
+    return f"{sure} About these more labels would tell it from {known.second}: {listed(needed)}."
+
+
 def _equals(p: float) -> str:
     return p_value(p) if p_value(p).startswith("<") else f"= {p_value(p)}"
 
@@ -84,6 +98,8 @@ def tables(found: OverSets) -> Iterator[Table]:
     """The order, the tasks, the first against the others, trends, and what they say of each model."""
     yield order(found)
     yield by_rank(found)
+    if found.on_average is not None:
+        yield on_average(found, found.on_average)
     if 1 < len(found.tasks) <= WIDEST:
         yield by_task(found)
     if any(one.wilcoxon is not None or one.nemenyi is not None for one in found.differences):
@@ -124,6 +140,19 @@ def by_rank(found: OverSets) -> Table:
         for one in found.models
     )
     return table("Ranks", ["model"], ["mean rank", *(["in-domain", "by decay"] if known else [])], rows)
+
+
+def on_average(found: OverSets, known: OnAverage) -> Table:
+    """How probable each model is the best on average, and which others are not told from it."""
+    rows = []
+    for i, name in enumerate(found.names):
+        letters = [letter for letter, group in zip(ascii_letters, known.groups, strict=False) if name in group]
+        beats = ("" if i == j else probability(p) for j, p in enumerate(known.p_beats[i][:WIDEST]))
+        rows.append(
+            (name, "".join(letters), probability(known.p_best[name]), probability(known.p_near_best[name]), *beats)
+        )
+    others = [f"> {i + 1}" for i in range(min(len(found.names), WIDEST))]
+    return table("Best on average", ["model", "tied"], ["P(best)", "P(near best)", *others], rows)
 
 
 def by_task(found: OverSets) -> Table:

@@ -163,6 +163,33 @@ class Trend:
     points: tuple[Point, ...] = ()
 
 
+@dataclass(frozen=True)
+class OnAverage:
+    """What few labelled rows of each set say of the means over these sets.
+
+    Attributes:
+        labels: set -> how many of its rows are labelled.
+        p_best: model -> probability that no other has a higher mean.
+        p_near_best: model -> probability that none has a higher mean by more than the margin.
+        p_beats: (M, M) in the order of the models, P(the model of the row has a higher mean than that of the column).
+        level: the probability at which two models count as told apart.
+        groups: sets of models within which no two are told apart.
+        first, second: the two models with the highest `p_best`.
+        more_labels: set -> how many more labels it needs, all together the fewest, until the first is told from the
+            second; None where that cannot be said.
+    """
+
+    labels: Mapping[str, int]
+    p_best: Mapping[str, float]
+    p_near_best: Mapping[str, float]
+    p_beats: tuple[tuple[float, ...], ...]
+    level: float
+    groups: tuple[tuple[str, ...], ...]
+    first: str
+    second: str
+    more_labels: Mapping[str, int] | None
+
+
 @dataclass(frozen=True, repr=False)
 class OverSets(Result):
     """Models on many sets: who leads, and how sure that is.
@@ -177,6 +204,7 @@ class OverSets(Result):
         left_out: set or model -> why it does not count in the order.
         notes: what a reader has to know, a sentence each.
         trends: of each set whose task has in-domain values.
+        on_average: what few labelled rows of each set say; None where values are no decisions.
 
     Example:
         >>> OverSets((), {}, "sets", 0.01, (), None, {}, ()).title
@@ -194,6 +222,7 @@ class OverSets(Result):
     left_out: Mapping[str, str]
     notes: tuple[str, ...]
     trends: tuple[Trend, ...] = ()
+    on_average: OnAverage | None = None
 
     @property
     def title(self) -> str:
@@ -249,5 +278,16 @@ class OverSets(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """The stable schema: see `docs/json-schema.md`."""
-        names = ("models", "tasks", "missing", "rope", "differences", "test", "left_out", "notes", "trends")
+        names = (
+            "models",
+            "tasks",
+            "missing",
+            "rope",
+            "differences",
+            "test",
+            "left_out",
+            "notes",
+            "trends",
+            "on_average",
+        )
         return {"schema_version": SCHEMA_VERSION, **{name: plain(getattr(self, name)) for name in names}}

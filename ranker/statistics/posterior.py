@@ -32,6 +32,8 @@ Varin, Reid, Firth 2011 (powers of pairwise likelihoods); Sethuraman 1994 (the d
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
@@ -210,9 +212,44 @@ def best(
     """
     unit = _unit(outcomes)
     outcomes = _rounded(outcomes) / unit
+    count, close = np.zeros(len(outcomes)), np.zeros(len(outcomes))
+    for mean, mass in _drawn(outcomes, rng, samples):
+        # models that are equally good on all these rows share the first place
+        first = mean == mean.max(axis=1, keepdims=True)
+        count += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
+        close += (mean >= mean.max(axis=1, keepdims=True) - near / unit * mass).sum(axis=0)
+    # the rows tell these apart in nothing, and the draws are not to
+    _, alike, many = np.unique(outcomes, axis=0, return_inverse=True, return_counts=True)
+    alike = alike.reshape(-1)
+    shared = [np.asarray((np.bincount(alike, weights=counts) / many)[alike] / samples) for counts in (count, close)]
+    return shared[0], shared[1]
+
+
+def draws(outcomes: Floats, rng: np.random.Generator, samples: int = SAMPLES) -> Floats:
+    """What the models' mean outcomes in the domain may be.
+
+    Args:
+        outcomes: (M, K) how good each model is on each labelled row, from 0 to 1.
+        rng: the only source of randomness.
+        samples: how many to draw, a multiple of `CHUNK`.
+
+    Returns:
+        (samples, M) mean outcomes, drawn together.
+
+    Example:
+        >>> found = draws(np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]]), np.random.default_rng(0))
+        >>> [float(one) for one in found.mean(axis=0).round(1)]
+        [0.9, 0.5]
+    """
+    unit = _unit(outcomes)
+    found = [mean / mass for mean, mass in _drawn(_rounded(outcomes) / unit, rng, samples)]
+    return np.asarray(np.concatenate(found) * unit)
+
+
+def _drawn(outcomes: Floats, rng: np.random.Generator, samples: int) -> Iterator[tuple[Floats, Floats]]:
+    """(CHUNK, M) drawn means of outcomes in units, times a mass that all models share, and (CHUNK, 1) that mass."""
     models, size = outcomes.shape
     weights = weigh(outcomes)
-    count, close = np.zeros(models), np.zeros(models)
     for _ in range(samples // CHUNK):
         mass = 4 * rng.choice(PRIORS, size=(CHUNK, 1), p=weights)
         seen = rng.standard_exponential((CHUNK, size))
@@ -221,17 +258,7 @@ def best(
         types = rng.integers(2, size=(CHUNK, STICKS, models)).astype(np.float64)
         prior = rng.standard_gamma(mass)
         unseen = np.matmul((prior * broken * left)[:, None], types)[:, 0]
-        mean = seen @ outcomes.T + unseen  # up to a factor that all models share
-        # models that are equally good on all these rows share the first place
-        first = mean == mean.max(axis=1, keepdims=True)
-        count += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
-        allowed = near / unit * (seen.sum(axis=1, keepdims=True) + prior)
-        close += (mean >= mean.max(axis=1, keepdims=True) - allowed).sum(axis=0)
-    # the rows tell these apart in nothing, and the draws are not to
-    _, alike, many = np.unique(outcomes, axis=0, return_inverse=True, return_counts=True)
-    alike = alike.reshape(-1)
-    shared = [np.asarray((np.bincount(alike, weights=counts) / many)[alike] / samples) for counts in (count, close)]
-    return shared[0], shared[1]
+        yield seen @ outcomes.T + unseen, seen.sum(axis=1, keepdims=True) + prior
 
 
 def intervals_of_accuracy(outcomes: Floats) -> tuple[Floats, Floats]:

@@ -67,6 +67,7 @@ RECORDS = [
     (SETS, "friedman", over_sets.Friedman),
     (SETS, "trend", over_sets.Trend),
     (SETS, "point", over_sets.Point),
+    (SETS, "on_average", over_sets.OnAverage),
 ]
 
 

@@ -1,0 +1,121 @@
+"""Which model is best on average over sets of which few rows are labelled, and which set needs more labels.
+
+Axis letters as in `engine`, and S sets; B draws of what the models' mean outcomes may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from factors.types import Floats, Ints
+from ranker.statistics.posterior import LEVEL
+
+MOST = 10_000
+"""More labels than these are no answer."""
+
+TOLD = 1e-6
+"""A probability nearer to 0, 1/2 or 1 says nothing of how far apart two models are drawn."""
+
+
+def normal_draws(means: Floats, errors: Floats, beats: Floats, rng: np.random.Generator, draws: int) -> Floats:
+    """Draw mean outcomes of which only means, errors and probabilities of each order are known.
+
+    The variance of a difference is what gives P(a beats b) = Phi((mean_a - mean_b) / sd). Where that says nothing, the
+    correlation is the median of what the other pairs say, or none. What is no covariance is brought to the nearest by
+    leaving out negative eigenvalues, and the errors are kept.
+
+    Args:
+        means, errors: (M,) of the mean outcomes.
+        beats: (M, M) P(the model of the row is better than that of the column).
+        rng: the only source of randomness.
+        draws: B.
+
+    Returns:
+        (B, M).
+    """
+    from scipy.special import ndtri
+
+    apart = means[:, None] - means[None, :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sd = apart / ndtri(beats)
+        correlation = (errors[:, None] ** 2 + errors[None, :] ** 2 - sd**2) / (2 * errors[:, None] * errors[None, :])
+    off = ~np.eye(len(means), dtype=bool)
+    known = (
+        off & (np.abs(beats - 0.5) > TOLD) & (np.abs(beats - 0.5) < 0.5 - TOLD) & (sd > 0) & np.isfinite(correlation)
+    )
+    rest = float(np.median(np.clip(correlation[known], -1, 1))) if known.any() else 0.0
+    correlation = np.where(known, np.clip(correlation, -1, 1), rest)
+    np.fill_diagonal(correlation, 1.0)
+    values, vectors = np.linalg.eigh((correlation + correlation.T) / 2)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    sizes = np.sqrt((root**2).sum(axis=1, keepdims=True))
+    root = np.divide(root, sizes, out=np.zeros_like(root), where=sizes > 0) * errors[:, None]
+    return np.asarray(means + rng.standard_normal((draws, len(means))) @ root.T)
+
+
+def beats_on_average(drawn: Sequence[Floats]) -> Floats:
+    """(M, M) P(the mean over sets of the model of the row is higher than that of the column); 1/2 on the diagonal.
+
+    Args:
+        drawn: for each set (B, M), independent of the other sets.
+
+    Example:
+        >>> beats_on_average([np.array([[0.9, 0.1], [0.5, 0.5]])]).tolist()
+        [[0.5, 0.75], [0.25, 0.5]]
+    """
+    means = np.mean(drawn, axis=0)
+    return np.array(
+        [((one[:, None] > means).mean(axis=0) + (one[:, None] == means).mean(axis=0) / 2) for one in means.T]
+    )
+
+
+def best_on_average(drawn: Sequence[Floats], near: float) -> tuple[Floats, Floats]:
+    """(M,) P(no other is better on average), models that are level sharing it, and (M,) P(none by more than `near`).
+
+    Example:
+        >>> best_on_average([np.array([[0.9, 0.1], [0.5, 0.5]])], 0.01)[0].tolist()
+        [0.75, 0.25]
+    """
+    means = np.mean(drawn, axis=0)
+    top = means.max(axis=1, keepdims=True)
+    first = means == top
+    return (first / first.sum(axis=1, keepdims=True)).mean(axis=0), (means >= top - near).mean(axis=0)
+
+
+def more_labels(drawn: Sequence[Floats], labels: Ints, first: int, second: int, level: float = LEVEL) -> Ints | None:
+    """How many more labels each set needs until the first model is known to be better than the second on average.
+
+    The difference on a set has the mean d_s and the variance v_s of its draws, which shrinks as 1 over its labels n_s.
+    Each label goes to the set where it takes most off the variance of the mean difference, sum of v_s / S^2, until
+    Phi(mean of d_s / root of that) reaches the level.
+
+    Args:
+        drawn: for each set (B, M).
+        labels: (S,) how many rows are labelled, n_s.
+        first, second: the models.
+        level: the probability that is enough.
+
+    Returns:
+        (S,) labels; None where the difference is not above 0, or `MOST` labels do not do.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> drawn = [rng.normal([0.8, 0.7], sd, (9999, 2)) for sd in (0.02, 0.2)]
+        >>> more_labels(drawn, np.array([10, 10]), 0, 1).tolist()
+        [0, 24]
+    """
+    from scipy.special import ndtri
+
+    apart = [one[:, first] - one[:, second] for one in drawn]
+    sets, mean = len(apart), float(np.mean([one.mean() for one in apart]))
+    spread = np.array([one.var() for one in apart]) * labels / sets**2  # over labels it is the variance
+    if mean <= 0:
+        return None
+    enough, more = (mean / float(ndtri(level))) ** 2, np.zeros(sets, dtype=np.int64)
+    while (spread / (labels + more)).sum() > enough:
+        if more.sum() >= MOST:
+            return None
+        more[int((spread / (labels + more) - spread / (labels + more + 1)).argmax())] += 1
+    return more

@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from ranker.statistics import on_average, posterior
+
+
+def normal(means, sds, rng, draws=40_000):
+    """Independent normal draws of each model."""
+    return rng.normal(means, sds, (draws, len(means)))
+
+
+def test_two_sets_by_hand():
+    """The difference of means over two sets is normal: its mean and variance are those of both."""
+    rng = np.random.default_rng(0)
+    drawn = [normal([0.8, 0.7], [0.05, 0.1], rng), normal([0.6, 0.65], [0.02, 0.03], rng)]
+    sd = np.sqrt(0.05**2 + 0.1**2 + 0.02**2 + 0.03**2) / 2
+    wanted = stats.norm.cdf((0.1 - 0.05) / 2 / sd)
+    assert on_average.beats_on_average(drawn)[0, 1] == pytest.approx(wanted, abs=0.008)
+    best, near = on_average.best_on_average(drawn, 0.01)
+    assert best == pytest.approx([wanted, 1 - wanted], abs=0.008)
+    assert near[0] == pytest.approx(stats.norm.cdf((0.025 + 0.01) / sd), abs=0.008)
+
+
+def test_beats_and_best_belong_together():
+    """Beating is the other way round for the other model, and P(best) sums to 1, ties shared."""
+    rng = np.random.default_rng(1)
+    drawn = [rng.integers(0, 3, (500, 4)) / 2 for _ in range(3)]
+    beats = on_average.beats_on_average(drawn)
+    assert beats + beats.T == pytest.approx(np.ones((4, 4)))
+    assert on_average.best_on_average(drawn, 0.0)[0].sum() == pytest.approx(1)
+
+
+def test_normal_draws_have_the_moments_and_the_orders():
+    """Means, errors and P(beats) of a correlated law come back."""
+    rng = np.random.default_rng(2)
+    means, errors = np.array([0.8, 0.75, 0.7]), np.array([0.05, 0.06, 0.04])
+    correlation = np.array([[1, 0.7, 0.5], [0.7, 1, 0.6], [0.5, 0.6, 1]])
+    covariance = correlation * np.outer(errors, errors)
+    sd = np.sqrt(errors[:, None] ** 2 + errors[None] ** 2 - 2 * covariance) + 1e-30
+    beats = stats.norm.cdf((means[:, None] - means[None]) / sd)
+    drawn = on_average.normal_draws(means, errors, beats, rng, 60_000)
+    assert drawn.mean(axis=0) == pytest.approx(means, abs=1e-3)
+    assert np.cov(drawn.T) == pytest.approx(covariance, abs=6e-5)
+
+
+def test_normal_draws_of_what_is_known_for_sure_are_finite():
+    """Probabilities of 0, 1/2 and 1 say nothing of correlations; errors of 0 do not vary."""
+    beats = np.array([[0.5, 1.0, 0.5], [0.0, 0.5, 0.0], [0.5, 1.0, 0.5]])
+    drawn = on_average.normal_draws(
+        np.array([0.9, 0.2, 0.9]), np.array([0.01, 0.0, 0.02]), beats, np.random.default_rng(0), 4_000
+    )
+    assert np.isfinite(drawn).all()
+    assert drawn.std(axis=0) == pytest.approx([0.01, 0.0, 0.02], rel=0.05)
+
+
+def test_more_labels_by_hand():
+    """One set: n grows until the error is the difference over the quantile."""
+    rng = np.random.default_rng(3)
+    drawn = [normal([0.8, 0.7], [0.1, 0.1], rng, 200_000)]
+    apart = drawn[0][:, 0] - drawn[0][:, 1]
+    needed = apart.var() * 10 * (stats.norm.ppf(0.9) / apart.mean()) ** 2
+    assert on_average.more_labels(drawn, np.array([10]), 0, 1).tolist() == [int(np.ceil(needed)) - 10]
+
+
+def test_no_other_split_of_so_few_labels_is_enough():
+    """By trying all splits of one label less between two sets."""
+    rng = np.random.default_rng(4)
+    drawn = [normal([0.8, 0.72], [0.05, 0.09], rng), normal([0.6, 0.55], [0.12, 0.11], rng)]
+    labels = np.array([12, 8])
+    found = on_average.more_labels(drawn, labels, 0, 1)
+    spread = np.array([(one[:, 0] - one[:, 1]).var() for one in drawn]) * labels / 4
+    mean = np.mean([(one[:, 0] - one[:, 1]).mean() for one in drawn])
+
+    def sure(more):
+        return stats.norm.cdf(mean / np.sqrt((spread / (labels + more)).sum()))
+
+    assert sure(found) >= 0.9
+    less = int(found.sum()) - 1
+    assert max(sure(np.array([one, less - one])) for one in range(less + 1)) < 0.9
+
+
+def test_labels_are_no_answer_where_nothing_differs():
+    """Two models that are level, or of which the first is worse."""
+    rng = np.random.default_rng(5)
+    drawn = [normal([0.7, 0.8], [0.1, 0.1], rng)]
+    assert on_average.more_labels(drawn, np.array([10]), 0, 1) is None
+    level = [np.repeat(rng.normal(0.7, 0.1, (999, 1)), 2, axis=1)]
+    assert on_average.more_labels(level, np.array([10]), 0, 1) is None
+
+
+def test_posterior_draws_say_what_the_posterior_says():
+    """P(best) and P(better) of the draws are those that `best` and `more_accurate` give."""
+    rng = np.random.default_rng(6)
+    outcomes = (rng.random((3, 12)) < np.array([[0.9], [0.7], [0.6]])).astype(float)
+    drawn = posterior.draws(outcomes, rng)
+    assert on_average.best_on_average([drawn], 0.01)[0] == pytest.approx(
+        posterior.best(outcomes, np.random.default_rng(0))[0], abs=0.012
+    )
+    assert on_average.beats_on_average([drawn]) == pytest.approx(posterior.more_accurate(outcomes), abs=0.012)
