@@ -192,7 +192,7 @@ def trends(found: Sequence[Trend]) -> Table:
         )
         for one in found
     )
-    numbers = ["models", "r", "slope", "joint", "95 % interval", "of resamples, %"]
+    numbers = ["models", "r", "slope", "joint", "95 %", "share"]
     return table("Trends: OOD against in-domain", ["set", "type"], numbers, rows)
 
 
@@ -237,7 +237,7 @@ def remarks(found: OverSets) -> Iterator[str]:
             "(Nemenyi, 5 %)."
         )
     if any(one.p_same is not None for one in found.differences):
-        yield f"P(same): within {100 * found.rope:g} points, by the Bayesian signed-rank test over tasks."
+        yield f"P(same): no more than {found.rope:g} apart, by the Bayesian signed-rank test over tasks."
     if len(found.models) > LONGEST + 1:
         yield f"{counted(len(found.models) - LONGEST - 1, 'model')} more against the first: in the JSON."
     if len(found.tasks) > WIDEST:
@@ -251,6 +251,7 @@ def remarks(found: OverSets) -> Iterator[str]:
         if one.slopes is not None and one.loo and _other_by_loo(one):
             yield f"{one.set}: BIC prefers joined lines, which predict models left out no better than one line."
     if any(one.points for one in found.trends):
+        yield "Share: of resamples of the models in which the type is chosen, in percent; joint: where two lines meet."
         yield "Effective robustness is the distance from the trend of all these models, the model itself among them."
 
 
