@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 @options.SEED
 @options.FORMAT
 @options.OUTPUT
+@options.PLOTS
 @options.FORCE
 @CONFIG
 @options.TALK
@@ -91,6 +92,10 @@ def shift(**given: Any) -> None:
     found = answered(_question({**given, "more_models": ()}))
     found = replace(found, failures={model: spoken(why) for model, why in found.failures.items()})
     outputs.write(document.render(report.document(found), format_name), given["output"])
+    if given["plots"] is not None:
+        from ranker.report import figures, shift_figures
+
+        figures.write(shift_figures.drawings(found), given["plots"])
     if found.failures:
         raise SystemExit(1)
 

@@ -153,10 +153,15 @@ def encode(figure: Figure, extension: str) -> bytes:
 
 
 def save(ranking: Ranking, folder: Path) -> list[Path]:
-    """Write every figure of a ranking as PNG, SVG and PDF; what is there already is written over.
+    """Write every figure of a ranking: see `write`."""
+    return write(drawings(ranking, ALL), folder)
+
+
+def write(drawn: Sequence[Drawing], folder: Path) -> list[Path]:
+    """Write figures as PNG, SVG and PDF; what is there already is written over.
 
     Args:
-        ranking: what is drawn.
+        drawn: the figures.
         folder: for the files; it is made if it is not there.
 
     Returns:

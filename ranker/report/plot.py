@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from ranker.errors import UsageError, look_up
+from ranker.report import shift_figures
 from ranker.report.figures import ALL, Drawing, drawings
 from ranker.results.ranking import Ranking
+from ranker.results.shift import Shift
 
 
-def plot(ranking: Ranking, figure: str | None = None) -> Drawing:
-    """Draw one figure of a ranking, as the reports have it.
+def plot(ranking: Ranking | Shift, figure: str | None = None) -> Drawing:
+    """Draw one figure of a ranking or a shift, as the reports have it.
 
     Args:
-        ranking: of an evaluation or a decision.
+        ranking: of an evaluation or a decision; or how far domains are.
         figure: of an evaluation "learning-curve", "against-acc", "distribution" or "heatmap", of a decision "heatmap"
-            or "accuracies". None takes the first that the ranking has.
+            or "accuracies", of a shift "heatmap" or "map". None takes the first that the ranking has.
 
     Returns:
         The drawing, which a notebook shows: `figure` is matplotlib's, with `savefig`; `title`, `help` and `alt` say in
@@ -28,9 +30,16 @@ def plot(ranking: Ranking, figure: str | None = None) -> Drawing:
         >>> plot(ranking, "heatmap")
         <figure heatmap: ...>
     """
-    if not isinstance(ranking, Ranking):
-        raise UsageError(f"only a ranking has figures (got {type(ranking).__name__})")
-    drawn = {one.name: one for one in drawings(ranking, ALL)}
+    if not isinstance(ranking, Ranking | Shift):
+        raise UsageError(f"only a ranking and a shift have figures (got {type(ranking).__name__})")
+    made = shift_figures.drawings(ranking) if isinstance(ranking, Shift) else drawings(ranking, ALL)
+    drawn = {one.name: one for one in made}
     if not drawn:
-        raise UsageError("the ranking has no figure: it is of too few models")
-    return look_up("figure of this ranking", next(iter(drawn)) if figure is None else figure, drawn)
+        raise UsageError(
+            "the shift has no figure: it is of two sets"
+            if isinstance(ranking, Shift)
+            else "the ranking has no figure: it is of too few models"
+        )
+    return look_up(
+        f"figure of this {type(ranking).__name__.casefold()}", next(iter(drawn)) if figure is None else figure, drawn
+    )

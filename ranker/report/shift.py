@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ranker.numbers import interval, p_value, percent, points, signed
 from ranker.report.document import Document
 from ranker.report.tables import Table, table
 from ranker.report.words import words
 from ranker.results.shift import Measure, Shift
+
+if TYPE_CHECKING:
+    from ranker.report.figures import Drawing
 
 MEASURES = {
     "cosine": "cosine of centroids, words",
@@ -48,7 +52,14 @@ def document(found: Shift) -> Document:
         rows=found.to_rows(),
         content=found.to_dict(),
         answer=list(_answer(found)),
+        draw=partial(_drawings, found),
     )
+
+
+def _drawings(found: Shift) -> Sequence[Drawing]:
+    from ranker.report.shift_figures import drawings  # and matplotlib with it
+
+    return drawings(found)
 
 
 def _answer(found: Shift) -> Iterator[str]:

@@ -1,0 +1,71 @@
+import re
+
+import numpy as np
+import pytest
+
+from ranker import plot, shift
+from ranker.cli import main
+from ranker.errors import UsageError
+from ranker.report import shift_figures
+from ranker.report.document import render
+from ranker.report.shift import document
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Three sets."""
+    return shift("hans-sub", "hans-con", "paws")
+
+
+def test_the_heatmap_has_every_cosine(found):
+    """Twice, and none of a set with itself."""
+    drawing = plot(found)
+    texts = [text.get_text() for text in drawing.figure.axes[0].texts]
+    assert sorted(texts) == sorted(2 * [f"{pair.measure('cosine').value:.2f}" for pair in found.pairs])
+    assert drawing.alt == "3 by 3 cells. Most alike: hans-sub and hans-con; least: hans-con and paws."
+
+
+def test_the_map_has_every_set_at_its_place(found):
+    """The in-domain one is a square of another colour, and each has its name."""
+    axes = plot(found, "map").figure.axes[0]
+    points = [tuple(np.asarray(one.get_offsets())[0]) for one in axes.collections]
+    assert points == [found.places[domain.name] for domain in found.domains]
+    assert [text.get_text() for text in axes.texts] == ["hans-sub", "hans-con", "paws"]
+    colours = {tuple(one.get_facecolor()[0]) for one in axes.collections}
+    assert len(colours) == 2
+
+
+def test_names_on_the_map_do_not_lie_on_each_other():
+    """Twenty sets at one place: all names are there, a line apart, and in the frame."""
+    heights = np.sort(shift_figures._apart(np.full(20, 0.1), 0.043))
+    assert np.diff(heights).min() > 0.0429
+    assert heights[0] >= 0
+    assert heights[-1] <= 1
+
+
+def test_two_sets_have_no_figure():
+    """There is nothing to draw."""
+    two = shift("hans-sub", "hans-con")
+    assert shift_figures.drawings(two) == []
+    with pytest.raises(UsageError, match="the shift has no figure: it is of two sets"):
+        plot(two)
+
+
+def test_the_page_has_both(found):
+    """As drawings whose texts are texts; a page of two sets has none."""
+    page = render(document(found), "html")
+    svgs = re.findall(r"(?s)<svg.*?</svg>", page)
+    assert len(svgs) == 2
+    for svg in svgs:
+        assert ">hans-con</text>" in svg
+    assert "<svg" not in render(document(shift("hans-sub", "hans-con")), "html")
+
+
+def test_files_are_written(tmp_path, monkeypatch):
+    """Of each figure three."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        main(["shift", "hans-sub", "hans-con", "paws", "--quiet", "--plots", "plots"])
+    assert not stop.value.code
+    names = sorted(file.name for file in (tmp_path / "plots").iterdir())
+    assert names == sorted(f"{name}.{end}" for name in ("heatmap", "map") for end in ("pdf", "png", "svg"))
