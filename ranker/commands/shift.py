@@ -22,6 +22,21 @@ if TYPE_CHECKING:
 @click.option("--by", metavar="COLUMN", help="Split the last file into a set for each value: domain, source, year.")
 @click.option("--topics", type=int, metavar="K", help="Split the last file into K topics.")
 @click.option(
+    "--encoder",
+    metavar="PATH",
+    help="An encoder of sentences, a directory or a hub id: cosine and MMD^2 are measured by its vectors, too.",
+)
+@click.option(
+    "--layer", type=click.IntRange(0), metavar="N", help="Of --encoder: whose output; 0: embeddings.  [default: last]"
+)
+@click.option(
+    "--pooling",
+    type=click.Choice(["mean", "cls"]),
+    default="mean",
+    show_default=True,
+    help="Of --encoder: the mean of the tokens, or the first.",
+)
+@click.option(
     "--models",
     multiple=True,
     metavar="PATH",
@@ -104,7 +119,7 @@ def _question(given: Mapping[str, Any]) -> Question:
     """What was typed, as the flow takes it."""
     from ranker.commands import arguments
     from ranker.datasets.encodings import check
-    from ranker.runs.shift import Question, Reading
+    from ranker.runs.shift import Encoding, Question, Reading
 
     columns = arguments.columns(given["columns"], ("summary",))
     return Question(
@@ -115,6 +130,7 @@ def _question(given: Mapping[str, Any]) -> Question:
         task=given["task"],
         reading=Reading(columns, check(given["encoding"] or ""), given["limits"]),
         selecting=_selecting(given),
+        encoding=Encoding(given["encoder"], given["layer"], given["pooling"]) if given["encoder"] else None,
         seed=given["seed"],
         runtime=arguments.runtime(given, stderr.bars(given)),
     )

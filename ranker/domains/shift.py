@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 
@@ -39,6 +39,7 @@ class Domain:
         labels: (N,) as they are written; None where a row has none.
         words: of a topic, those that stand for it.
         summaries: (N,) the summary of each text; none where the rows have none.
+        vectors: (N, D) of an encoder of sentences; None where there is none.
     """
 
     name: str
@@ -46,6 +47,12 @@ class Domain:
     labels: Sequence[str | None]
     words: tuple[str, ...] = ()
     summaries: Sequence[str] = ()
+    vectors: Floats | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def texts(self) -> list[str]:
+        """(N,) each row as one text."""
+        return [" ".join(example.segments) for example in self.examples]
 
     def part(self, name: str, rows: Sequence[int], words: tuple[str, ...] = ()) -> Domain:
         """Some of its rows, under a name of their own."""
@@ -55,7 +62,7 @@ class Domain:
     @cached_property
     def counted(self) -> Counted:
         """Its words; those of two segments together."""
-        return words.counted([" ".join(example.segments) for example in self.examples])
+        return words.counted(self.texts)
 
     @cached_property
     def frequencies(self) -> Mapping[str, int]:
@@ -90,13 +97,14 @@ class Domain:
         return summaries.means(((tokens(" ".join(text.segments)), tokens(one)) for text, one in pairs), rng)
 
 
-def measured(domains: Sequence[Domain], seed: int = 0, progress: Progress = silent) -> results.Shift:
+def measured(domains: Sequence[Domain], seed: int = 0, progress: Progress = silent, encoder: str = "") -> results.Shift:
     """Measure how far every two of several domains are from each other.
 
     Args:
         domains: two or more, the in-domain one first.
         seed: of draws and resamples; each pair has the same.
         progress: is told of each pair.
+        encoder: what their vectors are of, in words; "" where they have none.
     """
     with progress("domains", len(domains) * (len(domains) - 1) // 2) as advance:
         pairs = []
@@ -106,9 +114,10 @@ def measured(domains: Sequence[Domain], seed: int = 0, progress: Progress = sile
     return results.Shift(
         tuple(domain.described(np.random.default_rng(seed)) for domain in domains),
         tuple(pairs),
-        _places([domain.name for domain in domains], pairs),
+        _places([domain.name for domain in domains], pairs, "encoder_cosine" if encoder else "cosine"),
         seed,
         tuple(notes(domains)),
+        encoder,
     )
 
 
@@ -128,6 +137,7 @@ def between(a: Domain, b: Domain, rng: np.random.Generator) -> Pair:
     found = {
         "cosine": shift.of_centroids(first, second, centring),
         "mmd": None if apart is None else apart.squared,
+        **_encoded(a, b, rng),
         "auc": classified.auc,
         **_overlaps(of, overlapping),
         "length_ratio": shift.ratio_of_means(a.counted.lengths, b.counted.lengths, lengthening),
@@ -144,6 +154,17 @@ def between(a: Domain, b: Domain, rng: np.random.Generator) -> Pair:
 def measure(name: str, one: Estimate) -> Measure:
     """An estimate as a result has it: None for what is not defined."""
     return Measure(name, *(None if np.isnan(number) else float(number) for number in one))
+
+
+def _encoded(a: Domain, b: Domain, rng: np.random.Generator) -> dict[str, Estimate]:
+    """The same two by the vectors of an encoder, where there are some."""
+    centring, drawing = rng.spawn(2)
+    if a.vectors is None or b.vectors is None:
+        return {}
+    found = {"encoder_cosine": shift.of_centroids(a.vectors, b.vectors, centring)}
+    if min(len(a.vectors), len(b.vectors)) > 1:
+        found["encoder_mmd"] = shift.mmd(a.vectors, b.vectors, drawing).squared
+    return found
 
 
 def _overlaps(of: Both, rng: np.random.Generator) -> dict[str, Estimate]:
@@ -222,11 +243,11 @@ def _folded(domain: Domain) -> set[str]:
     return {*map(fold, domain.frequencies)}
 
 
-def _places(names: Sequence[str], pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:
+def _places(names: Sequence[str], pairs: Sequence[Pair], measured: str) -> dict[str, tuple[float, float]]:
     """A map of the sets; empty where a centroid has no direction."""
     cosines: Floats = np.eye(len(names))
     for pair in pairs:
-        value = pair.measure("cosine").value
+        value = pair.measure(measured).value
         if value is None:
             return {}
         i, j = names.index(pair.a), names.index(pair.b)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 MEASURES = {
     "cosine": "cosine of centroids, words",
     "mmd": "MMD^2, words",
+    "encoder_cosine": "cosine of centroids, encoder",
+    "encoder_mmd": "MMD^2, encoder",
     "auc": "AUC of a classifier",
     "word_overlap": "word overlap",
     "vocabulary_overlap": "vocabulary overlap",
@@ -74,6 +76,8 @@ def _answer(found: Shift) -> Iterator[str]:
 def _remarks(found: Shift) -> Iterator[str]:
     """What a reader of the tables has to know."""
     yield READING
+    if found.encoder:
+        yield f"Vectors of the encoder: {found.encoder}."
     yield from found.notes
     for model, why in found.failures.items():
         yield f"NOT ASKED: {model}: {why}"
@@ -99,7 +103,7 @@ def tables(found: Shift) -> list[Table]:
         shown.append(_summaries(found))
     shown += _of_models(found)
     if len(found.domains) > 2:
-        shown += [_matrix(found, "cosine"), _matrix(found, "mmd")]
+        shown += [_matrix(found, found.closeness), _matrix(found, "mmd")]
     return shown
 
 

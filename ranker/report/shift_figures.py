@@ -48,11 +48,13 @@ def heatmap(found: Shift) -> Drawing:
         label.set(rotation=45, ha="left", va="bottom", rotation_mode="anchor")
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    nearest, furthest = (pick(found.pairs, key=lambda pair: pair.measure("cosine").value or 0.0) for pick in (max, min))
+    nearest, furthest = (
+        pick(found.pairs, key=lambda pair: pair.measure(found.closeness).value or 0.0) for pick in (max, min)
+    )
     return Drawing(
         "heatmap",
         "How like are two sets?",
-        "The cosine of the centroids of every two sets, in words: the darker, the more alike.",
+        f"The cosine of the centroids of every two sets, by {found.encoder or 'their words'}. Darker is more alike.",
         f"{size} by {size} cells. Most alike: {nearest.a} and {nearest.b}; least: {furthest.a} and {furthest.b}.",
         figure,
     )
@@ -110,7 +112,7 @@ def _apart(heights: Floats, least: float) -> Floats:
 
 
 def _cosine(found: Shift, a: str, b: str) -> float:
-    value = 1.0 if a == b else found.pair(a, b).measure("cosine").value
+    value = 1.0 if a == b else found.pair(a, b).measure(found.closeness).value
     return np.nan if value is None else value
 
 

@@ -61,7 +61,7 @@ class Pair:
     Attributes:
         a, b: their names; a is the in-domain one, or the one that was named first.
         measures: how far they are from each other.
-        p: of a permutation test that both are samples of one domain.
+        p: of a permutation test of `mmd`, that both are samples of one domain.
         verdict: how far that is.
         nearest: the pair of sets that come with the product whose distance is nearest to theirs; "" where none is.
         reason: the verdict in words, with its numbers.
@@ -174,9 +174,10 @@ class Shift(Result):
         domains: the in-domain set first.
         pairs: every two of them, in their order; those of the first set stand first.
         places: domain -> where it stands on a map of two dimensions, on which distances are about those of the
-            centroids, 1 - cosine.
+            centroids, by the measure of `closeness`.
         seed: of draws and resamples.
         notes: what a reader has to know, a sentence each.
+        encoder: whose vectors `encoder_cosine` and `encoder_mmd` are of, with layer and pooling; "" without one.
         metric: what an outcome of the models is: "ACC" for classes; "" where no models were given.
         scores: how good each model is on each set that has labels.
         estimated: the frequencies of labels in new domains, estimated from what models predict.
@@ -198,6 +199,7 @@ class Shift(Result):
     places: Mapping[str, tuple[float, float]]
     seed: int
     notes: tuple[str, ...] = ()
+    encoder: str = ""
     metric: str = ""
     scores: tuple[Score, ...] = ()
     estimated: tuple[Estimated, ...] = ()
@@ -230,6 +232,11 @@ class Shift(Result):
         known = [own.value - new.value for own, new in both if own and new]
         return sum(known) / len(known) if known else None
 
+    @property
+    def closeness(self) -> str:
+        """The measure that says how like two sets are: the cosine by the encoder, if there is one, or else by words."""
+        return "encoder_cosine" if self.encoder else "cosine"
+
     def pair(self, a: str, b: str) -> Pair:
         """Two domains, in whichever order."""
         return next(pair for pair in self.pairs if {pair.a, pair.b} == {a, b})
@@ -252,7 +259,7 @@ class Shift(Result):
         """A row for each measure of each pair."""
         return [
             {"a": pair.a, "b": pair.b, "measure": one.name, "value": one.value, "low": one.low, "high": one.high}
-            | {"verdict": pair.verdict, "p": pair.p if one.name.endswith("mmd") else None}
+            | {"verdict": pair.verdict, "p": pair.p if one.name == "mmd" else None}
             for pair in self.pairs
             for one in pair.measures
         ]

@@ -44,6 +44,21 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class Encoding:
+    """An encoder of sentences, and which vectors of it are taken: see `ranker.sources.hf.sentences`.
+
+    Attributes:
+        path: a directory, or a hub id.
+        layer: whose output; None for the last.
+        pooling: "mean" or "cls".
+    """
+
+    path: str | Path
+    layer: int | None = None
+    pooling: str = "mean"
+
+
+@dataclass(frozen=True)
 class Selecting:
     """How sets to test on are chosen: see `ranker.domains.select`.
 
@@ -68,6 +83,7 @@ class Question:
         texts, by, topics, models, task, seed, runtime: see `shift`.
         reading: how files are read.
         selecting: how sets to test on are chosen; None where they are not.
+        encoding: the encoder of sentences; None for words alone.
     """
 
     texts: Sequence[LabelledRows]
@@ -77,6 +93,7 @@ class Question:
     task: ClassTask | str | None = None
     reading: Reading = Reading()
     selecting: Selecting | None = None
+    encoding: Encoding | None = None
     seed: int = 0
     runtime: Runtime = Runtime()
 
@@ -91,6 +108,9 @@ def shift(
     similar: float = SIMILAR,
     sets: int = SETS,
     keep: Sequence[str] = (),
+    encoder: str | Path | None = None,
+    layer: int | None = None,
+    pooling: str = "mean",
     columns: Mapping[str, Sequence[str]] | None = None,
     seed: int = 0,
     runtime: Runtime = Runtime(),
@@ -109,6 +129,9 @@ def shift(
         similar: for that the cosine with the in-domain set from which on a set is too like it.
         sets: how many are chosen, at most.
         keep: sets that are not left out for being like it.
+        encoder: an encoder of sentences, a directory or a hub id; cosine and MMD^2 are measured by its vectors, too.
+        layer: whose output is taken, from 0, the embeddings; None for the last.
+        pooling: how the vectors of tokens become one: "mean", or "cls" for the first token.
         columns: "text" and "label" -> columns, where their names are unusual; "summary" -> the one of the summary of a
             text, whose measures are then told of each set.
         seed: of draws and resamples.
@@ -129,21 +152,33 @@ def shift(
         'far'
     """
     selecting = None if sources is None else Selecting(sources, similar, sets, tuple(keep))
-    return answered(Question(texts, by, topics, models, task, Reading(columns or {}), selecting, seed, runtime))
+    encoding = None if encoder is None else Encoding(encoder, layer, pooling)
+    reading = Reading(columns or {})
+    return answered(Question(texts, by, topics, models, task, reading, selecting, encoding, seed, runtime))
 
 
 def answered(question: Question) -> Shift:
     """What comes of a question; see `shift` for errors."""
     of = compared(question)
     _check(question, of.domains)
+    given, said = (of.domains, "") if question.encoding is None else _encoded(of.domains, question.encoding, question)
     done = None
     if question.models is not None:
-        done = over_sets(of.domains, question.models, question.task or of.task, of.sheet, question.runtime)
-    found = measured(of.domains, question.seed, question.runtime.progress)
+        done = over_sets(given, question.models, question.task or of.task, of.sheet, question.runtime)
+    found = measured(given, question.seed, question.runtime.progress, said)
     if done is not None:
         true = done.true if (done.true >= 0).any() else None
         found = with_models(found, done.answers, done.task.metric, done.task.labels, true, done.failures)
     return found if question.selecting is None else _selected(found, question.selecting)
+
+
+def _encoded(given: Sequence[Domain], of: Encoding, question: Question) -> tuple[list[Domain], str]:
+    """The sets with the vectors of an encoder, and what these are in words."""
+    from ranker.sources.hf.sentences import Encoder  # and torch with it
+
+    encoder = Encoder.load(of.path, of.layer, of.pooling, question.runtime.machine, question.reading.limits)
+    with question.runtime.progress("sentences", sum(len(domain.examples) for domain in given)) as advance:
+        return [replace(domain, vectors=encoder.vectors(domain.texts, advance)) for domain in given], encoder.said
 
 
 def _check(question: Question, given: Sequence[Domain]) -> None:
@@ -172,7 +207,7 @@ def _selected(found: Shift, of: Selecting) -> Shift:
     """
     candidates = []
     for pair in found.new:
-        cosine, drop = pair.measure("cosine").value, found.drop(pair.b)
+        cosine, drop = pair.measure(found.closeness).value, found.drop(pair.b)
         if cosine is None or drop is None:
             what = "no direction" if cosine is None else "no score"
             raise UsageError(f"{pair.b} cannot be chosen or left out: it has {what} to compare")

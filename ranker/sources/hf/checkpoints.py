@@ -46,17 +46,18 @@ NAMING = (
 """Where a file of a checkpoint names others that are loaded in its place: (file, key, what these may be called)."""
 
 
-def locate(reference: str | Path, *, allow_pickle: bool = False) -> Path:
+def locate(reference: str | Path, *, allow_pickle: bool = False, named: str = "`models`") -> Path:
     """The folder of a checkpoint's files; from the hub they are fetched once, and kept in its cache.
 
     Args:
         reference: a directory, or a hub id ``org/name`` with an optional ``@revision``.
         allow_pickle: fetch weights that are not safetensors, too.
+        named: the parameter that names it, for messages.
 
     Raises:
         ModelError: the directory is not there, leads out of itself, or the hub does not give the files.
     """
-    return _located(str(reference), "`models`", (1,), allow_pickle)
+    return _located(str(reference), named, (1,), allow_pickle)
 
 
 def locate_base(folder: Path, *, allow_pickle: bool = False) -> Path | None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError  # noqa: TID251  # the name of an error; nothing is unpickled
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -72,14 +72,42 @@ def load(
     return _adapter(files, files.under, options, label_map, {} if bases is None else bases)
 
 
-def _network(files: Files, options: Options, given: Sequence[str] = (), outputs: int | None = None) -> PreTrainedModel:
+def load_encoder(files: Files, options: Options) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """The network of a checkpoint without a head, and its tokenizer; whatever head it has is left out.
+
+    Args:
+        files: the checkpoint's.
+        options: how.
+
+    Raises:
+        ModelError: it is incomplete, an adapter, or would run code.
+    """
+    from transformers import AutoModel
+
+    settings.check(files, options.limits, options.trust_remote_code)
+    if files.under is not None:
+        raise ModelError(f"{files.path} is a PEFT adapter; an encoder of sentences must be whole")
+    model = _network(files, options, ("pooler",), auto=AutoModel, what="an encoder")
+    return model, _tokenizer(files, options.trust_remote_code)
+
+
+def _network(
+    files: Files,
+    options: Options,
+    given: Sequence[str] = (),
+    outputs: int | None = None,
+    auto: Any = None,
+    what: str = "a trained sequence classifier",
+) -> PreTrainedModel:
     """The network of a checkpoint that is whole.
 
     Args:
         files: the checkpoint's.
         options: how.
-        given: modules whose weights come from elsewhere.
+        given: modules whose weights come from elsewhere, or are not read.
         outputs: how many it has, where the weights of its head come from elsewhere; None for as many as it says.
+        auto: the class of transformers that finds the network's; None for that of sequence classifiers.
+        what: what that is, for messages.
     """
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
@@ -90,7 +118,7 @@ def _network(files: Files, options: Options, given: Sequence[str] = (), outputs:
             config.num_labels = outputs
         if getattr(config, "attention_type", None) == "block_sparse":
             config.attention_type = "original_full"  # which BigBird changes to, for good, at the first short text
-        model, report = AutoModelForSequenceClassification.from_pretrained(
+        model, report = (auto or AutoModelForSequenceClassification).from_pretrained(
             folder,
             config=config,
             dtype=torch.float32,
@@ -102,7 +130,7 @@ def _network(files: Files, options: Options, given: Sequence[str] = (), outputs:
     model.name_or_path = model.config.name_or_path = str(files.path)
     missing = sorted(key for key in report["missing_keys"] if not any(name in key.split(".") for name in given))
     if missing:
-        raise ModelError(f"{files.path} has no weights for {missing[0]}; it must hold a trained sequence classifier")
+        raise ModelError(f"{files.path} has no weights for {missing[0]}; it must hold {what}")
     return model  # type: ignore[no-any-return]
 
 

@@ -1,0 +1,94 @@
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel, AutoTokenizer
+
+from ranker import shift
+from ranker.errors import ModelError, UsageError
+from ranker.sources.base import Machine
+from ranker.sources.hf.sentences import Encoder
+
+TEXTS = ["the actor ran", "a dog", "the actor ran", "the poets near the actor saw a dog and the cook"]
+
+
+def one_by_one(folder, texts, layer, pooling):
+    """The vectors of transformers itself, a text at a time."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+    found = []
+    for text in texts:
+        read = tokenizer(text, truncation=True, max_length=40, return_tensors="pt")
+        with torch.no_grad():
+            hidden = model(**read, output_hidden_states=True).hidden_states[layer][0]
+        found.append((hidden.mean(dim=0) if pooling == "mean" else hidden[0]).numpy())
+    return np.array(found)
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "distilbert", "mpnet"])
+@pytest.mark.parametrize(("layer", "pooling"), [(None, "mean"), (2, "cls"), (1, "mean"), (0, "mean")])
+def test_vectors_are_those_of_transformers(checkpoint, name, layer, pooling):
+    """Of any layer, pooled either way; whatever stands beside a text in a batch changes nothing."""
+    encoder = Encoder.load(checkpoint(name), layer, pooling, Machine(token_budget=64))
+    expected = one_by_one(checkpoint(name), TEXTS, 2 if layer is None else layer, pooling)
+    assert encoder.vectors(TEXTS) == pytest.approx(expected, abs=1e-5)
+    assert encoder.layer == (2 if layer is None else layer)
+
+
+def test_it_says_what_its_vectors_are(checkpoint):
+    """Which checkpoint, layer and pooling."""
+    said = Encoder.load(checkpoint("bert"), 1, "cls").said
+    assert said == f"{checkpoint('bert').name}, layer 1 of 2, first token"
+
+
+def test_long_texts_are_cut_and_that_is_said(checkpoint, caplog):
+    """To what the model takes."""
+    encoder = Encoder.load(checkpoint("bert"))
+    long = "the actor " * 100
+    found = encoder.vectors([long, "a dog", long + "ran"])
+    assert found[0] == pytest.approx(found[2])
+    assert "2 of 3 texts are longer than its 40 tokens, and were cut" in caplog.text
+
+
+def test_progress_is_told(checkpoint):
+    """Once of each text."""
+    told = []
+    Encoder.load(checkpoint("bert")).vectors(TEXTS, told.append)
+    assert sum(told) == len(TEXTS)
+
+
+def test_what_is_no_encoder_is_refused(checkpoint, tmp_path):
+    """In one line: no directory, a layer or pooling that there is not, no weights."""
+    with pytest.raises(ModelError, match="`encoder`: there is no directory '/nowhere'"):
+        Encoder.load("/nowhere")
+    with pytest.raises(UsageError, match="`layer` must be between 0 and 2, the layers of .* \\(got 3\\)"):
+        Encoder.load(checkpoint("bert"), 3)
+    with pytest.raises(UsageError, match="`pooling` must be mean or cls \\(got max\\)"):
+        Encoder.load(checkpoint("bert"), pooling="max")
+    shutil.copytree(checkpoint("bert"), tmp_path / "bare")
+    (tmp_path / "bare" / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="bare"):
+        Encoder.load(tmp_path / "bare")
+
+
+def test_no_code_of_a_checkpoint_is_run(checkpoint, tmp_path):
+    """It may bring some: the network is that of transformers all the same."""
+    shutil.copytree(checkpoint("bert"), tmp_path / "code")
+    config = tmp_path / "code" / "config.json"
+    config.write_text(config.read_text().replace("{", '{"auto_map": {"AutoModel": "own.Model"},', 1))
+    (tmp_path / "code" / "own.py").write_text("raise SystemExit('it ran')")
+    found = Encoder.load(tmp_path / "code").vectors(TEXTS)
+    assert found == pytest.approx(Encoder.load(checkpoint("bert")).vectors(TEXTS))
+
+
+def test_shift_measures_by_its_vectors_too(checkpoint):
+    """Beside words, whose numbers stay; and the map and the choice of sets go by it."""
+    words = shift("hans-sub", "hans-con")
+    found = shift("hans-sub", "hans-con", encoder=checkpoint("bert"), layer=1)
+    assert found.encoder.endswith("layer 1 of 2, mean of the tokens")
+    assert [one.name for one in found.pairs[0].measures[:4]] == ["cosine", "mmd", "encoder_cosine", "encoder_mmd"]
+    assert found.pairs[0].measure("cosine") == words.pairs[0].measure("cosine")
+    assert found.pairs[0].measure("auc") == words.pairs[0].measure("auc")
+    assert found.pairs[0].measure("encoder_cosine").value != found.pairs[0].measure("cosine").value
+    assert (found.closeness, words.closeness) == ("encoder_cosine", "cosine")
