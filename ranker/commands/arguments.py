@@ -21,6 +21,7 @@ from ranker.commands.outputs import meant
 from ranker.datasets import sets
 from ranker.datasets.cards import Card
 from ranker.datasets.encodings import check
+from ranker.datasets.mapping import by_hand
 from ranker.datasets.marks import marker
 from ranker.datasets.readers import Marker, Sheet, label_of, no_marks, sheet, unlabelled, written
 from ranker.datasets.sets import OODSet
@@ -512,13 +513,16 @@ def columns(text: str | None, also: Sequence[str] = ()) -> dict[str, list[str]]:
 
 
 def label_map(text: str | None, limits: Limits = LIMITS) -> dict[str, str] | None:
-    """``--label-map``: a checkpoint's label, or its index, -> the task's label; as JSON, or a file of it."""
+    """``--label-map``: a model's label, or its index, -> the task's label; as JSON, a file of it, or by hand."""
     if text is None:
         return None
+    if "=" in text and not text.lstrip().startswith(("{", "[")) and not os.path.isfile(text):
+        return by_hand(text)
     try:
         read = read_json(Path(text), "a label map", limits) if os.path.isfile(text) else parse_json(text)
     except ValueError as error:
-        raise UsageError(f"`--label-map` must be JSON, or a file of it (got {text[:100]!r}): {error}") from error
+        how = "JSON, a file of it, or like `a,b = label; c = label`"
+        raise UsageError(f"`--label-map` must be {how} (got {text[:100]!r}): {error}") from error
     if not isinstance(read, dict) or not all(isinstance(name, str) for name in read.values()):
         raise UsageError(f'`--label-map` must be an object like {{"LABEL_0": "entailment"}} (got {text[:100]!r})')
     return read

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ranker.errors import UsageError
 from ranker.tasks.classes import fold
 
 Map = dict[str, str]
@@ -96,6 +97,28 @@ def _place(name: str) -> tuple[bool, int, str]:
     """Numbers in their order, other names by the alphabet."""
     number = number_in(name)
     return number is None, number or 0, fold(name)
+
+
+def by_hand(text: str) -> Map:
+    """A map as one writes it by hand.
+
+    Raises:
+        UsageError: it is not of the form ``a,b = label; c = label``, or gives two labels to a name.
+
+    Example:
+        >>> by_hand("contradiction,neutral = non-entailment")
+        {'contradiction': 'non-entailment', 'neutral': 'non-entailment'}
+    """
+    found: dict[str, str] = {}
+    for part in filter(None, map(str.strip, text.split(";"))):
+        names, sign, label = (piece.strip() for piece in part.partition("="))
+        every = [name.strip() for name in names.split(",")]
+        if not sign or not label or not all(every):
+            raise UsageError(f"`label_map` is written as `a,b = label; c = label` (got {part[:50]!r})")
+        for name in every:
+            if found.setdefault(name, label) != label:
+                raise UsageError(f"`label_map` gives two labels to {name!r}")
+    return found
 
 
 def line(label_map: Map) -> str:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from factors.types import Bools, Floats, Ints
 from ranker.datasets.readers import counted, number_of
-from ranker.errors import DataError, UnknownName, UsageError
+from ranker.errors import DataError, UnknownName
 from ranker.sources.tables.arrays import filled, of_texts
 from ranker.sources.tables.base import NONE, Answers, Columns, Kind, count, some, states
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
@@ -102,28 +102,6 @@ class Labels:
 
 def _key(text: str) -> str:
     return text.strip() if _NEGATIVE.fullmatch(text.strip()) else fold(text)
-
-
-def label_map(text: str) -> dict[str, str]:
-    """Other names of labels, as one says them.
-
-    Raises:
-        UsageError: it is not of the form ``a,b = label; c = label``.
-
-    Example:
-        >>> label_map("contradiction,neutral = non-entailment")
-        {'contradiction': 'non-entailment', 'neutral': 'non-entailment'}
-    """
-    found: dict[str, str] = {}
-    for part in filter(None, map(str.strip, text.split(";"))):
-        names, sign, label = (piece.strip() for piece in part.partition("="))
-        every = [name.strip() for name in names.split(",")]
-        if not sign or not label or not all(every):
-            raise UsageError(f"`label_map` is written as `a,b = label; c = label` (got {part[:50]!r})")
-        for name in every:
-            if found.setdefault(name, label) != label:
-                raise UsageError(f"`label_map` gives two labels to {name!r}")
-    return found
 
 
 def written(cell: Any) -> str:

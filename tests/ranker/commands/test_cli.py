@@ -227,7 +227,11 @@ def one_line(err: str) -> str:
         ("--ood hans-sub --attribution igg", 2, "there is no attribution backend 'igg'; did you mean ig?"),
         ("--ood hans-sub --draws many", 2, "`--draws` must be a number of at least 1, or `exact` (got many)"),
         ("--ood hans-sub --format jsn", 2, "there is no format 'jsn'; did you mean json?"),
-        ("--ood hans-sub --label-map {", 2, "`--label-map` must be JSON, or a file of it (got '{'): "),
+        (
+            "--ood hans-sub --label-map {",
+            2,
+            "`--label-map` must be JSON, a file of it, or like `a,b = label; c = label` (got '{'): ",
+        ),
         ("rnu", 2, "there is no command 'rnu'; did you mean run?"),
     ],
 )

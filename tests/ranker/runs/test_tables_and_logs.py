@@ -459,6 +459,32 @@ def test_labels_are_those_of_the_rows_where_no_file_names_them(run, tmp_path):
     )
 
 
+def test_several_labels_are_one_as_one_writes_it(run, tmp_path):
+    """`a,b = label; c = label` says what the same object in JSON says; what is neither is one line."""
+    names = ("non-entailment", "entailment")
+    right = [names[n % 2] for n in range(SIZE)]
+    written(tmp_path / "rows.csv", keyed(text=[f"row {n}" for n in range(SIZE)], label=right))
+    said = {
+        name: [("maybe", "surely not", "it follows")[n % k] for n in range(SIZE)] for name, k in (("a", 3), ("b", 2))
+    }
+    for name, answers in said.items():
+        written(tmp_path / f"{name}.csv", keyed(prediction=answers))
+    asked = ("--data", "rows.csv", "--models", "a.csv", "b.csv", "--format", "json", "--label-map")
+    by_hand = run(*asked, "maybe, surely not = non-entailment; it follows = entailment")
+    assert by_hand[0] == 0, by_hand
+    of_json = {"maybe": names[0], "surely not": names[0], "it follows": names[1]}
+    found, same = (json.loads(one)["decision"] for one in (by_hand[1], run(*asked, json.dumps(of_json))[1]))
+    assert found == same
+    means = {model["name"]: model["outcome"] for model in found["models"]}
+    taken = {name: [of_json[answer] for answer in answers] for name, answers in said.items()}
+    assert means == {name: np.mean([one == two for one, two in zip(taken[name], right, strict=True)]) for name in "ab"}
+    assert one_line(run(*asked, "maybe = ")) == "`--label-map` is written as `a,b = label; c = label` (got 'maybe =')"
+    assert one_line(run(*asked, "maybe = x; maybe = y")) == "`--label-map` gives two labels to 'maybe'"
+    assert one_line(run(*asked, "maybe")).startswith(
+        "`--label-map` must be JSON, a file of it, or like `a,b = label; c ="
+    )
+
+
 def test_what_a_table_lacks_is_counted_apart(run, tmp_path):
     """Missing rows, rows of another text, no answers, errors."""
     rows(tmp_path)

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ranker.datasets.mapping import by_hand
 from ranker.errors import DataError
 from ranker.sources.tables import files, join
 from ranker.sources.tables.base import Rows, Said
-from ranker.sources.tables.cells import label_map
 from ranker.sources.tables.reading import understand
 from ranker.tasks.classes import ClassTask
 
@@ -155,7 +155,7 @@ def test_predictions_on_hans(name):
     rows = Rows(tuple(row["pairID"] for row in table), tuple((row["sentence1"], row["sentence2"]) for row in table))
     with pytest.raises(DataError, match="'contradiction' .*`label_map` says what"):
         read(path, rows, NLI)
-    said = {"label_map": label_map("contradiction,neutral = non-entailment")}
+    said = {"label_map": by_hand("contradiction,neutral = non-entailment")}
     models, found = read(path, rows, NLI, **said)
     (model,) = models.values()
     answered = {row["pairID"]: row["gold_label"] for row in plain(path)}
