@@ -13,7 +13,8 @@ from ranker.errors import UsageError
 def with_labelled(pool: Sequence[Example], own: Sequence[Example]) -> tuple[list[Example], Ints]:
     """The rows of a pool, those labelled rows that are not in it behind them, and the places of the labelled ones.
 
-    Rows are the same where their texts are; whatever their labels and ids.
+    Rows are the same where their texts are, whatever their labels; of several in the pool it is the one with the same
+    id, else the first.
 
     Example:
         >>> ran, sang = Example("1", ("A dog ran.",), -1), Example("2", ("A dog sang.",), -1)
@@ -22,12 +23,15 @@ def with_labelled(pool: Sequence[Example], own: Sequence[Example]) -> tuple[list
         (['1', '2', 'b'], [1, 2])
     """
     rows = list(pool)
-    place = {row.segments: n for n, row in reversed(list(enumerate(rows)))}
+    backwards = list(reversed(list(enumerate(rows))))
+    place = {row.segments: n for n, row in backwards}
+    exact = {(row.id, row.segments): n for n, row in backwards}
     for row in own:
         if row.segments not in place:
             place[row.segments] = len(rows)
             rows.append(row)
-    return rows, np.array([place[row.segments] for row in own], dtype=np.int64)
+    at = [exact.get((row.id, row.segments), place[row.segments]) for row in own]
+    return rows, np.array(at, dtype=np.int64)
 
 
 def check_alike(rows: Sequence[Example]) -> None:

@@ -82,6 +82,8 @@ def collect(plan: Plan, runtime: Runtime = Runtime()) -> Collected:
             told = found[model.name]
             named = dict(zip(plan.questions(model), told.answers, strict=False))
             to = {name: one for name, one in named.items() if one}
+            if "population" not in to and plan.rows.places is not None:
+                to["population"] = Answer(to["pool"].predictions.part(plan.rows.places))
             answered.append(Answered(model, told.content, to, told.answers[len(named) :]))
     return Collected(tuple(answered), failures)
 

@@ -106,14 +106,16 @@ class Plan:
         Returns:
             in-domain: the in-domain rows, if there are any.
             set: all rows of the set, where the truth is wanted and the suite does not state it.
-            population: the rows that are attributed.
+            population: the rows that are attributed; not of answers that lie in files, where the pool has these rows:
+                a file may tell rows by their order alone, which is that of the pool.
             pool: the rows of the pool, if there are any.
         """
         stated = not self.rows.truth or self.rows.ood.fingerprint in model.ood_accuracy
+        without = {"set": stated, "population": self.rows.places is not None and model.source.at_hand}
         return {
             name: request
             for name, request in self._requests.items()
-            if request.examples and not (name == "set" and stated)
+            if request.examples and not without.get(name, False)
         }
 
     @cached_property

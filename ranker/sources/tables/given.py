@@ -11,6 +11,7 @@ from ranker.errors import DataError
 from ranker.sources.tables import names
 from ranker.sources.tables.base import Columns, Said, some
 from ranker.sources.tables.cells import NOTHING, SUM, distinct, numbers, written
+from ranker.sources.tables.groups import listed
 from ranker.sources.tables.keys import Keys, is_text
 from ranker.tasks.classes import ClassTask, fold
 
@@ -28,7 +29,12 @@ def task_of(columns: Columns, said: Said, keys: Keys) -> ClassTask:
         DataError: there are none, or too many.
     """
     rest = [name for name in columns.cells if name not in keys.columns]
-    whole = [name for name in rest if not (names.holds_numbers(columns, name) and names.has_fractions(columns, name))]
+    scores = listed(columns)  # numbers of a list are scores, even if they are whole
+    whole = [
+        name
+        for name in rest
+        if not (names.holds_numbers(columns, name) and (name in scores or names.has_fractions(columns, name)))
+    ]
     coded = {name: _values(columns, name) for name in whole if str(columns.cells[name].type).startswith("dictionary")}
     few = {name: values for name, values in coded.items() if len(values) <= MOST_LABELS}
     true = [said.truth] if said.truth else [name for name in few if names.is_true(name)]

@@ -541,6 +541,40 @@ def test_ten_labels_and_a_pool(run, tmp_path, silent):
     )
 
 
+def test_arrays_answer_the_rows_of_a_pool_in_their_order(run, tmp_path):
+    """Ten of these rows have labels elsewhere: the answers to them are those to the rows of the pool."""
+    rows(tmp_path, name="pool.csv", labelled=False)
+    texts = [f"Sentence number {n}." for n in range(SIZE)]
+    ten = list(range(30, 40))
+    written(tmp_path / "ten.csv", {"text": [texts[n] for n in ten], "label": [truth()[n] for n in ten]})
+    wrong = {"a": set(range(0, 40, 9)), "b": set(range(0, 40, 4)), "c": set(range(0, 40, 2))}
+    for name, rows_of in wrong.items():
+        logits = [[3.0, -1.0] if answer == LABELS[0] else [-1.0, 2.0] for answer in said(rows_of)]
+        np.savez(tmp_path / f"{name}.npz", predictions=np.array(logits))
+    asked = ("--data", "ten.csv", "--pool", "pool.csv", "--models", "a.npz", "b.npz", "c.npz", "--format", "json")
+    status, out, err = run(*asked)
+    assert status == 0, err
+    found = json.loads(out)["decision"]
+    assert found["method"] == "SURROGATE"
+    right = {model["name"]: model["outcome"] for model in found["models"]}
+    assert right == {name: pytest.approx(1 - len(rows_of & set(ten)) / 10) for name, rows_of in wrong.items()}
+    for name in wrong:
+        assert [row["predicted"][name] for row in found["rows"]] == [said(wrong[name])[n] for n in ten]
+
+
+def test_of_equal_texts_in_a_pool_the_one_of_the_same_id_has_the_label(run, tmp_path):
+    """Where ids tell them apart; a labelled row of another id is the first of its text."""
+    texts = ["Again." if n in (3, 8) else f"Sentence number {n}." for n in range(SIZE)]
+    written(tmp_path / "pool.csv", keyed(text=texts))
+    first = {name: column[:10] for name, column in keyed(text=texts, label=truth()).items()}
+    written(tmp_path / "ten.csv", first)
+    for name, wrong in (("a", {8}), ("b", {3, 5})):
+        written(tmp_path / f"{name}.csv", keyed(prediction=said(wrong)))
+    asked = ("--data", "ten.csv", "--pool", "pool.csv", "--models", "a.csv", "b.csv", "--format", "json")
+    found = json.loads(run(*asked)[1])["decision"]
+    assert {model["name"]: model["outcome"] for model in found["models"]} == {"a": 0.9, "b": 0.8}
+
+
 def test_rows_that_a_file_lacks_are_no_part_of_the_pool(run, tmp_path):
     """Neither ranked on nor chosen: nobody knows what it would have said."""
     rows(tmp_path, name="pool.csv", labelled=False)
