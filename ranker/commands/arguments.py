@@ -238,7 +238,7 @@ def task(given: Given, models: Looked, pool: Sheet) -> ClassTask:
     read = {"encoding": given["encoding"] or "", "limits": given["limits"]}
     file = next(iter(given["labelled"] or ()), None)
     known = sheet(file, columns(given["columns"]), **read) if file else pool
-    return sets.task_of(known, agreed(models), given["include"], said=said(models))
+    return sets.task_of(known, agreed(models), given["include"], models.at_hand, said(models))
 
 
 def own_labels(given: Given, models: Looked) -> ClassTask | None:
@@ -280,7 +280,7 @@ def _rows(given: Given, models: Looked) -> OODSet:
         return set_of(given).load()
     rows, own = file.unlabelled(), own_labels(given, models)
     try:
-        known = file.labelled(own, said=said(models))
+        known = file.labelled(own, models.at_hand, said(models))
     except DataError as error:
         if not (given["task"] or given["ood_name"] or own):
             raise

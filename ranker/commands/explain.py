@@ -71,6 +71,7 @@ def explain(**given: Any) -> None:
     """
     from ranker.commands import arguments
     from ranker.report.explain import FORMATS, render
+    from ranker.runs.explain import check_askable
     from ranker.runs.explain import explain as explain_example
 
     stderr.log(given)
@@ -82,6 +83,7 @@ def explain(**given: Any) -> None:
     evidence = arguments.evidence(given)
     arguments.check_example(given)
     models = arguments.models(given, None if given["data"] else given["ood_name"])
+    check_askable(models, evidence)
     task, designed, example = arguments.example(given, models)
     toward = None if given["toward"] is None else arguments.label(given["toward"], task)
     arguments.point_out(given, models)

@@ -11,7 +11,7 @@ from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, UsageError
 from ranker.results.explanation import Explanation
 from ranker.runs.collect import collect
-from ranker.runs.gather import Gathered, Models, Rows, looked
+from ranker.runs.gather import Gathered, Looked, Models, Rows, looked
 from ranker.runs.plan import BACKEND, plan
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
@@ -19,8 +19,27 @@ from ranker.scoring.views import View
 from ranker.tasks.base import ANSWERED
 from ranker.tasks.classes import ClassTask
 
+NOBODY = (
+    "`attribution` must be none: the answers of these models lie in files, and nobody can be asked where they come from"
+)
+"""Why predictions of files are not explained."""
+
 UNANSWERED = "has no answer to it in its file"
 """Why a model says nothing of an example."""
+
+
+def check_askable(models: Looked, evidence: Evidence) -> None:
+    """Refuse to attribute answers that lie in files.
+
+    Args:
+        models: whose answers they may be.
+        evidence: with the backend of attributions; none that is named is SHAP.
+
+    Raises:
+        UsageError: the answers of all models lie in files, and the backend is not "none".
+    """
+    if (evidence.settings or settings_of(BACKEND)).name != "none" and models.at_hand:
+        raise UsageError(NOBODY)
 
 
 def explain(
@@ -69,11 +88,7 @@ def explain(
             f"`attribution` {settings.name}"
         )
     seen = looked(models)
-    if settings.name != "none" and seen.at_hand:
-        raise UsageError(
-            "`attribution` must be none: the answers of these models lie in files, and nobody can be asked where they "
-            "come from"
-        )
+    check_askable(seen, evidence)
     factors = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
     if settings.name == "none":
         factors = tuple(factor for factor in factors if factor.kind == "baseline")

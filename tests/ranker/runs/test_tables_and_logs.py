@@ -665,6 +665,34 @@ def test_explain_says_why_not(run, tmp_path):
 # ---- equal models, CI
 
 
+def test_explain_says_why_not_of_outcomes_and_logs(run, tmp_path):
+    """The same line, whatever the rows are labelled with; what was judged elsewhere cannot be shown either."""
+    rows(tmp_path)
+    written(tmp_path / "outcomes.csv", keyed(a=[n % 2 for n in range(SIZE)], b=[1] * SIZE))
+    one, two = log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20)))
+    named = ("explain", "--data", "rows.csv", "--id", "r3", "--models")
+    why = "`--attribution` must be none: the answers of these models lie in files, and nobody can be asked where they"
+    assert one_line(run(*named, "outcomes.csv", "--answers", "outcomes")).startswith(why)
+    assert one_line(run(*named, one, two)).startswith(why)
+    assert one_line(run("explain", "--text", "Row 3", "--models", one, two)).startswith(why)
+    status, _, err = run(*named, "outcomes.csv", "--answers", "outcomes", "--attribution", "none")
+    assert status == 1
+    assert "a says what was right, and not what was said" in err
+
+
+def test_rows_to_label_are_chosen_from_numbers_by_the_labels_of_those_that_have_some(run, tmp_path):
+    """A table of bare numbers is read by the task of the rows beside it, as when models are ranked."""
+    rows(tmp_path, name="pool.csv", labelled=False)
+    rows(tmp_path, 10, name="ten.csv")
+    for name, wrong in (("a", range(0, 40, 9)), ("b", range(0, 40, 4))):
+        written(tmp_path / f"{name}.csv", keyed(prediction=[LABELS.index(answer) for answer in said(wrong)]))
+    asked = ("label", "--pool", "pool.csv", "--labelled", "ten.csv", "--models", "a.csv", "b.csv", "--batch", "3")
+    status, out, err = run(*asked)
+    assert status == 0, err
+    assert len(out.splitlines()) == 4
+    assert "the models predict negative" in err
+
+
 def test_two_equal_models(run, tmp_path):
     """Nothing to tell apart: p is 1, and that is no error, not even for CI."""
     wide(tmp_path, a=said(range(4)), b=said(range(4)))
