@@ -23,8 +23,10 @@ MAX_HEADER = 10_000
 """Bytes of the header of an array, as numpy itself reads."""
 
 ALONE = "predictions"
-"""What the array of a ``.npy`` file is called."""
+"""What the array of a ``.npy`` file is called; what an ``.npz`` file holds beside it and `TRUTH` may be anything."""
 
+TRUTH = "label_ids"
+"""What `trainer.predict` calls the true labels."""
 
 FEW = 1_000
 """Distinct values of a column, up to which each is kept once, and a small number for each cell."""
@@ -76,15 +78,22 @@ def numbers(array: Any) -> np.ndarray:
 def read(path: Path, limits: Limits = LIMITS) -> Columns:
     """The columns of arrays: one of n numbers or texts is a column, one of (n, C) numbers a group of C.
 
+    Beside `predictions` other arrays that are none of these, such as metrics, are not read.
+
     Raises:
         DataError: an array holds Python's objects, has another shape or length, or is larger than `limits`.
     """
     cells: dict[str, Any] = {}
     groups: dict[str, tuple[str, ...]] = {}
+    unread: dict[str, str] = {}
     sizes: dict[str, int] = {}
     try:
-        for name, array in _arrays(path, limits):
-            if array.ndim not in (1, 2):
+        for name, array in _arrays(path, limits, unread):
+            of_rows = array.ndim in (1, 2)
+            if ALONE in sizes and name != TRUTH and not (of_rows and len(array) == sizes[ALONE]):
+                unread[name] = f"an array of the shape {array.shape}"
+                continue
+            if not of_rows:
                 raise DataError(
                     f"{path}: the array {name!r} must have the shape (rows,) or (rows, classes) (got {array.shape})"
                 )
@@ -115,16 +124,17 @@ def read(path: Path, limits: Limits = LIMITS) -> Columns:
             + ", ".join(f"{name!r} {size:,}" for name, size in sizes.items())
         )
     limits.check(path, "table_cells", len(cells) * max(sizes.values(), default=0))
-    return Columns(str(path), max(sizes.values(), default=0), cells, groups, limits=limits)
+    return Columns(str(path), max(sizes.values(), default=0), cells, groups, unread, limits=limits)
 
 
-def _arrays(path: Path, limits: Limits) -> Iterator[tuple[str, np.ndarray]]:
+def _arrays(path: Path, limits: Limits, unread: dict[str, str]) -> Iterator[tuple[str, np.ndarray]]:
+    """The arrays of a file by name, `ALONE` first; what beside it holds something else is added to `unread`."""
     if path.suffix == ".npy":
         with path.open("rb") as file:
             yield ALONE, _array(file, f"{path}", path.stat().st_size, limits)
         return
     with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
+        members = sorted(archive.infolist(), key=lambda member: member.filename != f"{ALONE}.npy")
         limits.check(path, "members", len(members))
         names = [member.filename.removesuffix(".npy") for member in members]
         if len(set(names)) < len(names):
@@ -136,8 +146,15 @@ def _arrays(path: Path, limits: Limits) -> Iterator[tuple[str, np.ndarray]]:
         for name, member in zip(names, members, strict=True):
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise DataError(f"{path}: the array {name!r} is packed in a way that numpy does not use")
-            with archive.open(member) as file:
-                yield name, _array(file, f"{path}: the array {name!r}", member.file_size, limits)
+            try:
+                with archive.open(member) as file:
+                    array = _array(file, f"{path}: the array {name!r}", member.file_size, limits)
+            except DataError:
+                if ALONE not in names or name in (ALONE, TRUTH):
+                    raise
+                unread[name] = "no numbers or texts"
+                continue
+            yield name, array
 
 
 def _array(file: IO[bytes], place: str, size: int, limits: Limits) -> np.ndarray:

@@ -3,10 +3,10 @@ import gzip
 import numpy as np
 import pyarrow as pa
 import pytest
-from tables_made import ROWS, answers, said_by, understood
+from tables_made import ROWS, TASK, answers, said_by, understood
 
 from ranker.errors import DataError, UsageError
-from ranker.sources.tables import arrays, files
+from ranker.sources.tables import arrays, files, reading
 
 RECORDS = [
     {"id": "a", "text": "Lovely.", "prediction": "positive"},
@@ -117,6 +117,21 @@ def test_arrays(tmp_path, kind):
     assert found.own.ids == ("1", "2", "3")
     alone = understood(tmp_path / "run.npy", np.asfortranarray(logits))
     assert np.array_equal(alone.models[0].probs, found.models[0].probs)
+
+
+def test_what_else_an_archive_holds_is_not_read(tmp_path):
+    """All of `trainer.predict`: its metrics are a pickled object, which stays one."""
+    logits, truth = np.array([[2.5, -1.0], [0.5, 1.5]]), np.array([0, 1])
+    path = tmp_path / "a.npz"
+    np.savez(
+        path, predictions=logits, label_ids=truth, metrics=np.array({"test_loss": 0.5}, object), loss=np.array(0.5)
+    )
+    found = files.read(path)
+    assert found.size == 2
+    assert set(found.cells) == {"predictions/0", "predictions/1", "label_ids"}
+    assert found.unread == {"metrics": "no numbers or texts", "loss": "an array of the shape ()"}
+    (model,) = reading.understand(found, TASK).models
+    assert model.predicted.tolist() == [0, 1]
 
 
 def test_an_array_of_labels(tmp_path):
