@@ -114,7 +114,7 @@ def between(ranking: Ranking, found: Decision, pair: Versus) -> tuple[str, list[
         f"{first.name} has {what} {percent(first.outcome)} % ({interval(first.low, first.high)}), {second.name} "
         f"{percent(second.outcome)} % ({interval(second.low, second.high)}), on the same "
         f"{counted(pair.rows, 'row')}{of}.",
-        f"The difference is {points(pair.difference)} points (95 % interval {interval(pair.low, pair.high, points)}; "
+        f"The difference is {points(pair.difference)} points ({spread(pair.low, pair.high)}; "
         f"p {equals(pair.p)} by {TESTS[pair.test]}); {pair.a} is the better one in the domain with a probability of "
         f"{probability(found.p_beats[0][1])} %.",
         f"{pair.a} did better on {counted(pair.better, 'row')}, {pair.b} on {pair.worse:,}. An unpaired test, which "
@@ -126,6 +126,17 @@ def between(ranking: Ranking, found: Decision, pair: Versus) -> tuple[str, list[
     apart = found.apart(0, 1)
     lead = f"Better: {pair.a}" if apart else f"Not told apart: {pair.a} and {pair.b}"
     return lead, [*said, next_step(ranking, found)]
+
+
+def spread(low: float | None, high: float | None) -> str:
+    """The interval of a difference in a sentence.
+
+    Example:
+        >>> spread(-0.031, 0.0), spread(None, None)
+        ('95 % interval -3.1 to +0.0', 'no interval: one row or cluster shows no spread')
+    """
+    said = interval(low, high, points)
+    return f"95 % interval {said}" if said else "no interval: one row or cluster shows no spread"
 
 
 TESTS = {

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from ranker.numbers import counted, interval, p_value, percent, points
-from ranker.report.answer import equals
+from ranker.report.answer import equals, spread
 from ranker.report.document import Document
 from ranker.report.tables import Table, table
 from ranker.results.over_tasks import Gap, OverTasks, Part
@@ -45,8 +45,7 @@ def answer(found: OverTasks) -> list[str]:
     said = [
         f"{first} has a mean {'outcome' if not whole[-1].metric else whole[-1].metric} of {percent(values[first])} %, "
         f"{second} {percent(values[second])} %{', each task counting the same' if len(whole) > 1 else ''}.",
-        f"The difference is {points(gap.difference)} points (95 % interval {interval(gap.low, gap.high, points)}; "
-        f"p {equals(gap.p)}).",
+        f"The difference is {points(gap.difference)} points ({spread(gap.low, gap.high)}; p {equals(gap.p)}).",
     ]
     if len(whole) > 1:
         pooled = whole[0].gap(first, second)

@@ -46,14 +46,15 @@ class Matched:
 
 
 def matched(references: Sequence[str | Path]) -> Matched | None:
-    """Match the tasks of several places; None where one of them has a single task, or names one.
+    """Match the tasks of several places; None where all have a single task, or one is a file, or names its task.
 
     Raises:
         UsageError: no task was asked of all models.
     """
     texts, shelf = tuple(map(str, references)), Shelf()
     found = [kinds.tasks(parse(text, kinds.known(shelf)), shelf) for text in texts]
-    if not found or not all(one.of for one in found):
+    several = any(len({task for tasks in one.of.values() for task in tasks}) > 1 for one in found)
+    if not several or not all(one.of for one in found):
         return None
     asked = [set(tasks) for one in found for tasks in one.of.values()]
     every = dict.fromkeys(task for one in found for tasks in one.of.values() for task in tasks)

@@ -177,7 +177,7 @@ class Stated:
 
 @dataclass(frozen=True)
 class Tasks:
-    """What a place holds that has the answers of models to several tasks, each of which `PLACE#TASK` names.
+    """What a place holds that may have answers of models to several tasks, each of which `PLACE#TASK` names.
 
     Attributes:
         of: model -> the tasks that it was asked.

@@ -26,7 +26,7 @@ class Kind(Protocol):
     """What makes sources of references: a module, or an object, with these two functions.
 
     A kind whose places may hold several tasks has a third, `tasks(reference, shelf)`, which gives `Tasks`; of a place
-    with one task, and of one that cannot be read, these are empty.
+    that holds one task by its nature, as a file does, and of one that cannot be read, these are empty.
     """
 
     def claims(self, reference: Reference) -> bool:
@@ -94,7 +94,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: Shelf, names: S
 
 
 def tasks(reference: Reference, shelf: Shelf) -> Tasks:
-    """The tasks that a place has answers to, where these are several; no tasks of a reference that names one of them.
+    """The tasks that a place has answers to, where these may be several; none of a reference that names one.
 
     Args:
         reference: where they are.

@@ -194,7 +194,7 @@ def claims(reference: Reference) -> bool:
 
 
 def tasks(reference: Reference, shelf: Shelf) -> Tasks:
-    """The tasks of a folder of logs, where they are several: see `ranker.sources.kinds.Kind`."""
+    """The tasks of a folder of logs: see `ranker.sources.kinds.Kind`."""
     path = Path(reference.place)
     if not path.is_dir():
         return Tasks()
@@ -205,8 +205,7 @@ def tasks(reference: Reference, shelf: Shelf) -> Tasks:
     of: dict[str, tuple[str, ...]] = {}
     for log in found.logs:
         of[_name_in_folder(log)] = (*of.get(_name_in_folder(log), ()), log.task)
-    several = len({log.task for log in found.logs}) > 1
-    return Tasks(of, found.groups) if several else Tasks()
+    return Tasks(of, found.groups)
 
 
 def sources(reference: Reference, options: SourceOptions, shelf: Shelf) -> list[LogModel]:
@@ -239,8 +238,11 @@ def _listing(folder: Path, shelf: Shelf) -> Listing:
 
 
 def _name_in_folder(log: Found) -> str:
-    """What a log of a folder is called: Inspect keeps the logs of several models there."""
-    return log.model if log.program == "inspect" and log.model else _name(log.path)
+    """What a log of a folder is called: Inspect keeps the logs of several models there.
+
+    Before 0.4.3 lm-evaluation-harness called a log after the model and the task.
+    """
+    return log.model if log.program == "inspect" and log.model else _name(log.path).removesuffix(f"_{log.task}")
 
 
 def _name(path: Path) -> str:

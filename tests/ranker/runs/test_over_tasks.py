@@ -71,11 +71,42 @@ def test_tasks_are_matched_and_the_others_listed(runs):
     assert found.of("nli") == ["run-a#nli", "run-b#nli"]
 
 
-@pytest.mark.parametrize("references", [["run-a", "run-b#nli"], ["run-a#nli", "run-b#nli"], ["single", "run-a"], []])
+@pytest.mark.parametrize("references", [["run-a", "run-b#nli"], ["run-a#nli", "run-b#nli"], ["single"] * 2, []])
 def test_where_one_task_is_meant_nothing_is_matched(runs, references):
-    """A reference names its task, or its folder has one only."""
+    """A reference names its task, or all folders have one only."""
     lm_log(runs / "single", rows("nli", [1, 0]), "nli")
     assert matched(references) is None
+
+
+def test_a_folder_of_one_task_is_matched_with_one_of_several(run, tmp_path):
+    """What the other has besides is listed."""
+    lm_log(tmp_path / "single", rows("nli", [0, 1] * 20), "nli")
+    found = matched(["single", "run-a"])
+    assert (found.shared, found.only) == (("nli",), {"run-a": ("hans", "old")})
+    status, out, err = run("--models", "run-a", "single")
+    assert (status, err) == (0, "")
+    text = " ".join(out.split())
+    assert "Better on nli: run-a" in text
+    assert "Only run-a has hans, old." in text
+
+
+def test_the_oldest_logs_of_the_harness_are_matched(run, tmp_path):
+    """Before 0.4.3 a file was called after the model and the task, and held one list."""
+    for name, right in (("x", 30), ("y", 10)):
+        folder = tmp_path / f"old-{name}"
+        folder.mkdir()
+        for task in ("nli", "sst_2"):
+            content = rows(task, [1] * right + [0] * (40 - right))
+            (folder / f"pretrained={name},dtype=float_{task}.jsonl").write_text(json.dumps(content, indent=2))
+        configs = {"nli": {}, "sst_2": {}}
+        about = {"results": {}, "configs": configs, "config": {"model_args": f"pretrained={name},dtype=float"}}
+        (folder / "results.json").write_text(json.dumps(about))
+    status, out, err = run("--models", "old-x", "old-y")
+    assert (status, err) == (0, "")
+    assert "Better over 2 tasks: pretrained=x,dtype=float" in " ".join(out.split())
+    status, out, err = run("--models", "old-x#nli", "old-y#nli")
+    assert (status, err) == (0, "")
+    assert "pretrained=x,dtype=float did better on 20 rows" in " ".join(out.split())
 
 
 def test_each_task_is_its_decision(runs):

@@ -169,6 +169,8 @@ def test_one_cluster_shows_no_spread():
     ranking = Ranking(Header("own", "two", 6, 0), found, judged(drawn(2, 6)))
     for name in ("table", "html", "pairs", "json", "csv", "markdown"):
         assert not re.search(r"\bnan\b", render(ranking, name), re.IGNORECASE), name
+        assert "95 % interval ;" not in " ".join(render(ranking, name).split()), name
+    assert "(no interval: one row or cluster shows no spread; p = 1.000" in " ".join(render(ranking, "table").split())
 
 
 def test_two_equal_models_are_nothing_to_tell_apart():
