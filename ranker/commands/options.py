@@ -30,7 +30,9 @@ def together(*options: Option) -> Option:
 
 LOADING = together(
     click.option(
-        "--label-map", metavar="JSON|FILE", help='For checkpoints with unnamed labels: {"LABEL_0": "entailment", ...}.'
+        "--label-map",
+        metavar="MAP",
+        help="What labels of models stand for, as JSON, a file of it, or like `a,b = label; c = label`.",
     ),
     click.option(
         "--trust-remote-code",
@@ -53,18 +55,6 @@ MODELS = together(
     ),
     click.argument("more_models", nargs=-1, metavar=""),
     LOADING,
-    click.option(
-        "--label-map",
-        metavar="MAP",
-        help="What labels of models stand for, as JSON, a file of it, or like `a,b = label; c = label`.",
-    ),
-    click.option(
-        "--trust-remote-code",
-        multiple=True,
-        metavar="NAME",
-        help="Run code that comes with the checkpoint of this model; once for each model.",
-    ),
-    click.option("--allow-pickle", is_flag=True, help="Load weights that are not safetensors."),
 )
 
 

@@ -30,7 +30,6 @@ class Document:
         content: all of it, as JSON knows it.
         answer: paragraphs that stand before the tables.
         drawn: draws the figures that a page has room for.
-        draw: makes the figures of a page; none by default.
     """
 
     title: str
@@ -40,17 +39,6 @@ class Document:
     content: Mapping[str, Any]
     answer: Sequence[str] = ()
     drawn: Callable[[], Sequence[Drawing]] = tuple
-    draw: Callable[[], Sequence[Drawing]] = tuple
-
-    @property
-    def figures(self) -> list[tuple[str, str, str]]:
-        """Of each figure of a page its title, how it is read, and itself as an ``<svg>``."""
-        drawn = self.draw()
-        if not drawn:
-            return []
-        from ranker.report.figures import inline  # and matplotlib with it
-
-        return [(one.title, one.help, inline(one)) for one in drawn]
 
 
 def render(document: Document, name: str) -> str:

@@ -170,11 +170,6 @@ def write(drawn: Sequence[Drawing], folder: Path) -> list[Path]:
     Raises:
         RankModelsError: a file cannot be written.
     """
-    return write(drawings(ranking, ALL), folder)
-
-
-def write(drawn: Sequence[Drawing], folder: Path) -> list[Path]:
-    """The same of figures that are drawn already."""
     files = []
     try:
         folder.mkdir(exist_ok=True)

@@ -54,7 +54,7 @@ def document(found: Shift) -> Document:
         rows=found.to_rows(),
         content=found.to_dict(),
         answer=list(_answer(found)),
-        draw=partial(_drawings, found),
+        drawn=partial(_drawings, found),
     )
 
 
