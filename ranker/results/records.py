@@ -419,7 +419,7 @@ class Decision(Result):
         >>> models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=10)
         >>> decision = decide(models, rows, evidence=Evidence("none")).decision
         >>> decision.names[0], decision.tied(0)
-        ('inoc-4000', ['inoc-1600'])
+        ('inoc-4000', ['inoc-1600', 'inoc-800'])
     """
 
     method: str

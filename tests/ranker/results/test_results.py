@@ -11,7 +11,9 @@ import test_report_formats as by
 from test_evaluation import suite
 from test_report_formats import toy, toy_decision
 
+from factors.types import Example
 from ranker.domains.compare import compare
+from ranker.domains.shift import Domain, measured
 from ranker.errors import UsageError
 from ranker.results import records
 from ranker.results import result as base
@@ -22,6 +24,9 @@ from ranker.results.result import Result
 from ranker.scoring.changes import what_changed
 
 HOSTILE = "<script>alert(1)</script>"
+TEXTS = [
+    Example(f"{animal} {verb}", (f"the {animal} {verb}",), -1) for animal in ("cat", "dog") for verb in ("runs", "eats")
+]
 
 
 def several():
@@ -49,6 +54,7 @@ def made():
         "many sets": compare(
             [{"model": m, "set": s, "value": v} for m, v in ((HOSTILE, 0.9), ("b", 0.8), ("c", 0.7)) for s in "xyz"]
         ),
+        "far sets": measured([Domain(name, TEXTS, [None] * len(TEXTS)) for name in (HOSTILE, "b")]),
         "label ranking": LabelRanking(
             (LabelledModel(HOSTILE, 0.9, 0.8, 1.0, 1.0),), ((0.5,),), 3, 0.01, 1.0, 0, None, False, (HOSTILE,)
         ),
