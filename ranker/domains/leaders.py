@@ -101,8 +101,12 @@ def counting(values: Values, missing: Missing) -> Counted:
         {one: values.outcomes[one][models] for one in kept if one in values.outcomes},
     )
     lost_sets = zip(values.models, lacks[:, ood].sum(axis=1), strict=True)
-    lost_models = zip(map(str, values.sets), lacks.sum(axis=0), strict=True)
-    left_out = {name: f"{counted(int(count), 'set')} missing" for name, count in lost_sets if name not in part.models}
+    lost_models = zip(map(str, values.sets), lacks[models].sum(axis=0), strict=True)
+    left_out = {
+        name: "in-domain values alone" if count == ood.sum() else f"{counted(int(count), 'set')} missing"
+        for name, count in lost_sets
+        if name not in part.models
+    }
     known = set(map(str, kept))
     left_out |= {name: f"{counted(int(count), 'model')} missing" for name, count in lost_models if name not in known}
     tasks, in_domain = (np.column_stack([_mean(part, task, kind) for task in part.tasks]) for kind in KINDS.values())
@@ -218,13 +222,16 @@ def _notes(known: Counted, missing: Missing, test: Friedman | None) -> Iterator[
     """What a reader of the numbers has to know."""
     count = len(known.values.tasks)
     if known.left_out:
-        yield f"Left out for missing values: {', '.join(f'{name} ({why})' for name, why in known.left_out.items())}."
+        yield f"Left out: {', '.join(f'{name} ({why})' for name, why in known.left_out.items())}."
     if missing == "ranks" and np.isnan(known.tasks).any():
         yield "A model without a value on a task has the middle rank there; tests and intervals of ranks are left out."
     if count < FEW:
         yield f"{counted(count, 'task is', 'tasks are')} too few to tell who leads on others: no test is made."
     elif count < FEW_FOR_P:
-        yield f"With {count} tasks Wilcoxon's p is at least {2.0 ** (1 - count):.3g}: it can tell no two models apart."
+        yield (
+            f"With {count} tasks Wilcoxon's p is at least {2.0 ** (1 - count):.3g}: it can tell no two models apart; and "
+            "intervals of ranks are too narrow."
+        )
     if count >= FEW and test is None and missing != "ranks":
         yield "Friedman's test needs three models that are not tied on every task."
     for at, one in enumerate(known.values.sets):

@@ -74,7 +74,7 @@ def test_the_answer_on_a_terminal(run):
     out = run("table.csv")[1]
     assert out.startswith("8 models over 3 tasks\n\nFirst: model-7\n")
     assert max(map(len, out.splitlines())) <= 80
-    for said in ("P(better)", "joint", "model-8", "Left out for missing values: model-8 (6 sets missing)."):
+    for said in ("P(better)", "joint", "model-8", "Left out: model-8 (in-domain values alone)."):
         assert said in out
 
 

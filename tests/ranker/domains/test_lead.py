@@ -66,7 +66,7 @@ def test_a_set_that_a_model_lacks_is_left_out_and_said():
     found = made(cells)
     assert found.left_out == {"s3": "1 model missing"}
     assert list(found.tasks) == ["s0", "s1", "s2", "s4", "s5", "s6"]
-    assert "Left out for missing values: s3 (1 model missing)." in found.notes
+    assert "Left out: s3 (1 model missing)." in found.notes
 
 
 def test_a_model_that_lacks_a_set_is_left_out_where_that_is_the_rule():

@@ -1,0 +1,54 @@
+"""docs/compare.md is a tutorial: its files are written, its code is run, its commands are given."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+from test_tables_page import give
+
+from ranker.commands.compare import compare as command
+from ranker.domains.values import COLUMNS
+from ranker.statistics.trend import TYPES
+
+PAGE = (Path(__file__).parents[3] / "docs" / "compare.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"(?ms)^```(\w+)(?: (\S+))?\n(.*?)^```", PAGE)
+
+
+def test_the_page_runs(tmp_path, monkeypatch, capsys):
+    """From top to bottom, in one folder: what is said to be printed is printed."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    printed = ""
+    for language, file, text in BLOCKS:
+        if file:
+            (tmp_path / file).write_text(text)
+        elif language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                exec(text, names)
+            printed = said.getvalue()
+        elif language == "output":
+            assert printed == text
+        else:
+            assert language == "console"
+            give(text, capsys)
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").count("<svg") == 5
+    assert (tmp_path / "figures" / "trend-tweets.pdf").is_file()
+
+
+def test_the_page_names_what_there_is():
+    """Every column, every option of the command, and every type of a trend."""
+    assert {f"`{column}`" for column in COLUMNS} <= set(re.findall(r"`\w+`", PAGE))
+    said = set(re.findall(r"--[a-z][a-z-]+", PAGE))
+    known = {name for option in command.params for name in option.opts}
+    shared = {"--seed", "--force", "--config"}
+    assert {name for name in known if name.startswith("--")} - shared <= said | {"--output"}
+    assert said - {"--save", "--models", "--output"} <= known
+    assert all(re.search(rf"[*]{one}[*]", PAGE) for one in TYPES)
+
+
+@pytest.mark.parametrize("number", ["results/sets.md", "json-schema.md", "STATISTICS.md"])
+def test_the_pages_that_it_names_are_there(number):
+    """Beside it."""
+    assert (Path(__file__).parents[3] / "docs" / number).is_file()
