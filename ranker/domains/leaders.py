@@ -228,9 +228,10 @@ def _notes(known: Counted, missing: Missing, test: Friedman | None) -> Iterator[
     if count < FEW:
         yield f"{counted(count, 'task is', 'tasks are')} too few to tell who leads on others: no test is made."
     elif count < FEW_FOR_P:
+        least = f"{2.0 ** (1 - count):.3g}"
         yield (
-            f"With {count} tasks Wilcoxon's p is at least {2.0 ** (1 - count):.3g}: it can tell no two models apart; and "
-            "intervals of ranks are too narrow."
+            f"With {count} tasks Wilcoxon's p is at least {least}: it can tell no two models apart; and intervals of "
+            "ranks are too narrow."
         )
     if count >= FEW and test is None and missing != "ranks":
         yield "Friedman's test needs three models that are not tied on every task."

@@ -1,0 +1,82 @@
+"""Models over many sets, as a report says it: golden pages, and the sentences of what cannot be told."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_report_formats import REFRESH
+
+from ranker.domains.compare import compare
+from ranker.report import document, over_sets
+from ranker.report.sets_figures import drawings
+
+GOLDEN = Path(__file__).parent / "golden"
+FORMATS = ("table", "markdown", "latex", "html")
+"""The others hold raw numbers, whose last digits are the machine's."""
+
+
+def rows(models=9, sets=3, noise=0.01, seed=0, slope=1.2):
+    """Models on a line, in-domain and on several sets of two tasks."""
+    rng = np.random.default_rng(seed)
+    for m in range(models):
+        yield {"model": f"model_{m}", "set": "home", "kind": "in-domain", "value": round(0.6 + 0.035 * m, 4), "n": 900}
+        for s in range(sets):
+            value = 0.35 + slope * 0.035 * m - 0.05 * s + rng.normal(0, noise)
+            yield {"model": f"model_{m}", "set": f"set {s}", "kind": "ood", "value": round(value, 4), "n": 400}
+
+
+def written(found, name):
+    """The report in a format, without figures."""
+    return document.render(over_sets.document(found), name)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_golden_report(name):
+    """The report is, byte for byte, the one that was read and kept."""
+    found = compare([*rows(), {"model": "new", "set": "home", "kind": "in-domain", "value": 0.9}])
+    file, text = GOLDEN / f"over-sets.{name}", written(found, name).encode()
+    if os.environ.get(REFRESH):
+        file.write_bytes(text)
+    assert text == file.read_bytes(), f"set {REFRESH}=1 to write it anew, and read the diff"
+
+
+def test_no_trend_and_no_test_leave_their_tables_out():
+    """Two models on two sets have an order, and nothing else."""
+    shown = over_sets.document(compare([row for row in rows(2, 2) if row["kind"] == "ood"]))
+    assert [one.caption for one in shown.tables] == ["Models", "Ranks", "Values by task"]
+    assert drawings(compare([{**row, "n": None} for row in rows(2, 2)])) == []
+
+
+def test_ranks_lead_where_they_are_imputed():
+    """The answer names the mean rank, and no mean is shown where there is none."""
+    found = compare([*rows(4), {"model": "late", "set": "set 0", "kind": "ood", "value": 0.9}], missing="ranks")
+    shown = over_sets.document(found)
+    assert shown.answer[1].startswith(f"{found.names[0]} has the best mean rank, ")
+    assert any(row[1] == "late" and row[2] == "" for row in shown.tables[0].rows)
+
+
+def test_what_cannot_be_told_is_said_with_its_reason():
+    """Of five models no type; the answer and a remark say so."""
+    shown = over_sets.document(compare(list(rows(5))))
+    assert "Against in-domain values: nothing told." in shown.answer
+    assert "set 0: the type cannot be told: 5 models have both values, and 6 are needed." in list(shown.remarks)
+
+
+def test_many_models_and_tasks_are_cut_and_said():
+    """50 models against the first, and 14 tasks."""
+    shown = over_sets.document(compare([row for row in rows(50, 14, slope=0.2) if row["kind"] == "ood"]))
+    captions = [one.caption for one in shown.tables]
+    assert "Values by task" not in captions
+    assert len(shown.tables[captions.index(next(c for c in captions if c.endswith(" against")))].rows) == 40
+    assert "9 models more against the first: in the JSON." in list(shown.remarks)
+    assert "Values on 14 tasks: in the CSV." in list(shown.remarks)
+
+
+def test_each_figure_says_in_words_what_it_shows():
+    """Names are unique, and each has a title, a help and what can be seen."""
+    drawn = drawings(compare(list(rows())))
+    assert [one.name for one in drawn] == ["ranks", "critical-difference", "trend-set-0", "trend-set-1", "trend-set-2"]
+    assert all(one.title and one.help.endswith(".") and one.alt.endswith(".") for one in drawn)
+    assert "model_8 1, 1 to 2; " in drawn[0].alt
+    assert "the trend is a rising line" in drawn[2].alt
