@@ -79,4 +79,4 @@ def test_each_figure_says_in_words_what_it_shows():
     assert [one.name for one in drawn] == ["ranks", "critical-difference", "trend-set-0", "trend-set-1", "trend-set-2"]
     assert all(one.title and one.help.endswith(".") and one.alt.endswith(".") for one in drawn)
     assert "model_8 1, 1 to 2; " in drawn[0].alt
-    assert "the trend is a rising line" in drawn[2].alt
+    assert "the trend is a rising line." in drawn[3].alt
