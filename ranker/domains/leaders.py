@@ -26,6 +26,9 @@ FEW = 3
 FEW_FOR_P = 6
 """With fewer tasks Wilcoxon's p cannot be below 5 %: it is at least 2^(1 - tasks)."""
 
+MANY = 200
+"""Models of which every two are compared; of more, each with the first."""
+
 ROPE = 0.01
 """Half the width of the region of practical equivalence: a point, as in P(near best)."""
 
@@ -189,12 +192,14 @@ def _test(tasks: Floats, names: Sequence[str]) -> Friedman | None:
 def _differences(
     tasks: Floats, names: Sequence[str], test: Friedman | None, rope: float, rng: np.random.Generator
 ) -> Iterator[Difference]:
-    """Every two models, in order, over the tasks that both have."""
+    """Every two models, in order, over the tasks that both have; of very many each with the first."""
     pairs = engine.pairs(len(names))
+    pairs = pairs if len(names) <= MANY else pairs[pairs[:, 0] == 0]
     apart = tasks[pairs[:, 0]] - tasks[pairs[:, 1]]
     both = ~np.isnan(apart)
     enough = both.sum(axis=1) >= FEW
-    nemenyi = None if test is None else leaders.nemenyi(leaders.ranks(tasks).mean(axis=1), tasks.shape[1])
+    mean_ranks = leaders.ranks(tasks).mean(axis=1)
+    nemenyi = None if test is None else leaders.nemenyi(mean_ranks[pairs[:, 0]] - mean_ranks[pairs[:, 1]], *tasks.shape)
     signs, weights = rng.spawn(2)
     p = np.array([leaders.signed_rank(one[known], signs) for one, known in zip(apart, both, strict=True)])
     holm = np.full(len(p), np.nan)
@@ -213,7 +218,7 @@ def _differences(
             names[b],
             float(apart[at][both[at]].mean()),
             int(both[at].sum()),
-            None if nemenyi is None else float(nemenyi[a, b]),
+            None if nemenyi is None else float(nemenyi[at]),
             *(None if one is None else float(one) for one in told),
         )
 
@@ -224,7 +229,7 @@ def _notes(known: Counted, missing: Missing, test: Friedman | None) -> Iterator[
     if known.left_out:
         yield f"Left out: {', '.join(f'{name} ({why})' for name, why in known.left_out.items())}."
     if missing == "ranks" and np.isnan(known.tasks).any():
-        yield "A model without a value on a task has the middle rank there; tests and intervals of ranks are left out."
+        yield "A model without a value on a task has the middle rank there; such ranks have no test and no interval."
     if count < FEW:
         yield f"{counted(count, 'task is', 'tasks are')} too few to tell who leads on others: no test is made."
     elif count < FEW_FOR_P:

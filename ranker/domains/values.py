@@ -25,6 +25,9 @@ COLUMNS = (*NEEDED, "se", "n", "group", "kind")
 Kind = Literal["in-domain", "ood"]
 KINDS: Mapping[str, Kind] = {"ood": "ood", "in-domain": "in-domain"}
 
+MOST = 2_000
+"""Models, and sets, of a table: what is worked out of them takes memory and time that grow with their squares."""
+
 EMPTY = ("", "-", "\N{EN DASH}", "na", "n/a", "nan", "none", "null")
 """What a cell without a value holds, as published tables and data frames have it; case does not matter."""
 
@@ -137,6 +140,9 @@ def of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Values:
         raise DataError("the table has no rows")
     models = tuple(dict.fromkeys(model for model, _ in cells))
     sets = tuple(dict.fromkeys(one for _, one in cells))
+    for what, names in (("models", models), ("sets", sets)):
+        if len(names) > MOST:
+            raise DataError(f"more than {MOST:,} {what}, the most that are compared (got {len(names):,})")
     values, errors, sizes = np.full((3, len(models), len(sets)), np.nan)
     for (model, one), (_, *numbers) in cells.items():
         at = models.index(model), sets.index(one)

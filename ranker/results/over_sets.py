@@ -199,7 +199,7 @@ class OverSets(Result):
         tasks: task -> its sets, as far as they count.
         missing: what became of cells without a value.
         rope: half the width of the region within which two models count as equally good, a fraction.
-        differences: every two models.
+        differences: every two models; of very many each with the first.
         test: that they differ at all; None where that cannot be told of so few, or of imputed ranks.
         left_out: set or model -> why it does not count in the order.
         notes: what a reader has to know, a sentence each.
@@ -236,12 +236,11 @@ class OverSets(Result):
 
     @property
     def tied(self) -> tuple[str, ...]:
-        """The models that Nemenyi's test does not tell from the first; that alone where it tells all."""
+        """The models that Nemenyi's test does not tell from the first; that alone where there is no test."""
         if self.test is None:
             return self.names[:1]
-        first = min(self.models, key=lambda one: one.friedman)
-        near = self.test.critical_difference + first.friedman + 1e-12
-        return tuple(one.model for one in self.models if one.friedman <= near)
+        near = self.test.critical_difference + 1e-12
+        return tuple(one.model for one in self.models if abs(one.friedman - self.models[0].friedman) <= near)
 
     @property
     def answer(self) -> str:

@@ -144,22 +144,25 @@ def critical_difference(models: int, sets: int, alpha: float = ALPHA) -> float:
     return float(studentized_range.ppf(1 - alpha, models, np.inf) * np.sqrt(models * (models + 1) / (12 * sets)))
 
 
-def nemenyi(mean_ranks: Floats, sets: int) -> Floats:
-    """(M, M) p of Nemenyi's test that two models have the same mean rank, corrected for all pairs; 1 on the diagonal.
+def nemenyi(apart: Floats, models: int, sets: int) -> Floats:
+    """(P,) p of Nemenyi's test that two models have the same mean rank, corrected for all pairs of the models.
 
     Args:
-        mean_ranks: (M,) over sets that all models have.
-        sets: how many these are.
+        apart: (P,) how far apart the mean ranks of two models are, over sets that all models have.
+        models: how many models there are.
+        sets: how many sets.
+
+    Example:
+        >>> nemenyi(np.array([0.0, 1.25]), 4, 14).round(2).tolist()
+        [1.0, 0.05]
 
     Source: Nemenyi 1963; Demsar 2006, section 3.2.2.
     """
     from scipy.stats import studentized_range
 
-    models = len(mean_ranks)
-    apart = np.abs(mean_ranks[:, None] - mean_ranks[None, :])
-    known, place = np.unique(np.round(apart, 9), return_inverse=True)
+    known, place = np.unique(np.round(np.abs(apart), 9), return_inverse=True)
     p = studentized_range.sf(known * np.sqrt(12 * sets / (models * (models + 1))), models, np.inf)
-    return np.asarray(np.clip(p, 0.0, 1.0)[place].reshape(apart.shape))
+    return np.asarray(np.clip(p, 0.0, 1.0)[place])
 
 
 def groups(mean_ranks: Floats, difference: float) -> list[tuple[int, ...]]:
@@ -243,12 +246,16 @@ def bayesian_signed_rank(
     known = np.column_stack([np.zeros(shape), differences])
     better, worse = np.empty(shape), np.empty(shape)
     for pair, one in enumerate(known):
-        sums = one[:, None] + one[None, :]
-        above = np.einsum("bi,ij,bj->b", weights, (sums > 2 * rope + TIE).astype(np.float64), weights, optimize=True)
-        below = np.einsum("bi,ij,bj->b", weights, (sums < -2 * rope - TIE).astype(np.float64), weights, optimize=True)
-        same = 1.0 - above - below
-        better[pair] = ((above > below) & (above >= same)).mean()
-        worse[pair] = ((below > above) & (below >= same)).mean()
+        order = np.argsort(one, kind="stable")
+        values, drawn = one[order], weights[:, order]
+        below = np.column_stack([np.zeros(draws), np.cumsum(drawn, axis=1)])  # of the sets with the least differences
+        # for each set the weight of those with which it speaks for the one model, or for the other
+        first = 1.0 - below[:, np.searchsorted(values, 2 * rope + TIE - values, side="right")]
+        second = below[:, np.searchsorted(values, -2 * rope - TIE - values, side="left")]
+        above, under = ((drawn * one).sum(axis=1) for one in (first, second))
+        same = 1.0 - above - under
+        better[pair] = ((above > under) & (above >= same)).mean()
+        worse[pair] = ((under > above) & (under >= same)).mean()
     return better, 1.0 - better - worse, worse
 
 

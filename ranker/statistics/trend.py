@@ -49,6 +49,9 @@ FAR = 4.0
 SURE = 0.5
 """The share of resamples below which a type is not told."""
 
+JOINTS = 200
+"""Places that are tried for a joint, at most; of more, these lie evenly among the models."""
+
 LEAST = 1e-12
 """The least share of the squares of y that is taken for left over: below is rounding."""
 
@@ -151,6 +154,7 @@ def _joined(u: Floats, v: Floats, weights: Floats) -> tuple[Floats, Floats, Floa
     places, between = np.unique(u, return_inverse=True)
     least = leg(len(u))
     joints = np.sort(np.r_[places, (places[1:] + places[:-1]) / 2])[2 * least - 2 : 2 * len(places) - 2 * least + 1]
+    joints = joints[np.unique(np.linspace(0, len(joints) - 1, min(len(joints), JOINTS)).round().astype(np.int64))]
     draws = len(weights)
     squares, levels, where = np.full(draws, np.inf), np.zeros(draws), np.zeros(draws)
     slopes = np.zeros((draws, 2))

@@ -114,6 +114,14 @@ def test_what_cannot_be_right_is_one_line(tmp_path, text, message):
     assert "\n" not in str(caught.value)
 
 
+def test_a_table_of_very_many_models_or_sets_is_refused():
+    """Before an array is made of it."""
+    for column, what in (("model", "models"), ("set", "sets")):
+        rows = [{"model": "a", "set": "x", "value": 0.5} | {column: f"n{n}"} for n in range(values.MOST + 1)]
+        with pytest.raises(DataError, match=f"more than 2,000 {what}, the most that are compared .got 2,001."):
+            values.of_rows(values.as_rows(rows))
+
+
 def test_what_is_no_table_is_refused():
     """A number, a text, a list of numbers."""
     for wrong in (3, "a", [1, 2]):

@@ -50,16 +50,15 @@ def test_nemenyi_is_that_of_scikit_posthocs():
     rng = np.random.default_rng(0)
     for values in (rng.random((6, 9)), rng.integers(0, 5, (5, 12)) / 4):
         theirs = posthocs.posthoc_nemenyi_friedman(values.T).to_numpy()
-        ours = leaders.nemenyi(leaders.ranks(values).mean(axis=1), values.shape[1])
-        off = ~np.eye(len(ours), dtype=bool)
-        assert ours[off] == pytest.approx(theirs[off], abs=1e-6)
+        mean_ranks, (first, second) = leaders.ranks(values).mean(axis=1), np.triu_indices(len(values), 1)
+        ours = leaders.nemenyi(mean_ranks[first] - mean_ranks[second], *values.shape)
+        assert ours == pytest.approx(theirs[first, second], abs=1e-6)
 
 
 def test_the_critical_difference_is_where_nemenyi_reaches_alpha():
     """Two mean ranks that far apart have a p of 0.05."""
     difference = leaders.critical_difference(7, 11)
-    mean_ranks = np.array([1.0, 1.0 + difference, *range(2, 7)])
-    assert leaders.nemenyi(mean_ranks, 11)[0, 1] == pytest.approx(0.05, abs=1e-6)
+    assert leaders.nemenyi(np.array([difference]), 7, 11)[0] == pytest.approx(0.05, abs=1e-6)
 
 
 @pytest.mark.parametrize(("models", "q"), [(2, 1.960), (3, 2.343), (5, 2.728), (10, 3.164)])
@@ -122,6 +121,21 @@ def test_the_bayesian_test_is_that_of_baycomp():
     for one, found in zip(differences, ours, strict=True):
         theirs = baycomp.SignedRankTest.probs(one, np.zeros(9), rope=0.01, prior=0.5, nsamples=40_000, random_state=1)
         assert found == pytest.approx(theirs, abs=0.02)
+
+
+def test_the_bayesian_test_by_plain_sums():
+    """Every pair of sets tried, with the same weights; ties with the margin speak for neither."""
+    differences = np.array([0.02, 0.0, -0.02, 0.05, 0.02, -0.01])
+    found = leaders.bayesian_signed_rank(differences[None], 0.01, np.random.default_rng(4), 500)
+    gammas = np.random.default_rng(4).standard_gamma(np.r_[0.5, np.ones(6)], size=(500, 7))
+    wins = np.zeros(3)
+    for weights in gammas / gammas.sum(axis=1, keepdims=True):
+        shares = np.zeros(3)
+        for (a, one), (b, other) in itertools.product(enumerate([0.0, *differences]), repeat=2):
+            side = 0 if one + other > 0.02 + 1e-12 else 2 if one + other < -0.02 - 1e-12 else 1
+            shares[side] += weights[a] * weights[b]
+        wins[shares.argmax()] += 1 / 500
+    assert [float(one[0]) for one in found] == pytest.approx(wins)
 
 
 def test_the_bayesian_test_turns_with_the_models():
