@@ -256,7 +256,7 @@ def bayesian_signed_rank(
         same = 1.0 - above - under
         better[pair] = ((above > under) & (above >= same)).mean()
         worse[pair] = ((under > above) & (under >= same)).mean()
-    return better, 1.0 - better - worse, worse
+    return better, np.maximum(1.0 - better - worse, 0.0), worse
 
 
 def resampled(
