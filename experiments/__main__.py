@@ -265,6 +265,22 @@ def run_of(exhibit: Exhibit, tier: Tier, given: Mapping[str, Any]) -> Run:
     )
 
 
+@cli.command()
+@click.argument("files", nargs=-1, metavar="SUITE ...", type=options.PATH, required=True)
+@options.OUTPUT
+@options.FORCE
+def points(files: Sequence[Path], output: Path | None, force: bool) -> None:
+    """Write what the members of suites scored, in-domain and on OOD sets, as a table for `rank-models compare`.
+
+    A SUITE is a suite.json, or the folder that holds one. No model is run: the accuracies are those that `inoculate`
+    measured.
+    """
+    from experiments import points as stated
+
+    outputs.check({"output": output, "force": force})
+    outputs.write(stated.written(stated.points(files)), output)
+
+
 @cli.command("ls")
 def list_recipes() -> None:
     """List the recipes that come with the product."""

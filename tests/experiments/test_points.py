@@ -1,0 +1,40 @@
+import json
+
+import pytest
+from test_inoculate import run
+
+from ranker.domains.compare import compare
+from ranker.sources import suites
+
+
+def test_the_points_are_what_the_suite_states(capsys, tmp_path):
+    """Two for each model, which `compare` reads as eight models on one set."""
+    folder = suites.embedded()["paws-mini"]
+    assert run(capsys, "points", folder, "-o", tmp_path / "points.csv") == (0, "", "")
+    found = compare(tmp_path / "points.csv")
+    stated = json.loads((folder / suites.FILE).read_text(encoding="utf-8"))["models"]
+    assert {one.model: (one.value, one.in_domain) for one in found.models} == {
+        one["name"]: (one["ood_accuracy"]["paws"]["accuracy"], one["in_domain_accuracy"]) for one in stated
+    }
+    assert [one.set for one in found.trends] == ["paws"]
+
+
+def test_members_of_several_suites_have_the_suites_name(capsys):
+    """A file or a folder is the same; no model is run."""
+    one, other = (suites.embedded()[name] for name in ("hans-sub-mini", "hans-con-mini"))
+    status, out, _ = run(capsys, "points", one / suites.FILE, other)
+    assert status == 0
+    lines = out.splitlines()
+    assert lines[0] == "model,set,value,n,group,kind"
+    assert len(lines) == 1 + 2 * 16
+    assert {line.partition("/")[0] for line in lines[1:]} == {"hans-sub-mini", "hans-con-mini"}
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"models": [{}]}', '{"name": "a", "models": [{"name": "b"}]}'])
+def test_what_states_no_accuracies_is_refused(capsys, tmp_path, content):
+    """One line, and status 2."""
+    (tmp_path / "suite.json").write_text(content)
+    status, out, err = run(capsys, "points", tmp_path)
+    assert (status, out) == (2, "")
+    assert "is no suite that states accuracies" in err
+    assert err.count("\n") == 1
