@@ -126,7 +126,7 @@ def _leaders(known: Counted, missing: Missing, rng: np.random.Generator) -> tupl
     """The models in order, as indices and as records."""
     values, own = known.tasks.mean(axis=1), known.in_domain.mean(axis=1)  # nan where one task is missing
     decay = np.full(len(values), np.nan)
-    np.divide(own - values, own, out=decay, where=own > 0)
+    np.divide(own - values, own, out=decay, where=own > significance.TIE)
     ranked = leaders.ranks(known.tasks)
     mean_ranks = (leaders.imputed(ranked) if missing == "ranks" else ranked).mean(axis=1)
     own_ranks = leaders.ranks(known.in_domain).mean(axis=1)
