@@ -51,16 +51,16 @@ def _trend(models: Sequence[str], one: Set, x: Floats, y: Floats, axes: Axes, rn
         )
     if np.ptp(x[both]) <= trend.LEAST:
         return replace(found, why="all models have the same in-domain value")
-    shown = [at for at in np.argsort(x, kind="stable") if not np.isnan(x[at])]
     across, up = _turned(x, axes, one), _turned(y, axes, one)
     fitted = trend.tell(across[both], up[both], rng)
     far = np.flatnonzero(both)[trend.far_off(across[both], up[both])]
     others = np.setdiff1d(np.flatnonzero(both), far)
-    without = None
-    if len(far) and len(others) >= trend.FEW and np.ptp(x[others]) > trend.LEAST:
-        without = trend.tell(across[others], up[others], rng).type
-    expected = _back(fitted.at(across[shown]), axes)
-    low, high = (_back(end, axes) for end in fitted.predict(across[shown]))
+    apart = len(far) and len(others) >= trend.FEW and np.ptp(x[others]) > trend.LEAST
+    meet = fitted.joint_low is not None
+    joint, joint_low, joint_high = (
+        float(_back(at, axes)) if meet and at is not None else None
+        for at in (fitted.joint, fitted.joint_low, fitted.joint_high)
+    )
     return replace(
         found,
         type=fitted.type if fitted.told else None,
@@ -68,27 +68,36 @@ def _trend(models: Sequence[str], one: Set, x: Floats, y: Floats, axes: Axes, rn
         shape=fitted.shape,
         correlation=_correlation(across[both], up[both]),
         slopes=fitted.slopes,
-        joint=None if fitted.joint_low is None else float(_back(fitted.joint, axes)),
-        joint_low=None if fitted.joint_low is None else float(_back(fitted.joint_low, axes)),
-        joint_high=None if fitted.joint_high is None else float(_back(fitted.joint_high, axes)),
+        joint=joint,
+        joint_low=joint_low,
+        joint_high=joint_high,
         p_types=dict(fitted.shares),
         bic=dict(zip(trend.SHAPES, map(_finite, fitted.bic), strict=True)),
         loo=dict(zip(trend.SHAPES, map(_finite, fitted.loo), strict=True)),
         far=tuple(models[at] for at in far),
-        type_without=without,
-        points=tuple(
-            Point(
-                models[at],
-                float(x[at]),
-                None if np.isnan(y[at]) else float(y[at]),
-                float(expected[place]),
-                float(low[place]),
-                float(high[place]),
-                None if np.isnan(y[at]) else float(y[at] - expected[place]),
-            )
-            for place, at in enumerate(shown)
-        ),
+        type_without=trend.tell(across[others], up[others], rng).type if apart else None,
+        points=tuple(_points(models, x, y, fitted, across, axes)),
     )
+
+
+def _points(
+    models: Sequence[str], x: Floats, y: Floats, fitted: trend.Trend, across: Floats, axes: Axes
+) -> Iterator[Point]:
+    """The models that have an in-domain value, by that; those without a value on the set are predicted."""
+    shown = [at for at in np.argsort(x, kind="stable") if not np.isnan(x[at])]
+    expected = _back(fitted.at(across[shown]), axes)
+    low, high = (_back(end, axes) for end in fitted.predict(across[shown]))
+    for place, at in enumerate(shown):
+        own, said = _finite(y[at]), float(expected[place])
+        yield Point(
+            model=models[at],
+            x=float(x[at]),
+            y=own,
+            expected=said,
+            low=float(low[place]),
+            high=float(high[place]),
+            robustness=None if own is None else own - said,
+        )
 
 
 def _open(fitted: trend.Trend) -> str:
