@@ -103,7 +103,8 @@ def _points(
 def _open(fitted: trend.Trend) -> str:
     """Why a type is not told: which share of the resamples has which."""
     shares = sorted(fitted.shares.items(), key=lambda item: -item[1])[:2]
-    return f"resamples of the models disagree: {', '.join(f'{name} in {100 * share:.0f} %' for name, share in shares)}"
+    said = ", ".join(f"{name} in {100 * share:.0f} %" for name, share in shares)
+    return f"resamples of the models disagree with {fitted.type}, which fits best: {said}"
 
 
 def _turned(values: Floats, axes: Axes, one: Set) -> Floats:

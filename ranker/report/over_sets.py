@@ -250,9 +250,17 @@ def remarks(found: OverSets) -> Iterator[str]:
             yield f"{one.set}: far off lie {listed(one.far)}{without}."
         if one.slopes is not None and one.loo and _other_by_loo(one):
             yield f"{one.set}: BIC prefers joined lines, which predict models left out no better than one line."
+    if beyond := list(dict.fromkeys(name for one in found.trends for name in _beyond(one))):
+        yield f"Beyond the in-domain values of the others, where the trends may not hold: {listed(beyond)}."
     if any(one.points for one in found.trends):
         yield "Share: of resamples of the models in which the type is chosen, in percent; joint: where two lines meet."
         yield "Effective robustness is the distance from the trend of all these models, the model itself among them."
+
+
+def _beyond(one: Trend) -> list[str]:
+    """The predicted models whose in-domain values are above or below those that the trend is of."""
+    known = [point.x for point in one.points if point.y is not None]
+    return [p.model for p in one.points if p.y is None and not min(known) <= p.x <= max(known)]
 
 
 def _other_by_loo(one: Trend) -> bool:

@@ -95,7 +95,7 @@ def test_a_type_that_resamples_do_not_agree_on_is_not_told():
     found = [trend_of(rng.uniform(0.5, 0.9, 8), rng.uniform(0.4, 0.5, 8)) for _ in range(12)]
     told = [one for one in found if one.type is None]
     assert told
-    assert all(one.why.startswith("resamples of the models disagree: ") and one.shape for one in told)
+    assert all(one.why.startswith("resamples of the models disagree with ") and one.shape for one in told)
     assert all(sum(one.p_types.values()) == pytest.approx(1) for one in found)
 
 
