@@ -25,6 +25,11 @@ from ranker.errors import look_up
     metavar="FILE",
     help="With --data: rows of the same domain without labels, which make ten labels worth many (see `label`).",
 )
+@click.option(
+    "--within",
+    metavar="COLUMN",
+    help="With --data: rank within each value of a column, such as a source, and say whether the best model differs.",
+)
 @options.OWN_ROWS
 @options.MODELS
 @options.ANSWERS
@@ -124,6 +129,7 @@ def run(**given: Any) -> None:
     rank-models --ood hans-sub --factors ACC,INDEX-DIFF,my_factors.py --format json -o ranking.json
     rank-models --data ten.jsonl --models bert-a bert-b bert-c
     rank-models --data ten.jsonl --pool unlabelled.jsonl --models bert-a bert-b bert-c
+    rank-models --data ten.jsonl --within source --models bert-a bert-b
     rank-models --models run-a/samples_x.jsonl run-b/samples_x.jsonl
     rank-models --models run-a run-b                       folders of logs, matched by task
     rank-models --models wide.csv --not-worse-than bert-a --by 0.02
@@ -134,12 +140,15 @@ def run(**given: Any) -> None:
     from contextlib import ExitStack
 
     from ranker import report
-    from ranker.commands import arguments, tasks
+    from ranker.commands import arguments, tasks, within
     from ranker.runs.collect import foretold
 
     stderr.log(given)
     format_name = arguments.format_name(given)
     look_up("format", format_name, report.FORMATS)
+    if given["within"] is not None:
+        within.run(given, format_name)
+        return
     if (several := arguments.tasks(given)) is not None:
         tasks.run(given, several, format_name)
         return

@@ -1,0 +1,194 @@
+"""The numbers of docs/results/shift.md: `python -m benchmarks.shift_domains DATA MINILM WORK [TASK ...]`.
+
+DATA is the folder of the real files (see docs/data.md), MINILM that of an encoder, WORK an empty one for models and
+rows. Of each task six classifiers are trained on in-domain rows, three sizes with two seeds, and `ranker.shift` is
+asked how far the other sets are, what the models lose there, and whether a measure goes with it. It takes an hour.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Row = dict[str, Any]
+
+SIZES, SEEDS = (250, 500, 1_000), (0, 1)
+ROWS = 500
+"""Rows of a set that are measured, at most, drawn at random."""
+
+BATCH, RATE, LENGTH = 16, 1e-4, 64
+
+
+def lines(file: Path) -> Iterator[str]:
+    """The lines of a packed file."""
+    with gzip.open(file, "rt", encoding="utf-8") as read:
+        yield from read
+
+
+def table(file: Path, sign: str = "\t") -> list[Row]:
+    """The rows of a packed table."""
+    if sign == ",":
+        return list(csv.DictReader(lines(file)))
+    return list(csv.DictReader(lines(file), delimiter=sign, quoting=csv.QUOTE_NONE))
+
+
+def objects(file: Path) -> list[Row]:
+    """The rows of packed JSON lines."""
+    return [json.loads(line) for line in lines(file)]
+
+
+def toxicity(data: Path) -> dict[str, list[Row]]:
+    """OLID in-domain; its official test, HSOL and Stormfront."""
+    truth = dict(line.strip().split(",") for line in lines(data / "olid" / "test_a_labels.csv.gz"))
+    named = {
+        "OFF": "toxic",
+        "NOT": "clean",
+        "hate": "toxic",
+        "noHate": "clean",
+        "0": "toxic",
+        "1": "toxic",
+        "2": "clean",
+    }
+    train = [(row["tweet"], row["subtask_a"]) for row in table(data / "olid" / "train.tsv.gz")]
+    test = [(row["tweet"], truth[row["id"]]) for row in table(data / "olid" / "test_a.tsv.gz")]
+    hsol = [(row["tweet"], row["class"]) for row in table(data / "hsol" / "labeled_data.csv.gz", ",")]
+    storm = [(row["text"], row["label"]) for row in objects(data / "stormfront" / "all.jsonl.gz")]
+    found = {"olid": train, "olid-test": test, "hsol": hsol, "stormfront": storm}
+    return {
+        name: [{"text": text, "label": named[label]} for text, label in rows if text and label in named]
+        for name, rows in found.items()
+    }
+
+
+def sentiment(data: Path) -> dict[str, list[Row]]:
+    """SST-2 in-domain; its dev and test, and film reviews of IMDb."""
+    names = {"0": "negative", "1": "positive"}
+    found = {}
+    for name in ("train", "dev", "test"):
+        rows = [line.rstrip("\n").split("\t") for line in lines(data / "sst2" / f"{name}.tsv.gz")]
+        found[f"sst2-{name}"] = [{"text": row[0], "label": names[row[1]]} for row in rows if row[1] in names]
+    reviews = objects(data / "rationales" / "imdb.jsonl.gz")
+    return found | {"imdb": [{"text": row["text"], "label": row["label"]} for row in reviews]}
+
+
+def entailment(data: Path) -> dict[str, list[Row]]:
+    """MNLI in-domain; SNLI, and the three kinds of HANS. Neutral and contradiction are one label, as HANS has it."""
+    found = {
+        name: [
+            {"premise": row["premise"], "hypothesis": row["hypothesis"], "label": row["gold_label"]}
+            for row in objects(data / file)
+            if row["gold_label"] in ("entailment", "neutral", "contradiction")
+        ]
+        for name, file in (("mnli", "mnli/dev_matched.jsonl.gz"), ("snli", "snli/test.jsonl.gz"))
+    }
+    for row in table(data / "hans" / "heuristics_evaluation_set.txt.gz"):
+        made = {"premise": row["sentence1"], "hypothesis": row["sentence2"], "label": row["gold_label"]}
+        found.setdefault(f"hans-{row['heuristic'][:3]}", []).append(made)
+    return {name: [row | {"label": _two(row["label"])} for row in rows] for name, rows in found.items()}
+
+
+def _two(label: str) -> str:
+    return "entailment" if label == "entailment" else "non-entailment"
+
+
+def summaries(data: Path) -> dict[str, list[Row]]:
+    """News of CNN / Daily Mail in-domain; other news of CNN, and dialogues."""
+    found = {
+        name: [{"text": row["document"], "summary": row["summary"]} for row in objects(data / "domainsum" / file)]
+        for name, file in (("cnndm", "cnndm_test.jsonl.gz"), ("cnn", "cnn_test.jsonl.gz"))
+    }
+    dialogues = objects(data / "dialogsum" / "dev.jsonl.gz")
+    return found | {"dialogsum": [{"text": row["dialogue"], "summary": row["summary"]} for row in dialogues]}
+
+
+TASKS = {"toxicity": toxicity, "sentiment": sentiment, "entailment": entailment, "summaries": summaries}
+
+
+def write(rows: Sequence[Row], file: Path) -> Path:
+    """JSON lines."""
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return file
+
+
+def train(rows: Sequence[Row], encoder: Path, folder: Path, seed: int) -> None:
+    """Fine-tune an encoder on rows, one epoch, and save it."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    torch.manual_seed(seed)
+    labels = sorted({row["label"] for row in rows})
+    tokenizer = AutoTokenizer.from_pretrained(encoder)
+    model = AutoModelForSequenceClassification.from_pretrained(
+        encoder,
+        num_labels=len(labels),
+        id2label=dict(enumerate(labels)),
+        label2id={one: n for n, one in enumerate(labels)},
+    )
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
+    starts = range(0, len(rows), BATCH)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(0.0, 1 - step / len(starts)))
+    model.train()
+    for start in starts:
+        batch = rows[start : start + BATCH]
+        texts = [[row[part] for row in batch] for part in ("text", "premise", "hypothesis") if part in batch[0]]
+        inputs = tokenizer(*texts, padding=True, truncation=True, max_length=LENGTH, return_tensors="pt")
+        targets = torch.tensor([labels.index(row["label"]) for row in batch])
+        loss = model(**inputs, labels=targets).loss
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def measure(task: str, data: Path, encoder: Path, work: Path) -> None:
+    """Train, ask, and write what comes of it: WORK/TASK.json, .md and .html."""
+    from ranker import Runtime, shift
+    from ranker.report.document import render
+    from ranker.report.shift import document
+
+    rng = np.random.default_rng(0)
+    folder = work / task
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = {name: [of[n] for n in rng.permutation(len(of))] for name, of in TASKS[task](data).items()}
+    home = next(iter(rows))
+    files = [write(of[:ROWS], folder / f"{name}.jsonl") for name, of in rows.items()]
+    models = []
+    for size in SIZES if task != "summaries" else ():
+        for seed in SEEDS:
+            models.append(folder / f"minilm-{size}-{seed}")
+            if not models[-1].exists():
+                pool = rows[home][ROWS:]
+                train(
+                    [pool[n] for n in np.random.default_rng(seed).permutation(len(pool))[:size]],
+                    encoder,
+                    models[-1],
+                    seed,
+                )
+                print(models[-1], flush=True)
+    columns = {"text": ["text"], "summary": ["summary"]} if task == "summaries" else None
+    found = shift(
+        *files, models=models or None, columns=columns, encoder=encoder, runtime=Runtime(store=work / "store")
+    )
+    for form, ending in (("json", "json"), ("markdown", "md"), ("html", "html"), ("table", "txt")):
+        (work / f"{task}.{ending}").write_text(render(document(found), form), encoding="utf-8")
+    print((work / f"{task}.txt").read_text(encoding="utf-8"), flush=True)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """The tasks that are named, or all."""
+    data, encoder, work, *tasks = arguments
+    for task in tasks or TASKS:
+        measure(task, Path(data), Path(encoder), Path(work))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

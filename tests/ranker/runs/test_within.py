@@ -1,0 +1,122 @@
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from ranker import TextSource, decide
+from ranker.cli import main
+from ranker.errors import UsageError
+from ranker.runs.within import within
+
+
+class Word(TextSource):
+    """A model that says yes where its own word stands."""
+
+    def labels(self):
+        """Two."""
+        return ("no", "yes")
+
+    def content(self):
+        """Its word."""
+        return self.name
+
+    def probabilities(self, texts):
+        """Sure of itself."""
+        return np.array([[0.1, 0.9] if self.name in text.split() else [0.9, 0.1] for (text,) in texts])
+
+
+def rows(part, word, size):
+    """Texts of a part in which one word means yes; the other word stands in every other of them."""
+    other = {"alpha": "beta", "beta": "alpha"}[word]
+    return [
+        {
+            "text": f"{part} {n} {word if n % 2 else ''} {other if n % 3 else ''}",
+            "label": "yes" if n % 2 else "no",
+            "source": part,
+        }
+        for n in range(size)
+    ]
+
+
+def write(path, lines):
+    """A JSON lines file."""
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+MODELS = [Word("alpha"), Word("beta")]
+
+
+def test_the_best_model_differs(tmp_path):
+    """One model is always right in one part, and the other in the other."""
+    file = write(tmp_path / "rows.jsonl", rows("mail", "alpha", 40) + rows("web", "beta", 40))
+    found = within(MODELS, file, "source")
+    assert [part.name for part in found.tasks] == ["mail", "web"]
+    values = {(part.name, mean.model): mean.value for part in found.tasks for mean in part.means}
+    assert (values["mail", "alpha"], values["web", "beta"]) == (1.0, 1.0)
+    assert values["mail", "beta"] < 0.7
+    assert found.notes[-1] == (
+        "The best model differs: in mail alpha is told from beta as the better one, and in web beta from alpha. "
+        "First are alpha in mail, beta in web."
+    )
+
+
+def test_each_part_is_a_decision_of_its_own(tmp_path):
+    """With the numbers that its rows alone give."""
+    mail = rows("mail", "alpha", 30)
+    file = write(tmp_path / "rows.jsonl", mail + rows("web", "beta", 30))
+    found = within(MODELS, file, "source").rankings["mail"].decision
+    alone = decide(MODELS, mail).decision
+    assert [(one.name, one.outcome, one.p_best) for one in found.models] == [
+        (one.name, one.outcome, one.p_best) for one in alone.models
+    ]
+
+
+def test_the_same_model_is_best_everywhere(tmp_path):
+    """And where two parts have other firsts, but too few rows, nothing is claimed."""
+    same = write(tmp_path / "same.jsonl", rows("mail", "alpha", 30) + rows("web", "alpha", 30))
+    assert within(MODELS, same, "source").notes[-1] == ("The best model does not differ: alpha is first in every part.")
+    few = write(tmp_path / "few.jsonl", rows("mail", "alpha", 30) + rows("web", "beta", 3))
+    assert within(MODELS, few, "source").notes[-1].startswith("Whether the best model differs cannot be told")
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ("source", "`within` must name a column with 2 to 20 values \\(got 1 in "),
+        ("where", "the column 'where' is missing"),
+    ],
+)
+def test_what_is_no_split_is_refused(tmp_path, column, said):
+    """One value, or no such column."""
+    file = write(tmp_path / "rows.jsonl", rows("mail", "alpha", 30))
+    with pytest.raises(UsageError, match=said):
+        within(MODELS, file, column)
+
+
+def test_the_command_line_says_it(tmp_path, monkeypatch, capsys):
+    """By a table of predictions; other options of one decision are refused."""
+    monkeypatch.chdir(tmp_path)
+    every = rows("mail", "alpha", 40) + rows("web", "beta", 40)
+    write(tmp_path / "rows.jsonl", every)
+    with open("answers.csv", "w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["text", "alpha", "beta"])
+        for row in every:
+            words = row["text"].split()
+            table.writerow([row["text"], *("yes" if name in words else "no" for name in ("alpha", "beta"))])
+    given = ["--data", "rows.jsonl", "--within", "source", "--models", "answers.csv", "--quiet"]
+    with pytest.raises(SystemExit) as stop:
+        main(given)
+    assert not stop.value.code
+    out = capsys.readouterr().out
+    assert " ".join(out.split()).count("The best model differs: in mail alpha is told from beta") == 1
+    for wrong, said in (
+        ([*given, "--not-worse-than", "alpha"], "`--not-worse-than` is for one decision, without `--within`"),
+        (["--within", "source", *given[4:]], "`--within` is for `--data`"),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            main(wrong)
+        assert stop.value.code == 2
+        assert said in capsys.readouterr().err
