@@ -151,9 +151,10 @@ def train(rows: Sequence[Row], encoder: Path, folder: Path, seed: int) -> None:
 
 def measure(task: str, data: Path, encoder: Path, work: Path) -> None:
     """Train, ask, and write what comes of it: WORK/TASK.json, .md and .html."""
-    from ranker import Runtime, shift
     from ranker.report.document import render
     from ranker.report.shift import document
+    from ranker.runs.shift import shift
+    from ranker.runtime.runtime import Runtime
 
     rng = np.random.default_rng(0)
     folder = work / task
