@@ -13,6 +13,8 @@ from ranker.statistics.shift import Estimate
 FILE = Path(__file__).with_name("references.toml")
 """Written by `python -m benchmarks.shift_references`."""
 
+PUBLISHED = Path(__file__).with_name("published.toml")
+
 KINDS: dict[Verdict, str] = {"near": "halves of one set", "far": "two sets of one task", "other": "sets of two tasks"}
 """Verdict -> what such a pair is."""
 
@@ -41,6 +43,27 @@ class Reference:
     def said(self) -> str:
         """The pair in words."""
         return f"two halves of {self.a}" if self.a == self.b else f"{self.a} and {self.b}"
+
+
+@dataclass(frozen=True)
+class Published:
+    """A pair of sets whose cosine by SimCSE has been published.
+
+    Attributes:
+        a, b: the sets.
+        cosine: of their centroids.
+    """
+
+    a: str
+    b: str
+    cosine: float
+
+
+@cache
+def published() -> tuple[Published, ...]:
+    """The pairs of BOSS: what cosines by SimCSE are held against, and by no other encoder."""
+    read = read_toml(PUBLISHED, "the published pairs")
+    return tuple(record(Published, one, "a published pair") for one in read["pairs"])
 
 
 @cache

@@ -14,7 +14,7 @@ from factors import Example
 from factors.types import Floats
 from ranker.domains import words
 from ranker.domains.classifier import UNTOLD, Told, told
-from ranker.domains.references import KINDS, kinds, nearest
+from ranker.domains.references import KINDS, kinds, nearest, published
 from ranker.domains.words import Both, Counted
 from ranker.numbers import interval, p_value, percent
 from ranker.progress import Progress, silent
@@ -116,7 +116,7 @@ def measured(domains: Sequence[Domain], seed: int = 0, progress: Progress = sile
         tuple(pairs),
         _places([domain.name for domain in domains], pairs, "encoder_cosine" if encoder else "cosine"),
         seed,
-        tuple(notes(domains)),
+        (*notes(domains), *_published(domains[0].name, pairs, encoder)),
         encoder,
     )
 
@@ -237,6 +237,18 @@ def notes(domains: Sequence[Domain]) -> Iterator[str]:
     sizes = {len(one.examples[0].segments) for one in domains}
     if len(sizes) > 1:
         yield "Some sets have one text a row, and some two, which are read as one."
+
+
+def _published(first: str, pairs: Sequence[Pair], encoder: str) -> Iterator[str]:
+    """Of vectors of SimCSE the published pair whose cosine is nearest, for each new set."""
+    for pair in pairs if "simcse" in encoder.casefold() else ():
+        value = pair.measure("encoder_cosine").value
+        if pair.a == first and value is not None:
+            near = min(published(), key=lambda one: abs(one.cosine - value))
+            yield (
+                f"{pair.b}: a cosine of {value:.3f} by SimCSE is nearest to that of {near.a} and {near.b} "
+                f"({near.cosine:.3f}) among the sentiment sets of BOSS (Table 2)."
+            )
 
 
 def _folded(domain: Domain) -> set[str]:
