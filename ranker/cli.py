@@ -39,6 +39,7 @@ def cli() -> None:
     \b
     rank-models --ood hans-sub --probe 10             the embedded models on the embedded examples
     rank-models --ood hans-sub --models DIR DIR DIR   your own checkpoints
+    rank-models shift train.jsonl new.jsonl           how far a new domain is
     rank-models ls ood                                what there is to rank on
     rank-models run --help                            every option
     """
