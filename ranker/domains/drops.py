@@ -93,7 +93,7 @@ def _estimated(
 
 
 def _correlations(found: Shift) -> Iterator[Correlation]:
-    """Each measure of the new sets against what the models lose there."""
+    """Each measure that differs between the new sets against what the models lose there."""
     drops = {pair.b: drop for pair in found.new if (drop := found.drop(pair.b)) is not None}
     known: dict[str, dict[str, float]] = {}
     summed_up = {domain.name: domain.summaries for domain in found.domains}
@@ -106,4 +106,5 @@ def _correlations(found: Shift) -> Iterator[Correlation]:
             continue
         first, second = np.array([*values.values()]), np.array([drops[domain] for domain in values])
         r, rho = (measure(name, of(first, second)) for of in (correlation.pearson, correlation.spearman))
-        yield Correlation(name, len(values), r.value, r.low, r.high, rho.value, rho.low, rho.high)
+        if r.value is not None:  # a measure that is the same for all goes with nothing
+            yield Correlation(name, len(values), r.value, r.low, r.high, rho.value, rho.low, rho.high)

@@ -86,7 +86,8 @@ def _remarks(found: Shift) -> Iterator[str]:
     if found.estimated:
         yield (
             "Labels from predictions are right where texts of one label are alike in both domains. A model that is "
-            "worse in the new domain looks like a shift of labels."
+            "worse in the new domain looks like a shift of labels. The condition is what an error of the predicted "
+            "frequencies is multiplied by, at most."
         )
 
 
@@ -144,10 +145,14 @@ def _of_models(found: Shift) -> Iterator[Table]:
     if found.estimated:
         labels = list(found.estimated[0].shares)
         rows = [
-            [one.domain, one.model, *(percent(one.shares[label]) for label in labels), percent(one.shift)]
+            [
+                *(one.domain, one.model),
+                *(percent(one.shares[label]) for label in labels),
+                *(percent(one.shift), f"{one.condition:.1f}"),
+            ]
             for one in found.estimated
         ]
-        yield table("Labels, from what models predict", ["set", "model"], [*labels, "shift"], rows)
+        yield table("Labels, from what models predict", ["set", "model"], [*labels, "shift", "condition"], rows)
     if found.correlations:
         rows = [
             [

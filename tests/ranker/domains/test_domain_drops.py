@@ -46,6 +46,8 @@ def test_two_sets_have_no_correlation():
     unknown = np.full(100, np.nan)
     answers = {name: [Answers("a", outcomes(50))] for name in ("home", "new 0", "new 1")}
     assert with_models(found([0.1, 0.2]), answers, "ACC").correlations == ()
+    four = {name: [Answers("a", outcomes(50 + n))] for n, name in enumerate(("home", "new 0", "new 1", "new 2"))}
+    assert with_models(found([0.1, 0.1, 0.1]), four, "ACC").correlations == (), "a measure that is always the same"
     answers |= {"new 2": [Answers("a", unknown)]}
     made = with_models(found([0.1, 0.2, 0.3]), answers, "ACC")
     assert made.correlations == ()
