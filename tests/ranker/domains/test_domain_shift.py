@@ -1,4 +1,3 @@
-import csv
 import gzip
 import os
 from dataclasses import replace
@@ -51,7 +50,7 @@ def test_ninety_five_of_a_hundred_splits_are_near(name):
         texts = embedded(name)
     elif (SHARED / "sst2").exists():
         with gzip.open(SHARED / "sst2" / "dev.tsv.gz", "rt", encoding="utf-8") as file:
-            texts = [(row["text"],) for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
+            texts = [(line.partition("\t")[0],) for line in file]
     else:
         pytest.skip("needs ../shared/data/sst2")
     rng = np.random.default_rng(1)
