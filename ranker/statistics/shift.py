@@ -9,7 +9,7 @@ Axis letters here: N texts in-domain, O new ones, D dimensions, V words, C class
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -55,22 +55,25 @@ def estimate(value: float, resampled: Floats, least: float = -np.inf, most: floa
     return Estimate(value, float(np.maximum(value - half, least)), float(np.minimum(value + half, most)))
 
 
-def resamples(rng: np.random.Generator, size: int, count: int = RESAMPLES) -> Iterator[Floats]:
+def resamples(
+    rng: np.random.Generator, size: int, count: int = RESAMPLES, at_once: int | None = None
+) -> Iterator[Floats]:
     """Resamples with replacement, a block at a time: how often each of N texts is in each.
 
     Args:
         rng: the only source of randomness.
         size: N.
         count: R.
+        at_once: r; None for as many as `BLOCK` numbers hold, and at least 1.
 
     Yields:
-        (r, N) counts that sum to N a row, with r N at most `BLOCK`, and r at least 1.
+        (r, N) counts that sum to N a row.
 
     Example:
         >>> [block.sum(axis=1).tolist() for block in resamples(np.random.default_rng(0), 5, 2)]
         [[5.0, 5.0]]
     """
-    step = max(1, BLOCK // max(size, 1))
+    step = at_once or max(1, BLOCK // size)
     for start in range(0, count, step):
         rows = min(step, count - start)
         drawn = rng.integers(size, size=(rows, size)) + size * np.arange(rows)[:, None]
@@ -303,10 +306,14 @@ def vocabulary_overlap(first: Any, second: Any, rng: np.random.Generator, most: 
     return _of_words(first, second, rng, lambda a, b: common(a, b, most))
 
 
-def _of_words(first: Any, second: Any, rng: np.random.Generator, measure: Any) -> Estimate:
+def _of_words(
+    first: Any, second: Any, rng: np.random.Generator, measure: Callable[[Floats, Floats], float]
+) -> Estimate:
+    at_once = max(1, BLOCK // max(first.shape[0], *second.shape))
+    blocks = [resamples(one, x.shape[0], at_once=at_once) for one, x in zip(rng.spawn(2), (first, second), strict=True)]
+    drawn = [measure(a, b) for x, y in zip(*blocks, strict=True) for a, b in zip(x @ first, y @ second, strict=True)]
     own = [np.asarray(one.sum(axis=0)).ravel() for one in (first, second)]
-    drawn = [resampled_sums(one, counts) for one, counts in zip(rng.spawn(2), (first, second), strict=True)]
-    return estimate(measure(*own), np.array([measure(a, b) for a, b in zip(*drawn, strict=True)]), 0.0, 1.0)
+    return estimate(measure(own[0], own[1]), np.array(drawn), 0.0, 1.0)
 
 
 def shared(first: Floats, second: Floats) -> float:
@@ -327,9 +334,19 @@ def common(first: Floats, second: Floats, most: int) -> float:
         >>> common(np.array([3, 1, 0, 2]), np.array([1, 0, 2, 1]), most=2)
         0.5
     """
-    kept = [{*(place for place in np.argsort(-one, kind="stable")[:most] if one[place] > 0)} for one in (first, second)]
-    least = min(map(len, kept))
-    return len(kept[0] & kept[1]) / least if least else np.nan
+    kept = [_most(one, most) for one in (first, second)]
+    least = min(one.sum() for one in kept)
+    return float((kept[0] & kept[1]).sum() / least) if least else np.nan
+
+
+def _most(counts: Floats, most: int) -> Bools:
+    """(V,) which words are the most frequent; of equal ones the first."""
+    if np.count_nonzero(counts) <= most:
+        return np.asarray(counts > 0)
+    last = np.partition(counts, -most)[-most]
+    kept = np.asarray(counts > last)
+    kept[np.flatnonzero(counts == last)[: most - kept.sum()]] = True
+    return kept
 
 
 def auc(scores: Floats, new: Floats, weights: Floats) -> Floats:

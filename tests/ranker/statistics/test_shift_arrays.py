@@ -201,6 +201,29 @@ def test_overlaps_by_hand():
     assert shift.vocabulary_overlap(first, second, rng, most=1).value == 0.0
 
 
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=12), st.integers(1, 12))
+def test_vocabularies_are_those_of_a_sorted_list(counts, most):
+    """The most frequent words; of equal ones the first columns, and none that is never there."""
+    tops = []
+    for column in zip(*counts, strict=True):
+        order = sorted(range(len(column)), key=lambda word: (-column[word], word))
+        tops.append({word for word in order[:most] if column[word] > 0})
+    found = shift.common(*(np.array(column, float) for column in zip(*counts, strict=True)), most)
+    if not all(tops):
+        assert np.isnan(found)
+    else:
+        assert found == pytest.approx(len(tops[0] & tops[1]) / min(map(len, tops)))
+
+
+def test_blocks_of_words_change_no_overlap(monkeypatch):
+    """Resamples of a few at a time give the same interval."""
+    rng = np.random.default_rng(13)
+    first, second = (sparse.csr_array(rng.integers(0, 2, size=(40, 30))) for _ in range(2))
+    whole = shift.word_overlap(first, second, np.random.default_rng(0))
+    monkeypatch.setattr(shift, "BLOCK", 100)
+    assert shift.word_overlap(first, second, np.random.default_rng(0)) == pytest.approx(whole)
+
+
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.integers(0, 3)), min_size=4, max_size=30))
 def test_auc_is_the_share_of_pairs(rows):
     """Of an in-domain and a new text, loop by loop; a tie counts half, and a weight is a repetition."""
