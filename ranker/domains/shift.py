@@ -29,6 +29,10 @@ FEW = 20
 """Texts of a set below which nothing is said of its distance."""
 
 
+LABELS = 50
+"""Different labels of a set that are more than these are no labels."""
+
+
 @dataclass(frozen=True)
 class Domain:
     """A set of texts.
@@ -66,9 +70,13 @@ class Domain:
 
     @cached_property
     def frequencies(self) -> Mapping[str, int]:
-        """How often each label is there, by the name that it has first; case does not matter."""
+        """How often each label is there, by the name that it has first; case does not matter.
+
+        None is where there are more than `LABELS`: these are numbers or texts, and no labels.
+        """
         named: dict[str, str] = {}
-        return Counter(named.setdefault(fold(label), label) for label in self.labels if label is not None)
+        found = Counter(named.setdefault(fold(label), label) for label in self.labels if label is not None)
+        return found if len(found) <= LABELS else {}
 
     def described(self, rng: np.random.Generator) -> results.Domain:
         """What a report says of it.
@@ -145,7 +153,8 @@ def between(a: Domain, b: Domain, rng: np.random.Generator) -> Pair:
         "repeated": shift.share(_repeated(a, b)),
         "nearly_repeated": shift.share(near.repeated(of.first, of.second, hashing) | _repeated(a, b)),
     }
-    verdict, by, reason = _verdict(a, b, apart, classified)
+    wordless = [one.name for one, own in ((a, first), (b, second)) if not own.any()]
+    verdict, by, reason = _verdict(a, b, apart, classified, wordless)
     measures = tuple(measure(name, one) for name, one in found.items() if one is not None)
     p = None if apart is None else apart.p
     return Pair(a.name, b.name, measures, p, verdict, by, reason, classified.first, classified.second)
@@ -194,13 +203,22 @@ def _repeated(a: Domain, b: Domain) -> np.ndarray[tuple[int], np.dtype[np.bool_]
     return np.array([example.segments in known for example in b.examples])
 
 
-def _verdict(a: Domain, b: Domain, apart: Mmd | None, classified: Told) -> tuple[Verdict, str, str]:
-    """How far two domains are, the reference pair that is nearest, and the reason in a sentence."""
+def _verdict(
+    a: Domain, b: Domain, apart: Mmd | None, classified: Told, wordless: Sequence[str]
+) -> tuple[Verdict, str, str]:
+    """How far two domains are, the reference pair that is nearest, and the reason in a sentence.
+
+    Args:
+        a, b, apart, classified: the domains, and what was found.
+        wordless: the names of those whose vectors of words are all 0.
+    """
     for one in (a, b):
         if len(one.examples) < FEW:
             return "cannot be told", "", f"{one.name} has {len(one.examples)} texts, and {FEW} are needed."
         if len({example.segments for example in one.examples}) == 1:
             return "cannot be told", "", f"All texts of {one.name} are equal."
+    if wordless:
+        return "cannot be told", "", f"No word of {' and '.join(wordless)} stands in two of the texts."
     assert apart is not None  # two texts would do
     squared, by = apart.squared, nearest(apart.squared.value)
     number = f"MMD^2 {squared.value:.4f} ({interval(squared.low, squared.high, _small)}; p {p_value(apart.p)})"

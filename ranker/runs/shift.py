@@ -315,11 +315,18 @@ def _column(by: str, read: _Read) -> list[str | None]:
 
 
 def _named(found: Sequence[Domain]) -> list[Domain]:
-    """The sets with names that differ: those of a name that several have are numbered."""
+    """The sets with names that differ: those of a name that several have are numbered.
+
+    Raises:
+        UsageError: one has the name that a number would make.
+    """
     many = Counter(one.name for one in found)
     seen: Counter[str] = Counter()
     named = []
     for one in found:
         seen[one.name] += 1
         named.append(replace(one, name=f"{one.name} {seen[one.name]}") if many[one.name] > 1 else one)
+    twice = [name for name, count in Counter(one.name for one in named).items() if count > 1]
+    if twice:
+        raise UsageError(f"two sets would have the name {twice[0]!r}: call a file otherwise")
     return named

@@ -136,6 +136,25 @@ def test_another_script_is_pointed_out():
     assert measured([domain("en", english), domain("ru", ["…"] * 60)]).notes[0] == "No word stands in ru."
 
 
+def test_texts_without_a_common_word_cannot_be_told():
+    """No word stands twice, so that all vectors are 0, and no distance is none."""
+    first, second = domain("a", [f"w{n}" for n in range(40)]), domain("b", [f"v{n}" for n in range(40)])
+    found = between(first, second, np.random.default_rng(0))
+    assert (found.verdict, found.reason) == ("cannot be told", "No word of a and b stands in two of the texts.")
+    blank = between(
+        domain("c", [f"w{n % 9} x" for n in range(40)]), domain("d", ["…", "!"] * 20), np.random.default_rng(0)
+    )
+    assert (blank.verdict, blank.reason) == ("cannot be told", "No word of d stands in two of the texts.")
+
+
+def test_numbers_are_no_labels():
+    """A column of scores is called a label, too; nothing is said of its frequencies."""
+    texts = [f"w{n} w{n % 7} x" for n in range(60)]
+    found = measured([domain(name, texts, [f"{n}.5" for n in range(60)]) for name in ("a", "b")])
+    assert found.domains[0].labels == {}
+    assert found.pairs[0].measure("label_shift").value is None
+
+
 def test_leakage_is_counted():
     """Of 40 new texts ten are in-domain ones, and ten more differ in one of fifteen words."""
     rng = np.random.default_rng(2)

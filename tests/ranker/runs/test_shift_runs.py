@@ -39,6 +39,13 @@ def test_files_sets_and_rows_in_memory_are_compared(tmp_path):
     assert found.pair("law 1", "rows in memory").verdict == "other"
 
 
+def test_two_sets_of_one_name_are_refused(tmp_path):
+    """Where numbering them makes a name that is there already."""
+    file, other = write(tmp_path / "x.jsonl", rows("law", 30)), write(tmp_path / "x 1.jsonl", rows("law", 30))
+    with pytest.raises(UsageError, match="two sets would have the name 'x 1'"):
+        shift(file, file, other)
+
+
 def test_labels_need_not_be_there(tmp_path):
     """Nor ids, which may be there twice."""
     plain = [{"id": "x", "text": row["text"]} for row in rows("law", 30)]
