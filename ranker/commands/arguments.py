@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sys
 from collections import Counter
@@ -44,7 +45,7 @@ from ranker.runtime.storage import USER_STORE, Remote, place
 from ranker.runtime.store import Store
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
-from ranker.sources.base import Machine, Shelf, SourceOptions
+from ranker.sources.base import OF_FILES, Machine, Shelf, SourceOptions
 from ranker.sources.suites import Suite
 from ranker.statistics.pool import PoolMethod
 from ranker.tasks.classes import ClassTask, of_classes
@@ -64,6 +65,12 @@ PROBE = 10
 
 ISOLATED = sys.platform == "linux"
 """Whether models have limits where nothing is said of it: where the system can set them."""
+
+SAID = {
+    **{name: name.replace("_", "-") for name in OF_FILES},
+    "scale": "range",
+}
+"""Field of `SourceOptions` -> the flag, of those that are about models whose answers lie in files."""
 
 NOTHING_NAMED = "`--ood NAME` or `--data FILE` is needed; `rank-models ls ood` lists the names"
 
@@ -434,6 +441,9 @@ def point_out(given: Given, models: Looked) -> None:
     """Warn of options that do nothing for these models."""
     if given["label_map"] and unused(models.stated, "label_map"):
         log.warning("`--label-map`: none of its labels is one of these models', and it says nothing of them")
+    for name, flag in SAID.items():
+        if unused(models.stated, name):
+            log.warning("`--%s`: it says nothing of these models", flag)
 
 
 def point_out_sample(given: Given, loaded: OODSet) -> None:
@@ -464,6 +474,8 @@ def check_mode(given: Given) -> None:
             raise UsageError(f"`--{name.replace('_', '-')}` is for {mode}")
     if given.get("not_worse_than") and given["pool"]:
         raise UsageError("`--not-worse-than` is for labelled rows alone, without `--pool`")
+    if math.isnan(given.get("by") or 0):
+        raise UsageError("`--by` must be between 0 and 1 (got nan)")
     if given["columns"] and not (given["data"] or given.get("in_domain")):
         raise UsageError("`--columns` is for files of your own: `--data`, `--pool`, `--in-domain`")
 

@@ -79,9 +79,9 @@ ANSWERS = together(
         "scale",
         type=(float, float),
         metavar="LOW HIGH",
-        help="Of logs: what is worst and best of the metric, such as 1 10 of a judge's marks.",
+        help="Of logs and outcomes: what is worst and best, such as 1 10 of a judge's marks.",
     ),
-    click.option("--lower-is-better", is_flag=True, help="Of logs: less of the metric is better."),
+    click.option("--lower-is-better", is_flag=True, help="Of logs and outcomes: less is better."),
     click.option(
         "--errors",
         type=click.Choice(["left-out", "wrong"]),

@@ -7,6 +7,7 @@ be asked for, and a new method works on all of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard, TypeVar
 import numpy as np
 
 from factors.types import SPECIAL, Bools, Example, Floats, Frozen, Ints
+from ranker.errors import UsageError
 from ranker.limits import LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -76,11 +78,14 @@ class SourceOptions:
         answers: what the cells of tables are: labels, probabilities, logits, log-likelihoods or outcomes.
         metric, filter, scorer: what is read of logs that record several values, or read answers in several ways.
         cluster: the column, or field of a log's rows, that says which rows belong together.
-        scale: what is worst and best of a recorded metric; None for 0 and 1.
-        lower_is_better: less of a recorded metric is better, whatever the log says.
+        scale: what is worst and best of a recorded metric, or of outcomes; None for 0 and 1.
+        lower_is_better: less of these is better, whatever the log says.
         errors_are_wrong: an answer that failed or was not scored counts as wrong; else its row is left out.
         encoding: of tables of text that are not UTF-8 and do not say what they are, such as cp1252.
         limits: how much is read of what a reference names.
+
+    Raises:
+        UsageError: a scale whose worst is not below its best.
 
     Example:
         >>> SourceOptions(answers="outcomes", cluster="doc").lower_is_better
@@ -105,6 +110,22 @@ class SourceOptions:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label_map", None if self.label_map is None else Frozen(self.label_map))
+        if self.scale is not None and not (self.scale[0] < self.scale[1] and all(map(math.isfinite, self.scale))):
+            got = " ".join(f"{end:g}" for end in self.scale)
+            raise UsageError(f"`scale` must be two numbers, the worst below the best (got {got})")
+
+    def given(self, names: Iterable[str]) -> frozenset[str]:
+        """Those of some fields that say something.
+
+        Example:
+            >>> SourceOptions(metric="acc").given(["metric", "filter"])
+            frozenset({'metric'})
+        """
+        return frozenset(name for name in names if getattr(self, name))
+
+
+OF_FILES = ("prediction", "truth", "answers", "metric", "filter", "scorer", "scale", "lower_is_better")
+"""The fields of `SourceOptions` that are about models whose answers lie in files."""
 
 
 class Shelf(dict[Hashable, Any]):

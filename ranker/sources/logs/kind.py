@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from ranker.sources.logs.folders import Found, Listing
     from ranker.tasks.base import Task
 
+OF_TABLES = ("label_map", "prediction", "truth", "answers")
+"""The fields of `SourceOptions` that say nothing of a log."""
+
 _LOG, _LISTING = "log at", "logs in"
 """Where on a shelf a log is that was read, and what lies in a folder."""
 
@@ -80,7 +83,8 @@ class LogModel:
             rows = _brought(found)
         except (DataError, UsageError) as error:
             return Stated(pinned, trouble=str(error))
-        return Stated(pinned, found.labels, rows=rows, notes=found.notes)
+        idle = self.options.given((*OF_TABLES, "scorer" if found.program == "lm-eval" else "filter"))
+        return Stated(pinned, found.labels, unused=idle, rows=rows, notes=found.notes)
 
     def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
         """The hash of the file, and what of it is read. See `Source.identity`."""

@@ -25,6 +25,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 Small = npt.NDArray[np.int8]
 
+UNIT = (0.0, 1.0)
+"""The worst and the best outcome, where nobody says otherwise."""
+
 NONE = -1
 """The number of a cell of labels that holds none."""
 
@@ -41,6 +44,8 @@ class Said:
         cluster: the column that says which rows belong together.
         answers: what the cells of the models are; "" where they show it.
         label_map: other names of labels, and numbers, -> labels of the task.
+        scale: the worst and the best outcome.
+        lower_is_better: less of an outcome is better.
     """
 
     prediction: tuple[str, ...] = ()
@@ -50,6 +55,8 @@ class Said:
     cluster: str = ""
     answers: Kind | Literal[""] = ""
     label_map: Mapping[str, str] = field(default_factory=dict)
+    scale: tuple[float, float] = UNIT
+    lower_is_better: bool = False
 
     def __post_init__(self) -> None:
         if self.answers not in ("", *KINDS):

@@ -17,7 +17,7 @@ from factors.types import Bools, Floats, Ints
 from ranker.datasets.readers import counted, number_of
 from ranker.errors import DataError, UnknownName
 from ranker.sources.tables.arrays import filled, of_texts
-from ranker.sources.tables.base import NONE, Answers, Columns, Kind, count, some, states
+from ranker.sources.tables.base import NONE, UNIT, Answers, Columns, Kind, count, some, states
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.classes import ClassTask, fold, softmax
 
@@ -308,27 +308,46 @@ def _both(
     return np.column_stack(both if of == 1 else both[::-1]), [note]
 
 
-def of_outcomes(columns: Columns, column: str, name: str) -> Answers:
-    """The outcomes that a column holds: what was right, and not what was said.
-
-    Raises:
-        DataError: a cell is no number from 0 to 1.
-    """
-    array = columns.cells[column]
+def outcomes(array: Any) -> tuple[Floats, Bools, Bools]:
+    """(n,) the cells as numbers, truth values as 0 and 1; (n,) whether one says that there is no answer; (n,) whether
+    one is neither, nor empty."""
     flat = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-    silent = np.zeros(columns.size, bool)
+    silent = np.zeros(len(flat), bool)
     if pa.types.is_string(flat.type) or pa.types.is_large_string(flat.type):
         low = pc.utf8_lower(pc.utf8_trim_whitespace(flat))
         silent = filled(pc.is_in(low, of_texts(["[invalid]", "invalid"]).cast(low.type)), False)
         flat = pc.replace_substring_regex(pc.replace_substring_regex(low, "^true$", "1"), "^false$", "0")
     values, bad = numbers(flat)
-    wrong = (bad & ~silent) | (values < 0) | (values > 1)
+    return values, silent, bad & ~silent
+
+
+def of_outcomes(
+    columns: Columns, column: str, name: str, scale: tuple[float, float] = UNIT, lower_is_better: bool = False
+) -> Answers:
+    """The outcomes that a column holds: what was right, and not what was said.
+
+    Args:
+        columns: the file.
+        column: where they stand.
+        name: of the model.
+        scale: the worst and the best, which become 0 and 1.
+        lower_is_better: it is the other way round.
+
+    Raises:
+        DataError: a cell is no number on the scale.
+    """
+    worst, best = scale
+    values, silent, bad = outcomes(columns.cells[column])
+    wrong = bad | (values < worst) | (values > best)
     if wrong.any():
-        got = texts(array.slice(int(wrong.argmax()), 1))[0]
+        got = texts(columns.cells[column].slice(int(wrong.argmax()), 1))[0]
+        hint = "" if scale != UNIT else "; `range` says what is worst and best"
         raise DataError(
-            f"{_place(columns, wrong)}: the column {column!r} holds outcomes, and must be between 0 and 1 "
-            f"(got {got[:50]!r})"
+            f"{_place(columns, wrong)}: the column {column!r} holds outcomes, and must be between {worst:g} and "
+            f"{best:g} (got {got[:50]!r}){hint}"
         )
+    values = (values - worst) / (best - worst)
+    values = 1 - values if lower_is_better else values
     errors = np.isnan(values) & ~silent
     given = np.where(silent, 0.0, values)
     notes = [f"{count(int(errors.sum()), 'cell', 'is', 'are')} empty in {column!r}: errors"] if errors.any() else []

@@ -32,6 +32,9 @@ ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet", ".npy", ".npz"
 OUTCOME = "outcome"
 """What outcomes are called whose metric the file does not name."""
 
+OF_LOGS = ("metric", "filter", "scorer")
+"""The fields of `SourceOptions` that say nothing of a table."""
+
 _COLUMNS, _READING, _BROUGHT = "columns of", "reading of", "rows of"
 """Where on a shelf a file's content is, what it says by itself, and its rows."""
 
@@ -89,11 +92,12 @@ class TableModel:
         try:
             reading = pinned.reading(shelf)
         except (DataError, UsageError) as error:
-            return Stated(pinned, unclear=str(error))
+            return Stated(pinned, unclear=str(error), unused=self.options.given(OF_LOGS))
         judged = all(model.kind == "outcomes" for model in reading.models)
         rows = pinned.brought(reading, shelf)
         notes = (*reading.notes, *pinned.model(reading.models).notes)
-        return Stated(pinned, () if judged else reading.task.labels, rows=rows, notes=notes)
+        idle = self.options.given(OF_LOGS + (() if judged else ("scale", "lower_is_better")))
+        return Stated(pinned, () if judged else reading.task.labels, unused=idle, rows=rows, notes=notes)
 
     def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
         """The hash of the file, and which model of it. See `Source.identity`."""
@@ -211,7 +215,7 @@ def _values(found: Answers) -> Floats:
 
 def said_by(options: SourceOptions) -> Said:
     """What options say of tables."""
-    from ranker.sources.tables.base import Kind, Said
+    from ranker.sources.tables.base import UNIT, Kind, Said
 
     if options.answers not in ("", *get_args(Kind)):
         raise UsageError(f"`answers` must be one of {', '.join(get_args(Kind))} (got {options.answers!r})")
@@ -221,6 +225,8 @@ def said_by(options: SourceOptions) -> Said:
         cluster=options.cluster,
         answers=cast("Any", options.answers),
         label_map=options.label_map or {},
+        scale=options.scale or UNIT,
+        lower_is_better=options.lower_is_better,
     )
 
 

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from ranker.sources.tables.base import NONE, Columns
-from ranker.sources.tables.cells import NOTHING, UNKNOWN, Labels, distinct, numbers, written
+from ranker.sources.tables.base import NONE, UNIT, Columns
+from ranker.sources.tables.cells import UNKNOWN, Labels, distinct, numbers, outcomes, written
 
 PREDICTED = frozenset(
     {"prediction", "predictions", "pred", "preds", "predicted", "predict", "yhat", "output", "outputs", "response"}
@@ -137,11 +137,12 @@ def holds_whole(columns: Columns, name: str) -> bool:
     return truths or (holds_numbers(columns, name) and not has_fractions(columns, name))
 
 
-def holds_outcomes(columns: Columns, name: str) -> bool:
-    """Whether a column may hold outcomes: numbers from 0 to 1, or truth values."""
-    values = {written(value).casefold() for value in distinct(columns.cells[name].slice(0, CLEAR))} - NOTHING
-    truths = bool(values) and values <= {"true", "false"}
-    return truths or (holds_numbers(columns, name) and in_unit(columns, name))
+def holds_outcomes(columns: Columns, name: str, scale: tuple[float, float] = UNIT) -> bool:
+    """Whether a column may hold outcomes: numbers from 0 to 1, or on another scale, or truth values."""
+    values, _, bad = outcomes(columns.cells[name])
+    known = values[~np.isnan(values)]
+    low, high = scale
+    return len(known) > 0 and not bad.any() and bool(((known >= low) & (known <= high)).all())
 
 
 def holds_decision(columns: Columns, name: str) -> bool:

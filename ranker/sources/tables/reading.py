@@ -107,7 +107,7 @@ def _answers(columns: Columns, model: Model, name: str, labels: Labels, said: Sa
     """The answers of one model, in the order of the file."""
     first = model.columns[0]
     if model.kind == "outcomes":
-        return of_outcomes(columns, first, name)
+        return of_outcomes(columns, first, name, said.scale, said.lower_is_better)
     if not model.classes:
         return of_labels(columns, first, name, _ordered(columns, first, labels, said))
     found = of_scores(columns, model.columns, model.classes, name, labels.task, model.kind)

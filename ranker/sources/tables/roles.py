@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ranker.errors import DataError, UnknownName
 from ranker.sources.tables import groups, names
-from ranker.sources.tables.base import Columns, Kind, Said, some
+from ranker.sources.tables.base import UNIT, Columns, Kind, Said, some
 from ranker.sources.tables.cells import Labels
 from ranker.sources.tables.groups import Model
 from ranker.sources.tables.keys import Keys, is_text, there
@@ -78,12 +78,14 @@ class _Look:
 
     def outcomes(self) -> Layout:
         """What holds numbers from 0 to 1, and is not named for anything else."""
-        every = [name for name in self.single if names.holds_outcomes(self.columns, name)]
+        every = [name for name in self.single if self._may_be_right(name)]
         right = [name for name in every if names.is_right(name)]
         other = [name for name in every if not names.is_true(name) and not names.is_prediction(name)]
         found = right or other or every
         if not found:
-            raise DataError(self._nothing("outcomes, numbers from 0 to 1"))
+            low, high = self.said.scale
+            hint = "" if self.said.scale != UNIT else "; `range` says what is worst and best, if they are others"
+            raise DataError(self._nothing(f"outcomes, numbers from {low:g} to {high:g}") + hint)
         truth = self._truth([name for name in self.labelled if name not in found])
         return Layout(_models(found, "outcomes"), truth, (_listed(found, "outcomes"),))
 
@@ -93,7 +95,7 @@ class _Look:
             return self._scores()
         if len(self.columns.cells) == 1 and _hint(next(iter(self.columns.cells)), self.labels):
             raise DataError(self._nothing("answers"))
-        right = [n for n in self.single if names.is_right(n) and names.holds_outcomes(self.columns, n)]
+        right = [n for n in self.single if names.is_right(n) and self._may_be_right(n)]
         models, truth = self._labels([name for name in self.labelled if name not in right])
         if models:
             self._check_bits(models, truth)
@@ -160,7 +162,7 @@ class _Look:
         """A model of one column."""
         kind = self.said.answers
         if not kind and name in self.labelled:
-            kind = "outcomes" if names.is_right(name) and names.holds_outcomes(self.columns, name) else "labels"
+            kind = "outcomes" if names.is_right(name) and self._may_be_right(name) else "labels"
         if kind in ("labels", "outcomes"):
             return Model(name, (name,), kind=kind)
         part = groups.split(self.columns, self.labels, name)
@@ -173,6 +175,9 @@ class _Look:
             what = f"the column {name!r} holds numbers; `answers` says what they are: {self._kinds([name])}"
             raise DataError(f"{self.columns.origin}: {what}")
         return Model(name, (name,), kind="labels")
+
+    def _may_be_right(self, name: str) -> bool:
+        return names.holds_outcomes(self.columns, name, self.said.scale)
 
     def _is_decision(self, name: str) -> bool:
         return len(self.labels.task.labels) == 2 and names.holds_decision(self.columns, name)

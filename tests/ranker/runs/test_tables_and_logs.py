@@ -415,6 +415,49 @@ def test_outcomes_alone_are_ranked(run, tmp_path):
     assert "must be one of labels" in one_line(run("--models", "outcomes.csv", "--answers", "marks"))
 
 
+def test_marks_in_a_table_need_a_range(run, tmp_path):
+    """As those of a log; `--lower-is-better` turns them. No answer stays 0."""
+    marks = {"a": ["[invalid]", 4, 6, 8, 10, 10], "b": [1, 4, 5.5, 8, 10, 1]}
+    for name, values in marks.items():
+        written(tmp_path / f"{name}.csv", {"id": list("uvwxyz"), "mark": values})
+    asked = ("--models", "a.csv", "b.csv", "--answers", "outcomes", "--format", "json")
+    assert "no column holds outcomes, numbers from 0 to 1 (columns: 'id' and 'mark')" in (said := one_line(run(*asked)))
+    assert "`--range` says what is worst and best" in said
+    found = json.loads(run(*asked, "--range", "1", "10")[1])["decision"]["models"]
+    means = {"a": np.mean([0, 3, 5, 7, 9, 9]) / 9, "b": np.mean([0, 3, 4.5, 7, 9, 0]) / 9}
+    assert {model["name"]: model["outcome"] for model in found} == pytest.approx(means)
+    turned = json.loads(run(*asked, "--range", "1", "10", "--lower-is-better")[1])["decision"]["models"]
+    means = {"a": np.mean([0, 6, 4, 2, 0, 0]) / 9, "b": np.mean([9, 6, 4.5, 2, 0, 9]) / 9}
+    assert {model["name"]: model["outcome"] for model in turned} == pytest.approx(means)
+    wide = ("--models", "wide.csv", "--answers", "outcomes", "--prediction", "m", "--prediction", "n")
+    written(tmp_path / "wide.csv", {"id": ["u", "v"], "m": [7, 3], "n": [2, 11]})
+    assert one_line(run(*wide, "--range", "0", "10")).endswith(
+        "row 2: the column 'n' holds outcomes, and must be between 0 and 10 (got '11')"
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("metric", "f1"), ("filter", "strict"), ("scorer", "judge"), ("range", "0 10"), ("lower-is-better", "")],
+)
+def test_an_option_that_says_nothing_of_any_model_is_pointed_out(run, tmp_path, option, value):
+    """Labels of a table have no metric but accuracy, and no direction; nothing is ignored in silence."""
+    wide(tmp_path, a=said(range(4)), b=said(range(12)))
+    status, _, err = run("--models", "wide.csv", f"--{option}", *value.split())
+    assert status == 0
+    assert f"`--{option}`: it says nothing of these models" in err
+
+
+def test_an_option_that_says_something_of_one_model_is_not_pointed_out(run, tmp_path):
+    """Of tables beside logs, that of one kind alone; of logs, those of tables."""
+    one, two = log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20)))
+    assert run("--models", one, two, "--metric", "acc")[2] == ""
+    status, _, err = run("--models", one, two, "--prediction", "x", "--truth", "y", "--answers", "labels")
+    assert status == 0
+    for name in ("prediction", "truth", "answers"):
+        assert f"`--{name}`: it says nothing of these models" in err
+
+
 def test_one_file_a_model_beside_rows(run, tmp_path):
     """In any order and of any kind; numbers and names of labels, ids or none."""
     rows(tmp_path)
@@ -725,6 +768,18 @@ def test_ci_holds_sixty_models_to_one_that_is_not_the_best(run, tmp_path):
     told = err.removeprefix("not shown to be no worse than m40: ").strip().split(", ")
     assert set(told) <= set(lacking)
     assert "m59" in told
+
+
+def test_a_margin_or_a_range_that_is_none_is_one_line(run, tmp_path):
+    """A margin of nan would let every model pass."""
+    wide(tmp_path, a=said(range(4)), b=said(range(12)))
+    assert one_line(run("--models", "wide.csv", "--not-worse-than", "a", "--by", "nan")) == (
+        "`--by` must be between 0 and 1 (got nan)"
+    )
+    for low, high in (("5", "5"), ("10", "1"), ("nan", "1"), ("0", "inf")):
+        assert one_line(run("--models", "wide.csv", "--range", low, high)).startswith(
+            "`--range` must be two numbers, the worst below the best (got "
+        )
 
 
 def test_ci_is_refused_where_it_means_nothing(run, tmp_path):
