@@ -144,10 +144,11 @@ def read(name: str, reference: str, ood: str, data_dir: str, store: Store | None
 
 
 def pairwise_accuracy(scores: Floats, truth: Floats) -> float:
-    """The share of pairs in their true order; pairs of equal truth do not count."""
+    """The share of pairs in their true order, in whatever order models stand; pairs of equal truth do not count."""
     first, second = engine.pairs(len(truth)).T
     points = engine.compare_pairs(scores[:, None, None])[:, 0, 0] / 2
-    return float(points[truth[first] > truth[second] + 1e-12].mean())
+    gap = truth[first] - truth[second]
+    return float(np.where(gap > 0, points, 1 - points)[np.abs(gap) > 1e-12].mean())
 
 
 def replicate(case: Case, rng: np.random.Generator, size: int, models: int | None) -> dict[tuple[str, str, int], float]:
