@@ -120,7 +120,9 @@ def between(ranking: Ranking, found: Decision, pair: Versus) -> tuple[str, list[
         f"{pair.a} did better on {counted(pair.better, 'row')}, {pair.b} on {pair.worse:,}. An unpaired test, which "
         f"ignores that the rows are the same, would say p {equals(pair.p_unpaired)}.",
     ]
-    if pair.detectable is not None:
+    if pair.detectable is not None and pair.detectable > 1:
+        said.append("With so few rows not even the largest difference is found in four of five cases.")
+    elif pair.detectable is not None:
         least = percent(pair.detectable)
         said.append(f"With these rows a true difference of {least} points or more is found in four of five cases.")
     apart = found.apart(0, 1)

@@ -158,7 +158,9 @@ def foretold(plan: Plan, runtime: Runtime = Runtime()) -> Iterator[str]:
     rows, suite = plan.rows, plan.suite
     explained = {one.segments for one in (*rows.population, *(rows.pool if plan.explains_pool else ()))}
     predicted = rows.ood.examples if rows.truth else rows.population
-    every = {one.segments for one in (*predicted, *rows.pool, *plan.gathered.in_domain_rows)}
+    every = {
+        one.segments if any(one.segments) else one.id for one in (*predicted, *rows.pool, *plan.gathered.in_domain_rows)
+    }
     attributed = f", {len(explained)} to explain with {plan.settings.name}" if plan.settings.function else ""
     size = f"{len(suite.models)} models, {len(every)} rows{attributed}"
     yield f"{suite.name} on {rows.ood.name}: {size}"

@@ -107,5 +107,8 @@ def warnings(found: Sequence[Versus], kept: bool) -> Iterator[str]:
 
 
 def _least(found: Sequence[Versus]) -> str:
-    least = [one.detectable for one in found if one.detectable is not None]
-    return f": a true difference below {percent(min(min(least), 1.0))} points would mostly be missed" if least else ""
+    least = min((one.detectable for one in found if one.detectable is not None), default=None)
+    if least is None:
+        return ""
+    which = "differences" if least > 1 else f"a true difference below {percent(least)} points"
+    return f": {which} would mostly be missed"

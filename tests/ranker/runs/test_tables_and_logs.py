@@ -648,6 +648,17 @@ def test_a_wide_file_with_some_labels_brings_its_pool(run, tmp_path):
     status, _, err = run("--models", "wide.csv", "--not-worse-than", "a")
     assert status == 2
     assert "`--not-worse-than` is for labelled rows alone" in err
+    found = [json.loads(run("--models", "wide.csv", "--format", "json")[1])["decision"]]
+    written(tmp_path / "wide.csv", {**columns, "text": [f"Sentence number {n}." for n in range(SIZE)]})
+    found += [json.loads(run("--models", "wide.csv", "--format", "json")[1])["decision"]]
+    without, with_texts = ([(m["name"], m["scores"], m["p_best"]) for m in one["models"]] for one in found)
+    assert without == with_texts  # rows are told by their ids, too
+
+
+def test_a_dry_run_counts_rows_without_texts(run, tmp_path):
+    """Each by its id."""
+    wide(tmp_path, a=said(range(4)), b=said(range(12)))
+    assert "wide.csv on wide: 2 models, 40 rows" in run("--models", "wide.csv", "--dry-run")[1]
 
 
 def test_beside_a_checkpoint_on_the_same_rows(run, tmp_path):

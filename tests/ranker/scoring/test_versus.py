@@ -173,6 +173,17 @@ def test_one_cluster_shows_no_spread():
     assert "(no interval: one row or cluster shows no spread; p = 1.000" in " ".join(render(ranking, "table").split())
 
 
+def test_a_difference_that_cannot_be_is_not_said_to_be_found():
+    """Two rows would show no difference at all; more than 100 points nobody can be apart."""
+    table = judged(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    found = decide(table)
+    assert found.versus[0].detectable > 1
+    text = " ".join(render(Ranking(Header("own", "two", 2, 0), found, table), "table").split())
+    assert "With so few rows not even the largest difference is found in four of five cases." in text
+    assert "points or more is found" not in text
+    assert list(warnings(found.versus, kept=True)) == ["2 rows are few: differences would mostly be missed."]
+
+
 def test_two_equal_models_are_nothing_to_tell_apart():
     """P is 1, whatever test would have been asked."""
     row = drawn(1, 50)[0]
