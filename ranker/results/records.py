@@ -368,6 +368,8 @@ class Versus:
             the two apart.
         rows: how many rows both were judged on.
         clusters: how many clusters these make; None where rows are independent.
+        se_rows: what the standard error would be if rows were independent; None where one row is all there is, and in
+            runs that were saved before it was kept.
     """
 
     a: str
@@ -385,6 +387,7 @@ class Versus:
     detectable: float | None
     rows: int
     clusters: int | None
+    se_rows: float | None = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -84,6 +84,7 @@ def _shown(a: str, b: str, found: paired.Paired, corrected: float, clusters: Int
         detectable=known(found.detectable),
         rows=found.rows,
         clusters=None if clusters is None else found.clusters,
+        se_rows=known(found.se_rows),
     )
 
 

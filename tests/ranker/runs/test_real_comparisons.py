@@ -9,6 +9,7 @@ import pytest
 from ranker import decide
 from ranker.sources import suites
 from ranker.sources.base import SourceOptions
+from ranker.statistics.significance import mcnemar
 
 _DATA = os.environ.get("RANK_MODELS_DATA")
 LOGS = (Path(_DATA) if _DATA else Path(__file__).parents[4] / "shared" / "data") / "logs"
@@ -29,7 +30,7 @@ def options(pair):
 
 @pytest.mark.parametrize("pair", PAIRS, ids=[f"{n}" for n in range(len(PAIRS))])
 def test_a_comparison_says_what_was_computed_apart(pair):
-    """The difference, its standard error, by cluster where there are some, flips, p, and both means."""
+    """The difference, its standard errors, by cluster and plain, flips, p, and both means."""
     suite = suites.load([str(LOGS / pair[side]) for side in "ab"], options(pair))
     found = decide(suite).decision
     (versus,) = found.versus
@@ -37,6 +38,7 @@ def test_a_comparison_says_what_was_computed_apart(pair):
     turned = -1 if versus.a != first else 1  # the better one is named first
     assert turned * versus.difference == pytest.approx(pair["difference"], **TOLERANCE)
     assert versus.se == pytest.approx(pair["se_clusters"], **TOLERANCE)
+    assert versus.se_rows == pytest.approx(pair["se_rows"], **TOLERANCE)
     assert (versus.rows, versus.clusters or versus.rows) == (pair["n"], pair["clusters"])
     means = {model.name: model.outcome for model in found.models}
     assert means[first] == pytest.approx(pair["mean_a"], **TOLERANCE)
@@ -44,5 +46,6 @@ def test_a_comparison_says_what_was_computed_apart(pair):
     if pair["mcnemar_exact_p"] is not None:
         assert (versus.better, versus.worse)[::turned] == (pair["a_only"], pair["b_only"])
         assert (versus.test == "mcnemar") == (pair["cluster"] is None)
+        assert float(mcnemar(versus.better, versus.worse)) == pytest.approx(pair["mcnemar_exact_p"], **TOLERANCE)
     if versus.test == "mcnemar":
         assert versus.p == pytest.approx(pair["mcnemar_exact_p"], **TOLERANCE)
