@@ -250,7 +250,8 @@ def of_scores(
     else:
         probs[~broken] = softmax(scores[~broken]) @ of_class
     hard = bool(found == "probabilities" and not broken.all() and np.isin(scores[~broken], (0, 1)).all())
-    notes += [*_said(found, group if not alone else ()), *_merged(group, classes, task)]
+    several = () if alone else group
+    notes += [*_said(found, several), *_numbers_in(several, classes, task), *_merged(group, classes, task)]
     if broken.any():
         notes.append(f"{count(int(broken.sum()), 'row', 'holds', 'hold')} no number in {some(group)}: errors")
     return Answers(name, found, len(task.labels), probs, states(~broken, ERROR), hard, tuple(notes))  # type: ignore[arg-type]  # one of them
@@ -274,6 +275,14 @@ def _said(kind: str, group: Sequence[str]) -> Iterable[str]:
     elif group:
         how = ", made probabilities by softmax" if kind == "logits" else ""
         yield f"{some(group)} are {kind}{how}"
+
+
+def _numbers_in(group: Sequence[str], classes: Sequence[int], task: ClassTask) -> Iterable[str]:
+    """Which labels columns are of that are named by numbers."""
+    ends = [re.search("[0-9]+$", column) for column in group]
+    if group and all(ends) and all(task.index(end[0]) is None for end in ends if end):
+        which = ", ".join(f"{end[0]} is {task.labels[at]}" for end, at in zip(ends, classes, strict=False) if end)
+        yield f"the numbers of {some(group)} are labels: {which}"
 
 
 def _merged(group: Sequence[str], classes: Sequence[int], task: ClassTask) -> Iterable[str]:

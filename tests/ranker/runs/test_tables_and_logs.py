@@ -301,6 +301,24 @@ def test_what_logs_lack_is_counted_apart(run, tmp_path):
     assert "b: 5 rows are not in its file, and left out for all models, 1 row has no answer" in text
 
 
+def test_a_log_that_is_partial_and_epochs_that_are_missing_are_said(run, tmp_path):
+    """In the report, of the model that it is true of; what is there is compared, and epochs are averaged."""
+    eval_log(
+        tmp_path / "a.eval", [sample(f"s{n}", "C", epoch) for n in range(10) for epoch in (1, 2)], header(epochs=2)
+    )
+    some = [sample(f"s{n}", "CI"[epoch - 1], epoch) for n in range(8) for epoch in (1, 2) if n or epoch == 1]
+    eval_log(tmp_path / "b.eval", some, header("cancelled", 2, ids=[f"s{n}" for n in range(10)]))
+    status, out, err = run("--models", "a.eval", "b.eval")
+    assert (status, err) == (0, "")
+    text = flat(out)
+    assert "b: The log is partial: its run ended with the status cancelled." in text
+    assert "b: The log is partial: it holds 8 of the 10 samples that were to be run." in text
+    assert "b: 1 of 8 rows have a score in some of 2 epochs only, and the mean of these." in text
+    assert "b: 2 rows are not in its file, and left out for all models." in text
+    assert f"b {100 * (1 + 7 * 0.5) / 8:.1f} % (" in text
+    assert "on the same 8 rows" in text
+
+
 def test_rows_that_belong_together_are_drawn_together(run, tmp_path):
     """`--cluster` names a field of a log's rows, or a column; a field that is not there is one line."""
     for name, wrong in (("a", 8), ("b", 16)):

@@ -87,6 +87,20 @@ def test_probabilities_may_be_rounded(tmp_path):
     assert not found.hard
 
 
+def test_scores_that_are_counted_say_of_which_labels_they_are(tmp_path):
+    """Nobody can see in the file which label 0 stands for; names, and labels that are numbers, say it."""
+    scores = np.array([[0.25, 0.75], [0.5, 0.5]])
+    counted = "the numbers of 'predictions/0' and 'predictions/1' are labels: 0 is negative, 1 is positive"
+    assert counted in understood(tmp_path / "a.npy", scores).models[0].notes
+    named = csv(["id", "LABEL_0", "LABEL_1"], ["a", 0.25, 0.75], ["b", 0.5, 0.5])
+    said = "the numbers of 'LABEL_0' and 'LABEL_1' are labels: 0 is negative, 1 is positive"
+    assert said in understood(tmp_path / "a.csv", named).models[0].notes
+    table = csv(["id", "negative", "positive"], ["a", 0.25, 0.75], ["b", 0.5, 0.5])
+    for file, content, task in (("b.csv", table, TASK), ("b.npy", scores, ClassTask("own", ("0", "1")))):
+        notes = understood(tmp_path / file, content, task).models[0].notes
+        assert not any("are labels" in note for note in notes)
+
+
 def test_probabilities_of_zero_and_one_are_hard(tmp_path):
     """They are labels, in another form."""
     found = understood(tmp_path / "a.csv", csv(["negative", "positive"], [0, 1], [1, 0])).models[0]
