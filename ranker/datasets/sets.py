@@ -249,7 +249,8 @@ def task_of(
 
     The models' own labels, if the rows have no others: so three-way rows are judged three ways by three-way models. A
     known task of the same labels stands for them, since it knows what else they are called, and what the shortcut
-    speaks for. Where the rows have other labels, it is the one known task that all of them fit.
+    speaks for. Where the rows have other labels, it is the one known task that all of them fit; where no model
+    names labels, rows of more labels than that are judged by their own.
 
     Args:
         sheet: the rows; of those without a label nothing is asked.
@@ -270,6 +271,10 @@ def task_of(
     if own is not None and _fits(own, labels) and (not counted or (in_order and max(counted) == len(own.labels) - 1)):
         return own
     fitting = [task for task in every.values() if labels and _fits(task, labels)]
+    said_there = tuple(sorted({fold(label): label for label in labels}.values(), key=fold))
+    unnamed = not said.differ and (own is None or all(number_in(name) is not None for name in own.labels))
+    if free and unnamed and not counted and len(said_there) > max((len(one.labels) for one in fitting), default=1):
+        return ClassTask(sheet_name(sheet), said_there, ordered=False)  # no label of several is taken for another
     if len(fitting) == 1:
         return fitting[0]
     if len(fitting) > 1 and said.differ:
@@ -284,7 +289,7 @@ def task_of(
         )
         raise UsageError(why)
     if free and len(labels) > 1 and not counted:
-        return ClassTask(sheet_name(sheet), tuple(sorted({fold(label): label for label in labels}.values(), key=fold)))
+        return ClassTask(sheet_name(sheet), said_there, ordered=False)
     if said.differ:
         raise UsageError(said.differ)
     raise DataError(_unfit(sheet, list(labels), [*([own] if own else []), *every.values()], said.outputs))

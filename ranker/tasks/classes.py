@@ -26,6 +26,7 @@ class ClassTask:
             checkpoint's labels may be aliases of one label: their probabilities add up.
         shortcut: the label that the shortcut speaks for; None where there is no such label.
         evidence: the label that the right evidence (the marked words) speaks for; None where it depends on the row.
+        ordered: somebody gave the labels this order, so that numbers can stand for them; else it is the alphabet's.
 
     Raises:
         ValueError: fewer than two labels, a name that stands for two of them, or an alias of no label.
@@ -41,6 +42,7 @@ class ClassTask:
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shortcut: int | None = None
     evidence: int | None = None
+    ordered: bool = True
 
     def __post_init__(self) -> None:
         if len(self.labels) < 2:

@@ -64,7 +64,8 @@ class Labels:
             if at is None:
                 raise UnknownName("label of the task", label, task.labels)
             self._map[_key(name)] = at
-        self._order = order or task.labels
+        known = task.ordered or len(task.labels) == 2  # of two, no is before yes, and negative before positive
+        self._order = order or (task.labels if known else ())
         self._known: dict[Any, int] = {}
 
     def index(self, cell: Any) -> int:

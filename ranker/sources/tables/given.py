@@ -45,7 +45,7 @@ def task_of(columns: Columns, said: Said, keys: Keys) -> ClassTask:
         stated = next((columns.names[name] for name in where if name in columns.names), ())
         found = stated or _in_order({value for name in where for value in few.get(name, ())})
         if len(found) > 1 and not (found[0] == "0" and len(after) == len(found)):
-            return ClassTask("given", found)
+            return ClassTask("given", found, ordered=bool(stated) or found[0].isdecimal())
     if len(after) > 1:
         return ClassTask("given", after)
     raise DataError(

@@ -546,6 +546,35 @@ def test_several_labels_are_one_as_one_writes_it(run, tmp_path):
     )
 
 
+def test_rows_of_three_labels_are_judged_three_ways_by_files_that_name_none(run, tmp_path):
+    """Though a known task takes two of them for one. Which number is which of three labels is asked for."""
+    names = ("entailment", "neutral", "contradiction")
+    right = [n % 3 for n in range(SIZE)]
+    texts = {"premise": [f"A {n}." for n in range(SIZE)], "hypothesis": [f"B {n}." for n in range(SIZE)]}
+    written(tmp_path / "rows.csv", keyed(**texts, label=[names[n] for n in right]))
+    answers = {"a": [n % 3 if n % 5 else (n + 1) % 3 for n in range(SIZE)], "b": [n % 2 for n in range(SIZE)]}
+    np.savez(tmp_path / "a.npz", predictions=np.eye(3)[answers["a"]] * 2.5 - 1)
+    written(tmp_path / "b.csv", keyed(prediction=answers["b"]))
+    asked = ("--data", "rows.csv", "--models", "a.npz", "b.csv")
+    status, out, err = run(*asked)
+    assert (status, out) == (1, "")
+    assert "a.npz: 'predictions' holds 3 scores a row, for 3 labels; `--label-map` says which label each stands" in err
+    assert "b.csv: '0' and '1' in the column 'prediction' are no labels" in err
+    given = "; ".join(f"{number} = {name}" for number, name in enumerate(names))
+    found = json.loads(run(*asked, "--label-map", given, "--format", "json")[1])["decision"]["models"]
+    means = {
+        name: np.mean([one == two for one, two in zip(said, right, strict=True)]) for name, said in answers.items()
+    }
+    assert {model["name"]: model["outcome"] for model in found} == pytest.approx(means)
+    two_ways = ("--task", "nli", "--label-map", "0 = entailment; 1, 2 = non-entailment", "--format", "json")
+    found = json.loads(run(*asked, *two_ways)[1])["decision"]["models"]
+    means = {
+        name: np.mean([(one == 0) == (two == 0) for one, two in zip(said, right, strict=True)])
+        for name, said in answers.items()
+    }
+    assert {model["name"]: model["outcome"] for model in found} == pytest.approx(means)
+
+
 def test_what_a_table_lacks_is_counted_apart(run, tmp_path):
     """Missing rows, rows of another text, no answers, errors."""
     rows(tmp_path)

@@ -87,6 +87,7 @@ TASKS = {
     "aliases": ({"non-entailment": ("neutral",), "entailment": ("contradiction",)}, True),
     "shortcut": (1, False),
     "evidence": (0, False),
+    "ordered": (False, False),  # of files of answers, too
 }
 """What a task is: field -> (another value, whether it changes a number)."""
 
