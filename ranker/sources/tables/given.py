@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ranker.datasets.readers import number_of
 from ranker.errors import DataError
 from ranker.sources.tables import names
 from ranker.sources.tables.base import Columns, Said, some
@@ -65,7 +66,7 @@ def _named_after(columns: Columns, rest: Sequence[str]) -> tuple[str, ...]:
     several = Counter(tuple(found) for found in parts.values() if len(found) > 1)
     if several:
         return several.most_common(1)[0][0]
-    alike = len(scores) == len(rest) > 1 and not parts
+    alike = len(scores) == len(rest) > 1 and not parts and not listed(columns)
     sums = sum(numbers(columns.cells[name])[0] for name in scores) if alike else np.zeros(1)
     return tuple(rest) if alike and bool((np.abs(sums - 1) <= SUM).all()) else ()
 
@@ -75,7 +76,9 @@ def _values(columns: Columns, name: str) -> list[str]:
 
 
 def _in_order(values: set[str]) -> tuple[str, ...]:
-    if values and all(value.isdecimal() for value in values):
-        return tuple(map(str, range(max(map(int, values)) + 1))) if max(map(int, values)) < MOST_LABELS else ()
+    counted = [number_of(value) for value in values]
+    whole = [n for n, value in zip(counted, values, strict=True) if n is not None and value[:1].isdigit()]
+    if values and len(whole) == len(counted):
+        return tuple(map(str, range(max(whole) + 1))) if max(whole) < MOST_LABELS else ()
     by_fold = {fold(value): value for value in sorted(values, reverse=True)}  # one label, however it is written
     return tuple(sorted(by_fold.values(), key=str.casefold))

@@ -144,6 +144,7 @@ class _Look:
         others = [name for name in found if name not in {*predicted, *true}]
         truth = self.said.truth or next(iter(true), "")
         if len(true) == 1 and not others and not predicted:
+            self._check_numbers(true[0])
             return true, ""
         unclear = [*true] if len(true) > 1 else []
         if predicted and others and not all(map(names.is_bare, predicted)):
@@ -193,9 +194,18 @@ class _Look:
     def _check_bits(self, models: Sequence[str], truth: str) -> None:
         """Refuse 0 and 1 that may be labels or outcomes; a truth in the same numbers says that they are labels."""
         bits = [name for name in models if not names.words(name) & names.NAMED and self._are_bits(name)]
-        if bits and not self.said.answers and not (truth and names.holds_whole(self.columns, truth)):
+        mapped = {"0", "1"} <= set(self.said.label_map)
+        if bits and not self.said.answers and not mapped and not (truth and names.holds_whole(self.columns, truth)):
             what = f"{_listed(bits, '0 and 1')}, which may be labels, or say whether an answer is right"
             raise DataError(f"{self.columns.origin}: {what}; `answers` says which: labels, outcomes")
+
+    def _check_numbers(self, truth: str) -> None:
+        """Refuse whole numbers beside a truth of several names: they may be labels, of an order that nobody gave."""
+        task = self.labels.task
+        found = [name for name in self.single if name != truth and names.holds_whole(self.columns, name)]
+        if found and not task.ordered and len(task.labels) > 2:
+            what = f"{_listed(found, 'numbers')}; `label_map` says which label each stands for (0 = ...; 1 = ...)"
+            raise DataError(f"{self.columns.origin}: {what}")
 
     def _are_bits(self, name: str) -> bool:
         return names.holds_bits(self.columns, name, self.labels)

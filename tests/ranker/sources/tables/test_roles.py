@@ -3,8 +3,9 @@ import pytest
 from tables_made import ROWS, TASK, answers, said_by, understood
 
 from ranker.errors import DataError, UnknownName
-from ranker.sources.tables.base import Rows
-from ranker.sources.tables.reading import model_named
+from ranker.sources.tables import files
+from ranker.sources.tables.base import Rows, Said
+from ranker.sources.tables.reading import model_named, understand
 from ranker.tasks.classes import ClassTask
 
 
@@ -24,6 +25,16 @@ def test_the_only_column_of_labels_holds_the_answers(tmp_path):
     assert said_by(found.models[0]) == ["positive", "negative"]
     assert "'gold_label' is read as the answers, since no other column could hold them" in found.notes
     assert found.own is None
+
+
+def test_numbers_beside_a_truth_of_three_names_are_asked_about(tmp_path):
+    """They are no labels by themselves, and the truth is not taken for the answers in their place."""
+    path = tmp_path / "a.csv"
+    path.write_text("id,label,m,n\na,yes,0,1\nb,no,1,1\nc,maybe,2,0\n")
+    with pytest.raises(DataError, match="'m' and 'n' hold numbers; `label_map` says which label each stands for"):
+        understand(files.read(path))
+    read = understand(files.read(path), said=Said(label_map={"0": "yes", "1": "no", "2": "maybe"}))
+    assert [model.name for model in read.models] == ["m", "n"]
 
 
 def test_answers_and_truth(tmp_path):
@@ -250,3 +261,10 @@ def test_scores_that_begin_with_errors_are_scores(tmp_path):
     rows = [f"{i},," for i in range(150)] + ["x,0.25,0.75"]
     found = understood(tmp_path / "a.csv", csv("id,negative,positive", *rows)).models[0]
     assert said_by(found) == [*["error"] * 150, "positive"]
+
+
+def test_whole_numbers_of_a_data_frame_are_counted(tmp_path):
+    """It writes 2.0 once a cell is empty; the labels are 0, 1 and 2."""
+    path = tmp_path / "a.csv"
+    path.write_text("id,prediction\na,0.0\nb,2.0\nc,\n")
+    assert understand(files.read(path)).task.labels == ("0", "1", "2")
