@@ -251,6 +251,7 @@ def test_a_model_that_fails_is_listed(tmp_path):
 
 
 def test_the_task_of_an_ood_set_is_known():
-    """Sets by their names bring it."""
-    found = shift("hans-sub", "hans-con", models=load_suite(["hans-sub-mini"]).models[-1:])
+    """It brings it."""
+    given = [load_set(name, limit=60) for name in ("hans-sub", "hans-con")]
+    found = shift(*given, models=load_suite(["hans-sub-mini"]).models[-1:])
     assert found.score("hans-sub", "inoc-4000").value > 0.9 > found.score("hans-con", "inoc-4000").value
