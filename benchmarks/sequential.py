@@ -264,21 +264,19 @@ def stops(files: Sequence[Path], output: Path, replicates: int, labels: int, mod
 
 
 def asked(world: World, most: int) -> dict[str, Any]:
-    """One run: after 0, 1, 2 ... answers how sure it is, how many more are expected, and how far off the leader is."""
+    """One run: after 0, 1, 2 ... answers how sure it is, and how far off the leader is."""
     patterns = fold(world.predicted, world.classes)
     rows, chances = np.zeros(0, dtype=np.int64), np.zeros(0)
-    within, more, regret = [], [], []
+    within, regret = [], []
     while True:
         found = believe(patterns, rows, world.labels[rows])
         within.append(round(found.within(MARGIN), 4))
         regret.append(round(float(world.truth.max() - world.truth[found.score.argmax()]), 5))
         following = next_rows(found)
-        more.append(stopping.more_answers(found, int(following[0])) if len(following) else 0)
         if not len(following) or len(rows) == most or within[-1] >= max(LEVELS):
             fell = stopping.behind(chances, world.labels[rows], world.classes)
             gap = float(np.diff(np.sort(world.truth)[-2:])[0])
-            told = {"within": within, "more": more, "regret": regret}
-            return told | {"gap": gap, "behind": np.round(fell, 3).tolist()}
+            return {"within": within, "regret": regret, "gap": gap, "behind": np.round(fell, 3).tolist()}
         label = int(world.labels[following[0]])
         chances = np.append(chances, stopping.chance(found, int(following[0]), label))
         rows = np.append(rows, following)
