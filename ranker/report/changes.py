@@ -14,7 +14,7 @@ from ranker.results.changes import MODELS, Changes, ModelChange
 SHORT = 12
 """Characters of a fingerprint that tell two apart."""
 
-NUMBERS = ("rank", "outcome", "p_best")
+NUMBERS = ("rank", "outcome", "p_near_best")
 """What is compared of a model: `ModelChange` has each of them before and after."""
 
 CHANGE = ("difference", "low", "high", "beyond", "paired")
@@ -44,13 +44,13 @@ def models(found: Changes) -> Table:
     """Each model's rank and numbers, before and after."""
     decided = found.mode == "decision"
     outcome = "outcome here" if decided else "OOD outcome"
-    numbers = ["rank", "then", outcome, "then", *(["P(best)", "then"] if decided else [])]
+    numbers = ["rank", "then", outcome, "then", *(["P(near best)", "then"] if decided else [])]
     shown = []
     for model in found.models:
         cells = [str(model.rank_before or ""), str(model.rank_after or "")]
         cells += [percent(model.outcome_before), percent(model.outcome_after)]
         if decided:
-            cells += [probability(model.p_best_before), probability(model.p_best_after)]
+            cells += [probability(model.p_near_best_before), probability(model.p_near_best_after)]
         shown.append((model.name, *cells, fate(model)))
     return table("Models", ["model"], numbers, shown, last=[""])
 

@@ -26,7 +26,8 @@ class ModelChange:
         before, after: "ranked", "failed" or "absent".
         rank_before, rank_after: 1 for the best.
         outcome_before, outcome_after: mean outcome on the set, in a decision on the rows; fractions.
-        p_best_before, p_best_after: in a decision, the probability that no other model is more accurate.
+        p_near_best_before, p_near_best_after: in a decision, the probability that no other model is better by
+            more than a point.
         reason: why it failed, after or else before; empty where it did not.
     """
 
@@ -37,8 +38,8 @@ class ModelChange:
     rank_after: int | None
     outcome_before: float | None
     outcome_after: float | None
-    p_best_before: float | None
-    p_best_after: float | None
+    p_near_best_before: float | None
+    p_near_best_after: float | None
     reason: str = ""
 
     @property
@@ -49,8 +50,8 @@ class ModelChange:
     @property
     def changed(self) -> bool:
         """Whether anything of it is not as it was."""
-        before = (self.outcome_before, self.p_best_before)
-        return self.moved or before != (self.outcome_after, self.p_best_after)
+        before = (self.outcome_before, self.p_near_best_before)
+        return self.moved or before != (self.outcome_after, self.p_near_best_after)
 
     @property
     def place(self) -> str:
@@ -171,8 +172,8 @@ class Changes(Result):
                 "rank": one.place,
                 "outcome before": percent(one.outcome_before),
                 "after": percent(one.outcome_after),
-                "P(best) before": probability(one.p_best_before),
-                "now": probability(one.p_best_after),
+                "P(near best) before": probability(one.p_near_best_before),
+                "now": probability(one.p_near_best_after),
             }
             for one in self.models
         ]

@@ -127,7 +127,7 @@ def _a(mode: Mode) -> str:
 def _models(before: Ranking, after: Ranking) -> Iterator[ModelChange]:
     sides = [_by_name(ranking) for ranking in (before, after)]
     for name in dict.fromkeys([*sides[1], *after.header.failures, *sides[0], *before.header.failures]):
-        (rank, outcome, p_best), (new_rank, new_outcome, new_p_best) = (side.get(name, (None,) * 3) for side in sides)
+        (rank, outcome, p_near), (new_rank, new_outcome, new_p_near) = (side.get(name, (None,) * 3) for side in sides)
         yield ModelChange(
             name=name,
             before=_status(name, sides[0], before),
@@ -136,8 +136,8 @@ def _models(before: Ranking, after: Ranking) -> Iterator[ModelChange]:
             rank_after=new_rank,
             outcome_before=outcome,
             outcome_after=new_outcome,
-            p_best_before=p_best,
-            p_best_after=new_p_best,
+            p_near_best_before=p_near,
+            p_near_best_after=new_p_near,
             reason=after.header.failures.get(name) or before.header.failures.get(name) or "",
         )
 
@@ -146,7 +146,7 @@ def _by_name(ranking: Ranking) -> dict[str, tuple[int, float | None, float | Non
     """Model -> rank, mean outcome, P(best)."""
     found = ranking.found
     if isinstance(found, Decision):
-        return {model.name: (model.rank, model.outcome, model.p_best) for model in found.models}
+        return {model.name: (model.rank, model.outcome, model.p_near_best) for model in found.models}
     return {model.name: (model.rank, model.outcome, None) for model in found.models}
 
 

@@ -239,7 +239,7 @@ def draws(outcomes: Floats, rng: np.random.Generator, samples: int = SAMPLES) ->
     Example:
         >>> found = draws(np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]]), np.random.default_rng(0))
         >>> [float(one) for one in found.mean(axis=0).round(1)]
-        [0.9, 0.5]
+        [0.7, 0.5]
     """
     unit = _unit(outcomes)
     found = [mean / mass for mean, mass in _drawn(_rounded(outcomes) / unit, rng, samples)]

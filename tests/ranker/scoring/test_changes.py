@@ -70,7 +70,7 @@ def later_decision():
     return with_found(
         with_header(was, ood="more", probe=40),
         models=tuple(
-            dataclasses.replace(was.found.models[m], rank=rank, outcome=share, p_best=p)
+            dataclasses.replace(was.found.models[m], rank=rank, outcome=share, p_near_best=p)
             for rank, (m, share, p) in enumerate(numbers, 1)
         ),
     )
@@ -207,10 +207,10 @@ def test_settings_and_versions_that_differ():
 
 
 def test_a_decision_with_more_rows():
-    """P(best) is told before and after; rows of another name are said to be others."""
+    """P(near best) is told before and after; rows of another name are said to be others."""
     found = what_changed(toy_decision(), later_decision())
     models = by_name(found.models)
-    assert (models["bert_base"].p_best_before, models["bert_base"].p_best_after) == (0.28, 0.95)
+    assert (models["bert_base"].p_near_best_before, models["bert_base"].p_near_best_after) == (0.33, 0.95)
     assert (models["bert_base"].rank_before, models["bert_base"].rank_after) == (2, 1)
     assert found.methods == ()
     assert found.notes == ("The rows are not the same: what changed may come from them.",)

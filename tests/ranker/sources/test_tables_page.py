@@ -67,8 +67,8 @@ def write_others(folder):
         (folder / f"batch-{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in batch))
         edge = "__" if at else ""
         details = {
-            f"{edge}doc{edge}": [{"query": f"Question {n}?"} for n in range(9)],
-            f"{edge}metric{edge}": [{"acc": float(n % 3 >= at)} for n in range(9)],
+            f"{edge}doc{edge}": [{"query": f"Question {n}?"} for n in range(18)],
+            f"{edge}metric{edge}": [{"acc": float(n % 3 >= at)} for n in range(18)],
         }
         pd.DataFrame(details).to_parquet(folder / f"lighteval-{name}.parquet")
     results = [
