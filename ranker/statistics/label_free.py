@@ -1,8 +1,8 @@
 """Estimates of accuracy that need no label of the new domain, from predictions on a pool: each has its trap.
 
 None of them is safe: every one orders some suite worse than a coin does, and nothing in the predictions tells which
-(docs/results/labels-regression.md). They are here to be seen beside the methods that use labels; `methods` lists them. Axis
-letters as in `pool`.
+(docs/results/labels-regression.md). They are here to be seen beside the methods that use labels; `methods` lists
+them. Axis letters as in `pool`.
 """
 
 from __future__ import annotations
