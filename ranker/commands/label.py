@@ -52,7 +52,7 @@ FORMATS = {"csv": ".csv", "label-studio": ".json", "doccano": ".jsonl"}
 @click.option(
     "--until",
     type=click.FloatRange(0, 1),
-    default=0.99,
+    default=0.97,
     show_default=True,
     metavar="P",
     help="Stop once the leader is within --margin of the best with this probability.",

@@ -18,7 +18,7 @@ import numpy as np
 from factors.types import Bools, Floats, Ints
 from ranker.statistics.beliefs import Beliefs, least_number
 
-PROBABLE = 0.99
+PROBABLE = 0.97
 """The probability at which it is enough."""
 
 MARGIN = 0.01
