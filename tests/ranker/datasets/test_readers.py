@@ -198,7 +198,11 @@ WRONG = [
     ("a.tsv", f"text\tlabel\n{LONG}\t1\n", "a.tsv, line 2: more than 1,048,576 bytes in a line"),
     ("a.csv", f"text,label\n{LONG},1\n", "a.csv, line 2: more than 1,048,576 bytes in a line"),
     ("a.csv", 'text,label\n"' + "a line\n" * 30_000 + '",1\n', "field larger than field limit (131072)"),
-    ("a.csv.gz", gzip.compress(b"text,label\n" + b"a" * (10 << 20), mtime=0), "line 2: more than 1,048,576 bytes in a line"),
+    (
+        "a.csv.gz",
+        gzip.compress(b"text,label\n" + b"a" * (10 << 20), mtime=0),
+        "line 2: more than 1,048,576 bytes in a line",
+    ),
     ("a.csv.gz", gzip.compress(TABLE.encode(), mtime=0)[:-9], "a.csv.gz cannot be read: Compressed file ended before"),
     ("a.csv.gz", TABLE, "a.csv.gz cannot be read: Not a gzipped file"),
     ("a.jsonl", lines({**GOOD, "id": "x"}, {**GOOD, "id": "x"}), "line 2: the id 'x' is used at"),
