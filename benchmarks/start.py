@@ -74,7 +74,8 @@ import sys
 from ranker.runs.gather import brought, looked
 from ranker.runs.rank import rank
 models = looked(sys.argv[1])
-rank(models, brought(models)[0])
+from ranker.runtime.runtime import Runtime
+rank(models, brought(models)[0], runtime=Runtime(store=None))
 """
 
 DECIDE = """
@@ -202,8 +203,13 @@ def cases(folder: Path, scratch: Path) -> Iterator[Case]:
         return (*second, "--factors", path)
 
     yield Case("second run", second, most=6)
-    yield Case("second run, another seed", (*second, "--seed", "7"), most=6)
-    yield Case("second run, --probe 5", (*second, "--probe", "5"), most=6)
+
+    def seeded(*more: str) -> Sequence[str | Path]:
+        new["number"] += 1
+        return (*second, *more, "--seed", str(time.time_ns() % 10**9 + new["number"]))
+
+    yield Case("second run, a new seed", seeded, most=6)
+    yield Case("second run, --probe 5, a new seed", partial(seeded, "--probe", "5"), most=6)
     yield Case("second run, one new factor", own, most=6)
 
     rows = pairs()
