@@ -128,5 +128,5 @@ def _doccano(path: Path, limits: Limits) -> Iterator[Row]:
                     if not isinstance(cells, dict):
                         raise DataError(f"{place}: an object {{...}} is needed (got {line[:50]!r})")
                     yield Row(place, number, {**cells, "annotator": Path(member.filename).stem})
-    except (OSError, ValueError, RecursionError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile) as error:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
