@@ -1,18 +1,31 @@
 """`rank-models`: its commands together.
 
-The answer goes to stdout, everything else to stderr.
+The answer goes to stdout, everything else to stderr. A command's module is imported when the command is called.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
-from ranker.commands import compare, explain, fetch, label, ls, report, run, shift, store
-from ranker.commands.program import run_program
+from ranker.commands.program import run_program, speaking
 from ranker.errors import look_up
+
+COMMANDS = {
+    "run": "Rank models on an OOD set, or on rows of your own.",
+    "label": "Label rows one after the other, each the most telling.",
+    "explain": "Show what models look at in one example.",
+    "compare": "Say who leads over many sets, or what changed.",
+    "shift": "Say how far new domains are from the training data.",
+    "report": "Report runs that were kept, in any format.",
+    "ls": "List OOD sets, suites, factors, methods, backends, formats.",
+    "fetch": "Fetch the official file of an OOD set.",
+    "store": "List, check and tidy up what was computed.",
+}
+"""Command -> what it does, for the list. `ranker/commands/NAME.py` defines NAME."""
 
 
 class DefaultToRun(click.Group):
@@ -26,9 +39,19 @@ class DefaultToRun(click.Group):
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands, those that are used most first."""
+        return list(COMMANDS)
+
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command of that name; a near one is offered where there is none."""
-        return look_up("command", name, self.commands)
+        known = look_up("command", name, {each: each for each in COMMANDS})
+        return speaking(getattr(import_module(f"ranker.commands.{known}"), known))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of the commands; none is imported for it."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(cls=DefaultToRun, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -43,13 +66,6 @@ def cli() -> None:
     rank-models ls ood                                what there is to rank on
     rank-models run --help                            every option
     """
-
-
-for command in (
-    *(run.run, label.label, explain.explain, compare.compare, shift.shift),
-    *(report.report, ls.ls, fetch.fetch, store.store),
-):
-    cli.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,25 +11,28 @@ from ranker.errors import look_up
 
 def ood_sets() -> Iterator[str]:
     """The OOD sets: name, task, and what is hard about them."""
-    from ranker.datasets import sets
+    import tomllib
 
-    for name, card in sets.cards().items():
-        yield f"{name:<12}  {card.task.name:<10}  {card.description}"
+    from ranker.datasets.embedded import folder
+
+    for path in sorted(folder().glob("*/card.toml")):
+        card = tomllib.loads(path.read_text(encoding="utf-8"))
+        yield f"{path.parent.name:<12}  {card['task']['name']:<10}  {card['description']}"
 
 
 def embedded_suites() -> Iterator[str]:
     """The embedded suites: name, number of models, their OOD accuracies."""
     import json
 
-    from ranker.sources import suites
+    from ranker.datasets.embedded import folder
 
-    for name, folder in suites.embedded().items():
-        models = json.loads((folder / suites.FILE).read_text(encoding="utf-8"))["models"]
+    for path in sorted(folder().glob("suites/*/suite.json")):
+        models = json.loads(path.read_text(encoding="utf-8"))["models"]
         sets = {
             known: [model["ood_accuracy"][known]["accuracy"] for model in models] for known in models[0]["ood_accuracy"]
         }
         spans = ", ".join(f"{known} {min(found):.1%} to {max(found):.1%}" for known, found in sets.items())
-        yield f"{name:<18}  {len(models)} models  {spans}"
+        yield f"{path.parent.name:<18}  {len(models)} models  {spans}"
 
 
 def factors() -> Iterator[str]:

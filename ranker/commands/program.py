@@ -65,7 +65,7 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str] | No
     _hold_streams()
     before = {number: signal.signal(number, stopping) for number in (signal.SIGINT, signal.SIGTERM)}
     hook, sys.unraisablehook = sys.unraisablehook, _raised_again
-    _make_speaking(command)
+    speaking(command)
     try:
         sys.exit(command.main(arguments, prog_name=name, standalone_mode=False))
     except SystemExit:
@@ -128,11 +128,13 @@ def _raised_again(found: sys.UnraisableHookArgs) -> None:
         sys.__unraisablehook__(found)
 
 
-def _make_speaking(command: click.Command) -> None:
+def speaking(command: click.Command) -> click.Command:
+    """The command, with all below it that are loaded: their errors name their options."""
     command.context_class = Speaking
     if isinstance(command, click.Group):
         for inner in command.commands.values():
-            _make_speaking(inner)
+            speaking(inner)
+    return command
 
 
 def flags(command: click.Command) -> dict[str, str]:

@@ -1,0 +1,48 @@
+"""The list of commands is written without importing one, and is that of the modules."""
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+
+from ranker import commands
+from ranker.cli import COMMANDS
+
+HELPERS = {
+    "__init__", "arguments", "asking", "config", "custom", "desks", "options", "outputs", "program", "stderr", "tasks",
+    "within",
+}  # fmt: skip
+
+
+def test_every_module_of_a_command_is_listed():
+    """A new command that is not in the table would be found by nobody."""
+    modules = {path.stem for path in Path(commands.__file__).parent.glob("*.py")}
+    assert modules - HELPERS == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_is_a_command_of_its_name(name):
+    """What is listed can be called."""
+    command = getattr(import_module(f"ranker.commands.{name}"), name)
+    assert isinstance(command, click.Command)
+    assert command.name == name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "imported"),
+    [(["--help"], set()), (["ls"], {"ls"}), (["--probes", "10"], {"run"}), (["compare", "--help"], {"compare"})],
+)
+def test_no_other_command_is_imported_and_no_numpy(arguments, imported):
+    """A counter of the work done: what is imported."""
+    code = (
+        "import sys\nfrom ranker.cli import COMMANDS, main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
+        "print(*[n for n in COMMANDS if f'ranker.commands.{n}' in sys.modules], 'numpy' in sys.modules, sep=',')"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    *names, numpy = done.stdout.splitlines()[-1].split(",")
+    assert set(names) - {""} == imported
+    assert numpy == "False"
