@@ -22,7 +22,7 @@ test-slow: $(DEV)/installed  ## what takes minutes
 	$(DEV)/bin/python -m pytest -m slow
 
 soak: $(DEV)/installed  ## what takes an hour: faults and hostile files, thousands of times
-	$(DEV)/bin/python -m pytest -m soak
+	OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 2 --dist worksteal -m soak
 
 check: $(DEV)/installed  ## format, lint, types, tests
 	$(DEV)/bin/ruff format .

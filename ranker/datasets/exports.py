@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import io
 import json
+import lzma
+import os
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -76,20 +79,24 @@ def _only(place: str, labels: Sequence[Any]) -> Any:
 def _label_studio(path: Path, encoding: str, limits: Limits) -> Iterator[Row]:
     """An annotation a row: those that were cancelled have no label, and predictions and drafts are not read."""
     try:
-        tasks = parse_json(content(path, encoding, limits))
+        text = content(path, encoding, limits)
+        _check_objects(path, text, limits)
+        tasks = parse_json(text)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: no JSON ({getattr(error, 'msg', None) or error})") from error
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise DataError(f"{path}: a list of tasks is needed, as Label Studio exports it")
-    number = 0
+    number = cells = 0
     for at, task in enumerate(tasks, 1):
         place = f"{path}, task {at}"
         data, annotations = task.get("data"), task.get("annotations")
         if not isinstance(data, dict) or not isinstance(annotations, list):
             raise DataError(f"{place}: no `data` and `annotations`: JSON_MIN loses rows; export JSON or CSV instead")
+        limits.check(place, "columns", len(data))
         for one in annotations:
-            number += 1
+            number, cells = number + 1, cells + len(data)
             limits.check(path, "rows", number)
+            limits.check(place, "values", cells)
             try:
                 label = None if one.get("was_cancelled") else _only(place, _choices(one["result"]))
                 seconds = one.get("lead_time")
@@ -97,6 +104,11 @@ def _label_studio(path: Path, encoding: str, limits: Limits) -> Iterator[Row]:
             except (AttributeError, KeyError, TypeError) as error:
                 raise DataError(f"{place}: no annotation as Label Studio writes it") from error
             yield Row(place, number, {**data, "annotation_id": one.get("id"), **beside})
+
+
+def _check_objects(path: Path, text: str, limits: Limits) -> None:
+    """Refuse a text whose objects and lists would take far more memory than it has characters."""
+    limits.check(path, "objects", text.count("{") + text.count("["))
 
 
 def _choices(result: Sequence[Mapping[str, Any]]) -> list[Any]:
@@ -111,22 +123,26 @@ def _doccano(path: Path, limits: Limits) -> Iterator[Row]:
     """The lines of each person, whose name is that of a file of the archive."""
     number = 0
     try:
-        with open(opened(path), "rb") as raw, zipfile.ZipFile(raw) as archive:
+        with open(opened(path), "rb") as raw:
+            limits.check(path, "json", os.fstat(raw.fileno()).st_size)  # its list of members is read as a whole
+            archive = zipfile.ZipFile(raw)
             members = [one for one in archive.infolist() if one.filename.endswith(".jsonl")]
             limits.check(path, "members", len(members))
             left = limits.json
             for member in members:
                 with archive.open(member) as file:
-                    text = file.read(left + 1)
-                left -= len(text)
+                    unpacked = file.read(left + 1)
+                left -= len(unpacked)
                 if left < 0:
                     raise limits.passed(path, "json")
-                for at, line in enumerate(io.StringIO(text.decode("utf-8-sig")), 1):
+                text = unpacked.decode("utf-8-sig")
+                _check_objects(path, text, limits)
+                for at, line in enumerate(io.StringIO(text), 1):
                     place, number = f"{path}, {member.filename}, line {at}", number + 1
                     limits.check(path, "rows", number)
                     cells = json.loads(line, object_pairs_hook=once)
                     if not isinstance(cells, dict):
                         raise DataError(f"{place}: an object {{...}} is needed (got {line[:50]!r})")
                     yield Row(place, number, {**cells, "annotator": Path(member.filename).stem})
-    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error

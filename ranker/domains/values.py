@@ -144,8 +144,9 @@ def of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Values:
         if len(names) > MOST:
             raise DataError(f"more than {MOST:,} {what}, the most that are compared (got {len(names):,})")
     values, errors, sizes = np.full((3, len(models), len(sets)), np.nan)
+    of_model, of_set = ({name: at for at, name in enumerate(names)} for names in (models, sets))
     for (model, one), (_, *numbers) in cells.items():
-        at = models.index(model), sets.index(one)
+        at = of_model[model], of_set[one]
         values[at], errors[at], sizes[at] = numbers
     notes = [f"Columns that are not read: {', '.join(unread)}."] if unread else []
     if _are_percentages(values, percent):
@@ -158,7 +159,7 @@ def _check_columns(row: Row) -> None:
     if lacking := [name for name in NEEDED if name not in row.cells]:
         raise DataError(
             f"{row.place}: the columns {', '.join(NEEDED)} are needed, and {lacking[0]} is missing "
-            f"(got {', '.join(map(str, row.cells))})"
+            f"(got {', '.join(map(str, row.cells))[:200]})"
         )
 
 
@@ -184,8 +185,8 @@ def _kind(row: Row) -> Kind:
 def _numbers(row: Row) -> tuple[float, float, float]:
     """Value, standard error and number of rows; nan where there is none."""
     value, error, size = (_number(row, column) for column in ("value", "se", "n"))
-    if error < 0:
-        raise DataError(f"{row.place}: `se` must be at least 0 (got {error:g})")
+    if not (0 <= error <= 100 or math.isnan(error)):
+        raise DataError(f"{row.place}: `se` must be in [0, 100] (got {error:g})")
     if size < 1:
         raise DataError(f"{row.place}: `n` must be at least 1 (got {size:g})")
     return value, error, size
@@ -196,9 +197,9 @@ def _number(row: Row, column: str) -> float:
     try:
         number = float(text or "nan")
     except ValueError as error:
-        raise DataError(f"{row.place}: `{column}` must be a number (got {text!r})") from error
+        raise DataError(f"{row.place}: `{column}` must be a number (got {text[:50]!r})") from error
     if math.isinf(number):
-        raise DataError(f"{row.place}: `{column}` must be finite (got {text!r})")
+        raise DataError(f"{row.place}: `{column}` must be finite (got {text[:50]!r})")
     return number
 
 

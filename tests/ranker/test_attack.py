@@ -218,10 +218,10 @@ COUNTS = [pytest.param("few", marks=pytest.mark.slow), pytest.param("all", marks
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_poisoned_model_folders(checkpoint, tmp_path, count):
-    """None runs code of its own, and none takes more memory than a guest may have by default."""
+    """None runs code of its own, and none takes much memory; 1,056 MiB is the most of 250 that was seen."""
     made = folders(tmp_path, checkpoint("bert"), 250)[:: 1 if count == "all" else 12]
     found = attacked("model", made)
-    assert harmless(found, 4_000, 10) == {}
+    assert harmless(found, 1_500, 10) == {}
     assert not (tmp_path / "canary").exists()
 
 

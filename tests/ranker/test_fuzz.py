@@ -9,6 +9,7 @@ import io
 import json
 import shutil
 import signal
+import zipfile
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from ranker.commands import arguments
 from ranker.commands.run import run
 from ranker.datasets import cards, embedded, readers, sets
 from ranker.datasets.identity import text_names
+from ranker.domains import values
 from ranker.errors import RankModelsError
 from ranker.limits import LIMITS
 from ranker.results import ranking as ranking_module
@@ -360,6 +362,14 @@ def archive_of(value):
     return log_making.archive(parts)
 
 
+def zip_of(*lines):
+    """An export of doccano: lines of one person."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("ann.jsonl", b"".join(as_json(line) + b"\n" for line in lines))
+    return file.getvalue()
+
+
 def saved_runs():
     """One of each mode, as JSON."""
     made = suite(models=3, examples=12)
@@ -392,6 +402,12 @@ ARRAYS = (
     arrays_of(np.savez, predictions=SCORES, label_ids=np.array([0, 1])),
     arrays_of(np.savez_compressed, predictions=np.array(["a", "b"])),
 )
+STUDIO = [
+    {"id": 1, "data": {"text": "The actor ran."}, "annotations": [
+        {"id": 5, "completed_by": {"email": "a@b.c"}, "was_cancelled": False, "lead_time": 3.2,
+         "result": [{"type": "choices", "value": {"choices": ["entailment"]}}]}]},
+]  # fmt: skip
+MEASURED = "model,set,value,se,n,group,kind\na,x,0.9,0.01,50,g,ood\nb,x,0.8,,,g,\na,y,0.7,,,g,in-domain\n"
 HARNESS = [log_making.choice_row(n, {"text": f"a {n}"}, "1", (-3, -1), acc=1.0) for n in range(2)]
 INSPECT = [log_making.header(), log_making.sample(1, "C"), log_making.sample(2, {"a": 0.5})]
 TOKENIZER = {
@@ -433,6 +449,9 @@ READERS = {
     "table parquet": Reader("a.parquet", turned(PREDICTED).map(parquet_of).flatmap(scratched), table_of),
     "table npy": Reader("a.npy", of_bytes(arrays_of(np.save, alone=SCORES)), table_of),
     "table npz": Reader("a.npz", of_bytes(*ARRAYS), table_of),
+    "label studio": Reader("a.json", of_json(STUDIO), readers.sheet),
+    "doccano": Reader("a.zip", of_bytes(zip_of({"text": "It ran.", "label": ["a"]})), readers.sheet),
+    "values": Reader("a.csv", of_bytes(MEASURED), lambda file: values.read([file])),
     "log jsonl": Reader("samples_a_2026-01-01T00-00-00.000000.jsonl", of_json(HARNESS, lines=True), log_of),
     "log list": Reader("samples_a_2026-01-01T00-00-00.000000.jsonl", of_json(HARNESS), log_of),
     "log eval": Reader("a.eval", turned(INSPECT).map(archive_of).flatmap(scratched), log_of),

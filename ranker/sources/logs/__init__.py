@@ -27,7 +27,7 @@ def read(path: Path, choice: Choice = Choice()) -> Logged:
     Raises:
         DataError: it is no log, or it cannot be read as one: see the readers.
     """
-    program = program_of(path) or _by_name(path)
+    program = program_of(path, choice.limits) or _by_name(path)
     return _READERS[program](path, choice)
 
 

@@ -56,7 +56,7 @@ class Listing:
     notes: tuple[str, ...]
 
 
-def program_of(path: Path) -> str | None:
+def program_of(path: Path, limits: Limits = LIMITS) -> str | None:
     """What wrote a file, by what is in it: "lm-eval", "inspect", or None where it is no log of either."""
     try:
         start = files.beginning(path, _LOOK)
@@ -70,7 +70,7 @@ def program_of(path: Path) -> str | None:
             return lm_eval.PROGRAM if b'"doc"' in bare and b'resps"' in bare else None
         if not bare.startswith(b"{"):
             return None
-        line = files.beginning(path, LIMITS.log_line).split(b"\n", 1)[0]
+        line = files.beginning(path, limits.log_line).split(b"\n", 1)[0]
         if _is_row(line, path):
             return lm_eval.PROGRAM
     except DataError:
@@ -89,11 +89,13 @@ def _is_row(line: bytes, path: Path) -> bool:
     return isinstance(content, dict) and "doc" in content
 
 
-def holds_logs(folder: Path) -> bool:
+def holds_logs(folder: Path, limits: Limits = LIMITS) -> bool:
     """Whether a log lies in a folder, or in a folder below it."""
     try:
-        places = [folder, *_folders(folder, LIMITS)]
-        return any(program_of(place / name) is not None for place in places for name in _candidates(place, LIMITS))
+        places = [folder, *_folders(folder, limits)]
+        return any(
+            program_of(place / name, limits) is not None for place in places for name in _candidates(place, limits)
+        )
     except DataError:
         return False
 
@@ -168,7 +170,7 @@ def _logs(folder: Path, limits: Limits) -> list[Found]:
     logs, beside = [], Beside(folder, limits)
     for name in names:
         path = folder / name
-        program = program_of(path)
+        program = program_of(path, limits)
         if program == lm_eval.PROGRAM:
             results = results_of(path, beside)
             logs.append(Found(path, program, results.model, results.task, task_and_time(path)[1]))

@@ -16,6 +16,7 @@ import numpy as np
 
 from factors.types import Example, Floats
 from ranker.errors import DataError, ModelError, UsageError
+from ranker.limits import LIMITS, Limits
 from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated, Tasks
 from ranker.sources.references import Reference
 from ranker.tasks.base import ERROR, NO_ANSWER
@@ -221,7 +222,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: Shelf) -> list[
     path = Path(reference.place)
     if not path.is_dir():
         return [LogModel(_name(path), str(path), options)]
-    found = _listing(path, shelf).logs
+    found = _listing(path, shelf, options.limits).logs
     named = [log for log in found if reference.part in ("", log.task)]
     tasks = dict.fromkeys(log.task for log in found)
     if len({log.task for log in named}) != 1:
@@ -231,13 +232,13 @@ def sources(reference: Reference, options: SourceOptions, shelf: Shelf) -> list[
     return [LogModel(_name_in_folder(log), str(log.path), options) for log in named]
 
 
-def _listing(folder: Path, shelf: Shelf) -> Listing:
+def _listing(folder: Path, shelf: Shelf, limits: Limits = LIMITS) -> Listing:
     """What lies in a folder; it is gone through once."""
     from ranker.sources.logs.folders import listing
 
-    key = (_LISTING, os.path.abspath(folder))
+    key = (_LISTING, os.path.abspath(folder), limits)
     if key not in shelf:
-        shelf[key] = listing(folder)
+        shelf[key] = listing(folder, limits)
     return cast("Listing", shelf[key])
 
 

@@ -8,6 +8,7 @@ import pytest
 from ranker.datasets import sets
 from ranker.datasets.readers import sheet, written
 from ranker.errors import DataError
+from ranker.limits import Limits
 from ranker.tasks.classes import ClassTask
 
 PAIR = {"premise": "The cook ran.", "hypothesis": "It ran."}
@@ -95,3 +96,44 @@ def test_a_broken_archive_is_one_line(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(DataError, match="cannot be read"):
         sheet(path)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_that_is_damaged_is_one_line(tmp_path, method):
+    """However its lines are packed."""
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("ann.jsonl", (json.dumps({"text": "It ran.", "label": ["a"]}) + "\n") * 500)
+    content = bytearray(path.read_bytes())
+    content[45:75] = b"\xff" * 30
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="cannot be read"):
+        sheet(path)
+
+
+@pytest.mark.parametrize(
+    ("limits", "name"),
+    [
+        (Limits(objects=5), "objects"),
+        (Limits(columns=1), "columns"),
+        (Limits(values=5), "values"),
+        (Limits(rows=2), "rows"),
+    ],
+)
+def test_what_a_file_of_label_studio_holds_is_counted(tmp_path, limits, name):
+    """Objects before they are decoded, and the cells that each annotation repeats."""
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps([{"data": PAIR, "annotations": [annotation("entailment")] * 3}]))
+    assert len(sheet(path).rows) == 3
+    with pytest.raises(DataError, match=f"limits.{name}"):
+        sheet(path, limits=limits)
+
+
+def test_what_a_zip_of_doccano_holds_is_counted(tmp_path):
+    """Objects before they are decoded, and the size of the whole before its list of members is read."""
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("ann.jsonl", json.dumps({"text": "It ran.", "label": ["a"], "x": [[]] * 9}) + "\n")
+    for limits, name in ((Limits(objects=5), "objects"), (Limits(json=150), "json")):
+        with pytest.raises(DataError, match=f"limits.{name}"):
+            sheet(path, limits=limits)
