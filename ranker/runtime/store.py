@@ -485,6 +485,11 @@ def names_in(shard: Place) -> set[bytes]:
     return set() if table is None else set(table.column(shards.NAME).to_pylist())
 
 
+def size_of(shard: Place) -> int:
+    """Bytes of a shard; none where it is gone by now."""
+    return len(_content(shard) or b"")
+
+
 def _content(shard: Place) -> bytes | None:
     """What is in a file; None where another process has removed it by now.
 

@@ -21,6 +21,7 @@ from ranker.runtime.store import (
     name_earlier,
     names_in,
     shards_of,
+    size_of,
     sound,
 )
 
@@ -166,8 +167,7 @@ def _kept(folder: Place) -> Kept:
     key, called = _key(described) if _sound(described) else ({}, "")
     shards = [shard for shard in shards_of(folder) if _sound(shard)]
     names = set[bytes]().union(*map(names_in, shards))
-    with failures(folder, "read"):
-        return Kept(folder, key, called, len(names), sum(len(shard.read_bytes()) for shard in shards))
+    return Kept(folder, key, called, len(names), sum(map(size_of, shards)))
 
 
 def _sound(file: Place) -> bool:
