@@ -8,14 +8,15 @@ from factors import Attributions, Example, factor
 from factors.compose import scores
 from factors.types import Bools
 
-STOP = frozenset(
+LIST = (
     "a an the this that these those some any each every all both another such "
     "i you he she it we they me him her us them my your his its our their myself yourself itself "
     "what which who whom whose how why where when there here "
     "am is are was were be been being has have had do does did can could will would shall should may might must "
     "to at through around by up down with about from of out over into on in off for after before between under as "
-    "and or but if unless whether because although though while until since than then so too also just".split()
+    "and or but if unless whether because although though while until since than then so too also just"
 )
+STOP = frozenset(LIST.split())
 """Closed classes of English words. Negations are left out: they carry a label."""
 
 
