@@ -17,7 +17,12 @@ import numpy as np
 from benchmarks.shift_domains import Row, lines, sentiment, toxicity, train
 from benchmarks.single_text_factors import concentration, content_true, halves, stop_share
 from factors import BUILTIN
-from ranker import ClassTask, Evidence, Ranking, Runtime, labelled, rank
+from ranker.datasets.sets import labelled
+from ranker.results.ranking import Ranking
+from ranker.runs.rank import rank
+from ranker.runtime.runtime import Runtime
+from ranker.scoring.score import Evidence
+from ranker.tasks.classes import ClassTask
 
 FACTORS = tuple(one.factor for one in (stop_share, concentration, halves, content_true))  # type: ignore[attr-defined]
 ATTRIBUTION, ROWS, MOST, AGREE = "ig:baseline=pad", 200, 2_000, 0.9
