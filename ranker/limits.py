@@ -99,6 +99,10 @@ class Limits:
         if size > FREE and size > self.ratio * packed:
             raise self.passed(place, "ratio")
 
+    def check_objects(self, place: object, text: str) -> None:
+        """Refuse JSON whose objects and lists would take far more memory than it has characters."""
+        self.check(place, "objects", text.count("{") + text.count("["))
+
     def passed(self, place: object, name: str) -> DataError:
         """The complaint that there is more of something than is read."""
         of = self.__dataclass_fields__[name].metadata["of"]

@@ -80,7 +80,7 @@ def _label_studio(path: Path, encoding: str, limits: Limits) -> Iterator[Row]:
     """An annotation a row: those that were cancelled have no label, and predictions and drafts are not read."""
     try:
         text = content(path, encoding, limits)
-        _check_objects(path, text, limits)
+        limits.check_objects(path, text)
         tasks = parse_json(text)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: no JSON ({getattr(error, 'msg', None) or error})") from error
@@ -104,11 +104,6 @@ def _label_studio(path: Path, encoding: str, limits: Limits) -> Iterator[Row]:
             except (AttributeError, KeyError, TypeError) as error:
                 raise DataError(f"{place}: no annotation as Label Studio writes it") from error
             yield Row(place, number, {**data, "annotation_id": one.get("id"), **beside})
-
-
-def _check_objects(path: Path, text: str, limits: Limits) -> None:
-    """Refuse a text whose objects and lists would take far more memory than it has characters."""
-    limits.check(path, "objects", text.count("{") + text.count("["))
 
 
 def _choices(result: Sequence[Mapping[str, Any]]) -> list[Any]:
@@ -136,7 +131,7 @@ def _doccano(path: Path, limits: Limits) -> Iterator[Row]:
                 if left < 0:
                     raise limits.passed(path, "json")
                 text = unpacked.decode("utf-8-sig")
-                _check_objects(path, text, limits)
+                limits.check_objects(path, text)
                 for at, line in enumerate(io.StringIO(text), 1):
                     place, number = f"{path}, {member.filename}, line {at}", number + 1
                     limits.check(path, "rows", number)

@@ -25,7 +25,7 @@ def read(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[Ro
         DataError: it is no JSON, has another shape, or is too large.
     """
     text = content(path, encoding, limits)
-    limits.check(path, "objects", text.count("{") + text.count("["))
+    limits.check_objects(path, text)
     try:
         whole = json.loads(text, object_pairs_hook=once)  # with NaN, which Python's own programs write
     except (ValueError, RecursionError) as error:
