@@ -17,7 +17,7 @@ from ranker.runtime.shards import Scores
 from ranker.runtime.store import Entry, Store
 from ranker.statistics.pool import MANY, Pool, PoolMethod, Targets
 
-REVISION = 1
+REVISION = 2
 """Of what is kept here: raised when the same sources come to give other numbers."""
 
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.statistics.beliefs import Beliefs
+from ranker.statistics.engine import pairs
 
 Goal = Literal["order", "best"]
 """What the answers are for: the order of all models, or the best one."""
@@ -34,11 +35,8 @@ BRANCHES = 16
 SHORTLIST = 2_000
 """Labels of patterns, V * C at most, that rows of a batch after the first are chosen from: the best as the first."""
 
-DIRECTIONS = 256
-"""More pairs than this are summed up in the directions in which the worlds differ most."""
-
-KEPT = 0.99
-"""The share of the worlds' differences that these directions hold."""
+PAIRS = 256
+"""Pairs of models that the order is judged by; of more, so many are drawn, for each row anew."""
 
 TINY = 1e-12
 """Of nothing, no share is taken."""
@@ -104,34 +102,34 @@ def _first(gained: Floats) -> int:
 
 def _gains_for(beliefs: Beliefs, goal: Goal) -> Callable[[Floats, Floats], Floats]:
     """(branches (D, S), answers (C, S, V)) -> (V,) by how much less than now each row is expected to leave open."""
-    return partial(_certainty, _directions(beliefs.leads)) if goal == "order" else partial(_value, beliefs.accuracies)
+    if goal == "best":
+        return partial(_value, beliefs.accuracies)
+    return partial(_certainty, beliefs.leads_of(_drawn(pairs(beliefs.patterns.models), beliefs.seed)))
 
 
-def _directions(leads: Floats) -> Floats:
-    """(S, r) coordinates of the worlds with the same products as their (S, P) leads, or nearly so with fewer."""
-    if leads.shape[1] <= DIRECTIONS:
-        return leads
-    centred = leads - leads.mean(axis=0)
-    size, axes = np.linalg.eigh(centred @ centred.T)
-    held = np.cumsum(size[::-1]) / size.sum()
-    most = int(np.searchsorted(held, KEPT)) + 1
-    return np.asarray(axes[:, -most:] * np.sqrt(np.maximum(size[-most:], 0.0)))
+def _drawn(these: Ints, seed: int) -> Ints:
+    """(p, 2) all pairs, or `PAIRS` of them."""
+    if len(these) <= PAIRS:
+        return these
+    return these[np.random.default_rng([seed, 0]).choice(len(these), PAIRS, replace=False)]
 
 
 def _certainty(leads: Floats, branches: Floats, answers: Floats) -> Floats:
     """By how much an answer lowers the sum over pairs of p (1 - p): the sum of the variances of p over the answers.
 
     Args:
-        leads: (S, P) p in each world, or coordinates that have the same distances.
+        leads: (S, P) p in each world.
         branches: (D, S) weights of the worlds after imagined answers; they sum to S over all.
         answers: (C, S, V) their probabilities.
     """
     found = np.zeros(answers.shape[2])
     for weights in branches:
         centred = (leads - weights @ leads / weights.sum()) * weights[:, None]
-        total = weights.astype(np.float32) @ answers  # (C, V)
-        moved = centred.T.astype(np.float32) @ answers  # (C, P, V)
-        found += (np.einsum("cpv,cpv->cv", moved, moved) / np.maximum(total, TINY)).sum(axis=0)
+        total = np.maximum(weights.astype(np.float32) @ answers, TINY)  # (C, V)
+        moved = centred.T.astype(np.float32) @ answers[:-1]  # (C - 1, P, V); over all answers they sum to 0
+        last = moved.sum(axis=0)
+        found += (np.einsum("cpv,cpv->cv", moved, moved) / total[:-1]).sum(axis=0)
+        found += np.einsum("pv,pv->v", last, last) / total[-1]
     return found
 
 

@@ -84,7 +84,8 @@ class Beliefs:
         total = np.zeros((len(self.worlds.weights), self.patterns.models))
         for said, counts, labels in self._kinds():
             given = votes(said, self.patterns.classes) * counts.astype(np.float32)
-            total += (labels @ given.transpose(0, 2, 1)).sum(axis=0)
+            more = (given[:-1] - given[-1]).transpose(0, 2, 1)  # than if all were of the last label
+            total += (labels[:-1] @ more).sum(axis=0) + given[-1].sum(axis=1, dtype=np.float64)
         return np.asarray(total / self.rows)
 
     def _kinds(self) -> Iterator[tuple[Ints, Ints, Floats]]:
@@ -110,18 +111,14 @@ class Beliefs:
         worlds = self._spread(len(self.worlds.weights), SPREAD_WORLDS)
         few = Worlds(self.worlds.weights[worlds], self.worlds.biases[worlds])
         kept = self._spread(len(self.patterns.counts), SPREAD_PATTERNS)
-        size, models = len(worlds), self.patterns.models
-        second, first, rows = np.zeros((models, models)), np.zeros((size, models)), 0
+        second = np.zeros((self.patterns.models, self.patterns.models))
         thin = Beliefs(_part(self.patterns, kept), _among(self.readings, kept), few, self.seed, self.label_noise)
         for said, counts, labels in thin._kinds():
-            known = np.concatenate([labels, np.zeros_like(labels[:1])]).transpose(0, 2, 1)  # (C + 1, u, S)
-            right = known[said, np.arange(len(said))[:, None]]  # (u, M, S); silence is never right
-            first += np.tensordot(counts, right, axes=1).T
-            weighted = (right * np.sqrt(counts)[:, None, None]).transpose(1, 0, 2).reshape(models, -1)
-            second += weighted @ weighted.T
-            rows += int(counts.sum())
-        means = first / rows
-        return np.asarray(second / (rows * size) - means.T @ means / size)
+            both = np.einsum("csu,dsu->cdu", labels, labels).astype(np.float64) * counts
+            given = votes(said, self.patterns.classes).astype(np.float64)  # silence is never right
+            second += np.einsum("cmu,cdu,dku->mk", given, both, given, optimize=["einsum_path", (0, 1), (0, 1)])
+        means = thin.accuracies
+        return np.asarray(second / (thin.rows * len(worlds)) - means.T @ means / len(worlds))
 
     def _spread(self, count: int, most: int) -> Ints:
         """All places, or so many drawn."""
@@ -137,9 +134,13 @@ class Beliefs:
     @cached_property
     def leads(self) -> Floats:
         """(S, P) P(the first of a pair is more accurate in the domain than the second), in each world."""
+        return self.leads_of(pairs(self.patterns.models))
+
+    def leads_of(self, these: Ints) -> Floats:
+        """(S, p) the same of (p, 2) pairs."""
         from scipy.special import ndtr
 
-        first, second = pairs(self.patterns.models).T
+        first, second = these.T
         lead = self.accuracies[:, first] - self.accuracies[:, second]
         error = np.sqrt(self.apart[first, second] / self.rows)
         lead[np.abs(lead) <= EQUAL] = 0.0

@@ -31,7 +31,7 @@ import numpy as np
 
 from factors.types import Bools, Floats, Ints
 from ranker.statistics.engine import TIE, defined, pairs
-from ranker.statistics.grid import Grid, points_for, room
+from ranker.statistics.grid import Grid, points_for, room, share
 
 ERROR = 1e-4
 """No probability that is returned is off by more; see above why, and the tests for how it was tried."""
@@ -53,6 +53,9 @@ WORTH = 2**24
 
 LEVELS = 64
 """Scores of at most so many steps between the least and the greatest are laid on the grid as they are."""
+
+COUNTED = 4
+"""Scores of no more levels than these, a common step apart, are counted before they are laid on a grid."""
 
 CELLS = 2**20
 """Differences (pairs, N) held at once: memory is about 30 bytes * CELLS, 30 MB."""
@@ -88,8 +91,8 @@ def probabilities(values: Floats, size: int, worth: int = WORTH) -> Floats:
     beats = np.empty((models * (models - 1) // 2, methods))
     for f in range(methods):
         scores, step = _scores(values[:, f])
-        for some, difference in _differences(scores):
-            beats[some, f] = _above_zero(difference, size, step, worth)
+        for some, difference, often in _counted(scores) if step and _few(scores) else _differences(scores):
+            beats[some, f] = _above_zero(difference, often, size, step, worth)
     return np.asarray(np.round(beats, 12))  # so that the transform's rounding does not blur 0, 1/2 and 1
 
 
@@ -113,7 +116,7 @@ def influence(values: Floats, size: int, decided: Bools, draws: Ints) -> Floats:
     total = np.zeros((methods, examples))
     for f in range(methods):
         scores, step = _scores(values[:, f])
-        for some, difference in _differences(scores):
+        for some, difference, _ in _differences(scores):
             kept = difference[decided[some]]
             if len(kept):
                 total[f] += _given_first(kept, size, step, draws[:, 1:]).sum(axis=0)
@@ -133,21 +136,41 @@ def _scores(values: Floats) -> tuple[Floats, float | None]:
     return np.where(usable, values, 0.0), step if common else None
 
 
-def _differences(scores: Floats) -> Iterator[tuple[slice, Floats]]:
-    """The pairs, a bounded number at once: which these are, and their (pairs, N) differences."""
+def _differences(scores: Floats) -> Iterator[tuple[slice, Floats, None]]:
+    """The pairs, a bounded number at once: which these are, and their (pairs, N) differences, one an example."""
     first, second = pairs(len(scores)).T
     count = max(CELLS // scores.shape[1], 1)
     for start in range(0, len(first), count):
         some = slice(start, start + count)
         difference = scores[first[some]] - scores[second[some]]
         difference[np.abs(difference) <= TIE] = 0.0
-        yield some, difference
+        yield some, difference, None
 
 
-def _above_zero(difference: Floats, size: int, step: float | None, worth: int) -> Floats:
+def _few(scores: Floats) -> bool:
+    """Whether they have so few levels that it pays to count these."""
+    return len(np.unique(scores)) <= COUNTED and scores.shape[1] > COUNTED**2
+
+
+def _counted(scores: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
+    """The pairs, a bounded number at once: which these are, (pairs, n) differences, and how many examples have each."""
+    levels, at = np.unique(scores, return_inverse=True)
+    each = (np.arange(len(levels))[:, None, None] == at.reshape(scores.shape)).astype(np.float64)  # (levels, M, N)
+    together = np.tensordot(each, each, axes=(2, 2))  # (levels, M, levels, M)
+    difference = (levels[:, None] - levels).ravel()
+    difference[np.abs(difference) <= TIE] = 0.0
+    first, second = pairs(len(scores)).T
+    count = max(CELLS // len(difference), 1)
+    for start in range(0, len(first), count):
+        some = slice(start, start + count)
+        often = together[:, first[some], :, second[some]].reshape(-1, len(difference))
+        yield some, np.where(often > 0, difference, 0.0), often
+
+
+def _above_zero(difference: Floats, often: Floats | None, size: int, step: float | None, worth: int) -> Floats:
     """(pairs,) P(S > 0) + P(S = 0) / 2."""
     if size == 1:
-        return np.asarray((1 + np.sign(difference).mean(axis=1)) / 2)
+        return np.asarray((1 + share(np.sign(difference), often)) / 2)
     half = size - size // 2
     sums = comb(difference.shape[1] + half - 1, half)
     if step is None and (size == 2 or sums <= FEW):
@@ -158,7 +181,7 @@ def _above_zero(difference: Floats, size: int, step: float | None, worth: int) -
         listed = len(points) * sums
         return np.asarray(few & (points[few].sum() <= (listed if listed <= LISTED else worth)))
 
-    result = _on_grids(Grid.above_zero, difference, size, step, affordable, np.full(len(difference), np.nan))
+    result = _on_grids(Grid.above_zero, difference, often, size, step, affordable, np.full(len(difference), np.nan))
     left = np.flatnonzero(np.isnan(result))
     if 0 < len(left) * sums <= LISTED:
         result[left] = _by_halves(difference[left], size)
@@ -168,6 +191,7 @@ def _above_zero(difference: Floats, size: int, step: float | None, worth: int) -
 def _on_grids(
     ask: Callable[[Grid, int], tuple[Floats, Bools]],
     difference: Floats,
+    often: Floats | None,
     size: int,
     step: float | None,
     affordable: Callable[[Ints], Bools],
@@ -178,6 +202,7 @@ def _on_grids(
     Args:
         ask: of a grid and K, what is asked for, and whether the grid was fine enough for it.
         difference: (pairs, N).
+        often: (pairs, N) how many examples have each; None where it is one.
         size: K.
         step: what all differences are multiples of: then every grid is exact.
         affordable: of the points that each pair's next grid has, whether there is to be one.
@@ -188,7 +213,7 @@ def _on_grids(
     """
     reach, todo = _reach(difference, step), np.arange(len(difference))
     while len(todo):
-        for chunk, grid in _grids(difference, todo, reach, size, step):
+        for chunk, grid in _grids(difference, often, todo, reach, size, step):
             found, smooth = ask(grid, size)
             done = smooth | (step is not None)
             result[chunk[done]] = found[done]
@@ -232,7 +257,7 @@ def _given_first(difference: Floats, size: int, step: float | None, others: Ints
     if step is None and comb(examples + size - 2, size - 1) <= len(others):
         return _by_others(difference, *_halves(examples, size - 1))
     unknown = np.full_like(difference, np.nan)
-    result = _on_grids(Grid.given_first, difference, size, step, lambda points: points <= MODEST, unknown)
+    result = _on_grids(Grid.given_first, difference, None, size, step, lambda points: points <= MODEST, unknown)
     left = np.flatnonzero(np.isnan(result[:, 0]))
     if len(left):
         result[left] = _by_others(difference[left], others, np.full(len(others), 1 / len(others)))
@@ -255,7 +280,9 @@ def _reach(difference: Floats, step: float | None) -> Ints:
     return np.asarray(np.ceil(STEPS * ratio), dtype=np.int64)
 
 
-def _grids(difference: Floats, todo: Ints, reach: Ints, size: int, step: float | None) -> Iterator[tuple[Ints, Grid]]:
+def _grids(
+    difference: Floats, often: Floats | None, todo: Ints, reach: Ints, size: int, step: float | None
+) -> Iterator[tuple[Ints, Grid]]:
     """Lay some pairs on grids, those that need the same number of points together."""
     points = points_for(reach[todo], size)
     for count in np.unique(points):
@@ -270,4 +297,5 @@ def _grids(difference: Floats, todo: Ints, reach: Ints, size: int, step: float |
                 widths[widths == 0] = 1.0
             else:
                 widths = np.full(len(laid), step)
-            yield chunk, Grid.of(laid, widths, int(count), most if step is None else int(reach[chunk].max(initial=0)))
+            furthest = most if step is None else int(reach[chunk].max(initial=0))
+            yield chunk, Grid.of(laid, widths, int(count), furthest, None if often is None else often[chunk])

@@ -61,7 +61,7 @@ class Grid:
     positive: Floats
 
     @classmethod
-    def of(cls, difference: Floats, widths: Floats, points: int, reach: int) -> Grid:
+    def of(cls, difference: Floats, widths: Floats, points: int, reach: int, often: Floats | None = None) -> Grid:
         """Lay differences on grids.
 
         Args:
@@ -69,23 +69,25 @@ class Grid:
             widths: (pairs,) the step of each pair's grid.
             points: G.
             reach: how many steps the greatest of the differences is away from zero, at most.
+            often: (pairs, N) how many examples have each difference; None where it is one.
         """
-        count, examples = difference.shape
+        count = len(difference)
         beside = difference / widths[:, None]
         rounded = np.rint(beside)
         beside -= rounded
         nearest = rounded.astype(np.int64)
         width = 2 * (reach + 1) + 1
         cell = (nearest + (np.arange(count) * width + reach + 1)[:, None]).ravel()
-        near = np.bincount(cell, minlength=count * width)
-        first = np.bincount(cell, beside.ravel(), count * width)
-        second = np.bincount(cell, (beside * beside).ravel(), count * width)
+        weighed = beside if often is None else beside * often
+        near = np.bincount(cell, None if often is None else often.ravel(), count * width)
+        first = np.bincount(cell, weighed.ravel(), count * width)
+        second = np.bincount(cell, (weighed * beside).ravel(), count * width)
         # each difference is split over the point nearest to it and the ones before and after that
         mass: Floats = near.astype(np.float64) - second
         mass[:-1] += (second - first)[1:] / 2
         mass[1:] += (second + first)[:-1] / 2
         laid = np.zeros((count, points))
-        centred = mass.reshape(count, width) / examples
+        centred = mass.reshape(count, width) / near.reshape(count, width).sum(axis=1, keepdims=True)
         laid[:, : reach + 2] = centred[:, reach + 1 :]
         laid[:, -(reach + 1) :] = centred[:, : reach + 1]
         return cls(
@@ -94,8 +96,8 @@ class Grid:
             nearest=nearest,
             beside=beside,
             single=_near_zero(laid),
-            zero=(difference == 0).mean(axis=1),
-            positive=(difference > 0).mean(axis=1),
+            zero=share(difference == 0, often),
+            positive=share(difference > 0, often),
         )
 
     def above_zero(self, size: int) -> tuple[Floats, Bools]:
@@ -135,6 +137,11 @@ class Grid:
         bends = np.diff(centred[:, window.start - 1 : window.stop + 1], 2, axis=1)[:, ::-1]
         bend = np.sqrt((np.take_along_axis(bends, self.nearest + reach, axis=1) ** 2).mean(axis=1))
         return found, bend <= RELATIVE * found.std(axis=1) + TINY
+
+
+def share(values: Floats | Bools, often: Floats | None) -> Floats:
+    """(pairs,) the mean of (pairs, N) over the examples, of which each stands for one, or for so many."""
+    return np.asarray(np.average(values, axis=1, weights=often))
 
 
 def _near_zero(masses: Floats) -> Floats:

@@ -17,8 +17,8 @@ COINS = ("RANDOM", "GUESS")
 """Methods that are right half of the time, whatever K is."""
 
 
-DRAWS = 200
-"""Draws of labels that SURROGATE is shown in an evaluation: each takes about 10 ms."""
+DRAWS = 100
+"""Draws of labels that SURROGATE is shown in an evaluation: each takes 3 to 20 ms."""
 
 
 def _believed(pool: Pool, targets: Targets, rows: Ints) -> Beliefs:

@@ -57,11 +57,18 @@ class Patterns:
 
     def seed(self, readings: Readings) -> int:
         """A number that depends on the pool and on what was answered, and on no order in which they are listed."""
-        parts = (self.said[:, np.argsort(self.places)], self.counts, readings.pattern, readings.likelihood)
-        digest = hashlib.blake2b(digest_size=16)
-        for part in (*parts, readings.counts, np.array([self.classes])):
-            digest.update(np.ascontiguousarray(part).tobytes())
+        digest = self._digest.copy()
+        for part in (readings.pattern, readings.likelihood, readings.counts, np.array([self.classes])):
+            digest.update(np.ascontiguousarray(part).data)
         return int.from_bytes(digest.digest(), "little")
+
+    @cached_property
+    def _digest(self) -> hashlib.blake2b:
+        """Of the pool."""
+        digest = hashlib.blake2b(digest_size=16)
+        for part in (self.said[:, np.argsort(self.places)], self.counts):
+            digest.update(np.ascontiguousarray(part).data)
+        return digest
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,15 @@
 """How often the methods that see a whole pool put two models in their true order, and how sure that is.
 
-Those that are shown random labels are measured by their difference to the metric on the same draws, as combined methods
-are (`agreement`), but on as few draws as they declare. The label-free ones see no label, so that no draw changes them;
+Those that are shown random labels are measured on as few draws as they declare, beside the metric, whose pairwise
+accuracy is known: what the metric happens to have more or less on these draws is taken off by as much as the two go
+together (a control variate). The label-free ones see no label, so that no draw changes them;
 those that are shown chosen rows see the labels of the K rows that they ask for, always the same ones. What varies then
 is the pool: halves of the population are drawn, without replacement, and each is a pool; of a large half so are evenly
 spaced rows. The spread over halves is also how sure the result is, since leaving out half of the rows shakes an
 estimate about as much as drawing all of them anew (the delete-half jackknife).
 
-Source of that: Shao and Wu 1989, "A general theory for jackknife variance estimation". Axis letters as in `engine`.
+Sources: Owen 2013, "Monte Carlo theory, methods and examples", section 8.9; Shao and Wu 1989, "A general theory for
+jackknife variance estimation". Axis letters as in `engine`.
 """
 
 from __future__ import annotations
@@ -30,19 +32,20 @@ DRAWN = 400
 """Draws of K labels from each of them, at most; what their noise adds to the variance is taken off."""
 
 FEWER_HALVES = 25
-"""Halves that a method is asked about that takes few draws, half as many over all of them as over the whole."""
+"""Halves that a method is asked about that takes few draws, as many over all of them as over the whole."""
 
 POOLS, POOL_ROWS = 8, 500
 """Halves that rows are chosen from, and how many rows of a half make a pool: each step reads all of them."""
 
-WORK, FEWEST = 10_000_000, 50
+WORK, FEWEST = 5_000_000, 16
 """Draws x models x rows that a slow method is measured by, and the fewest draws."""
 
-CURVE = 4
+CURVE = 8
 """A point of a learning curve takes so many times fewer draws."""
 
-LONGEST = 20
-"""Labels that are asked for to draw a learning curve; more only where K is more. Each is a step of its own."""
+LONGEST, ASKED = 20, 2_000_000
+"""Labels that are asked for to draw a learning curve, and the most of them x models x rows of all pools. Where either
+is less than K, there is no more to the curve than K labels. Each is a step of its own."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,8 @@ def measure(
     shown, reached = drawn([one for one in methods if one.drawn], on, probe, metric, curves, rng)
     free, always = label_free([one for one in methods if one.kind == "label-free"], on)
     picking = [one for one in methods if one.pick is not None and probe <= half]
-    few = [size for size in curves if size <= min(half, max(probe, LONGEST))]
+    each = on.pool.probs.shape[0] * min(half, POOL_ROWS) * POOLS
+    few = [size for size in curves if size <= min(half, max(probe, min(LONGEST, ASKED // each)))]
     told, picked = chosen(picking, on, probe, few if picking else [])
     found = metric.joined(shown).joined(told.joined(free).beside(metric))
     return found, {
@@ -141,18 +145,20 @@ def drawn(
     most = max(WORK // (models * examples), FEWEST)
     methods = [one if one.draws == MANY else replace(one, draws=min(one.draws, most)) for one in methods]
     for one, own in zip(methods, rng.spawn(len(methods)), strict=True):
-        lead = _lead(one, on.pool, on.targets, on.decided, engine.draw_probes(own, examples, probe, one.draws))
-        of_draws = intervals.of_draws(lead.pairwise_accuracy)[0]
+        shown = _beside(one, on.pool, on.targets, on.decided, engine.draw_probes(own, examples, probe, one.draws))
+        together = _together(*shown.pairwise_accuracy)
+        of_draws = intervals.of_draws(shown.pairwise_accuracy[1:] - together * shown.pairwise_accuracy[0])[0]
         of_rows, of_lead = variances(one, on)
-        beats.append(np.clip(metric.beats[:, 0] + lead.beats[:, 0], 0.0, 1.0))
-        noise.append(of_draws + metric.noise[0] + of_rows)
-        noise_of_difference.append(of_draws + of_lead - of_metric)
+        beats.append(np.clip(shown.beats[:, 1] + together * (metric.beats[:, 0] - shown.beats[:, 0]), 0.0, 1.0))
+        noise.append(of_draws + (together**2 * metric.noise[0] if together else 0.0) + of_rows)
+        rest = (1 - together) ** 2 * metric.noise[0] if together != 1 else 0.0
+        noise_of_difference.append(of_draws + rest + of_lead - of_metric)
         if one.draws < MANY:
             sampled[one.name] = one.draws, float(np.sqrt(of_draws))
         draws = engine.draw_probes(own, examples, max(one.draws // CURVE, 2), max(curves, default=1)).T
         for size, known in curves.items():  # the same draws, longer and longer: a curve of few is smooth
-            more = _lead(one, on.pool, on.targets, on.decided, draws[:, :size]).pairwise_accuracy.mean()
-            reached[size][one.name] = float(np.clip(known[name] + more, 0.0, 1.0))
+            few = _beside(one, on.pool, on.targets, on.decided, draws[:, :size]).pairwise_accuracy.mean(axis=1)
+            reached[size][one.name] = float(np.clip(few[1] + together * (known[name] - few[0]), 0.0, 1.0))
     found = Agreement(
         names=tuple(one.name for one in methods),
         kinds=tuple(one.kind for one in methods),
@@ -174,7 +180,7 @@ def variances(method: PoolMethod, on: Population) -> tuple[float, float]:
         method: one that is shown random labels.
         on: the population, with its halves.
     """
-    each = max(min(method.draws // (2 * FEWER_HALVES), DRAWN), 2)
+    each = max(min(method.draws // FEWER_HALVES, DRAWN), 2)
     halves = HALVES if each == DRAWN else FEWER_HALVES
     means, noise = [], []
     for half, draws in zip(on.halves.rows[:halves], on.halves.draws, strict=False):
@@ -188,11 +194,15 @@ def variances(method: PoolMethod, on: Population) -> tuple[float, float]:
     return of_accuracy, of_difference
 
 
-def _lead(method: PoolMethod, pool: Pool, targets: Targets, decided: Bools, draws: Ints) -> engine.Simulation:
-    """What a method has more than the metric on the same draws."""
-    found = engine.simulate(targets.outcomes[:, None], draws, decided, _beside_metric(method, pool, targets))
-    pairwise_accuracy = found.pairwise_accuracy
-    return engine.Simulation(found.beats[:, 1:] - found.beats[:, :1], pairwise_accuracy[1:] - pairwise_accuracy[0])
+def _beside(method: PoolMethod, pool: Pool, targets: Targets, decided: Bools, draws: Ints) -> engine.Simulation:
+    """What the metric has on these draws, and what a method has."""
+    return engine.simulate(targets.outcomes[:, None], draws, decided, _beside_metric(method, pool, targets))
+
+
+def _together(metric: Floats, own: Floats) -> float:
+    """By how much a method's pairwise accuracy rises with the metric's, over draws: the slope of a regression."""
+    spread = metric.var()
+    return float(np.mean((metric - metric.mean()) * (own - own.mean())) / spread) if spread > 0 else 0.0
 
 
 def _beside_metric(method: PoolMethod, pool: Pool, targets: Targets) -> engine.Derive:

@@ -76,6 +76,9 @@ KEPT = 0.7
 TINY = 1e-30
 """The least likelihood that has a logarithm."""
 
+MOST = 80.0
+"""The most that the log odds of two labels may be in single precision: more than any vote comes to."""
+
 CHUNK = 250_000
 """Probabilities of labels that are computed at once: 1 MB, which a processor holds near."""
 
@@ -98,16 +101,18 @@ class Worlds:
     def labels(self, said: Ints) -> Floats:
         """(C, S, U) the probabilities of the labels of rows on which models predict (U, M), in single precision."""
         size, classes = self.biases.shape
-        weights, biases = self.weights.astype(np.float32), self.biases.T.astype(np.float32)[:, :, None]
+        weights = self.weights.astype(np.float32)
+        biases = (self.biases[:, :-1] - self.biases[:, -1:]).T.astype(np.float32)[:, :, None]
         found = np.empty((classes, size, len(said)), dtype=np.float32)
         each = max(CHUNK // (size * classes), 1)
         for low in range(0, len(said), each):
-            part = weights @ votes(said[low : low + each], classes)
-            part += biases
-            part -= part.max(axis=0)
-            np.exp(part, out=part)
-            part /= part.sum(axis=0)
-            found[:, :, low : low + each] = part
+            given = votes(said[low : low + each], classes)
+            odds = weights @ (given[:-1] - given[-1])  # logarithms, to the last label
+            odds += biases
+            np.exp(np.minimum(odds, MOST, out=odds), out=odds)
+            last, rest = found[-1, :, low : low + each], found[:-1, :, low : low + each]
+            np.reciprocal(odds.sum(axis=0) + 1, out=last)
+            np.multiply(odds, last, out=rest)
         return np.asarray(found)
 
 

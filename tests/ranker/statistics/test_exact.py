@@ -296,3 +296,15 @@ def test_influences_of_smooth_scores_need_no_draws():
         exact.influence(values, 10, np.ones(3, bool), engine.draw_probes(rng, 400, 10, 100)) for _ in range(2)
     )
     assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("levels", [(0.0, 1.0), (0.0, 0.5, 1.0), (-0.2, 0.0, 0.2, 0.4)])
+def test_scores_of_few_levels_are_counted(size, levels):
+    """What is counted level by level is what the list of all probes says, undefined scores included."""
+    scores = np.random.default_rng(size).choice(levels, size=(4, 1, 20))
+    scores[2, 0, 5] = np.nan
+    assert exact._few(np.nan_to_num(scores[:, 0]))
+    found = exact.probabilities(scores, size)[:, 0]
+    used = np.where(np.isnan(scores[2, 0]), 0.0, scores[:, 0])
+    assert found == pytest.approx([by_listing(used[a] - used[b], size) for a in range(4) for b in range(a + 1, 4)])

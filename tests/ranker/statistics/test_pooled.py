@@ -7,6 +7,7 @@ from factors import BUILTIN
 from ranker.results.table import ScoreTable
 from ranker.scoring.evaluation import evaluate
 from ranker.statistics import engine, intervals, pooled
+from ranker.statistics.agreement import Agreement
 from ranker.statistics.methods import BUILTIN as BUILTIN_METHODS
 from ranker.statistics.pool import InDomain, Pool, PoolMethod, Targets
 from ranker.statistics.pooled import Halves, Population
@@ -182,7 +183,7 @@ def test_other_outcomes_than_right_or_wrong_are_ranked_by():
     [
         (0.5, 5, 60, (1, 2, 3, 5, 10), " ACC needs more than 10 labels."),
         (0.5, 5, 60, (1, 2, 3, 5, 10, 50), " ACC needs 11 to 50 labels."),
-        (0.5, 5, 60, range(5, 20), " ACC needs 16 labels."),
+        (0.5, 5, 60, range(5, 30), " ACC needs 22 labels."),
         (0.7, 5, 60, (10, 50), ""),
         (0.0, 11, 20, (1, 2, 3, 5, 10), " ACC needs more than 11 labels."),
     ],
@@ -229,6 +230,30 @@ def test_surrogate_reaches_what_counting_draws_says():
     better = np.where((table.truth[first] > table.truth[second])[:, None], 1, -1)
     share = ((1 + np.sign(scores[first] - scores[second]) * better) / 2).mean()
     assert found.method("SURROGATE").pairwise_accuracy == pytest.approx(share, abs=0.03)
+
+
+def test_many_models_are_put_right_as_often_as_in_many_draws():
+    """Where nearly all draws put nearly all pairs right, no error of the few draws is added to that."""
+    rng = np.random.default_rng(0)
+    labels, right = rng.integers(2, size=600), rng.random((30, 600)) < np.linspace(0.9, 0.55, 30)[:, None]
+    said = np.where(right, labels, 1 - labels)
+    population = Population(
+        Pool(np.stack([1 - said, said], axis=2).astype(float)),
+        Targets(right.astype(float), labels),
+        np.ones(435, dtype=bool),
+        Halves.of(600, 10, rng),
+    )
+    draws = rng.integers(600, size=(20_000, 10))
+    metric, influence, noise = np.full((435, 1), 0.7), np.zeros((1, 600)), np.zeros(1)
+    metric[:, 0] = engine.simulate(right[:, None].astype(float), draws, population.decided).beats[:, 0]
+    known = Agreement(("ACC",), ("baseline",), metric, influence, noise, noise)
+    few = replace(NAMED["SURROGATE"], draws=30)
+    found, _ = pooled.drawn([few], population, 10, known, {}, np.random.default_rng(1))
+    _, error = found.sampled["SURROGATE"]
+    scores = few.estimate(population.pool, population.targets, draws[:200])
+    reached = [pairwise_accuracy(each[::-1]) for each in scores.T]
+    assert found.beats.mean() == pytest.approx(np.mean(reached), abs=4 * np.hypot(error, np.std(reached) / 200**0.5))
+    assert error < 0.005
 
 
 def test_the_mean_over_the_pool_ranks_as_the_whole_population_does():
