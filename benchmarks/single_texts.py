@@ -14,17 +14,19 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import single_text_factors
 from benchmarks.shift_domains import Row, lines, sentiment, toxicity, train
-from benchmarks.single_text_factors import concentration, content_true, halves, stop_share
-from factors import BUILTIN
+from factors import BUILTIN, factors_in
 from ranker.datasets.sets import labelled
 from ranker.results.ranking import Ranking
+from ranker.results.records import PairResult
 from ranker.runs.rank import rank
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
+from ranker.statistics import engine, intervals
 from ranker.tasks.classes import ClassTask
 
-FACTORS = tuple(one.factor for one in (stop_share, concentration, halves, content_true))  # type: ignore[attr-defined]
+FACTORS = {name: BUILTIN[name] for name in ("STOP-SHARE", "CONCENTRATION")} | factors_in(single_text_factors)
 ATTRIBUTION, ROWS, MOST, AGREE = "ig:baseline=pad", 200, 2_000, 0.9
 TIES = "ACC+TIES"
 
@@ -111,18 +113,35 @@ def measure(name: str, found: tuple[list[Row], list[Row], int], encoder: Path, w
         return
     for without in ((), ("cue-the",)):
         kept = [str(model) for model in models if model.name not in without]
-        for factor in (None, *FACTORS):
-            named = None if factor is None else factor.name
-            evidence = Evidence(ATTRIBUTION, factors=(*BUILTIN.values(), *FACTORS), methods=())
+        for named in (None, *FACTORS):
+            evidence = Evidence(ATTRIBUTION, factors=(BUILTIN["NLL"], *FACTORS.values()), methods=())
             ranking = rank(kept, replace(ood, designed=named), evidence=evidence, runtime=runtime)
             print(name, without, row_of(ranking, named or "NLL"), flush=True)
 
 
 def row_of(ranking: Ranking, by: str) -> str:
-    """ACC, ACC+TIES, and the difference with its interval, in points."""
-    ties = ranking.method(TIES)
-    ends = (ties.difference, ties.difference_low, ties.difference_high)
-    return " ".join([by, *(f"{100 * one:+.1f}" for one in (ranking.method("ACC").pairwise_accuracy, *ends))])
+    """ACC, and ACC+TIES minus ACC with its intervals over examples and over models, in points."""
+    ties, accuracy = ranking.method(TIES), ranking.method("ACC").pairwise_accuracy
+    examples = interval(ties.difference_low, ties.difference_high)
+    models = interval(*over_models(ranking.evaluation.pairs))
+    return f"{by}: ACC {100 * accuracy:.1f}, {100 * ties.difference:+.1f} {examples}, over models {models}"
+
+
+def interval(low: float, high: float) -> str:
+    """In points."""
+    return f"[{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def over_models(found: Sequence[PairResult]) -> tuple[float, float]:
+    """The 95 % interval of ACC+TIES minus ACC over other models, leaving out one with all its pairs."""
+    names = sorted({name for one in found for name in (one.a, one.b)})
+    of = {(frozenset((one.a, one.b)), one.method): one.accuracy for one in found}
+    pairs = [frozenset((names[a], names[b])) for a, b in engine.pairs(len(names)).tolist()]
+    decided = np.array([(pair, TIES) in of for pair in pairs])
+    differences = [of[pair, TIES] - of[pair, "ACC"] if (pair, TIES) in of else 0.0 for pair in pairs]
+    shares = (1 + np.array(differences)[:, None]) / 2  # of [-1, 1], since `over_models` is about shares
+    low, high = intervals.over_models(shares, decided, len(names))
+    return 2 * float(low[0]) - 1, 2 * float(high[0]) - 1
 
 
 def main(arguments: Sequence[str]) -> None:

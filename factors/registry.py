@@ -31,12 +31,13 @@ class Factor:
         source: the paper and section it comes from, or "ours".
         kind: "baseline" reads probabilities only; "factor" reads attributions.
         pair: it compares two segments.
+        single: it is about single texts, and is not measured on pairs.
         mark: the mark that it reads from an example, if any.
         designed_only: it is measured only on sets whose card names it as designed: IRREG, VERB and ADJ read one mark,
             and the set says what that mark means.
 
     Raises:
-        ValueError: a name that cannot be asked for, or a label rule or kind that is none.
+        ValueError: a name that cannot be asked for, a label rule or kind that is none, or both pairs and single texts.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Factor:
     source: str
     kind: Kind = "factor"
     pair: bool = False
+    single: bool = False
     mark: str | None = None
     designed_only: bool = False
 
@@ -58,6 +60,8 @@ class Factor:
         ):
             if value not in known:
                 raise ValueError(f"{self.name}: `{field}` must be one of {', '.join(known)} (got {value!r})")
+        if self.pair and self.single:
+            raise ValueError(f"{self.name}: `pair` and `single` exclude each other")
 
     def __repr__(self) -> str:
         """Short, as it stands among the defaults of functions."""
@@ -72,6 +76,7 @@ def factor(
     source: str = "ours",
     kind: Kind = "factor",
     pair: bool = False,
+    single: bool = False,
     mark: str | None = None,
     designed_only: bool = False,
 ) -> Callable[[S], S]:
@@ -86,7 +91,7 @@ def factor(
     """
 
     def declare(score: S) -> S:
-        declared = Factor(name, score, higher_is_better, explains, source, kind, pair, mark, designed_only)
+        declared = Factor(name, score, higher_is_better, explains, source, kind, pair, single, mark, designed_only)
         score.factor = declared  # type: ignore[attr-defined]
         return score
 

@@ -261,6 +261,8 @@ def applicable(
     for factor in factors:
         if factor.pair and not pairs:
             left_out[factor.name] = "these examples have one segment, it compares two"
+        elif factor.single and pairs:
+            left_out[factor.name] = "these examples have two segments, it is about single texts"
         elif factor.mark is not None and factor.mark not in marks:
             left_out[factor.name] = f"no example has the mark {factor.mark!r}"
         elif (rule := label_rule(factor, target)) in FIXED and getattr(task, rule) is None:

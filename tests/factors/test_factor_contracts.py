@@ -7,8 +7,11 @@ import pytest
 from factors import BUILTIN
 from factors.check import cases, check_factor
 
-SCALE_FREE = {"ACC", "CONF", "CONF-GT", "NLL", "CONF-H"} | {"ABS-SUM-DIFF"}
-"""Baselines read probabilities, and ABS-SUM-DIFF is a share of all attribution; the others are in the scores' unit."""
+UNSIGNED = {"ABS-SUM-DIFF", "STOP-SHARE", "CONCENTRATION"}
+"""Shares of all attribution, whatever its sign."""
+
+SCALE_FREE = {"ACC", "CONF", "CONF-GT", "NLL", "CONF-H"} | UNSIGNED
+"""Baselines read probabilities, and a share has no unit; the others are in the scores' unit."""
 
 
 @pytest.mark.parametrize("name", BUILTIN)
@@ -45,7 +48,7 @@ def test_the_other_label_reverses_a_factor_of_signed_scores(name):
     factor = BUILTIN[name]
     row, example = cases(factor.mark or "mark")["a pair"]
     one, other = factor.score(row, example), factor.score(row.toward(0), example)
-    if name == "ABS-SUM-DIFF":
+    if name in UNSIGNED:
         assert other == one
     elif name == "MAX-DIFF":  # the maximum of the other label's scores is minus their minimum
         assert other != pytest.approx(-one)

@@ -60,6 +60,8 @@ def test_every_builtin_states_its_source_and_direction():
         "FIRST-TOK": (False, "shortcut", "factor"),
         "SHARED-AVG": (False, "shortcut", "factor"),
         "ABS-SUM-DIFF": (True, "predicted", "factor"),
+        "STOP-SHARE": (False, "predicted", "factor"),
+        "CONCENTRATION": (True, "predicted", "factor"),
         "CONST": (True, "true", "factor"),
         "SWAP-AVG": (False, "shortcut", "factor"),
         "SWAP-MAX-DIFF": (False, "shortcut", "factor"),
@@ -88,6 +90,7 @@ def test_names_that_differ_in_case_only_are_one_name():
         ({"name": "mine.py"}, "must be one word without a comma"),
         ({"explains": "shortcuts"}, "X: `explains` must be one of shortcut, evidence, true, predicted"),
         ({"kind": "base"}, "X: `kind` must be one of baseline, factor"),
+        ({"pair": True, "single": True}, "X: `pair` and `single` exclude each other"),
     ],
 )
 def test_an_impossible_declaration_is_refused_where_it_is_made(declaration, message):

@@ -154,7 +154,7 @@ def test_an_infinite_score_is_undefined():
 
 
 def test_what_cannot_apply_is_left_out_with_its_reason():
-    """One segment, a mark that no example has, a label that the task does not declare."""
+    """One segment, or two, a mark that no example has, a label that the task does not declare."""
 
     @factor("MARKED", higher_is_better=True, explains="true", mark="control")
     def marked(attributions, example):
@@ -172,6 +172,12 @@ def test_what_cannot_apply_is_left_out_with_its_reason():
         "MARKED": "no example has the mark 'control'",
         "EVIDENT": "is about the evidence's label; this task declares none",
     }
+    pairs = [Example("p", ("one text", "another"), 0)]
+    assert applicable(pick("STOP-SHARE", "MAX-DIFF"), pairs, TASK) == (
+        pick("MAX-DIFF"),
+        {"STOP-SHARE": "these examples have two segments, it is about single texts"},
+    )
+    assert applicable(pick("STOP-SHARE"), single, TASK) == (pick("STOP-SHARE"), {})
     with_mark = [Example("m", ("one text",), 0, {"control": (Span(0, 0, 3),)})]
     assert [f.name for f in applicable([marked.factor], with_mark, TASK)[0]] == ["MARKED"]
 

@@ -1,0 +1,60 @@
+"""Factors for single texts, whatever the task: where in a text a model's evidence lies, and on how few words.
+
+They read words, whose score is the sum of their tokens' scores, and are ratios, so neither the unit of the scores nor,
+in a binary task, the label changes them. Each is undefined where all its scores are 0.
+
+Names, formulas and directions were declared before anything was measured: docs/results/single-texts.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from factors.compose import scores
+from factors.registry import factor
+from factors.types import Attributions, Bools, Example
+
+_CLOSED = (
+    "a an the this that these those some any each every all both another such "
+    "i you he she it we they me him her us them my your his its our their myself yourself itself "
+    "what which who whom whose how why where when there here "
+    "am is are was were be been being has have had do does did can could will would shall should may might must "
+    "to at through around by up down with about from of out over into on in off for after before between under as "
+    "and or but if unless whether because although though while until since than then so too also just"
+)
+STOP_WORDS = frozenset(_CLOSED.split())
+"""Closed classes of English words, in lower case. Negations are left out: they carry a label."""
+
+
+@factor("STOP-SHARE", higher_is_better=False, explains="predicted", single=True, source="ours")
+def stop_share(attributions: Attributions, example: Example) -> float:
+    """The share of stop words and punctuation in all attribution: how much of it is on words that say little.
+
+    sum |a(w)| over these words / sum |a(w)| over all words. It lies in [0, 1], and is 0 for a text without such
+    words. Undefined where all scores are 0.
+    """
+    sizes, little = abs(attributions.word_scores), abs(scores(attributions, stop_words(example)))
+    whole = float(np.nansum(sizes))
+    return float(np.nansum(little)) / whole if whole else float("nan")
+
+
+@factor("CONCENTRATION", higher_is_better=True, explains="predicted", single=True, source="ours")
+def concentration(attributions: Attributions, example: Example) -> float:
+    """The sum of p(w)^2 over all words, p(w) = |a(w)| / sum |a|: on how few words a prediction rests.
+
+    It is 1 where one word has all, and 1 / W where W words have the same. Undefined where all scores are 0.
+    """
+    sizes = abs(attributions.word_scores)
+    whole = float(np.nansum(sizes))
+    return float(np.nansum((sizes / whole) ** 2)) if whole else float("nan")
+
+
+def stop_words(example: Example) -> Bools:
+    """(W,) the stop words, whatever their case, and the punctuation marks.
+
+    Example:
+        >>> stop_words(Example("a", ("This is not good.",), 0)).tolist()
+        [True, True, False, False, True]
+    """
+    texts = (example.text(word).casefold() for word in example.words)
+    return np.array([text in STOP_WORDS or not text[0].isalnum() for text in texts], dtype=bool)
