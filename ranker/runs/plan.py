@@ -154,7 +154,7 @@ def plan(gathered: Gathered, evidence: Evidence = Evidence(), method: str | None
         method = method_named(method, rows, known, pooled)
     chosen = needed(known, rows.ood.designed, method) if evidence.factors is None and not rows.truth else known
     chosen = tuple(one for one in chosen if one.name != task.metric)  # which is always there
-    settings = evidence.settings or backend(chosen, rows, evidence.target)
+    settings = evidence.settings or backend(chosen, gathered, evidence.target)
     if settings.name != "none" and not isinstance(task, ClassTask):
         raise UsageError(f"`attribution` must be none: {task.metric} is given for answers that were judged elsewhere")
     settings = settings.settled(task.labels, task.shortcut)
@@ -195,17 +195,19 @@ def fitting(
     return applicable(factors, rows.population, task, rows.ood.designed, target, only)
 
 
-def backend(factors: Sequence[Factor], rows: Rows, target: Target) -> Settings:
+def backend(factors: Sequence[Factor], gathered: Gathered, target: Target) -> Settings:
     """The attribution backend of a run that names none: `BACKEND` where a factor reads attributions, else none.
+
+    Answers that lie in a file cannot be attributed; nobody is left out for that who did not ask for attributions.
 
     Raises:
         UsageError: it cannot be set so.
     """
-    task, settings = rows.ood.task, settings_of(BACKEND)
-    if not isinstance(task, ClassTask):
+    task, settings = gathered.rows.ood.task, settings_of(BACKEND)
+    if not isinstance(task, ClassTask) or any(model.source.at_hand for model in gathered.looked.models):
         return settings_of("none")
     reading = [factor for factor in factors if factor.kind == "factor"]
-    kept, _ = fitting(reading, rows, target, settings.settled(task.labels, task.shortcut))
+    kept, _ = fitting(reading, gathered.rows, target, settings.settled(task.labels, task.shortcut))
     return settings if kept else settings_of("none")
 
 

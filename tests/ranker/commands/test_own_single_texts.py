@@ -65,6 +65,20 @@ def test_rows_of_ones_own_are_ordered_by_a_factor_that_is_named(run):
     assert all(model["scores"]["STOP-SHARE"] > 0 for model in json.loads(out)["decision"]["models"])
 
 
+def test_answers_in_a_file_are_ranked_beside_them_unasked(run, tmp_path):
+    """Nothing is attributed then, since a file cannot be; whoever names a backend has the factors, and not the file."""
+    (tmp_path / "x.csv").write_text("id,prediction\n0,positive\n1,negative\n2,negative\n3,negative\n")
+    command = ("--ood", "moods", "--include", ".", "--probe", "2", "--format", "json", "--models", "x.csv")
+    found = run(*command)
+    assert found[0] == 0
+    answer = json.loads(found[1])
+    assert {model["name"] for model in answer["evaluation"]["models"]} == {"a", "b", "x"}
+    assert {answer["header"]["left_out"][name] for name in SINGLE} == {"reads attributions, and there are none"}
+    status, out, _ = run(*command, "--attribution", "occlusion")
+    assert status == 1
+    assert {model["name"] for model in json.loads(out)["evaluation"]["models"]} == {"a", "b"}
+
+
 def test_a_text_is_explained_with_them(run):
     """Each model's numbers on one text."""
     status, out, _ = run("explain", "--text", "The old doctor danced.")
