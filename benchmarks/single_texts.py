@@ -17,18 +17,21 @@ import numpy as np
 from benchmarks import single_text_factors
 from benchmarks.shift_domains import Row, lines, sentiment, toxicity, train
 from factors import BUILTIN, factors_in
+from factors.types import Bools, Floats, Ints
 from ranker.datasets.sets import labelled
 from ranker.results.ranking import Ranking
-from ranker.results.records import PairResult
+from ranker.results.table import ScoreTable
 from ranker.runs.rank import rank
 from ranker.runtime.runtime import Runtime
-from ranker.scoring.score import Evidence
-from ranker.statistics import engine, intervals
+from ranker.scoring.reference import Truth
+from ranker.scoring.score import Evidence, turned
+from ranker.statistics import combined, engine, intervals
+from ranker.statistics.pool import MANY
 from ranker.tasks.classes import ClassTask
 
 FACTORS = {name: BUILTIN[name] for name in ("STOP-SHARE", "CONCENTRATION")} | factors_in(single_text_factors)
 ATTRIBUTION, ROWS, MOST, AGREE = "ig:baseline=pad", 200, 2_000, 0.9
-TIES = "ACC+TIES"
+PROBE, TIES = 10, "ACC+TIES"
 
 
 def suites(data: Path, reviews: Path) -> dict[str, tuple[list[Row], list[Row], int]]:
@@ -115,32 +118,56 @@ def measure(name: str, found: tuple[list[Row], list[Row], int], encoder: Path, w
         kept = [str(model) for model in models if model.name not in without]
         for named in (None, *FACTORS):
             evidence = Evidence(ATTRIBUTION, factors=(BUILTIN["NLL"], *FACTORS.values()), methods=())
-            ranking = rank(kept, replace(ood, designed=named), evidence=evidence, runtime=runtime)
+            ranking = rank(kept, replace(ood, designed=named), probe=PROBE, evidence=evidence, runtime=runtime)
             print(name, without, row_of(ranking, named or "NLL"), flush=True)
+        for named in FACTORS:
+            print(name, without, lead_of(ranking.table, named), flush=True)
 
 
 def row_of(ranking: Ranking, by: str) -> str:
     """ACC, and ACC+TIES minus ACC with its intervals over examples and over models, in points."""
     ties, accuracy = ranking.method(TIES), ranking.method("ACC").pairwise_accuracy
-    examples = interval(ties.difference_low, ties.difference_high)
-    models = interval(*over_models(ranking.evaluation.pairs))
-    return f"{by}: ACC {100 * accuracy:.1f}, {100 * ties.difference:+.1f} {examples}, over models {models}"
+    said = points(ties.difference, (ties.difference_low, ties.difference_high), over_models(*gains(ranking)))
+    return f"by {by}: ACC {100 * accuracy:.1f}, {said}"
 
 
-def interval(low: float, high: float) -> str:
-    """In points."""
-    return f"[{100 * low:.1f}, {100 * high:.1f}]"
+def lead_of(table: ScoreTable, by: str) -> str:
+    """ACC+TIES by a factor minus ACC+TIES by NLL, on the same draws, with both intervals, in points."""
+    truth = Truth.of(table, None)
+    columns = [[one.name for one in table.methods].index(name) for name in ("ACC", by, "NLL")]
+    draws = engine.draw_probes(np.random.default_rng(0), len(table.examples), PROBE, MANY)
+
+    def ties(means: Floats, of: Ints) -> Floats:
+        return np.stack([combined.scores(TIES, means[:, 0], means[:, other]) for other in (1, 2)], axis=1)
+
+    found = engine.simulate(turned(table)[truth.order][:, columns], draws, truth.decided, ties)
+    lead = found.pairwise_accuracy[:1] - found.pairwise_accuracy[1:]
+    influence = intervals.drawn_influence(lead, draws, len(table.examples))
+    noise = (1 - PROBE) * intervals.of_draws(lead)  # what the draws add to the mean, less what to the influences
+    low, high = intervals.of_difference(lead.mean(axis=1), intervals.variance(influence, noise))
+    other = over_models(found.beats[:, 0] - found.beats[:, 1], truth.decided, len(table.models))
+    return f"by {by} minus by NLL: {points(float(lead.mean()), (float(low[0]), float(high[0])), other)}"
 
 
-def over_models(found: Sequence[PairResult]) -> tuple[float, float]:
-    """The 95 % interval of ACC+TIES minus ACC over other models, leaving out one with all its pairs."""
-    names = sorted({name for one in found for name in (one.a, one.b)})
-    of = {(frozenset((one.a, one.b)), one.method): one.accuracy for one in found}
-    pairs = [frozenset((names[a], names[b])) for a, b in engine.pairs(len(names)).tolist()]
-    decided = np.array([(pair, TIES) in of for pair in pairs])
-    differences = [of[pair, TIES] - of[pair, "ACC"] if (pair, TIES) in of else 0.0 for pair in pairs]
-    shares = (1 + np.array(differences)[:, None]) / 2  # of [-1, 1], since `over_models` is about shares
-    low, high = intervals.over_models(shares, decided, len(names))
+def points(difference: float, examples: tuple[float, float], models: tuple[float, float]) -> str:
+    """A difference and its intervals."""
+    over = [f"[{100 * low:.1f}, {100 * high:.1f}]" for low, high in (examples, models)]
+    return f"{100 * difference:+.1f} {over[0]}, over models {over[1]}"
+
+
+def gains(ranking: Ranking) -> tuple[Floats, Bools, int]:
+    """(P,) ACC+TIES minus ACC on each pair, (P,) which pairs have a true order, and M."""
+    names = [model.name for model in ranking.found.models]
+    of = {(one.a, one.b, one.method): one.accuracy for one in ranking.evaluation.pairs}
+    pairs = [(names[a], names[b]) for a, b in engine.pairs(len(names)).tolist()]
+    found = [of[*pair, TIES] - of[*pair, "ACC"] if (*pair, TIES) in of else np.nan for pair in pairs]
+    return np.array(found), ~np.isnan(found), len(names)
+
+
+def over_models(differences: Floats, decided: Bools, models: int) -> tuple[float, float]:
+    """The 95 % interval of a mean difference over other models: one is left out with all its pairs."""
+    shares = (1 + differences[:, None]) / 2  # of [-1, 1], since the product's interval is of shares
+    low, high = intervals.over_models(shares, decided, models)
     return 2 * float(low[0]) - 1, 2 * float(high[0]) - 1
 
 
