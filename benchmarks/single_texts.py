@@ -14,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import single_text_factors
 from benchmarks.shift_domains import Row, lines, sentiment, toxicity, train
-from factors import BUILTIN, factors_in
+from factors import BUILTIN, Attributions, Example, factor
 from factors.types import Bools, Floats, Ints
 from ranker.datasets.sets import labelled
 from ranker.results.ranking import Ranking
@@ -29,9 +28,21 @@ from ranker.statistics import combined, engine, intervals
 from ranker.statistics.pool import MANY
 from ranker.tasks.classes import ClassTask
 
-FACTORS = {name: BUILTIN[name] for name in ("STOP-SHARE", "CONCENTRATION")} | factors_in(single_text_factors)
 ATTRIBUTION, ROWS, MOST, AGREE = "ig:baseline=pad", 200, 2_000, 0.9
 PROBE, TIES = 10, "ACC+TIES"
+
+
+@factor("HALVES", higher_is_better=True, explains="predicted", single=True)
+def halves(attributions: Attributions, example: Example) -> float:
+    """(sum a / sum |a|) of the first half of the words, times the same of the second; of an odd number the second has
+    one more. It did not pass."""
+    seen = attributions.word_scores
+    parts = np.split(seen, [len(seen) // 2])
+    return float(np.prod([np.nansum(part) / (np.nansum(abs(part)) or np.nan) for part in parts]))
+
+
+DECLARED = ("STOP-SHARE", "CONCENTRATION", "HALVES", "CONTENT-TRUE")
+FACTORS = {name: (BUILTIN | {"HALVES": halves.factor})[name] for name in DECLARED}  # type: ignore[attr-defined]
 
 
 def suites(data: Path, reviews: Path) -> dict[str, tuple[list[Row], list[Row], int]]:

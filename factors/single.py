@@ -1,7 +1,7 @@
 """Factors for single texts, whatever the task: where in a text a model's evidence lies, and on how few words.
 
-They read words, whose score is the sum of their tokens' scores, and are ratios, so neither the unit of the scores nor,
-in a binary task, the label changes them. Each is undefined where all its scores are 0.
+They read words, whose score is the sum of their tokens' scores, and are shares of all attribution, so they have no
+unit. Each is undefined where all scores are 0.
 
 Names, formulas and directions were declared before anything was measured: docs/results/single-texts.md.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from factors.compose import scores
+from factors.compose import total
 from factors.registry import factor
-from factors.types import Attributions, Bools, Example
+from factors.types import Attributions, Bools, Example, Floats
 
 _CLOSED = (
     "a an the this that these those some any each every all both another such "
@@ -33,9 +33,7 @@ def stop_share(attributions: Attributions, example: Example) -> float:
     sum |a(w)| over these words / sum |a(w)| over all words. It lies in [0, 1], and is 0 for a text without such
     words. Undefined where all scores are 0.
     """
-    sizes, little = abs(attributions.word_scores), abs(scores(attributions, stop_words(example)))
-    whole = float(np.nansum(sizes))
-    return float(np.nansum(little)) / whole if whole else float("nan")
+    return _over(abs(_shares(attributions)), stop_words(example))
 
 
 @factor("CONCENTRATION", higher_is_better=True, explains="predicted", single=True, source="ours")
@@ -44,9 +42,17 @@ def concentration(attributions: Attributions, example: Example) -> float:
 
     It is 1 where one word has all, and 1 / W where W words have the same. Undefined where all scores are 0.
     """
-    sizes = abs(attributions.word_scores)
-    whole = float(np.nansum(sizes))
-    return float(np.nansum((sizes / whole) ** 2)) if whole else float("nan")
+    return total(_shares(attributions) ** 2)
+
+
+@factor("CONTENT-TRUE", higher_is_better=True, explains="true", single=True, source="ours")
+def content_true(attributions: Attributions, example: Example) -> float:
+    """How far words with a content speak for the true label, as a share of all attribution.
+
+    sum a(w) over all words but stop words and punctuation / sum |a(w)| over all words. It lies in [-1, 1], and is 0
+    for a text of stop words alone. Undefined where all scores are 0.
+    """
+    return _over(_shares(attributions), ~stop_words(example))
 
 
 def stop_words(example: Example) -> Bools:
@@ -58,3 +64,14 @@ def stop_words(example: Example) -> Bools:
     """
     texts = (example.text(word).casefold() for word in example.words)
     return np.array([text in STOP_WORDS or not text[0].isalnum() for text in texts], dtype=bool)
+
+
+def _shares(attributions: Attributions) -> Floats:
+    """(W',) a(w) / sum |a|; nan where all scores are 0, and for a word that the model did not see."""
+    seen = attributions.word_scores
+    return np.asarray(seen / (np.nansum(abs(seen)) or np.nan))
+
+
+def _over(shares: Floats, chosen: Bools) -> float:
+    """The chosen words' sum, 0 of none of them; nan where no word has a share."""
+    return total(shares * chosen[: len(shares)])

@@ -10,7 +10,7 @@ from factors.check import cases, check_factor
 UNSIGNED = {"ABS-SUM-DIFF", "STOP-SHARE", "CONCENTRATION"}
 """Shares of all attribution, whatever its sign."""
 
-SCALE_FREE = {"ACC", "CONF", "CONF-GT", "NLL", "CONF-H"} | UNSIGNED
+SCALE_FREE = {"ACC", "CONF", "CONF-GT", "NLL", "CONF-H"} | UNSIGNED | {"CONTENT-TRUE"}
 """Baselines read probabilities, and a share has no unit; the others are in the scores' unit."""
 
 

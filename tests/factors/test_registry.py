@@ -62,6 +62,7 @@ def test_every_builtin_states_its_source_and_direction():
         "ABS-SUM-DIFF": (True, "predicted", "factor"),
         "STOP-SHARE": (False, "predicted", "factor"),
         "CONCENTRATION": (True, "predicted", "factor"),
+        "CONTENT-TRUE": (True, "true", "factor"),
         "CONST": (True, "true", "factor"),
         "SWAP-AVG": (False, "shortcut", "factor"),
         "SWAP-MAX-DIFF": (False, "shortcut", "factor"),

@@ -8,7 +8,7 @@ from conftest import make_checkpoint
 from ranker import ClassTask, Evidence, labelled, rank
 from ranker.cli import main
 
-SINGLE = ("STOP-SHARE", "CONCENTRATION")
+SINGLE = ("STOP-SHARE", "CONCENTRATION", "CONTENT-TRUE")
 CARD = """
 description = "Reviews."
 source = "written for this test"
@@ -87,7 +87,7 @@ def test_a_text_is_explained_with_them(run):
 
 
 def test_with_three_labels_they_are_left_out_and_why(tmp_path):
-    """One label is attributed, and these factors are about the predicted one."""
+    """One label is attributed, and these factors are about the predicted or the true one."""
     labels = ("negative", "neutral", "positive")
     models = [str(make_checkpoint(tmp_path / kind, kind, labels)) for kind in ("bert", "roberta")]
     rows = [{"text": row["segments"][0], "label": row["label"]} for row in ROWS]
