@@ -56,6 +56,17 @@ def test_a_set_of_single_texts_is_ranked_by_its_factors(run):
     assert [row[0] for row in rows if row[1:] == ["factor"]] == list(SINGLE)
 
 
+def test_a_card_names_the_factor_that_breaks_ties(run, tmp_path):
+    """Else NLL does, which needs no attribution: such a set has no sum of ACC and a factor."""
+    command = ("--ood", "moods", "--include", ".", "--probe", "2", "--format", "json")
+    methods = [one["name"] for one in json.loads(run(*command)[1])["evaluation"]["methods"]]
+    assert ("ACC+TIES" in methods, "ACC+FACTOR" in methods) == (True, False)
+    (tmp_path / "moods" / "card.toml").write_text('designed = "CONCENTRATION"' + CARD)
+    found = {one["name"]: one for one in json.loads(run(*command)[1])["evaluation"]["methods"]}
+    assert found["CONCENTRATION"]["designed"]
+    assert "ACC+FACTOR" in found
+
+
 def test_rows_of_ones_own_are_ordered_by_a_factor_that_is_named(run):
     """Unasked, a decision attributes nothing; asked, the factor orders the models."""
     plain = json.loads(run("--data", "mine.jsonl", "--format", "json")[1])
