@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import io
 import json
-import lzma
 import os
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ranker.datasets.archive import Archive
 from ranker.datasets.rows import Row, content, once, read_rows
 from ranker.errors import DataError
 from ranker.limits import LIMITS, Limits, opened
@@ -118,26 +116,21 @@ def _doccano(path: Path, limits: Limits) -> Iterator[Row]:
     """The lines of each person, whose name is that of a file of the archive."""
     number = 0
     try:
-        with open(opened(path), "rb") as raw:
-            limits.check(path, "json", os.fstat(raw.fileno()).st_size)  # its list of members is read as a whole
-            archive = zipfile.ZipFile(raw)
-            members = [one for one in archive.infolist() if one.filename.endswith(".jsonl")]
-            limits.check(path, "members", len(members))
-            left = limits.json
-            for member in members:
-                with archive.open(member) as file:
-                    unpacked = file.read(left + 1)
-                left -= len(unpacked)
-                if left < 0:
-                    raise limits.passed(path, "json")
-                text = unpacked.decode("utf-8-sig")
+        with os.fdopen(opened(path), "rb") as raw:
+            archive = Archive(raw, path, limits, parts="members", size="json", whole="json")
+            if archive.repeated:
+                raise DataError(f"{path}: two files are named {min(archive.repeated)!r}")
+            for member in archive.parts:
+                if not member.endswith(".jsonl"):
+                    continue
+                text = archive.read(member).decode("utf-8-sig")
                 limits.check_objects(path, text)
                 for at, line in enumerate(io.StringIO(text), 1):
-                    place, number = f"{path}, {member.filename}, line {at}", number + 1
+                    place, number = f"{path}, {member}, line {at}", number + 1
                     limits.check(path, "rows", number)
                     cells = json.loads(line, object_pairs_hook=once)
                     if not isinstance(cells, dict):
                         raise DataError(f"{place}: an object {{...}} is needed (got {line[:50]!r})")
-                    yield Row(place, number, {**cells, "annotator": Path(member.filename).stem})
-    except (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError) as error:
+                    yield Row(place, number, {**cells, "annotator": Path(member).stem})
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import struct
 import subprocess
 import sys
 import tomllib
@@ -99,6 +100,26 @@ def test_small_parquet_files_cost_little(tmp_path):
         assert as_rows[1] < 200  # MiB
         assert as_table[1] < 600  # a table has room for 33 million numbers
         assert max(as_rows[2], as_table[2]) < 5  # seconds
+
+
+def many_parts(path, count):
+    """A zip archive whose list names so many parts, all of them empty, of which there is none."""
+    entry = struct.Struct("<4s6H3L5H2L8s")
+    listed = b"".join(entry.pack(b"PK\1\2", *(0,) * 9, 8, *(0,) * 6, b"%08d" % number) for number in range(count))
+    far = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, len(listed), 4)
+    ends = struct.pack("<4sLQL", b"PK\6\7", 0, 4 + len(listed), 1)
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, *(0xFFFF,) * 2, *(0xFFFFFFFF,) * 2, 0)
+    path.write_bytes(b"PK\3\4" + listed + far + ends + end)
+    return path
+
+
+def test_parts_of_an_archive_are_counted_before_they_are_looked_at(tmp_path):
+    """A million of them, in an `.npz` file and in an export of doccano."""
+    (_, arrays), (people, _) = measured(*(many_parts(tmp_path / f"a.{ending}", 1_000_000) for ending in ("npz", "zip")))
+    for said, mebibytes, seconds in (arrays, people):
+        assert said.endswith("more than 100 parts, the most that is read (`limits.members`)")
+        assert mebibytes < 20
+        assert seconds < 1
 
 
 LYING = """

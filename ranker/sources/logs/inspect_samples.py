@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from ranker.datasets.archive import Archive
 from ranker.errors import DataError
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
-from ranker.sources.logs.archive import Archive
 from ranker.sources.logs.base import canonical, hashed, listed, name_of, number, shown
 
 ZIP = (b"PK\3\4", b"PK\5\6")

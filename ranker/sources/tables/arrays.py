@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import io
 import math
-import zipfile
-import zlib
+import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -15,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.lib import format as npy
 
+from ranker.datasets.archive import Archive
 from ranker.errors import DataError
-from ranker.limits import LIMITS, Limits
+from ranker.limits import LIMITS, Limits, opened
 from ranker.sources.tables.base import Columns
 
 MAX_HEADER = 10_000
@@ -24,6 +26,9 @@ MAX_HEADER = 10_000
 
 ALONE = "predictions"
 """What the array of a ``.npy`` file is called; what an ``.npz`` file holds beside it and `TRUTH` may be anything."""
+
+FIRST = f"{ALONE}.npy"
+"""The part of an ``.npz`` file that holds it."""
 
 TRUTH = "label_ids"
 """What `trainer.predict` calls the true labels."""
@@ -104,19 +109,7 @@ def read(path: Path, limits: Limits = LIMITS) -> Columns:
                 groups[name] = tuple(f"{name}/{i}" for i in range(array.shape[1]))
             for column, values in zip(groups.get(name, (name,)), np.atleast_2d(array.T), strict=True):
                 cells[column] = compact(pa.array(np.ascontiguousarray(values)))
-    except (
-        ValueError,
-        OverflowError,
-        EOFError,
-        OSError,
-        RuntimeError,
-        NotImplementedError,
-        zipfile.BadZipFile,
-        zlib.error,
-        pa.ArrowException,
-        SyntaxError,
-        MemoryError,
-    ) as error:
+    except (ValueError, OverflowError, OSError, pa.ArrowException, SyntaxError, MemoryError) as error:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if len(set(sizes.values())) > 1:
         raise DataError(
@@ -129,36 +122,30 @@ def read(path: Path, limits: Limits = LIMITS) -> Columns:
 
 def _arrays(path: Path, limits: Limits, unread: dict[str, str]) -> Iterator[tuple[str, np.ndarray]]:
     """The arrays of a file by name, `ALONE` first; what beside it holds something else is added to `unread`."""
-    if path.suffix == ".npy":
-        with path.open("rb") as file:
-            yield ALONE, _array(file, f"{path}", path.stat().st_size, limits)
-        return
-    with zipfile.ZipFile(path) as archive:
-        members = sorted(archive.infolist(), key=lambda member: member.filename != f"{ALONE}.npy")
-        limits.check(path, "members", len(members))
-        names = [member.filename.removesuffix(".npy") for member in members]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise DataError(f"{path}: two arrays are named {twice!r}")
-        size = sum(member.file_size for member in members)
-        limits.check(path, "file", size)
-        limits.check_ratio(path, size, path.stat().st_size)
-        for name, member in zip(names, members, strict=True):
-            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise DataError(f"{path}: the array {name!r} is packed in a way that numpy does not use")
+    with os.fdopen(opened(path), "rb") as file:
+        if path.suffix == ".npy":
+            yield ALONE, _array(file.read(), f"{path}", limits)
+            return
+        archive = Archive(file, path, limits, parts="members", size="file", whole="file")
+        members = {part: part.removesuffix(".npy") for part in sorted(archive.parts, key=lambda name: name != FIRST)}
+        twice = archive.repeated | {name for name, count in Counter(members.values()).items() if count > 1}
+        if twice:
+            raise DataError(f"{path}: two arrays are named {min(twice).removesuffix('.npy')!r}")
+        limits.check(path, "file", sum(part.size for part in archive.parts.values()))
+        for part, name in members.items():
             try:
-                with archive.open(member) as file:
-                    array = _array(file, f"{path}: the array {name!r}", member.file_size, limits)
+                array = _array(archive.read(part), f"{path}: the array {name!r}", limits)
             except DataError:
-                if ALONE not in names or name in (ALONE, TRUTH):
+                if FIRST not in members or name in (ALONE, TRUTH):
                     raise
                 unread[name] = "no numbers or texts"
                 continue
             yield name, array
 
 
-def _array(file: IO[bytes], place: str, size: int, limits: Limits) -> np.ndarray:
-    """One array, whose header is held against what there is before anything is made room for."""
+def _array(content: bytes, place: str, limits: Limits) -> np.ndarray:
+    """One array, whose header is held against what there is."""
+    file = io.BytesIO(content)
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise DataError(f"{place} is written in the version {version} of the format, which holds no plain numbers")
@@ -167,20 +154,13 @@ def _array(file: IO[bytes], place: str, size: int, limits: Limits) -> np.ndarray
         raise DataError(f"{place} holds Python's own objects, which are never unpickled; save numbers or texts")
     if kind.kind not in "biufU":
         raise DataError(f"{place} must hold numbers, texts or truth values (got {kind})")
-    count = math.prod(shape)
-    if any(side < 0 for side in shape) or count * kind.itemsize > size:
-        raise DataError(f"{place} is cut: its header promises {count * kind.itemsize:,} bytes (got {size:,} at most)")
+    count, got = math.prod(shape), len(content) - file.tell()
+    if count * kind.itemsize != got:
+        raise DataError(f"{place} must have {count * kind.itemsize:,} bytes, as its header says (got {got:,})")
     if kind.kind == "U":
         limits.check(place, "cell", kind.itemsize // 4)
-    content = file.read(count * kind.itemsize + 1)
-    if len(content) != count * kind.itemsize:
-        raise DataError(f"{place} must have {count * kind.itemsize:,} bytes, as its header says (got {len(content):,})")
-    array = np.frombuffer(content, kind).reshape(shape, order="F" if by_column else "C")
-    if kind.kind == "f":
-        return array.astype(np.float64)
-    if kind.kind == "U" or not kind.isnative:
-        return array.astype(kind.newbyteorder("="))
-    return array
+    array = np.frombuffer(content, kind, count, file.tell()).reshape(shape, order="F" if by_column else "C")
+    return array.astype(np.float64 if kind.kind == "f" else kind.newbyteorder("="))
 
 
 def _header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -197,7 +177,8 @@ def _header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype
         shape, by_column, kind = said["shape"], said["fortran_order"], np.dtype(said["descr"])
     except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError) as error:
         raise ValueError("its header is none of numpy's") from error
-    if not isinstance(shape, tuple) or not all(type(side) is int for side in shape) or type(by_column) is not bool:
+    sides = isinstance(shape, tuple) and all(type(side) is int and side >= 0 for side in shape)
+    if not sides or type(by_column) is not bool:
         raise ValueError("its header is none of numpy's")
     return shape, by_column, kind
 

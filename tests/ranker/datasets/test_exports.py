@@ -94,20 +94,38 @@ def test_a_broken_archive_is_one_line(tmp_path, content):
     """Whatever is wrong with it."""
     path = tmp_path / "all.zip"
     path.write_bytes(content)
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="no zip archive, or cut off"):
         sheet(path)
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_zip_that_is_damaged_is_one_line(tmp_path, method):
-    """However its lines are packed."""
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (zipfile.ZIP_DEFLATED, "damaged"),
+        (zipfile.ZIP_BZIP2, "packed by method 12"),
+        (zipfile.ZIP_LZMA, "packed by method 14"),
+    ],
+)
+def test_a_zip_that_is_damaged_is_one_line(tmp_path, method, said):
+    """However its lines are packed; doccano packs them by none of the last two."""
     path = tmp_path / "export.zip"
     with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("ann.jsonl", (json.dumps({"text": "It ran.", "label": ["a"]}) + "\n") * 500)
     content = bytearray(path.read_bytes())
     content[45:75] = b"\xff" * 30
     path.write_bytes(content)
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match=rf"part 'ann\.jsonl': {said}"):
+        sheet(path)
+
+
+def test_a_zip_with_two_files_of_one_name_is_one_line(tmp_path):
+    """Nobody can tell which of them the person has labelled."""
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("ann.jsonl", "{}")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("ann.jsonl", "{}")
+    with pytest.raises(DataError, match=r"two files are named 'ann\.jsonl'"):
         sheet(path)
 
 
@@ -130,10 +148,12 @@ def test_what_a_file_of_label_studio_holds_is_counted(tmp_path, limits, name):
 
 
 def test_what_a_zip_of_doccano_holds_is_counted(tmp_path):
-    """Objects before they are decoded, and the size of the whole before its list of members is read."""
+    """Files before they are looked at, what they unpack to, and objects before they are decoded."""
     path = tmp_path / "export.zip"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("ann.jsonl", json.dumps({"text": "It ran.", "label": ["a"], "x": [[]] * 9}) + "\n")
-    for limits, name in ((Limits(objects=5), "objects"), (Limits(json=150), "json")):
+        for who in ("ann", "bob"):
+            archive.writestr(f"{who}.jsonl", json.dumps({"text": "It ran.", "label": ["a"], "x": [[]] * 9}) + "\n")
+    for name, most in {"members": 1, "directory": 100, "json": 150, "objects": 5}.items():
+        limits = Limits(**{name: most})
         with pytest.raises(DataError, match=f"limits.{name}"):
             sheet(path, limits=limits)

@@ -221,7 +221,8 @@ def test_lines_keep_to_the_budget(tmp_path, name, most):
 
 
 @pytest.mark.parametrize(
-    ("name", "most"), [("log_part", 100), ("log", 1500), ("log_directory", 100), ("log_rows", 3), ("log_values", 100)]
+    ("name", "most"),
+    [("log_part", 100), ("log", 1500), ("log_parts", 9), ("directory", 100), ("log_rows", 3), ("log_values", 100)],
 )
 def test_archives_keep_to_the_budget(tmp_path, name, most):
     """Each limit of the table by itself."""

@@ -16,11 +16,11 @@ import pytest
 from factors import Example
 from ranker import decide
 from ranker.cli import main
+from ranker.datasets.archive import Archive
 from ranker.errors import DataError
 from ranker.sources import suites
 from ranker.sources.base import SourceOptions
 from ranker.sources.logs import Choice, listing, read
-from ranker.sources.logs.archive import Archive
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 KEPT = Path(__file__).parent / "programs" / "written"

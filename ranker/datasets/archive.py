@@ -1,7 +1,8 @@
 """Zip archives within the budget: a list of parts, and one part at a time in memory; nothing is unpacked to a disk.
 
-The standard library's reader believes the sizes that an archive states, and until Python 3.14 refuses method 93
-(Zstandard), in which Inspect writes. Here sizes are checked before anything is unpacked, and checksums afterwards.
+The standard library's reader makes an object of each part, however many there are, believes the sizes that an archive
+states, and until Python 3.14 refuses method 93 (Zstandard), in which Inspect writes. Here the parts are counted before
+any of them is looked at, sizes are checked before anything is unpacked, and checksums afterwards.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ _ENTRY = struct.Struct("<4s6H3L5H2L")
 _LOCAL = struct.Struct("<4s5H3L2H")
 _COMMENT = 1 << 16
 _LARGE, _ENCRYPTED, _UTF8 = 0xFFFFFFFF, 0x1, 0x800
-_SUSPECT = 1 << 20
 
 
 class Part(NamedTuple):
@@ -54,6 +54,9 @@ class Archive:
         stream: the archive, which stays open as long as it is read.
         place: what messages begin with.
         limits: how much of it is read.
+        parts: the limit of the number of its parts, which is checked before any of them is looked at.
+        size: the limit of the bytes of a part, packed and unpacked.
+        whole: the limit of the bytes of all parts that are read.
 
     Attributes:
         parts: name -> the part; of several with one name the last counts.
@@ -63,13 +66,23 @@ class Archive:
         DataError: it is no archive, or its list is broken or too long.
     """
 
-    def __init__(self, stream: IO[bytes], place: object, limits: Limits = LIMITS) -> None:
+    def __init__(
+        self,
+        stream: IO[bytes],
+        place: object,
+        limits: Limits = LIMITS,
+        *,
+        parts: str = "log_parts",
+        size: str = "log_part",
+        whole: str = "log",
+    ) -> None:
         self._stream, self._place, self._limits = stream, place, limits
         self._length = stream.seek(0, 2)
-        self._left = limits.log
+        self._size, self._whole = size, whole
+        self._left: int = getattr(limits, whole)
         self.parts: dict[str, Part] = {}
         self.repeated: set[str] = set()
-        for part in self._entries():
+        for part in self._entries(parts):
             if part.name in self.parts:
                 self.repeated.add(part.name)
             self.parts[part.name] = part
@@ -84,12 +97,11 @@ class Archive:
         place = f"{self._place}, part {name[:200]!r}"
         if part.flags & _ENCRYPTED:
             raise DataError(f"{place}: encrypted")
-        self._limits.check(place, "log_part", max(part.size, part.packed))
-        if part.size > max(_SUSPECT, self._limits.ratio * part.packed):
-            raise self._limits.passed(place, "ratio")
+        self._limits.check(place, self._size, max(part.size, part.packed))
+        self._limits.check_ratio(place, part.size, part.packed)
         self._left -= part.size
         if self._left < 0:
-            raise self._limits.passed(self._place, "log")
+            raise self._limits.passed(self._place, self._whole)
         content = _unpacked(self._raw(part, place), part, place)
         if len(content) != part.size or zlib.crc32(content) != part.checksum:
             raise DataError(f"{place}: damaged (its size or its checksum is not what the archive states)")
@@ -109,10 +121,11 @@ class Archive:
         self._stream.seek(at)
         return self._stream.read(min(size, self._length - at))
 
-    def _entries(self) -> Iterator[Part]:
+    def _entries(self, most: str) -> Iterator[Part]:
         """The parts in the order of the list."""
         count, size, at = self._end()
-        self._limits.check(f"{self._place}, its list of parts", "log_directory", size)
+        self._limits.check(self._place, most, count)
+        self._limits.check(f"{self._place}, its list of parts", "directory", size)
         content = self._read(at, size)
         place = 0
         for _ in range(count):
@@ -131,6 +144,8 @@ class Archive:
             unpacked, packed, start = _large(extra, (unpacked, packed, start))
             place = begin + sum(lengths)
             yield Part(_name(name, flags), method, flags, checksum, packed, unpacked, start)
+        if content[place : place + 4] == b"PK\1\2":
+            raise DataError(f"{self._place}: damaged (its list of parts is longer than it states)")
 
     def _end(self) -> tuple[int, int, int]:
         """(how many parts, bytes of their list, where it begins), from the archive's end."""
