@@ -73,7 +73,12 @@ def read_json(path: Path, what: str, limits: Limits = LIMITS) -> Any:
     Raises:
         DataError: it cannot be read, or is no JSON: NaN and Infinity are none.
     """
-    return read(path, what, parse_json, limits)
+
+    def parse(text: str) -> Any:
+        limits.check_objects(path, text)
+        return parse_json(text)
+
+    return read(path, what, parse, limits)
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -114,7 +119,12 @@ def digest(fields: Mapping[str, Any]) -> str:
 
 
 def read(
-    path: Path, what: str, parse: Callable[[str], Any], limits: Limits = LIMITS, content: bytes | None = None
+    path: Path,
+    what: str,
+    parse: Callable[[str], Any],
+    limits: Limits = LIMITS,
+    content: bytes | None = None,
+    limit: str = "text",
 ) -> Any:
     """The content of a text file, as a parser understands it.
 
@@ -124,6 +134,7 @@ def read(
         parse: raises a ValueError where the text cannot be right.
         limits: how much of it is read.
         content: what was read of it already; None opens it.
+        limit: the one that its characters have.
 
     Raises:
         DataError: it cannot be read, is too large or nested too deeply, or the parser refuses it.
@@ -131,8 +142,8 @@ def read(
     try:
         opening = os.fdopen(opened(path), "rb") if content is None else io.BytesIO(content)
         with opening as raw, io.TextIOWrapper(raw, "utf-8") as file:
-            text = file.read(limits.text + 1)
-        limits.check(path, "text", len(text))
+            text = file.read(getattr(limits, limit) + 1)
+        limits.check(path, limit, len(text))
         return parse(text)
     except RecursionError as error:
         raise DataError(f"{path} cannot be read as {what}: it is nested too deeply") from error

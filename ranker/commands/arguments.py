@@ -192,7 +192,7 @@ def tasks(given: Given) -> Matched | None:
     Raises:
         UsageError: no task was asked of all models.
     """
-    return matched(_references(given)) if decides_on_own(given) else None
+    return matched(_references(given), source_options(given)) if decides_on_own(given) else None
 
 
 def wanted(given: Given, progress: Progress) -> Wanted:

@@ -15,7 +15,7 @@ from ranker.commands import arguments, stderr
 from ranker.datasets import readers, readings
 from ranker.datasets.readers import Sheet
 from ranker.datasets.rows import read_rows
-from ranker.errors import DataError, RankModelsError
+from ranker.errors import RankModelsError
 from ranker.labelling.agreement import agreement
 from ranker.labelling.sheet import Line, cells_of, read, written
 from ranker.numbers import percent
@@ -182,15 +182,3 @@ def _disputed(rows: Sequence[Example]) -> None:
         log.warning("%d rows have answers that differ: %s%s", len(found.disputed), named, more)
     if found.share is not None:
         log.warning("two answers to one row agree in %s %% of %d rows", percent(found.share), found.rows)
-
-
-def text_of(path: Path) -> str:
-    """The text of a file of guidelines.
-
-    Raises:
-        DataError: it cannot be read.
-    """
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"`--guidelines`: {path} cannot be read: {getattr(error, 'strerror', error)}") from error

@@ -160,6 +160,18 @@ def _batch(given: dict[str, Any]) -> None:
         raise SystemExit(1)
 
 
+def _guidelines(given: dict[str, Any]) -> str:
+    """The text of ``--guidelines``; "" without it.
+
+    Raises:
+        DataError: it cannot be read, or is longer than its limit.
+    """
+    from ranker.records import read
+
+    path = given["guidelines"]
+    return "" if path is None else str(read(path, "`--guidelines`", str, given["limits"], limit="guidelines"))
+
+
 def _session(given: dict[str, Any]) -> None:
     from ranker.commands import asking, desks
     from ranker.errors import RankModelsError
@@ -173,7 +185,7 @@ def _session(given: dict[str, Any]) -> None:
     if path.suffix.casefold() not in ("", ".csv"):
         raise UsageError(f"`--output` must be a .csv file (got {path})")
     outputs.check({**given, "force": True})
-    guidelines = desks.text_of(given["guidelines"]) if given["guidelines"] else ""
+    guidelines = _guidelines(given)
     settings = _settings(given)
     with ExitStack() as locked:
         try:

@@ -16,6 +16,7 @@ from ranker.domains import words
 from ranker.domains.classifier import UNTOLD, Told, told
 from ranker.domains.references import KINDS, kinds, nearest, published
 from ranker.domains.words import Both, Counted
+from ranker.limits import LIMITS, Limits
 from ranker.numbers import interval, p_value, percent
 from ranker.progress import Progress, silent
 from ranker.results import shift as results
@@ -43,6 +44,7 @@ class Domain:
         labels: (N,) as they are written; None where a row has none.
         words: of a topic, those that stand for it.
         summaries: (N,) the summary of each text; none where the rows have none.
+        limits: how many words there may be in it.
         vectors: (N, D) of an encoder of sentences; None where there is none.
     """
 
@@ -51,6 +53,7 @@ class Domain:
     labels: Sequence[str | None]
     words: tuple[str, ...] = ()
     summaries: Sequence[str] = ()
+    limits: Limits = LIMITS
     vectors: Floats | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -61,12 +64,17 @@ class Domain:
     def part(self, name: str, rows: Sequence[int], words: tuple[str, ...] = ()) -> Domain:
         """Some of its rows, under a name of their own."""
         summaries = [self.summaries[row] for row in rows] if self.summaries else ()
-        return Domain(name, [self.examples[row] for row in rows], [self.labels[row] for row in rows], words, summaries)
+        examples, labels = [self.examples[row] for row in rows], [self.labels[row] for row in rows]
+        return Domain(name, examples, labels, words, summaries, self.limits)
 
     @cached_property
     def counted(self) -> Counted:
-        """Its words; those of two segments together."""
-        return words.counted(self.texts)
+        """Its words; those of two segments together.
+
+        Raises:
+            DataError: they are too many.
+        """
+        return words.counted(self.texts, self.name, self.limits)
 
     @cached_property
     def frequencies(self) -> Mapping[str, int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from factors.types import Floats, Ints, split_words
+from ranker.limits import LIMITS, Limits
 from ranker.statistics.near import Texts
 
 COMPONENTS = 100
@@ -61,8 +63,16 @@ class Counted:
         return np.diff(self.texts.ends, prepend=0)
 
 
-def counted(texts: Sequence[str]) -> Counted:
+def counted(texts: Iterable[str], name: str = "", limits: Limits = LIMITS) -> Counted:
     """Count the words of texts.
+
+    Args:
+        texts: of a set.
+        name: of the set.
+        limits: how many words there may be, in all and different ones; no further text is looked at.
+
+    Raises:
+        DataError: there are more.
 
     Example:
         >>> found = counted(["The cat.", "the dog"])
@@ -70,9 +80,13 @@ def counted(texts: Sequence[str]) -> Counted:
         ({'the': 0, 'cat': 1, 'dog': 2}, [0, 1, 0, 2], [2, 2])
     """
     vocabulary: dict[str, int] = {}
-    numbers = [[vocabulary.setdefault(word, len(vocabulary)) for word in words_of(text)] for text in texts]
-    flat = [number for row in numbers for number in row]
-    return Counted(vocabulary, Texts(np.array(flat, dtype=np.int64), np.cumsum([len(row) for row in numbers])))
+    numbers, ends = array("i"), array("q")
+    for text in texts:
+        numbers.extend(vocabulary.setdefault(word, len(vocabulary)) for word in words_of(text))
+        ends.append(len(numbers))
+        limits.check(name, "words", len(numbers))
+        limits.check(name, "distinct_words", len(vocabulary))
+    return Counted(vocabulary, Texts(np.array(numbers, dtype=np.int64), np.array(ends, dtype=np.int64)))
 
 
 @dataclass(frozen=True)

@@ -45,14 +45,18 @@ class Matched:
         return [f"{reference}#{task}" for reference in self.references]
 
 
-def matched(references: Sequence[str | Path]) -> Matched | None:
+def matched(references: Sequence[str | Path], options: SourceOptions) -> Matched | None:
     """Match the tasks of several places; None where all have a single task, or one is a file, or names its task.
 
+    Args:
+        references: the places.
+        options: what is said of all of them.
+
     Raises:
-        UsageError: no task was asked of all models.
+        UsageError: no task was asked of all models, or there is more than `options.limits` let us look at.
     """
     texts, shelf = tuple(map(str, references)), Shelf()
-    found = [kinds.tasks(parse(text, kinds.known(shelf)), shelf) for text in texts]
+    found = [kinds.tasks(parse(text, kinds.known(shelf)), options, shelf) for text in texts]
     several = any(len({task for tasks in one.of.values() for task in tasks}) > 1 for one in found)
     if not several or not all(one.of for one in found):
         return None
@@ -114,7 +118,7 @@ def over_tasks(
 
     Source: Miller 2024, "Adding error bars to evals"; of the means see `ranker.statistics.paired`.
     """
-    found = matched(references)
+    found = matched(references, options)
     if found is None:
         raise UsageError("`references` must be folders of logs that hold several tasks each, or name `#TASK` of none")
 

@@ -273,7 +273,7 @@ def _read(source: LabelledRows, reading: Reading) -> _Read:
         task = source.task if isinstance(source.task, ClassTask) else None
         names = () if task is None else task.labels
         labels = [names[one.label] if 0 <= one.label < len(names) else None for one in source.examples]
-        return _Read(Domain(source.name, source.examples, labels), None, task)
+        return _Read(Domain(source.name, source.examples, labels, limits=reading.limits), None, task)
     columns = {role: names for role, names in reading.columns.items() if role != "summary"}
     if isinstance(source, (str, Path)):
         sheet = readers.pool(Path(source), columns, reading.encoding, reading.limits)
@@ -281,8 +281,8 @@ def _read(source: LabelledRows, reading: Reading) -> _Read:
         sheet = readers.sheet(source, columns, ("text",))  # type: ignore[arg-type]
     sheet = sheet._replace(layout=replace(sheet.layout, id=None))  # nothing is looked up by it
     summaries = [_summary(row, one) for one in reading.columns.get("summary", ()) for row in sheet.rows]
-    read = Domain(_stem(sheet.origin), readers.unlabelled(sheet), readers.written(sheet), summaries=summaries)
-    return _Read(read, sheet)
+    name, rows, labels = _stem(sheet.origin), readers.unlabelled(sheet), readers.written(sheet)
+    return _Read(Domain(name, rows, labels, summaries=summaries, limits=reading.limits), sheet)
 
 
 def _summary(row: Row, column: str) -> str:

@@ -25,12 +25,16 @@ GROUP = "rank_models.sources"
 class Kind(Protocol):
     """What makes sources of references: a module, or an object, with these two functions.
 
-    A kind whose places may hold several tasks has a third, `tasks(reference, shelf)`, which gives `Tasks`; of a place
-    that holds one task by its nature, as a file does, and of one that cannot be read, these are empty.
+    A kind whose places may hold several tasks has a third, `tasks(reference, options, shelf)`, which gives `Tasks`; of
+    a place that holds one task by its nature, as a file does, and of one that cannot be read, these are empty.
     """
 
-    def claims(self, reference: Reference) -> bool:
-        """Whether a reference that names no kind is one of this kind, by how it looks or by what is there."""
+    def claims(self, reference: Reference, options: SourceOptions) -> bool:
+        """Whether a reference that names no kind is one of this kind, by how it looks or by what is there.
+
+        Raises:
+            UsageError: there is more than `options.limits` let it look at.
+        """
 
     def sources(self, reference: Reference, options: SourceOptions, shelf: Shelf) -> Sequence[Source]:
         """The sources that a reference names: one or more, each under a name of its own.
@@ -85,7 +89,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: Shelf, names: S
     Raises:
         UsageError: nothing is there.
     """
-    kind = _kind_of(reference, shelf)
+    kind = _kind_of(reference, options, shelf)
     if kind is None:
         known = str(UnknownName("suite", reference.place, names))
         where = "no file, directory, suite.json or hub id `org/name`"
@@ -93,21 +97,25 @@ def sources(reference: Reference, options: SourceOptions, shelf: Shelf, names: S
     return kind.sources(reference, options, shelf)
 
 
-def tasks(reference: Reference, shelf: Shelf) -> Tasks:
+def tasks(reference: Reference, options: SourceOptions, shelf: Shelf) -> Tasks:
     """The tasks that a place has answers to, where these may be several; none of a reference that names one.
 
     Args:
         reference: where they are.
+        options: what is said of all references.
         shelf: what is opened meanwhile is left here.
+
+    Raises:
+        UsageError: there is more than `options.limits` let a kind look at.
     """
-    kind = None if reference.part else _kind_of(reference, shelf)
+    kind = None if reference.part else _kind_of(reference, options, shelf)
     found = getattr(kind, "tasks", None)
-    return Tasks() if found is None else cast(Tasks, found(reference, shelf))
+    return Tasks() if found is None else cast(Tasks, found(reference, options, shelf))
 
 
-def _kind_of(reference: Reference, shelf: Shelf) -> Kind | None:
+def _kind_of(reference: Reference, options: SourceOptions, shelf: Shelf) -> Kind | None:
     """The kind that a reference names, else the first that claims it."""
     kinds = known(shelf)
     if reference.kind:
         return look_up("kind of source", reference.kind, kinds)
-    return next((kind for kind in kinds.values() if kind.claims(reference)), None)
+    return next((kind for kind in kinds.values() if kind.claims(reference, options)), None)

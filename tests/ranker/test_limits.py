@@ -20,6 +20,7 @@ from ranker.cli import main
 from ranker.datasets.readers import sheet
 from ranker.errors import DataError
 from ranker.limits import LIMITS, Limits
+from ranker.results.ranking import Ranking
 
 ROOT = Path(__file__).parents[2]
 
@@ -212,6 +213,7 @@ NOT_FILES = {
     "a run": ("report", "{}.json"),
     "a label map": ("run", "--ood", "hans-sub", "--models", "a", "b", "--label-map", "{}"),
     "a table": ("run", "--models", "{}.csv", "{}.csv"),
+    "guidelines": ("label", "--models", "a", "b", "--pool", "new.csv", "-o", "new.csv", "--guidelines", "{}"),
 }
 
 
@@ -227,6 +229,25 @@ def test_a_pipe_is_not_waited_for(tmp_path, capsys, name):
         main(arguments)
     assert stop.value.code in (1, 2)
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_guidelines_have_a_limit(tmp_path, capsys):
+    """As every other file that a command reads."""
+    (tmp_path / "a.txt").write_text("Is it so?\n" * 20)
+    (tmp_path / "a.toml").write_text("limits.guidelines = 100\n")
+    arguments = ["--models", "a", "b", "--pool", "new.csv", "-o", "new.csv", "--guidelines", tmp_path / "a.txt"]
+    with pytest.raises(SystemExit) as stop:
+        main(["label", *map(str, arguments), "--config", str(tmp_path / "a.toml")])
+    assert stop.value.code == 2
+    said = f"{tmp_path / 'a.txt'}: more than 100 characters, the most that is read (`limits.guidelines`)"
+    assert f"rank-models: {said}" in capsys.readouterr().err
+
+
+def test_objects_of_a_saved_run_are_counted_before_they_are_decoded(tmp_path):
+    """Each takes far more memory than it has characters."""
+    (tmp_path / "a.json").write_text("[" + "[]," * 100 + "[]]")
+    with pytest.raises(DataError, match=r"more than 100 objects and lists, .* \(`limits\.objects`\)$"):
+        Ranking.load(tmp_path / "a.json", Limits(objects=100))
 
 
 # the table

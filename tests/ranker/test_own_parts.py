@@ -51,7 +51,7 @@ class Lengths(TextSource):
 class Kind:
     """References like `lengths:NAME`; the name's end is the weight."""
 
-    def claims(self, reference):
+    def claims(self, reference, options):
         """None that does not name it."""
         return False
 

@@ -179,7 +179,7 @@ _FOLDERS, _FILES, _BASES = "folders of checkpoints", "files of a checkpoint", "b
 """Where on a shelf they are. Files are those of the last checkpoint alone, so that few are open."""
 
 
-def claims(reference: Reference) -> bool:
+def claims(reference: Reference, options: SourceOptions) -> bool:
     """Whether a reference is a folder, or is written like a hub id."""
     return os.path.isdir(reference.place) or checkpoints.is_hub_id(reference.place)
 

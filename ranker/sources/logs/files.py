@@ -95,7 +95,7 @@ def lines(path: Path, limits: Limits = LIMITS) -> Iterator[tuple[int, bytes]]:
 class Budget:
     """How many more values of one log may be read: ``limits.log_values`` at first."""
 
-    def __init__(self, limits: Limits = LIMITS) -> None:
+    def __init__(self, limits: Limits) -> None:
         self._limits, self._left = limits, limits.log_values
 
     def spend(self, content: bytes, place: object) -> None:
@@ -111,18 +111,18 @@ class Budget:
             raise self._limits.passed(place, "log_values")
 
 
-def parse(content: bytes, place: object, budget: Budget | None = None) -> Any:
+def parse(content: bytes, place: object, budget: Budget) -> Any:
     """What bytes say in JSON. NaN and Infinity may stand bare, as Python and Inspect write them.
 
     Args:
         content: the bytes.
         place: what messages begin with.
-        budget: of the log that they are of; None where they are all of it.
+        budget: of the log that they are of.
 
     Raises:
         DataError: they are no JSON, hold too much, or name a key of an object twice.
     """
-    (budget or Budget()).spend(content, place)
+    budget.spend(content, place)
     try:
         return _DECODER.decode(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

@@ -71,33 +71,32 @@ def program_of(path: Path, limits: Limits = LIMITS) -> str | None:
         if not bare.startswith(b"{"):
             return None
         line = files.beginning(path, limits.log_line).split(b"\n", 1)[0]
-        if _is_row(line, path):
+        if _is_row(line, path, limits):
             return lm_eval.PROGRAM
     except DataError:
         return None
     return inspect_ai.PROGRAM if b'"eval"' in start and (b'"status"' in start or b'"plan"' in start) else None
 
 
-def _is_row(line: bytes, path: Path) -> bool:
+def _is_row(line: bytes, path: Path, limits: Limits) -> bool:
     """Whether a line is a row of lm-evaluation-harness whose keys stand in another order than the program's."""
     if b'"doc"' not in line or b'resps"' not in line:
         return False
     try:
-        content = files.parse(line, path)
+        content = files.parse(line, path, files.Budget(limits))
     except DataError:
         return False
     return isinstance(content, dict) and "doc" in content
 
 
 def holds_logs(folder: Path, limits: Limits = LIMITS) -> bool:
-    """Whether a log lies in a folder, or in a folder below it."""
-    try:
-        places = [folder, *_folders(folder, limits)]
-        return any(
-            program_of(place / name, limits) is not None for place in places for name in _candidates(place, limits)
-        )
-    except DataError:
-        return False
+    """Whether a log lies in a folder, or in a folder below it.
+
+    Raises:
+        DataError: one of them cannot be read, or holds too many files.
+    """
+    places = [folder, *_folders(folder, limits)]
+    return any(program_of(place / name, limits) is not None for place in places for name in _candidates(place, limits))
 
 
 def listing(folder: Path, limits: Limits = LIMITS) -> Listing:

@@ -133,7 +133,7 @@ def header_of(path: Path, limits: Limits = LIMITS) -> Header:
     """
     if files.beginning(path, 4).startswith(ZIP):
         with files.opened(path) as stream:
-            return _archived(Archive(_seekable(stream, path, limits), path, limits), path)
+            return _archived(Archive(_seekable(stream, path, limits), path, limits), path, files.Budget(limits))
     return _header(_json(path, limits), path)
 
 
@@ -146,7 +146,7 @@ def _of_archive(
     stream: IO[bytes], path: Path, cluster: str | None, limits: Limits
 ) -> tuple[Header, tuple[Sample, ...]]:
     archive, budget = Archive(stream, path, limits), files.Budget(limits)
-    header = _archived(archive, path)
+    header = _archived(archive, path, budget)
     names = [name for name in archive.parts if _SAMPLE.fullmatch(name)]
     limits.check(path, "log_rows", len(names))
     again = len(archive.repeated.intersection(names))
@@ -167,13 +167,13 @@ def _part(archive: Archive, name: str, path: Path, budget: files.Budget) -> Any:
     return content
 
 
-def _archived(archive: Archive, path: Path) -> Header:
+def _archived(archive: Archive, path: Path, budget: files.Budget) -> Header:
     """The header of an archive, or what a run wrote when it began."""
     if _HEADER in archive.parts:
-        return _header(files.parse(archive.read(_HEADER), f"{path}, part {_HEADER!r}"), path)
+        return _header(files.parse(archive.read(_HEADER), f"{path}, part {_HEADER!r}", budget), path)
     note = "The log is partial: its run was killed before it wrote a header."
     if _START in archive.parts:
-        start = files.parse(archive.read(_START), f"{path}, part {_START!r}")
+        start = files.parse(archive.read(_START), f"{path}, part {_START!r}", budget)
         started = {**start, "status": "success"} if isinstance(start, dict) else start
         return _noted(_header(started, path), note)
     if not any(_SAMPLE.fullmatch(name) for name in archive.parts):

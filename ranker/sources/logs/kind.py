@@ -16,7 +16,7 @@ import numpy as np
 
 from factors.types import Example, Floats
 from ranker.errors import DataError, ModelError, UsageError
-from ranker.limits import LIMITS, Limits
+from ranker.limits import Limits
 from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated, Tasks
 from ranker.sources.references import Reference
 from ranker.tasks.base import ERROR, NO_ANSWER
@@ -188,23 +188,27 @@ def choice_of(options: SourceOptions) -> Choice:
     )
 
 
-def claims(reference: Reference) -> bool:
-    """Whether a reference is a log by what is in it, or a folder that holds some and no model."""
+def claims(reference: Reference, options: SourceOptions) -> bool:
+    """Whether a reference is a log by what is in it, or a folder that holds some and no model.
+
+    Raises:
+        DataError: the folder holds more files than are read.
+    """
     from ranker.sources.logs.folders import holds_logs, program_of
 
     path = Path(reference.place)
     if os.path.isfile(path):
-        return program_of(path) is not None
-    return os.path.isdir(path) and not os.path.exists(path / "config.json") and holds_logs(path)
+        return program_of(path, options.limits) is not None
+    return os.path.isdir(path) and not os.path.exists(path / "config.json") and holds_logs(path, options.limits)
 
 
-def tasks(reference: Reference, shelf: Shelf) -> Tasks:
+def tasks(reference: Reference, options: SourceOptions, shelf: Shelf) -> Tasks:
     """The tasks of a folder of logs: see `ranker.sources.kinds.Kind`."""
     path = Path(reference.place)
     if not path.is_dir():
         return Tasks()
     try:
-        found = _listing(path, shelf)
+        found = _listing(path, shelf, options.limits)
     except DataError:
         return Tasks()
     of: dict[str, tuple[str, ...]] = {}
@@ -232,7 +236,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: Shelf) -> list[
     return [LogModel(_name_in_folder(log), str(log.path), options) for log in named]
 
 
-def _listing(folder: Path, shelf: Shelf, limits: Limits = LIMITS) -> Listing:
+def _listing(folder: Path, shelf: Shelf, limits: Limits) -> Listing:
     """What lies in a folder; it is gone through once."""
     from ranker.sources.logs.folders import listing
 

@@ -90,7 +90,9 @@ class Beside:
             file = self._folder / name
             try:
                 files.strayed(self._folder, [name])
-                self._read[time] = files.parse(files.whole(file, self._limits, "log_side"), file)
+                self._read[time] = files.parse(
+                    files.whole(file, self._limits, "log_side"), file, files.Budget(self._limits)
+                )
             except DataError as error:
                 self._read[time] = error
         return self._read.get(time)

@@ -256,7 +256,7 @@ def stem(path: str) -> str:
     return Path(name).stem if Path(name).suffix in ENDINGS else name
 
 
-def claims(reference: Reference) -> bool:
+def claims(reference: Reference, options: SourceOptions) -> bool:
     """Whether a reference is a file whose name ends like a table's."""
     name = os.path.basename(reference.place).removesuffix(".gz")
     return name.endswith(ENDINGS) and os.path.isfile(reference.place)

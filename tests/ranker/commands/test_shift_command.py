@@ -46,6 +46,20 @@ def test_every_format_has_the_same_numbers(run):
     assert Path("a.json").read_text(encoding="utf-8") == found["json"]
 
 
+@pytest.mark.parametrize(("name", "what"), [("words", "words"), ("distinct_words", "different words")])
+@pytest.mark.parametrize("more", [[], ["--topics", "2"]])
+def test_words_keep_to_the_limits_of_the_options_file(run, name, what, more):
+    """In all, and different ones; whether sets are compared or split."""
+    texts = [" ".join(f"word{10 * row + at}" for at in range(10)) for row in range(30)]
+    Path("a.csv").write_text("\n".join(["text", *texts]), encoding="utf-8")
+    Path("a.toml").write_text(f"limits.{name} = 200\n", encoding="utf-8")
+    assert run("shift", "hans-sub", "a.csv", "--config", "a.toml", "--quiet")[0] == 2
+    files = ["a.csv"] if more else ["a.csv", "a.csv"]
+    status, out, err = run("shift", *files, "--config", "a.toml", "--quiet", *more)
+    assert (status, out) == (2, "")
+    assert err.endswith(f"more than 200 {what}, the most that is read (`limits.{name}`)\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -4,6 +4,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from ranker.domains import words
 from ranker.domains.words import both, counted
+from ranker.errors import DataError
+from ranker.limits import Limits
 
 
 def test_a_word_is_what_factors_take_for_one():
@@ -52,3 +54,11 @@ def test_sets_without_a_common_word_have_vectors():
     assert np.abs(first @ second.T).max() == pytest.approx(0, abs=1e-8)
     none = words.vectors(both(counted(["", "."]), counted(["!", "?"])), rng)
     assert not any(one.any() for one in none)
+
+
+def test_no_text_is_looked_at_once_there_are_too_many_words():
+    """So that a file of millions of words costs no more memory than the limit."""
+    texts = iter([f"word{n}" for n in range(100)])
+    with pytest.raises(DataError, match=r"^a: more than 10 different words, .* \(`limits\.distinct_words`\)$"):
+        counted(texts, "a", Limits(distinct_words=10))
+    assert next(texts) == "word11"

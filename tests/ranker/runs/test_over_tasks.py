@@ -65,7 +65,7 @@ def part(found, name, over):
 
 def test_tasks_are_matched_and_the_others_listed(runs):
     """Those that both sides have, in the order of the first; of each side the rest."""
-    found = matched(["run-a", "run-b"])
+    found = matched(["run-a", "run-b"], SourceOptions())
     assert set(found.shared) == {"nli", "hans"}
     assert found.only == {"run-a": ("old",), "run-b": ("new",)}
     assert found.of("nli") == ["run-a#nli", "run-b#nli"]
@@ -75,13 +75,40 @@ def test_tasks_are_matched_and_the_others_listed(runs):
 def test_where_one_task_is_meant_nothing_is_matched(runs, references):
     """A reference names its task, or all folders have one only."""
     lm_log(runs / "single", rows("nli", [1, 0]), "nli")
-    assert matched(references) is None
+    assert matched(references, SourceOptions()) is None
+
+
+@pytest.mark.parametrize(
+    "limit", [{"log_files": 3}, {"log_rows": 19}, {"log_line": 100}, {"log": 1_000}, {"log_values": 100}]
+)
+def test_folders_of_logs_keep_to_the_limits_of_the_options_file(run, tmp_path, limit):
+    """Each limit by itself, whether one task of a folder is asked for or all; the message names it."""
+    ((name, most),) = limit.items()
+    (tmp_path / "a.toml").write_text(f"[limits]\n{name} = {most}\n")
+    for references in (["run-a", "run-b"], ["run-a#nli", "run-b#nli"]):
+        status, _, err = run("--config", "a.toml", "--models", *references)
+        assert status in (1, 2)
+        assert f"more than {most:,} " in err
+        assert f"(`limits.{name}`)" in err.splitlines()[-1]
+
+
+def test_a_limit_of_the_options_file_lets_more_files_lie_in_a_folder(run, tmp_path):
+    """More than are looked at otherwise; without it the limit is named, and the folder is taken for nothing else."""
+    for number in range(10_001):
+        (tmp_path / "run-a" / f"other-{number}").touch()
+    (tmp_path / "a.toml").write_text("[limits]\nlog_files = 20_000\n")
+    status, _, err = run("--models", "run-a", "run-b")
+    assert (status, "more than 10,000 files" in err) == (2, True)
+    assert err.splitlines()[-1].endswith("(`limits.log_files`)")
+    for references in (["run-a", "run-b"], ["run-a#nli", "run-b#nli"]):
+        status, _, err = run("--config", "a.toml", "--models", *references)
+        assert (status, err) == (0, "")
 
 
 def test_a_folder_of_one_task_is_matched_with_one_of_several(run, tmp_path):
     """What the other has besides is listed."""
     lm_log(tmp_path / "single", rows("nli", [0, 1] * 20), "nli")
-    found = matched(["single", "run-a"])
+    found = matched(["single", "run-a"], SourceOptions())
     assert (found.shared, found.only) == (("nli",), {"run-a": ("hans", "old")})
     status, out, err = run("--models", "run-a", "single")
     assert (status, err) == (0, "")

@@ -121,7 +121,9 @@ def test_every_kind_is_tested(made):
     """A new kind brings a source of it, and is told by what lies there."""
     assert made.keys() == kinds.BUILTIN.keys()
     for kind, one in made.items():
-        claiming = (name for name, each in kinds.available().items() if each.claims(Reference(str(one.place))))
+        claiming = (
+            name for name, each in kinds.available().items() if each.claims(Reference(str(one.place)), SourceOptions())
+        )
         assert next(claiming) == kind
 
 
@@ -225,7 +227,7 @@ def test_a_package_adds_a_kind(monkeypatch, made):
     """It claims references of its own, before or behind ours, and is named by its entry point."""
     source = made["hf"].source
     kind = SimpleNamespace(
-        claims=lambda reference: reference.place.startswith("moon"),
+        claims=lambda reference, options: reference.place.startswith("moon"),
         sources=lambda reference, options, shelf: [replace(source, name=reference.place)],
     )
     installed(monkeypatch, "mine", lambda: kind)

@@ -13,6 +13,8 @@ from logmaking import TIME, archive, choice_row, eval_log, header, json_log, lin
 from ranker.errors import DataError
 from ranker.limits import Limits
 from ranker.sources.logs import Choice, listing, program_of, read
+from ranker.sources.logs.inspect_samples import header_of
+from ranker.sources.logs.results import results_of
 
 ROW = choice_row(0, {"text": "a b"}, "1", (-3, -1), acc=1.0)
 LINE = json.dumps(ROW).encode()
@@ -243,6 +245,18 @@ def test_texts_and_lists_keep_to_the_budget(tmp_path):
                 read(path, Choice(limits=limits))
     with pytest.raises(DataError, match="more than 1 files"):
         listing(tmp_path, Limits(log_files=1))
+
+
+def test_what_is_no_row_keeps_to_the_budget(tmp_path):
+    """The header of an archive, a row that only looks like one of a log, and the results beside it."""
+    limits = Limits(log_values=20)
+    with pytest.raises(DataError, match=r"`limits\.log_values`"):
+        header_of(eval_log(tmp_path / EVAL, [sample(1, "C")]), limits)
+    path = tmp_path / JSONL
+    path.write_bytes(json.dumps({"resps": [], "x": [0] * 30, "doc": {}, "doc_id": 0}).encode())
+    assert (program_of(path), program_of(path, limits)) == ("lm-eval", None)
+    (tmp_path / f"results_{TIME}.json").write_text(json.dumps({"configs": {"small": [0] * 30}}))
+    assert "`limits.log_values`" in results_of(path, limits=limits).notes[0]
 
 
 def test_a_text_is_cut_where_it_is_too_long_to_show(tmp_path):
