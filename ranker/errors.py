@@ -17,21 +17,34 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+LONGEST = 2_000
+"""Characters of a message; of a longer one the middle is left out, since its end says what to do."""
+
+LONGEST_NAME = 100
+"""Characters of a name in a message that lists several."""
+
+NAMED = 10
+"""Names that a message lists; of more it says how many."""
+
 
 class RankModelsError(Exception):
     r"""The root: everything that the command line turns into one line and an exit code.
 
-    A message quotes what stands in files of others: line ends and codes that a terminal obeys are written as escapes.
+    A message quotes what stands in files of others: line ends and codes that a terminal obeys are written as escapes,
+    and no message has more than `LONGEST` characters.
 
     Example:
         >>> print(RankModelsError("the column 'a\nb' is missing"))
         the column 'a\nb' is missing
+        >>> len(str(RankModelsError("the column " + "a" * 100_000 + " is missing")))
+        2000
     """
 
     exit_code = 1
 
     def __str__(self) -> str:
-        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in super().__str__())
+        said = _cut(super().__str__(), LONGEST)
+        return _cut("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in said), LONGEST)
 
 
 class UsageError(RankModelsError):
@@ -53,7 +66,7 @@ class UnknownName(UsageError):
 
         by_folded = {key.casefold(): key for key in known}
         near = difflib.get_close_matches(name.casefold(), by_folded, n=1)
-        hint = f"did you mean {by_folded[near[0]]}?" if near else f"known: {', '.join(by_folded.values())}"
+        hint = f"did you mean {by_folded[near[0]]}?" if near else f"known: {listed(by_folded.values(), 5 * NAMED)}"
         super().__init__(f"there is no {kind} {name!r}; {hint}")
 
 
@@ -101,3 +114,32 @@ def first_line(error: BaseException) -> str:
         ('no such thing', 'KeyError')
     """
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def listed(names: Iterable[object], most: int = NAMED) -> str:
+    """Names in a message; of many the first few and how many more there are, of long ones the ends.
+
+    Example:
+        >>> listed(["a", "b"]), listed("abcd", most=2)
+        ('a, b', 'a, b and 2 more')
+    """
+    every = [_cut(str(name), LONGEST_NAME) for name in names]
+    more = f" and {len(every) - most:,} more" if len(every) > most else ""
+    return f"{', '.join(every[:most])}{more}"
+
+
+def repeated(names: Iterable[T]) -> T | None:
+    """The first of several names that was there before; None where there is none.
+
+    Example:
+        >>> repeated("abcb"), repeated("abc")
+        ('b', None)
+    """
+    seen: set[T] = set()
+    return next((name for name in names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
+
+
+def _cut(text: str, most: int) -> str:
+    """A text without its middle, where it has more characters."""
+    half = (most - 5) // 2
+    return text if len(text) <= most else f"{text[: most - 5 - half]} ... {text[-half:]}"

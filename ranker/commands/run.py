@@ -8,7 +8,7 @@ import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
-from ranker.errors import look_up
+from ranker.errors import listed, look_up
 
 
 @click.command()
@@ -170,5 +170,5 @@ def run(**given: Any) -> None:
     if ranking.header.failures or ranking.header.failed_factors:
         raise SystemExit(1)
     if given["not_worse_than"] and (worse := outputs.worse(ranking, given["not_worse_than"], given["by"])):
-        click.echo(f"not shown to be no worse than {given['not_worse_than']}: {', '.join(worse)}", err=True)
+        click.echo(f"not shown to be no worse than {given['not_worse_than']}: {listed(worse)}", err=True)
         raise SystemExit(3)

@@ -10,7 +10,7 @@ import click
 
 from ranker.commands import arguments, outputs, stderr
 from ranker.commands.program import spoken
-from ranker.errors import UsageError, look_up
+from ranker.errors import UsageError, listed, look_up
 from ranker.report import document, over_tasks
 from ranker.results.ranking import Ranking
 from ranker.runs.over_tasks import Matched, decide_each
@@ -64,7 +64,7 @@ def run(given: Mapping[str, Any], tasks: Matched, format_name: str) -> None:
         raise SystemExit(1)
     if base := given["not_worse_than"]:
         worse = {task: outputs.worse(ranking, base, given["by"]) for task, ranking in found.rankings.items()}
-        if told := [f"{', '.join(names)} on {task}" for task, names in worse.items() if names]:
+        if told := [f"{listed(names)} on {task}" for task, names in worse.items() if names]:
             click.echo(f"not shown to be no worse than {base}: {'; '.join(told)}", err=True)
             raise SystemExit(3)
 

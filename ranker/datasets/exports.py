@@ -15,7 +15,7 @@ from typing import Any
 
 from ranker.datasets.archive import Archive
 from ranker.datasets.rows import Row, content, once, read_rows
-from ranker.errors import DataError
+from ranker.errors import DataError, listed
 from ranker.limits import LIMITS, Limits, opened
 from ranker.records import parse_json
 
@@ -70,7 +70,7 @@ def _only(place: str, labels: Sequence[Any]) -> Any:
         DataError: there are two.
     """
     if len(labels) > 1:
-        raise DataError(f"{place}: a row must have one label (got {', '.join(map(str, labels))[:50]})")
+        raise DataError(f"{place}: a row must have one label (got {listed(labels)})")
     return labels[0] if labels else None
 
 

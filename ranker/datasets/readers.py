@@ -16,7 +16,7 @@ from factors.types import UNLABELLED
 from ranker.datasets.cards import Layout
 from ranker.datasets.exports import exported, told
 from ranker.datasets.rows import PARQUET, Row, label_names
-from ranker.errors import DataError, UsageError, look_up
+from ranker.errors import DataError, UsageError, listed, look_up
 from ranker.limits import LIMITS, Limits
 from ranker.records import parse_json
 from ranker.tasks.classes import ClassTask
@@ -248,7 +248,7 @@ def examples(
             group = "" if layout.cluster is None else _group(cells[layout.cluster], layout.cluster)
             yield Example(identity, segments, label, {**marker(segments, cells), **own}, group)
         except KeyError as error:
-            raise DataError(f"{place}: the column {error} is missing (columns: {', '.join(cells)})") from error
+            raise DataError(f"{place}: the column {error} is missing (columns: {listed(cells)})") from error
         except (ValueError, DataError) as error:
             raise DataError(f"{place}: {error}") from error
         except RecursionError as error:
@@ -291,9 +291,9 @@ def layout_of(
         if missing and part not in (*required, "cluster"):  # rows without it would be taken as independent
             parts[part] = ()
         elif missing:
-            raise ValueError(f"the column {missing[0]!r} is missing (columns: {', '.join(found)})")
+            raise ValueError(f"the column {missing[0]!r} is missing (columns: {listed(found)})")
         elif part in required and not parts[part]:
-            raise DataError(f"no column has a usual name for the {part}; {_fault(found)} (columns: {', '.join(found)})")
+            raise DataError(f"no column has a usual name for the {part}; {_fault(found)} (columns: {listed(found)})")
     label, identity, cluster = (next(iter(parts[part]), None) for part in ("label", "id", "cluster"))
     return Layout(tuple(parts["text"]), label, identity, cluster)
 
@@ -343,7 +343,7 @@ def counted(labels: Sequence[str]) -> str:
         >>> counted(["non-entailment", "entailment"])
         'non-entailment (0), entailment (1)'
     """
-    return ", ".join(f"{name} ({i})" for i, name in enumerate(labels))
+    return listed(f"{name} ({i})" for i, name in enumerate(labels))
 
 
 def number_of(value: Any) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from factors import Example
 from ranker.datasets.readers import Sheet, number_of
+from ranker.errors import listed
 from ranker.numbers import counted
 from ranker.tasks.classes import ClassTask, fold
 
@@ -34,7 +35,7 @@ def notes(
         if len(says) > 1:
             yield f"The rows say {_and(sorted(says.values()))}, which count as one label here: {name}."
     if read_as := [f"{number} as {task.labels[label]}" for number, label in numbers(meant, task).items()]:
-        yield f"{', '.join(read_as).replace(' as', ' was read as', 1)}."
+        yield f"{listed(read_as).replace(' as', ' was read as', 1)}."
     if blank:
         what = counted(blank, "row has no label yet, and counts", "rows have no label yet, and count")
         yield f"{what} only in a pool (`pool`)."
@@ -69,7 +70,7 @@ def of_file(sheet: Sheet, kept: Sequence[Example], chosen: bool) -> Iterator[str
         name for name, cell in cells.items() if name not in known and isinstance(cell, str) and " " in cell.strip()
     ]
     if unread and not chosen:
-        read, left = ", ".join(layout.text), ", ".join(unread)
+        read, left = listed(layout.text), listed(unread)
         yield f"Read as text: {read}. Not read, though it holds text: {left}; say which to read with `columns`."
     if hint := swapped(sheet):
         yield f"{hint}."

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ranker.datasets import encodings
-from ranker.errors import DataError, UsageError
+from ranker.errors import DataError, UsageError, repeated
 from ranker.limits import LIMITS, Limits, opened, within
 from ranker.records import parse_json
 
@@ -103,8 +103,7 @@ def _parquet(path: Path, limits: Limits, nested: Collection[str]) -> Iterator[Ro
     """What `datasets` and data frames write: a group of rows at a time, and each text once."""
     with parquet_file(path, limits) as file:
         names = file.schema_arrow.names
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+        if (twice := repeated(names)) is not None:
             raise DataError(f"{path}: two columns are named {twice!r}")
         limits.check(path, "columns", len(names))
         limits.check(path, "rows", file.metadata.num_rows)
@@ -274,8 +273,7 @@ def _table(path: Path, numbered: Iterator[tuple[int, list[str]]]) -> Iterator[Ro
     header = next(numbered, (1, []))[1]
     if not any(header):
         raise DataError(f"{path} is empty; its first line must name the columns")
-    if len(set(header)) < len(header):
-        twice = next(name for name in header if header.count(name) > 1)
+    if (twice := repeated(header)) is not None:
         raise DataError(f"{path}, line 1: two columns are named {twice!r}")
     for number, (line, cells) in enumerate(numbered, 1):
         place = f"{path}, line {line}"
@@ -309,8 +307,8 @@ def once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """
     content = dict(pairs)
     if len(content) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)[:50]!r} is there twice")
+        twice = repeated(name for name, _ in pairs) or ""
+        raise ValueError(f"the key {twice[:50]!r} is there twice")
     return content
 
 

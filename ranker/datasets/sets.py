@@ -25,7 +25,7 @@ from ranker.datasets.mapping import Said, number_in, unlike
 from ranker.datasets.mapping import readings as readings_of
 from ranker.datasets.marks import marker
 from ranker.datasets.rows import Row, read_rows
-from ranker.errors import DataError, UsageError, look_up
+from ranker.errors import DataError, UsageError, listed, look_up
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
 from ranker.tasks.base import Task
@@ -80,7 +80,7 @@ class OODSet:
     numbers: Mapping[int, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        labels = f" ({', '.join(self.task.labels)})" if self.task.labels else ""
+        labels = f" ({listed(self.task.labels)})" if self.task.labels else ""
         rows = counted(len(self.examples), "row")
         return f"<OODSet {self.name}: {rows} of {self.task.name}{labels}, {self.origin or 'in memory'}>"
 
@@ -280,13 +280,11 @@ def task_of(
     if len(fitting) > 1 and said.differ:
         raise UsageError(said.differ)
     if len(fitting) > 1:
-        several = ", ".join(task.name for task in fitting)
+        several = listed(task.name for task in fitting)
         names = "; or write names instead of numbers" if counted else ""
         raise UsageError(f"`task=NAME` is needed: the labels of {sheet.origin} fit several tasks ({several}){names}")
     if not labels:
-        why = (
-            said.differ or f"`task=NAME` is needed ({', '.join(every)}): the models name no labels, or not all the same"
-        )
+        why = said.differ or f"`task=NAME` is needed ({listed(every)}): the models name no labels, or not all the same"
         raise UsageError(why)
     if free and len(labels) > 1 and not counted:
         return ClassTask(sheet_name(sheet), said_there, ordered=False)
@@ -338,7 +336,7 @@ def _unfit(sheet: readers.Sheet, labels: Sequence[str], candidates: Sequence[Cla
         )
     if outputs and len(labels) <= MANY:
         return f"{sheet.origin}: {unlike(labels, outputs)}"
-    each = "; ".join(dict.fromkeys(f"{task.name}: {', '.join(task.labels)}" for task in candidates))
+    each = "; ".join(dict.fromkeys(f"{task.name}: {listed(task.labels)}" for task in candidates))
     return (
         f"{place}: the label {wrong[:50]!r} is of no known task ({each}); describe yours: {CARD}, or say with "
         "`label_map` which outputs of the models are meant"

@@ -13,7 +13,7 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.domains.values import KINDS, Kind, Values
-from ranker.errors import UsageError, look_up
+from ranker.errors import UsageError, listed, look_up
 from ranker.numbers import counted
 from ranker.results.over_sets import Difference, Friedman, Leader, Missing, OverSets
 from ranker.statistics import engine, leaders, significance
@@ -227,7 +227,7 @@ def _notes(known: Counted, missing: Missing, test: Friedman | None) -> Iterator[
     """What a reader of the numbers has to know."""
     count = len(known.values.tasks)
     if known.left_out:
-        yield f"Left out: {', '.join(f'{name} ({why})' for name, why in known.left_out.items())}."
+        yield f"Left out: {listed(f'{name} ({why})' for name, why in known.left_out.items())}."
     if missing == "ranks" and np.isnan(known.tasks).any():
         yield "A model without a value on a task has the middle rank there; such ranks have no test and no interval."
     if count < FEW:
@@ -248,4 +248,4 @@ def _notes(known: Counted, missing: Missing, test: Friedman | None) -> Iterator[
         return
     without = [task for at, task in enumerate(known.values.tasks) if np.isnan(known.in_domain[:, at]).all()]
     if without:
-        yield f"No in-domain values, so no mean of them and no decay: {', '.join(without)}."
+        yield f"No in-domain values, so no mean of them and no decay: {listed(without)}."

@@ -11,6 +11,7 @@ import numpy as np
 from factors.types import Floats
 from ranker.datasets.rows import Row
 from ranker.domains.values import Set, Values, of_rows
+from ranker.errors import listed
 from ranker.results.ranking import Ranking
 
 IN_DOMAIN = "in-domain"
@@ -34,7 +35,7 @@ def of_runs(runs: Sequence[Ranking]) -> Values:
         if rows is not None and one not in outcomes:
             outcomes[one] = rows
     metrics = dict.fromkeys(run.header.metric for run in runs)
-    notes = [f"The runs have several metrics: {', '.join(metrics)}."] if len(metrics) > 1 else []
+    notes = [f"The runs have several metrics: {listed(metrics)}."] if len(metrics) > 1 else []
     return replace(found, outcomes=outcomes, notes=(*found.notes, *notes))
 
 

@@ -16,6 +16,7 @@ from ranker.domains import words
 from ranker.domains.classifier import UNTOLD, Told, told
 from ranker.domains.references import KINDS, kinds, nearest, published
 from ranker.domains.words import Both, Counted
+from ranker.errors import listed
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import interval, p_value, percent
 from ranker.progress import Progress, silent
@@ -252,14 +253,14 @@ def notes(domains: Sequence[Domain]) -> Iterator[str]:
     """What a reader has to know of the sets."""
     wordless = [one.name for one in domains if not one.counted.vocabulary]
     if wordless:
-        yield f"No word stands in {', '.join(wordless)}."
+        yield f"No word stands in {listed(wordless)}."
     for a, b in combinations(domains, 2):
         if a.counted.vocabulary and b.counted.vocabulary and not {*a.counted.vocabulary} & {*b.counted.vocabulary}:
             yield f"{a.name} and {b.name} have no word in common: another language, or another script?"
     first, *new = domains
     others = [one.name for one in new if one.frequencies and not _folded(one) & _folded(first)]
     if first.frequencies and others:
-        yield f"{', '.join(others)}: no label of {first.name} ({', '.join(first.frequencies)}), so no shift of labels."
+        yield f"{listed(others)}: no label of {first.name} ({listed(first.frequencies)}), so no shift of labels."
     sizes = {len(one.examples[0].segments) for one in domains}
     if len(sizes) > 1:
         yield "Some sets have one text a row, and some two, which are read as one."

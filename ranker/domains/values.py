@@ -16,7 +16,7 @@ import numpy as np
 
 from factors.types import Floats
 from ranker.datasets.rows import Row, read_rows
-from ranker.errors import DataError, UsageError, look_up
+from ranker.errors import DataError, UsageError, listed, look_up
 from ranker.limits import LIMITS, Limits
 
 NEEDED = ("model", "set", "value")
@@ -148,7 +148,7 @@ def of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Values:
     for (model, one), (_, *numbers) in cells.items():
         at = of_model[model], of_set[one]
         values[at], errors[at], sizes[at] = numbers
-    notes = [f"Columns that are not read: {', '.join(unread)}."] if unread else []
+    notes = [f"Columns that are not read: {listed(unread)}."] if unread else []
     if _are_percentages(values, percent):
         values, errors = values / 100, errors / 100
         notes += [] if percent else ["All values are above 1, or 0: they are taken for percentages."]
@@ -159,7 +159,7 @@ def _check_columns(row: Row) -> None:
     if lacking := [name for name in NEEDED if name not in row.cells]:
         raise DataError(
             f"{row.place}: the columns {', '.join(NEEDED)} are needed, and {lacking[0]} is missing "
-            f"(got {', '.join(map(str, row.cells))[:200]})"
+            f"(got {listed(row.cells)})"
         )
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from string import ascii_letters
 from typing import TYPE_CHECKING
 
+from ranker.errors import listed
 from ranker.numbers import counted, interval, p_value, percent, points, probability, signed
 from ranker.report.document import Document
 from ranker.report.tables import Table, table
 from ranker.results.over_sets import OnAverage, OverSets, Trend
-from ranker.results.result import listed
+from ranker.results.result import NAMES
 
 if TYPE_CHECKING:
     from ranker.report.figures import Drawing
@@ -66,15 +67,15 @@ def answer(found: OverSets) -> list[str]:
         differ = "do not differ" if found.test.p_f >= 0.05 else "differ"
         lines[1] += f" By Friedman's test the models {differ} (p {_equals(found.test.p_f)})."
         others = [name for name in found.tied if name != first.model]
-        lines[1] += f" Nemenyi's test does not tell {listed(others)} from the first." if others else ""
+        lines[1] += f" Nemenyi's test does not tell {listed(others, NAMES)} from the first." if others else ""
     if found.on_average is not None:
         lines.append(_labels(found.on_average))
     told = [f"{one.set} {TYPES[one.type]}" for one in found.trends if one.type is not None]
     open_ = [one.set for one in found.trends if one.type is None]
     if found.trends:
         lines.append(
-            f"Against in-domain values: {listed(told) or 'nothing told'}"
-            f"{f'; cannot be told: {listed(open_)}' if open_ and told else ''}."
+            f"Against in-domain values: {listed(told, NAMES) or 'nothing told'}"
+            f"{f'; cannot be told: {listed(open_, NAMES)}' if open_ and told else ''}."
         )
     return lines
 
@@ -87,7 +88,7 @@ def _labels(known: OnAverage) -> str:
     needed = [f"{count:,} of {name}" for name, count in sorted(known.more_labels.items(), key=lambda x: -x[1]) if count]
     if not needed:
         return f"{sure} It is told from {known.second}."
-    return f"{sure} About these more labels would tell it from {known.second}: {listed(needed)}."
+    return f"{sure} About these more labels would tell it from {known.second}: {listed(needed, NAMES)}."
 
 
 def _equals(p: float) -> str:
@@ -247,11 +248,11 @@ def remarks(found: OverSets) -> Iterator[str]:
             yield f"{one.set}: the type cannot be told: {one.why}."
         if one.far:
             without = f"; without them the type is {one.type_without}" if one.type_without else ""
-            yield f"{one.set}: far off lie {listed(one.far)}{without}."
+            yield f"{one.set}: far off lie {listed(one.far, NAMES)}{without}."
         if one.slopes is not None and one.loo and _other_by_loo(one):
             yield f"{one.set}: BIC prefers joined lines, which predict models left out no better than one line."
     if beyond := list(dict.fromkeys(name for one in found.trends for name in _beyond(one))):
-        yield f"Beyond the in-domain values of the others, where the trends may not hold: {listed(beyond)}."
+        yield f"Beyond the in-domain values of the others, where the trends may not hold: {listed(beyond, NAMES)}."
     if any(one.points for one in found.trends):
         yield "Share: of resamples of the models in which the type is chosen, in percent; joint: where two lines meet."
         yield "Effective robustness is the distance from the trend of all these models, the model itself among them."

@@ -7,11 +7,12 @@ import re
 import numpy as np
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from ranker.errors import listed
 from ranker.numbers import counted, interval, percent
 from ranker.report.figures import BLUE, INK, SOFT, VERMILION, Drawing, empty, short, styled
 from ranker.report.over_sets import TYPES, named
 from ranker.results.over_sets import OverSets, Trend
-from ranker.results.result import listed
+from ranker.results.result import NAMES
 
 MOST = 40
 """Models that a figure of ranks has room for."""
@@ -79,7 +80,7 @@ def critical_difference(found: OverSets) -> Drawing | None:
         axes.plot([one.friedman] * 2 + [edge], [0, height, height], color=SOFT, linewidth=0.7, clip_on=False)
         text = f"{short(one.model, 17)} " if left else f" {short(one.model, 17)}"
         axes.text(edge, height, text, ha="right" if left else "left", va="center", fontsize=8)
-    groups = "; ".join(listed(list(group)) for group in found.test.groups)
+    groups = "; ".join(listed(list(group), NAMES) for group in found.test.groups)
     return Drawing(
         "critical-difference",
         "Who differs from whom",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from ranker.errors import listed
 from ranker.numbers import counted, interval, percent, points, probability
 from ranker.results.records import Mode
-from ranker.results.result import Result, listed
+from ranker.results.result import NAMES, Result
 
 SCHEMA_VERSION = 2
 
@@ -143,8 +144,8 @@ class Changes(Result):
         moved = [f"{one.name} {one.place}" for one in self.models if one.moved]
         beyond = [f"{one.name} {points(one.difference)}" for one in self.methods if one.beyond]
         said = [
-            *([f"ranks: {listed(moved)}"] if moved else []),
-            *([f"beyond its interval: {listed(beyond)}"] if beyond else []),
+            *([f"ranks: {listed(moved, NAMES)}"] if moved else []),
+            *([f"beyond its interval: {listed(beyond, NAMES)}"] if beyond else []),
             *([counted(len(self.settings), "setting differs", "settings differ")] if self.settings else []),
         ]
         return f"{self.title}\n{'; '.join(said) or ('numbers alone' if self.changed else 'nothing')}"

@@ -11,8 +11,9 @@ import numpy as np
 from factors import Factor
 from factors.types import UNLABELLED, Example, Span
 from ranker import records
+from ranker.errors import listed
 from ranker.numbers import probability, signed
-from ranker.results.result import NAMES, Result, listed
+from ranker.results.result import NAMES, Result
 
 SCHEMA_VERSION = 1
 
@@ -119,10 +120,10 @@ class Explanation(Result):
         short = text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
         true = "label unknown" if self.label is None else self.labels[self.label]
         seen = [f"{one.model} {self._said(one)}" for one in self.readings]
-        failed = f"; failed: {listed(list(self.failures))}" if self.failures else ""
+        failed = f"; failed: {listed(list(self.failures), NAMES)}" if self.failures else ""
         scored = any(one.words for one in self.readings)
         by = [f"words by {self.attribution}, toward {self.labels[self.toward]}"] if scored else []
-        return "\n".join([f"{short!r}: {true}", f"{listed(seen)}{failed}", *by])
+        return "\n".join([f"{short!r}: {true}", f"{listed(seen, NAMES)}{failed}", *by])
 
     def to_rows(self) -> list[dict[str, Any]]:
         """A row for each model and word: its score toward the explained label, None where the model did not see it.

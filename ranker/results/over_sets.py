@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from ranker.errors import listed
 from ranker.numbers import counted, percent, probability
 from ranker.results.records import plain
-from ranker.results.result import Result, listed
+from ranker.results.result import NAMES, Result
 from ranker.statistics.trend import Shape, Type
 
 SCHEMA_VERSION = 1
@@ -250,7 +251,7 @@ class OverSets(Result):
         said += "" if first.value is None else f", {percent(first.value)} %"
         said += "" if first.p_first is None else f", in {probability(first.p_first)} % of draws"
         others = [name for name in self.tied if name != first.model]
-        return "\n".join([self.title, said, *([f"not told from the first: {listed(others)}"] if others else [])])
+        return "\n".join([self.title, said, *([f"not told from the first: {listed(others, NAMES)}"] if others else [])])
 
     def to_rows(self) -> list[dict[str, Any]]:
         """A row for each model, with the fields of `Leader`; a column for each task, `task: NAME`."""

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from ranker.errors import listed
 from ranker.numbers import counted, p_value, percent
 from ranker.results.ranking import Ranking
 from ranker.results.records import plain
-from ranker.results.result import NAMES, Result, listed
+from ranker.results.result import NAMES, Result
 
 SCHEMA_VERSION = 2
 
@@ -137,7 +138,7 @@ class OverTasks(Result):
         first, second, *_ = self.models
         gap = self.whole[-1].gap(first, second)
         p = "" if gap.p is None else f", p {p_value(gap.p)}"
-        failed = [f"failed: {listed(list(self.failures))}"] if self.failures else []
+        failed = [f"failed: {listed(list(self.failures), NAMES)}"] if self.failures else []
         return "\n".join([self.title, f"{first} is {percent(gap.difference)} points above {second}{p}", *failed])
 
     def to_rows(self) -> list[dict[str, Any]]:

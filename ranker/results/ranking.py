@@ -13,12 +13,12 @@ import numpy as np
 from factors.registry import Factor
 from factors.types import Floats
 from ranker import records
-from ranker.errors import DataError, RankModelsError, UnknownName, UsageError
+from ranker.errors import DataError, RankModelsError, UnknownName, UsageError, listed
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
 from ranker.results.explanation import Explanation, not_saved
 from ranker.results.records import Decision, Evaluation, Header, MethodResult, Mode, plain
-from ranker.results.result import Result, listed
+from ranker.results.result import NAMES, Result
 from ranker.results.table import ScoreTable, nulls
 
 SCHEMA_VERSION = 2
@@ -54,7 +54,7 @@ class Ranking(Result):
     @property
     def answer(self) -> str:
         """What was ranked on what, and what was found; the whole of it is `to_dict`."""
-        failed = [f"failed: {listed(list(self.header.failures))}"] if self.header.failures else []
+        failed = [f"failed: {listed(list(self.header.failures), NAMES)}"] if self.header.failures else []
         first, *rest = self.found.answer.splitlines()
         return "\n".join([self.title, first, "; ".join([*rest, *failed])])
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import combinations
 from typing import Any, Literal
 
-from ranker.errors import look_up
+from ranker.errors import listed, look_up
 from ranker.numbers import interval, percent, points, probability
-from ranker.results.result import Result, listed
+from ranker.results.result import NAMES, Result
 from ranker.statistics.engine import TIE
 from ranker.statistics.pool import RANDOM, Kind
 from ranker.statistics.significance import Test
@@ -323,7 +323,9 @@ class Evaluation(Result):
         """Which method ranks best beside the metric's own column, and which models are truly best."""
         best, metric = self.best, self.methods[0]
         first = [model for model in self.models if model.rank == 1]
-        truly = f"truly best: {listed([model.name for model in first])}, {metric.name} {percent(first[0].outcome)} %"
+        truly = (
+            f"truly best: {listed([model.name for model in first], NAMES)}, {metric.name} {percent(first[0].outcome)} %"
+        )
         if best.pairwise_accuracy <= 0.5:
             return f"no method does better than a coin\n{truly}"
         right = f"puts two models right {percent(best.pairwise_accuracy)} % of the time"
@@ -477,7 +479,7 @@ class Decision(Result):
         first, tied = self.models[0], self.tied(0)
         near = first.p_near_best
         sure = "" if near is None else f"; P(within a point of the best) {probability(near)} %"
-        but = f"cannot be told from it: {listed(tied)}" if tied else "told apart from all others"
+        but = f"cannot be told from it: {listed(tied, NAMES)}" if tied else "told apart from all others"
         better = f"; but the labels speak for {self.names[self.against]}" if self.against else ""
         return f"first: {first.name}{sure}, by {self.method}\n{but}{better}"
 

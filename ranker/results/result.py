@@ -72,14 +72,3 @@ class Result(ABC):
 
 def _row(tag: str, cells: Sequence[str]) -> str:
     return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-
-def listed(names: Sequence[str], most: int = NAMES) -> str:
-    """Names in a line; of many the first few, and how many more there are.
-
-    Example:
-        >>> listed(["a", "b"]), listed(["a", "b", "c", "d"], most=2)
-        ('a, b', 'a, b and 2 more')
-    """
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"

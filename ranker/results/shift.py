@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
+from ranker.errors import listed
 from ranker.numbers import counted
 from ranker.results.records import plain
-from ranker.results.result import Result, listed
+from ranker.results.result import NAMES, Result
 
 SCHEMA_VERSION = 1
 
@@ -252,7 +253,7 @@ class Shift(Result):
         kinds: dict[str, list[str]] = {}
         for pair in self.new:
             kinds.setdefault(pair.verdict, []).append(pair.b)
-        said = (f"{listed(names)}: {verdict}" for verdict, names in kinds.items())
+        said = (f"{listed(names, NAMES)}: {verdict}" for verdict, names in kinds.items())
         return "\n".join([self.title, *said])
 
     def to_rows(self) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from ranker.datasets import sets
 from ranker.datasets.mapping import Said, differing
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.sets import OODSet, sample
-from ranker.errors import ModelError, UsageError
+from ranker.errors import ModelError, UsageError, listed
 from ranker.limits import LIMITS, Limits
 from ranker.scoring.score import check_probe
 from ranker.sources.base import Brought, Shelf, Source, SourceOptions, Stated
@@ -329,10 +329,10 @@ def _asked_otherwise(found: Sequence[tuple[str, Brought]]) -> Iterator[str]:
         asked = [(prompt, *first.setdefault(row, (prompt, name))) for row, prompt in known]
         others = [owner for prompt, before, owner in asked if prompt != before]
         if others:
-            alike.setdefault((", ".join(dict.fromkeys(others)), len(others), len(known)), []).append(name)
+            alike.setdefault((listed(dict.fromkeys(others)), len(others), len(known)), []).append(name)
     for (of, count, rows), names in alike.items():
         yield (
-            f"{', '.join(names)}: {count} of {rows} rows were asked otherwise than in {of} (another prompt, number "
+            f"{listed(names)}: {count} of {rows} rows were asked otherwise than in {of} (another prompt, number "
             "of shots, solver or arguments of the task): it may not be the models alone that differ."
         )
 
@@ -351,7 +351,7 @@ def _check_labels(found: Sequence[tuple[str, Task]]) -> None:
     first, of_first = found[0]
     for name, task in found:
         if isinstance(task, ClassTask) and task.labels != of_first.labels:
-            theirs = f"{first} has the labels {', '.join(of_first.labels)} and {name} {', '.join(task.labels)}"
+            theirs = f"{first} has the labels {listed(of_first.labels)} and {name} {listed(task.labels)}"
             raise UsageError(f"{theirs}; put the rows into a file of their own: `data`")
 
 
@@ -446,8 +446,8 @@ def check_numbers(sets: Iterable[OODSet], stated: Iterable[Stated]) -> None:
                 {n: (label, names[n]) for n, label in rows.numbers.items() if n in names},
             )
             if any(task.index(name) not in (None, label) for label, name in both.values()):
-                here = ", ".join(f"{n} is {task.labels[label]}" for n, (label, _) in both.items())
-                there = ", ".join(f"{n} is {name}" for n, (_, name) in both.items())
+                here = listed(f"{n} is {task.labels[label]}" for n, (label, _) in both.items())
+                there = listed(f"{n} is {name}" for n, (_, name) in both.items())
                 raise UsageError(
                     f"the labels of {rows.origin} are numbers: in the task {task.name} {here}, and to "
                     f"{one.source.name} {there}; write names instead"

@@ -17,7 +17,7 @@ from ranker.datasets import sets
 from ranker.datasets.identity import fingerprint
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.sets import OODSet
-from ranker.errors import DataError, ModelError, UsageError
+from ranker.errors import DataError, ModelError, UsageError, listed
 from ranker.labelling.session import RULES, Event, Rule, Session
 from ranker.labelling.sheet import Line
 from ranker.results.label_ranking import LabelledModel, LabelRanking
@@ -170,7 +170,7 @@ class Labelling:
         """
         index = self.task.index(label)
         if index is None:
-            raise UsageError(f"`label` must be one of {', '.join(self.task.labels)} (got {label[:50]!r})")
+            raise UsageError(f"`label` must be one of {listed(self.task.labels)} (got {label[:50]!r})")
         self._add(Line(Event(self.place(row), "answered", index), annotator, seconds, when, self.session.rule))
 
     def skip(self, row: Example, *, annotator: str = "", seconds: float | None = None, when: str = "") -> None:
@@ -225,7 +225,7 @@ class Labelling:
         last = self.lines[-1]
         index = last.event.label if not label else self.task.index(label)
         if index is None:
-            raise UsageError(f"`label` must be one of {', '.join(self.task.labels)} (got {label[:50]!r})")
+            raise UsageError(f"`label` must be one of {listed(self.task.labels)} (got {label[:50]!r})")
         self.lines[-1] = replace(last, changed_to=index)
 
     def said(self, row: Example) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ranker.errors import RankModelsError, UsageError
+from ranker.errors import RankModelsError, UsageError, listed
 from ranker.numbers import counted
 from ranker.results.over_tasks import OverTasks
 from ranker.results.ranking import Ranking
@@ -64,7 +64,7 @@ def matched(references: Sequence[str | Path], options: SourceOptions) -> Matched
     every = dict.fromkeys(task for one in found for tasks in one.of.values() for task in tasks)
     shared = tuple(task for task in every if all(task in tasks for tasks in asked))
     if not shared:
-        has = [f"{model} has {', '.join(tasks)}" for one in found for model, tasks in one.of.items()]
+        has = [f"{model} has {listed(tasks)}" for one in found for model, tasks in one.of.items()]
         raise UsageError(f"no task was asked of all models: {'; '.join(has)}; name one, {texts[0]}#{next(iter(every))}")
     of = [dict.fromkeys(task for tasks in one.of.values() for task in tasks) for one in found]
     only = {
@@ -167,13 +167,13 @@ def _notes(found: Matched, whole: Mapping[str, Judged], rankings: Mapping[str, R
             yield f"{group}: {there} of its {counted(len(tasks), 'task')} {'is' if there == 1 else 'are'} in its means."
     few = [task for task, one in whole.items() if one.outcomes.shape[1] < FEW_ROWS]
     if few:
-        yield f"Fewer than {FEW_ROWS} rows, on which small differences are mostly not seen: {', '.join(few)}."
+        yield f"Fewer than {FEW_ROWS} rows, on which small differences are mostly not seen: {listed(few)}."
     few = [task for task, one in whole.items() if one.clusters is not None and len(set(one.clusters)) < FEW_CLUSTERS]
     if few:
-        yield f"Fewer than {FEW_CLUSTERS} clusters of rows, so that intervals are rather too narrow: {', '.join(few)}."
+        yield f"Fewer than {FEW_CLUSTERS} clusters of rows, so that intervals are rather too narrow: {listed(few)}."
     said: dict[str, list[str]] = {}
     for task, ranking in rankings.items():
         for note in ranking.header.notes:
             said.setdefault(note, []).append(task)
     for note, of in said.items():
-        yield note if len(of) == len(rankings) else f"{', '.join(of)}: {note}"
+        yield note if len(of) == len(rankings) else f"{listed(of)}: {note}"

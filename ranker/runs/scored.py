@@ -15,7 +15,7 @@ from factors import BUILTIN, Example, Factor
 from factors.types import Ints
 from ranker.attribution import hiding, spelled
 from ranker.attribution.settings import Attributing
-from ranker.errors import ModelError
+from ranker.errors import ModelError, listed
 from ranker.numbers import counted
 from ranker.results.explanation import Explanation
 from ranker.results.records import Data, Header, Provenance, Quality, RowResult
@@ -264,7 +264,7 @@ def _read(plan: Plan) -> Iterator[str]:
         for note in dict.fromkeys((*one.notes, *noted.get(one.source.place, (0, ()))[1])):
             holds.setdefault(note.rstrip("."), []).append(one.source.name)
     for note, names in holds.items():
-        yield f"{note[:1].upper()}{note[1:]}." if len(names) == len(stated) else f"{', '.join(names)}: {note}."
+        yield f"{note[:1].upper()}{note[1:]}." if len(names) == len(stated) else f"{listed(names)}: {note}."
 
 
 UNANSWERED = 0.1

@@ -18,7 +18,7 @@ from ranker.domains import parts
 from ranker.domains.drops import with_models
 from ranker.domains.select import SETS, SIMILAR, Candidate, chosen
 from ranker.domains.shift import Domain, measured
-from ranker.errors import DataError, UsageError, look_up
+from ranker.errors import DataError, UsageError, listed, look_up
 from ranker.limits import LIMITS, Limits
 from ranker.results.shift import Shift
 from ranker.runs.gather import LabelledRows, Models
@@ -196,7 +196,7 @@ def _check(question: Question, given: Sequence[Domain]) -> None:
     for name in (*of.sources, *of.keep):
         look_up("set", name, names)
     if without := [name for name in names if name not in of.sources]:
-        raise UsageError(f"every set needs a source, where its texts come from; {', '.join(without)} has none")
+        raise UsageError(f"every set needs a source, where its texts come from; {listed(without)} has none")
 
 
 def _selected(found: Shift, of: Selecting) -> Shift:
@@ -293,7 +293,7 @@ def _summary(row: Row, column: str) -> str:
     """
     found = row.cells.get(column)
     if not isinstance(found, str) or blank(found):
-        raise DataError(f"{row.place}: the column {column!r} must hold a summary (columns: {', '.join(row.cells)})")
+        raise DataError(f"{row.place}: the column {column!r} must hold a summary (columns: {listed(row.cells)})")
     return found
 
 
@@ -309,7 +309,7 @@ def _column(by: str, read: _Read) -> list[str | None]:
         raise UsageError(f"`by`: {read.domain.name} is no file whose columns are known")
     known = list(dict.fromkeys(column for row in sheet.rows for column in row.cells))
     if by not in known:
-        raise UsageError(f"`by`: {read.domain.name} has no column {by!r} (columns: {', '.join(known)})")
+        raise UsageError(f"`by`: {read.domain.name} has no column {by!r} (columns: {listed(known)})")
     cells: list[Any] = [row.cells.get(by) for row in sheet.rows]
     return [None if blank(cell) else str(cell).strip() for cell in cells]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 
 from factors.types import Bools, Example, Floats
-from ranker.errors import LabelError, ModelError, first_line
+from ranker.errors import LabelError, ModelError, first_line, listed
 from ranker.sources.base import Encoding, Hide, Machine, Shelf, Source, Stated, version
 from ranker.tasks.classes import Classes, of_classes, softmax
 
@@ -125,10 +125,10 @@ def groups(name: str, labels: Sequence[str], task: ClassTask) -> tuple[tuple[int
     meant = [task.index(label) for label in labels]
     if None in meant:
         unknown = labels[meant.index(None)]
-        raise LabelError(f"{name} has the label {unknown!r}, which is none of the task's ({', '.join(task.labels)})")
+        raise LabelError(f"{name} has the label {unknown!r}, which is none of the task's ({listed(task.labels)})")
     for index, label in enumerate(task.labels):
         if index not in meant:
-            raise LabelError(f"{name} has no label that means {label!r} (it has {', '.join(labels)})")
+            raise LabelError(f"{name} has no label that means {label!r} (it has {listed(labels)})")
     return tuple(tuple(i for i, one in enumerate(meant) if one == index) for index in range(len(task.labels)))
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from factors.types import Example, Floats, Frozen, Ints
-from ranker.errors import LabelError, UnknownName
+from ranker.errors import LabelError, UnknownName, repeated
 from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER, Predictions, Task
 
 
@@ -50,10 +50,9 @@ class ClassTask:
         for label in self.aliases:
             if label not in self.labels:
                 raise UnknownName("label with aliases", label, self.labels)
-        names = [fold(name) for label in self.labels for name in (label, *self.aliases.get(label, ()))]
-        twice = [name for name in names if names.count(name) > 1]
-        if twice:
-            raise ValueError(f"the label name {twice[0]!r} is given twice")
+        twice = repeated(fold(name) for label in self.labels for name in (label, *self.aliases.get(label, ())))
+        if twice is not None:
+            raise ValueError(f"the label name {twice!r} is given twice")
         object.__setattr__(self, "aliases", Frozen(self.aliases))
 
     @property

@@ -36,7 +36,7 @@ from ranker.commands.run import run
 from ranker.datasets import cards, embedded, readers, sets
 from ranker.datasets.identity import text_names
 from ranker.domains import values
-from ranker.errors import RankModelsError
+from ranker.errors import LONGEST, RankModelsError
 from ranker.limits import LIMITS
 from ranker.results import ranking as ranking_module
 from ranker.results.ranking import Ranking
@@ -549,6 +549,7 @@ def holds(reader, folder, content):
     except RankModelsError as error:
         message = str(error)
     assert message.isprintable()
+    assert len(message) <= LONGEST
     if reader.keeps:
         assert [path for path in folder.rglob("*") if path.is_file()] == [file]
         assert file.read_bytes() == content

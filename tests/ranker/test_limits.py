@@ -6,6 +6,7 @@ import os
 import struct
 import subprocess
 import sys
+import time
 import tomllib
 from dataclasses import fields, replace
 from pathlib import Path
@@ -18,9 +19,10 @@ from pyarrow import parquet
 from ranker import limits
 from ranker.cli import main
 from ranker.datasets.readers import sheet
-from ranker.errors import DataError
+from ranker.errors import LONGEST, DataError
 from ranker.limits import LIMITS, Limits
 from ranker.results.ranking import Ranking
+from ranker.sources.tables import files as table_files
 
 ROOT = Path(__file__).parents[2]
 
@@ -129,7 +131,7 @@ from pathlib import Path
 import pyarrow.parquet
 from ranker.datasets import rows
 from ranker.datasets.readers import sheet
-from ranker.errors import DataError
+from ranker.errors import LONGEST, DataError
 from ranker.limits import Limits
 
 rows.decoded = lambda path, file, *rest: (file.schema_arrow.names, [])
@@ -229,6 +231,53 @@ def test_a_pipe_is_not_waited_for(tmp_path, capsys, name):
         main(arguments)
     assert stop.value.code in (1, 2)
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+WIDE = [f"column {number}" for number in range(15_000)]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
+def test_a_message_names_a_few_of_many_columns(tmp_path, ending):
+    """The first ones and how many more there are, of a file that has thousands."""
+    path = tmp_path / f"a.{ending}"
+    separator = {"csv": ",", "tsv": "\t"}.get(ending)
+    text = (
+        json.dumps(dict.fromkeys(WIDE, "1")) if separator is None else f"{separator.join(WIDE)}\n{separator * 14_999}x"
+    )
+    path.write_text(text)
+    for columns in ({}, {"text": ["none"]}):
+        with pytest.raises(DataError) as caught:
+            sheet(path, columns)
+        assert str(caught.value).endswith("column 8, column 9 and 14,990 more)")
+
+
+def test_no_message_is_longer_than_a_screen(tmp_path):
+    """A name, a value or a path in it may be: its middle is left out, and its end is kept."""
+    path = tmp_path / "a.csv"
+    path.write_text(f"{'a' * 100_000},{'a' * 100_000}\n")
+    with pytest.raises(DataError) as caught:
+        sheet(path)
+    assert len(str(caught.value)) == LONGEST
+    assert str(caught.value).startswith(f"{path}, line 1: two columns are named 'aaa")
+    assert len(str(DataError("\0" * 10_000))) == LONGEST
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "json"])
+def test_a_name_that_is_there_twice_is_found_at_once(tmp_path, ending):
+    """Among 150,000, as many as fit into a line: as rows, and as a table."""
+    names = [f"{number:x}" for number in range(150_000)] + ["24000"]
+    path = tmp_path / f"a.{ending}"
+    if ending.startswith("json"):
+        names = names[:90_000] + ["15000"]
+        pairs = ",".join(f'"{name}":1' for name in names)
+        path.write_text(f"{{{pairs}}}\n")
+    else:
+        path.write_text({"csv": ",", "tsv": "\t"}[ending].join(names) + "\n")
+    began = time.process_time()
+    for read in (sheet, table_files.read):
+        with pytest.raises(DataError):
+            read(path)
+    assert time.process_time() - began < 3
 
 
 def test_guidelines_have_a_limit(tmp_path, capsys):

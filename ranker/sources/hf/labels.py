@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ranker.errors import LabelError
+from ranker.errors import LabelError, listed
 from ranker.tasks.classes import ClassTask, fold
 
 _UNNAMED = re.compile(r"(label[ _-]?)?\d+", re.IGNORECASE)
@@ -43,7 +43,7 @@ def reconcile(
     chosen = said_by(label_map or {}, names, model)
     for output, (key, label) in chosen.items():
         if task.index(label) is None:
-            raise LabelError(f"`label_map`: {label!r} is no label of the task ({', '.join(task.labels)})")
+            raise LabelError(f"`label_map`: {label!r} is no label of the task ({listed(task.labels)})")
         if key.strip() == str(output) and task.index(names[output]) not in (None, task.index(label)):
             contrary = f"{model} calls its output {key} {names[output]!r}, not {label!r}"
             raise LabelError(f"`label_map`: {contrary}; to overrule it, name the label instead of the index")
@@ -113,7 +113,7 @@ def _output(key: str, names: Mapping[int, str]) -> int | None:
 
 
 def _list(names: Mapping[int, str]) -> str:
-    return ", ".join(names[output] for output in sorted(names))
+    return listed(names[output] for output in sorted(names))
 
 
 def _example(names: Mapping[int, str], task: ClassTask) -> str:

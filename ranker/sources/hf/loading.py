@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ranker.errors import LabelError, ModelError, RankModelsError, first_line
+from ranker.errors import LabelError, ModelError, RankModelsError, first_line, listed
 from ranker.limits import LIMITS, Limits
 from ranker.sources.hf import checkpoints, settings
 from ranker.sources.hf.files import Files
@@ -245,7 +245,7 @@ def label_names(model: PreTrainedModel) -> dict[int, str]:
             f"{model.name_or_path} says that labels do not exclude each other; a classifier of one label is needed"
         )
     if sorted(names) != list(range(len(names))):
-        numbers = ", ".join(map(str, sorted(names)))
+        numbers = listed(sorted(names))
         raise LabelError(
             f"{model.name_or_path}: `id2label` in config.json must number its outputs from 0 (got {numbers})"
         )

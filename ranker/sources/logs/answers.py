@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from factors.types import Example, Floats, Ints
-from ranker.errors import DataError
-from ranker.sources.logs.base import Logged, listed
+from ranker.errors import DataError, listed
+from ranker.sources.logs.base import Logged
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 from ranker.tasks.classes import Classes, ClassTask, softmax
 from ranker.tasks.given import GivenTask, Scores

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.errors import DataError
+from ranker.errors import DataError, listed
 from ranker.limits import LIMITS, Limits
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 
@@ -218,10 +218,4 @@ def numbered(keys: Iterable[str]) -> tuple[str, ...]:
 
 def of_those(place: object, what: str, name: str, known: Sequence[str]) -> DataError:
     """The complaint that a log has nothing of a name."""
-    return DataError(f"{place} has no {what} {name!r}; it has {listed(known)}")
-
-
-def listed(names: Sequence[str], most: int = 20) -> str:
-    """Names in a message; of very many the first."""
-    short = [name if len(name) <= 100 else f"{name[:100]}..." for name in names[:most]]
-    return ", ".join(short) + (f" and {len(names) - most} more" if len(names) > most else "") if names else "none"
+    return DataError(f"{place} has no {what} {name!r}; it has {listed(known) or 'none'}")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from ranker.errors import DataError
+from ranker.errors import DataError, repeated
 from ranker.limits import LIMITS, Limits
 from ranker.limits import opened as regular
 
@@ -138,8 +138,8 @@ def parse(content: bytes, place: object, budget: Budget) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice in one object")
+        twice = repeated(key for key, _ in pairs) or ""
+        raise ValueError(f"the key {twice[:50]!r} stands twice in one object")
     return found
 
 

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ranker.errors import DataError
+from ranker.errors import DataError, listed
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files, inspect_ai, inspect_samples, lm_eval
-from ranker.sources.logs.base import listed
 from ranker.sources.logs.results import Beside, results_of, task_and_time
 
 _LOOK = 1 << 16

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.errors import DataError
-from ranker.sources.logs.base import MOST_WRONG, Choice, Logged, hashed, listed, of_those
+from ranker.errors import DataError, listed
+from ranker.sources.logs.base import MOST_WRONG, Choice, Logged, hashed, of_those
 from ranker.sources.logs.inspect_samples import Header, Mark, Sample, chosen, samples_of
 from ranker.sources.logs.labels import Labelled, Written, few, in_words, most_frequent, unlabelled
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
@@ -87,7 +87,7 @@ def _candidate(path: Path, samples: Sequence[Sample], choice: Choice) -> tuple[t
         asked = ".".join(filter(None, (choice.scorer, choice.metric)))
         raise of_those(path, "scorer", asked, names)
     if len(meant) > 1:
-        raise DataError(f"{path} has several scores, {listed(list(map(_name, meant)))}; say which with `scorer`")
+        raise DataError(f"{path} has several scores, {listed(map(_name, meant))}; say which with `scorer`")
     return meant[0], names
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ranker.datasets.archive import Archive
-from ranker.errors import DataError
+from ranker.errors import DataError, listed
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
-from ranker.sources.logs.base import canonical, hashed, listed, name_of, number, shown
+from ranker.sources.logs.base import canonical, hashed, name_of, number, shown
 
 ZIP = (b"PK\3\4", b"PK\5\6")
 """How an archive begins; one without parts begins with its end."""
@@ -276,7 +276,7 @@ def _kept(content: Any, place: str, header: Header, cluster: str | None) -> Samp
         raise DataError(f"{place}: no sample of a log of Inspect (it needs an `id` and an `epoch`)")
     metadata = _table(content, "metadata")
     if cluster is not None and metadata.get(cluster) is None:
-        raise DataError(f"{place}: its metadata has no {cluster!r}; it has {listed(list(metadata))}")
+        raise DataError(f"{place}: its metadata has no {cluster!r}; it has {listed(metadata) or 'none'}")
     wanted = {*header.clusters.values(), *([] if cluster is None else [cluster])}
     choices = content.get("choices")
     texts = tuple(map(name_of, choices)) if isinstance(choices, list) else ()

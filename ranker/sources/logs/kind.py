@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from factors.types import Example, Floats
-from ranker.errors import DataError, ModelError, UsageError
+from ranker.errors import DataError, ModelError, UsageError, listed
 from ranker.limits import Limits
 from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated, Tasks
 from ranker.sources.references import Reference
@@ -230,9 +230,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: Shelf) -> list[
     named = [log for log in found if reference.part in ("", log.task)]
     tasks = dict.fromkeys(log.task for log in found)
     if len({log.task for log in named}) != 1:
-        raise UsageError(
-            f"{path} holds logs of several tasks: {', '.join(tasks)}; name one, {path}#{next(iter(tasks))}"
-        )
+        raise UsageError(f"{path} holds logs of several tasks: {listed(tasks)}; name one, {path}#{next(iter(tasks))}")
     return [LogModel(_name_in_folder(log), str(log.path), options) for log in named]
 
 

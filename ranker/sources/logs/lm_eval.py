@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.errors import DataError
-from ranker.sources.logs.base import MOST_WRONG, Choice, Logged, listed, name_of, numbered, of_those
+from ranker.errors import DataError, listed
+from ranker.sources.logs.base import MOST_WRONG, Choice, Logged, name_of, numbered, of_those
 from ranker.sources.logs.labels import Labelled, Written, few, in_words, shared, unlabelled
 from ranker.sources.logs.likelihoods import COMPARED, compared, highest, right
 from ranker.sources.logs.lm_eval_rows import Row, rows_of
@@ -136,7 +136,7 @@ def _metric(
     found = tuple(name for name in names if name in scored - no_number)
     if asked is not None:
         if asked in no_number:
-            raise DataError(f"{path}: its {asked!r} is not one number a row; it has {listed(found)}")
+            raise DataError(f"{path}: its {asked!r} is not one number a row; it has {listed(found) or 'none'}")
         if asked not in found:
             raise of_those(path, "metric", asked, found)
         return asked, found, ()

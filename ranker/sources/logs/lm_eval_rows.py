@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ranker.errors import DataError
+from ranker.errors import DataError, listed
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
-from ranker.sources.logs.base import canonical, hashed, listed, name_of, number, shown
+from ranker.sources.logs.base import canonical, hashed, name_of, number, shown
 
 INVALID = "[invalid]"
 """What its filters write where they find no answer."""
@@ -145,7 +145,7 @@ def _text(doc: Any) -> str:
 def _cluster(doc: Any, name: str, place: str) -> str:
     fields = doc if isinstance(doc, dict) else {}
     if fields.get(name) is None:
-        raise DataError(f"{place}: its document has no {name!r}; it has {listed(list(fields))}")
+        raise DataError(f"{place}: its document has no {name!r}; it has {listed(fields) or 'none'}")
     return name_of(fields[name])
 
 

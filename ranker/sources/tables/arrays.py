@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.lib import format as npy
 
 from ranker.datasets.archive import Archive
-from ranker.errors import DataError
+from ranker.errors import DataError, listed
 from ranker.limits import LIMITS, Limits, opened
 from ranker.sources.tables.base import Columns
 
@@ -114,7 +114,7 @@ def read(path: Path, limits: Limits = LIMITS) -> Columns:
     if len(set(sizes.values())) > 1:
         raise DataError(
             f"{path}: its arrays have different numbers of rows: "
-            + ", ".join(f"{name!r} {size:,}" for name, size in sizes.items())
+            + listed(f"{name!r} {size:,}" for name, size in sizes.items())
         )
     limits.check(path, "table_cells", len(cells) * max(sizes.values(), default=0))
     return Columns(str(path), max(sizes.values(), default=0), cells, groups, unread, limits=limits)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from factors.types import Bools, Floats, Ints
 from ranker.datasets.readers import counted, number_of
-from ranker.errors import DataError, UnknownName
+from ranker.errors import DataError, UnknownName, listed
 from ranker.sources.tables.arrays import filled, of_texts
 from ranker.sources.tables.base import NONE, UNIT, Answers, Columns, Kind, count, some, states
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
@@ -282,7 +282,7 @@ def _numbers_in(group: Sequence[str], classes: Sequence[int], task: ClassTask) -
     """Which labels columns are of that are named by numbers."""
     ends = [re.search("[0-9]+$", column) for column in group]
     if group and all(ends) and all(task.index(end[0]) is None for end in ends if end):
-        which = ", ".join(f"{end[0]} is {task.labels[at]}" for end, at in zip(ends, classes, strict=False) if end)
+        which = listed(f"{end[0]} is {task.labels[at]}" for end, at in zip(ends, classes, strict=False) if end)
         yield f"the numbers of {some(group)} are labels: {which}"
 
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from ranker.datasets import rows
 from ranker.datasets.rows import Row
-from ranker.errors import DataError, UsageError
+from ranker.errors import DataError, UsageError, repeated
 from ranker.limits import LIMITS, Limits, within
 from ranker.records import parse_json
 from ranker.sources.tables import arrays, shapes
@@ -225,8 +225,7 @@ def _parquet(path: Path, limits: Limits) -> Columns:
     """Some columns at a time, each text once."""
     with rows.parquet_file(path, limits) as file:
         schema, about = file.schema_arrow, file.metadata
-        if len(set(schema.names)) < len(schema.names):
-            twice = next(name for name in schema.names if schema.names.count(name) > 1)
+        if (twice := repeated(schema.names)) is not None:
             raise DataError(f"{path}: two columns are named {twice!r}")
         limits.check(path, "columns", len(schema.names))
         limits.check(path, "table_rows", about.num_rows)

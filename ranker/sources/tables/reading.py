@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from factors.types import Ints
-from ranker.errors import DataError, UnknownName
+from ranker.errors import DataError, UnknownName, repeated
 from ranker.sources.tables import entries, roles
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import NONE, Answers, Columns, Own, Rows, Said, some
@@ -81,9 +81,8 @@ def understand(
         found = _answers(columns, model, model.name or name or "model", labels, said)
         for other, places in table.places.items():
             models.append(_placed(found, places, _name(found.name, other, len(layout.models))))
-    twice = [m.name for m in models]
-    if len(set(twice)) < len(twice):
-        raise DataError(f"{columns.origin}: two models are named {next(n for n in twice if twice.count(n) > 1)!r}")
+    if (twice := repeated(model.name for model in models)) is not None:
+        raise DataError(f"{columns.origin}: two models are named {twice!r}")
     segments = {at: tuple(taken(columns, column, table.first)) for at, column in keys.texts.items()}
     own = _own(columns, keys, layout, labels, table, segments) if layout.truth or _all_outcomes(models) else None
     if keys.model and layout.truth and own is not None:

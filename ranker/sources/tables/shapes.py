@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ranker.datasets.rows import Row, content, once
-from ranker.errors import DataError
+from ranker.errors import DataError, repeated
 from ranker.limits import LIMITS, Limits
 
 ANSWER = "prediction"
@@ -78,8 +78,7 @@ def _records(path: Path, items: list[Any]) -> Iterator[Mapping[str, Any]]:
 
 def _split(path: Path, names: list[Any], data: list[Any]) -> Iterator[Mapping[str, Any]]:
     columns = ["" if name is None else str(name) for name in names]
-    if len(set(columns)) < len(columns):
-        twice = next(name for name in columns if columns.count(name) > 1)
+    if (twice := repeated(columns)) is not None:
         raise DataError(f"{path}: two columns are named {twice!r}")
     for number, row in enumerate(data, 1):
         if not isinstance(row, list) or len(row) != len(columns):

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,9 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
+
+from ranker.cli import main
+from ranker.runtime.upkeep import verify
 
 BEGIN = "import sys; from ranker.cli import main; print('main', file=sys.stderr, flush=True); main()"
-FEW = ("--ood", "hans-sub", "--limit", "12", "--probe", "2", "--factors", "ACC", "-q")
+FEW = ("--ood", "hans-sub", "--limit", "12", "--probe", "2", "--factors", "ACC", "--factors", "NLL", "-q")
 STOPPED = "rank-models: stopped; what was computed is kept, the same command goes on from there\n"
 
 
@@ -42,6 +47,22 @@ def ended(process, seconds=60):
     return "something of it is left", said
 
 
+@pytest.fixture
+def answer(monkeypatch, capsys):
+    """What the program finds in this process, to the last digit: its folder and arguments -> JSON."""
+    torch.set_num_threads(1)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+    def call(folder, arguments):
+        monkeypatch.setenv("RANK_MODELS_STORE", str(folder / "store"))
+        with pytest.raises(SystemExit) as stop:
+            main([*arguments, "--format", "json"])
+        assert not stop.value.code
+        return capsys.readouterr().out
+
+    return call
+
+
 def children(number):
     """The processes that a process has started."""
     return Path(f"/proc/{number}/task/{number}/children").read_text().split()
@@ -63,9 +84,10 @@ def test_ctrl_c_while_processes_begin_is_one_line(tmp_path):
 
 @pytest.mark.parametrize("count", [pytest.param(3, marks=pytest.mark.slow), pytest.param(100, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("isolated", [True, False])
-def test_ctrl_c_at_random_moments_is_one_line(tmp_path, isolated, count):
-    """From `main` on, with guests and without; afterwards the same command gives the answer."""
+def test_ctrl_c_at_random_moments_is_one_line(tmp_path, answer, isolated, count):
+    """From `main` on, with guests and without; then the same on the same store gives the numbers of a whole run."""
     arguments = [*FEW, *(("--workers", "2", "--isolate") if isolated else ("--workers", "1", "--no-isolate"))]
+    found = answer(tmp_path / "whole", arguments)
     generator = random.Random(count)
     began = time.monotonic()
     process = started(tmp_path, *arguments)
@@ -82,6 +104,9 @@ def test_ctrl_c_at_random_moments_is_one_line(tmp_path, isolated, count):
                 os.killpg(process.pid, signal.SIGINT)
                 time.sleep(0.05)
         assert ended(process, 120) in ((130, STOPPED), (0, ""))
+        assert answer(folder, arguments) == found
+        assert verify(folder / "store")[1] == []
+        shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("streams", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
