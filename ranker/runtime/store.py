@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -467,27 +467,43 @@ def listed(folder: Place, pattern: str) -> list[Place]:
         return sorted(folder.glob(pattern))
 
 
-def sound(shard: Place) -> bool:
-    """Say whether a shard is what was written, and lies where it belongs."""
+class Looked(NamedTuple):
+    """What a shard holds.
+
+    Attributes:
+        sound: it is what was written, and lies where it belongs.
+        names: of the examples, or measures, that it is about; none of one that is not sound.
+        size: bytes.
+    """
+
+    sound: bool
+    names: frozenset[bytes]
+    size: int
+
+
+def looked_at(folder: Place) -> dict[Place, Looked]:
+    """What each shard of a key holds; the folder is listed anew where another process removes some meanwhile.
+
+    Raises:
+        StoreError: the folder cannot be read.
+    """
+    for _ in range(TRIES):
+        found = {shard: _looked(shard) for shard in shards_of(folder)}
+        if None not in found.values():
+            break
+    return {shard: one for shard, one in found.items() if one is not None}
+
+
+def _looked(shard: Place) -> Looked | None:
+    """The same of one shard; None where it is gone by now."""
     try:
         content = _content(shard)
-        if content is not None:
-            shards.read(content, shard.name, shard.parent.name, [shards.NAME])
+        if content is None:
+            return None
+        table = shards.read(content, shard.name, shard.parent.name, [shards.NAME])
     except (ValueError, TypeError):
-        return False
-    return True
-
-
-def names_in(shard: Place) -> set[bytes]:
-    """The names of the examples that a sound shard holds; none where it is gone by now."""
-    content = _content(shard)
-    table = None if content is None else shards.read(content, shard.name, shard.parent.name, [shards.NAME])
-    return set() if table is None else set(table.column(shards.NAME).to_pylist())
-
-
-def size_of(shard: Place) -> int:
-    """Bytes of a shard; none where it is gone by now."""
-    return len(_content(shard) or b"")
+        return Looked(False, frozenset(), 0)
+    return Looked(True, frozenset(table.column(shards.NAME).to_pylist()), len(content))
 
 
 def _content(shard: Place) -> bytes | None:

@@ -18,11 +18,8 @@ from ranker.runtime.store import (
     is_key,
     key_digest,
     listed,
+    looked_at,
     name_earlier,
-    names_in,
-    shards_of,
-    size_of,
-    sound,
 )
 
 ABANDONED = 60.0
@@ -82,8 +79,11 @@ def verify(root: Place) -> tuple[int, list[Place]]:
     Raises:
         StoreError: it is no store, or cannot be read.
     """
-    files = [file for folder in _folders(root) for file in [folder / "key.json", *shards_of(folder)]]
-    return len(files), [file for file in files if not _sound(file)]
+    files: dict[Place, bool] = {}
+    for folder in _folders(root):
+        files[folder / "key.json"] = _is_described(folder)
+        files |= {shard: one.sound for shard, one in looked_at(folder).items()}
+    return len(files), [file for file, sound in files.items() if not sound]
 
 
 def prune(root: Place, abandoned: float = ABANDONED) -> Iterator[tuple[Place, str]]:
@@ -117,15 +117,14 @@ def _temporary(folder: Place, abandoned: float) -> list[tuple[Place, str]]:
 
 def _useless(folder: Place, abandoned: float) -> Iterator[tuple[Place, str]]:
     yield from _temporary(folder, abandoned)
-    for file in [*listed(folder, "*.damaged"), *shards_of(folder)]:
-        if not _sound(file):
-            yield file, "damaged"
+    shards = looked_at(folder)
+    for file in [*listed(folder, "*.damaged"), *(shard for shard, one in shards.items() if not one.sound)]:
+        yield file, "damaged"
     later: set[bytes] = set()
-    for shard in reversed(shards_of(folder)):  # of a text's rows the last one read counts
-        names = names_in(shard) if _sound(shard) else set()
-        if names and names <= later:
+    for shard, one in reversed(shards.items()):  # of a text's rows the last one read counts
+        if one.names and one.names <= later:
             yield shard, "duplicate"
-        later |= names
+        later |= one.names
 
 
 def _age(file: Place) -> float:
@@ -163,17 +162,15 @@ _TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.tmp")
 
 
 def _kept(folder: Place) -> Kept:
-    described = folder / "key.json"
-    key, called = _key(described) if _sound(described) else ({}, "")
-    shards = [shard for shard in shards_of(folder) if _sound(shard)]
-    names = set[bytes]().union(*map(names_in, shards))
-    return Kept(folder, key, called, len(names), sum(map(size_of, shards)))
+    key, called = _key(folder / "key.json") if _is_described(folder) else ({}, "")
+    shards = looked_at(folder).values()
+    names = set[bytes]().union(*(shard.names for shard in shards))
+    return Kept(folder, key, called, len(names), sum(shard.size for shard in shards))
 
 
-def _sound(file: Place) -> bool:
-    """Say whether a shard, or a ``key.json``, is what was written."""
-    if file.name != "key.json":
-        return sound(file)
+def _is_described(folder: Place) -> bool:
+    """Say whether the ``key.json`` of a key is what was written."""
+    file = folder / "key.json"
     try:
         return file.is_file() and key_digest(_key(file)[0])[:32] == file.parent.name
     except (ValueError, TypeError):

@@ -13,7 +13,7 @@ from ranker.datasets.identity import text_names
 from ranker.runtime import shards
 from ranker.runtime import store as store_module
 from ranker.runtime.store import Store, key_digest
-from ranker.runtime.upkeep import contents, verify
+from ranker.runtime.upkeep import contents, prune, verify
 from ranker.tasks.base import ANSWERED, NO_ANSWER
 from ranker.tasks.classes import Classes
 
@@ -161,6 +161,31 @@ def test_who_reads_while_shards_become_one_finds_all(tmp_path, monkeypatch):
     monkeypatch.setattr(store_module, "shards_of", listed_before)
     assert Store(tmp_path).entry(KEY).missing(EXAMPLES) == ()
     assert looks
+
+
+@pytest.mark.parametrize("look", ["info", "verify", "prune"])
+def test_who_lists_a_store_while_shards_become_one_counts_all(tmp_path, monkeypatch, look):
+    """The same for who looks after a store: no row, byte or file less, and nothing is called damaged."""
+    entry = Store(tmp_path).entry(KEY)
+    for end in (2, 5):
+        attributions(entry, EXAMPLES[:end], Counter())
+    there, looks = store_module.shards_of, []
+
+    def listed_before(folder):
+        found = there(folder)
+        if not looks:
+            looks.extend(found)
+            entry.compact()
+        return found
+
+    monkeypatch.setattr(store_module, "shards_of", listed_before)
+    found = {"info": contents, "verify": verify, "prune": lambda root: list(prune(root))}[look](tmp_path)
+    (shard,) = there(entry.folder)
+    assert len(looks) == 2
+    if look == "info":
+        assert [(kept.rows, kept.size) for kept in found] == [(len(EXAMPLES), shard.stat().st_size)]
+    else:
+        assert found == ((2, []) if look == "verify" else [])
 
 
 def test_what_others_wrote_meanwhile_outlives_compaction(tmp_path):
