@@ -59,7 +59,11 @@ class Limits:
     directory: int = _most(1 << 25, "bytes", "of the list of parts of any zip archive: 300,000 names")
     json: int = _most(1 << 26, "bytes", "of a table in JSON, which takes ten times as many in memory")
     objects: int = _most(1 << 22, "objects and lists", "of a JSON file, each of 64 bytes and more")
-    text: int = _most(1 << 28, "characters", "of other JSON files; a saved run of 50 models and 10,000 rows has less")
+    text: int = _most(
+        1 << 28,
+        "characters",
+        "of other JSON files, which take ten times as many bytes in memory; a saved run of 10,000 rows",
+    )
     log: int = _most(1 << 30, "bytes", "of a log, unpacked; 12,000 rows with prompts of 30 kB are a third of that")
     log_whole: int = _most(1 << 28, "bytes", "of a log that is one JSON text")
     log_part: int = _most(1 << 27, "bytes", "of one sample of an Inspect log: a long transcript of an agent")

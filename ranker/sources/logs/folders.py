@@ -89,12 +89,12 @@ def _is_row(line: bytes, path: Path, limits: Limits) -> bool:
 
 
 def holds_logs(folder: Path, limits: Limits = LIMITS) -> bool:
-    """Whether a log lies in a folder, or in a folder below it.
+    """Whether a log lies in a folder, or in one below it that may be read.
 
     Raises:
-        DataError: one of them cannot be read, or holds too many files.
+        DataError: the folder cannot be read, or one of them holds too many files.
     """
-    places = [folder, *_folders(folder, limits)]
+    places = [folder, *(below for below in _folders(folder, limits) if os.access(below, os.R_OK | os.X_OK))]
     return any(program_of(place / name, limits) is not None for place in places for name in _candidates(place, limits))
 
 

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from ranker.report import over_tasks as report
 from ranker.results.ranking import Ranking
 from ranker.runs.over_tasks import matched, over_tasks
 from ranker.sources.base import SourceOptions
+from ranker.sources.logs.folders import holds_logs
 
 RIGHT = {
     "run-a": {"nli": [1] * 30 + [0] * 10, "hans": [1] * 12 + [0] * 8, "old": [1, 0]},
@@ -103,6 +106,21 @@ def test_a_limit_of_the_options_file_lets_more_files_lie_in_a_folder(run, tmp_pa
     for references in (["run-a", "run-b"], ["run-a#nli", "run-b#nli"]):
         status, _, err = run("--config", "a.toml", "--models", *references)
         assert (status, err) == (0, "")
+
+
+def test_a_folder_that_may_not_be_read_is_no_reason_to_refuse_the_one_above(runs, monkeypatch):
+    """As the file system of a disk has one, in which checkpoints may lie."""
+    (runs / "lost+found").mkdir()
+    readable, names = os.access, os.listdir
+
+    def refused(place):
+        if Path(place).name == "lost+found":
+            raise PermissionError(13, "Permission denied")
+        return names(place)
+
+    monkeypatch.setattr(os, "listdir", refused)
+    monkeypatch.setattr(os, "access", lambda place, mode: place.name != "lost+found" and readable(place, mode))
+    assert holds_logs(runs)
 
 
 def test_a_folder_of_one_task_is_matched_with_one_of_several(run, tmp_path):
