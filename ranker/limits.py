@@ -47,7 +47,7 @@ class Limits:
     cell: int = _most(100_000, "characters in a cell", "a model of 512 tokens can read some 3,000")
     columns: int = _most(20_000, "columns", "1,000 models with the scores of up to 20 classes")
     rows: int = _most(1_000_000, "rows", "of a file of rows, each of which is an object in memory")
-    values: int = _most(1 << 23, "cells", "of a file of rows, each of which may take 100 bytes in memory")
+    values: int = _most(1 << 23, "cells", "of a file of rows, and values in lists; each may take 100 bytes in memory")
     blank: int = _most(1 << 20, "blank lines", "as many as a spreadsheet can have")
     memory: int = _most(1 << 31, "bytes of memory", "for a group of rows of a Parquet file, whatever it states")
     table_rows: int = _most(1 << 24, "rows", "of a table; 1,000 models on 10,000 rows, a line each, are 10 million")

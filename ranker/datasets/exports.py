@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ranker.datasets.archive import Archive
-from ranker.datasets.rows import Row, content, once, read_rows
+from ranker.datasets.rows import Row, content, nested_in, once, read_rows
 from ranker.errors import DataError, listed
 from ranker.limits import LIMITS, Limits, opened
 from ranker.records import parse_json
@@ -114,7 +114,7 @@ def _who(who: Any) -> str:
 
 def _doccano(path: Path, limits: Limits) -> Iterator[Row]:
     """The lines of each person, whose name is that of a file of the archive."""
-    number = 0
+    number = values = 0
     try:
         with os.fdopen(opened(path), "rb") as raw:
             archive = Archive(raw, path, limits, parts="members", size="json", whole="json")
@@ -131,6 +131,8 @@ def _doccano(path: Path, limits: Limits) -> Iterator[Row]:
                     cells = json.loads(line, object_pairs_hook=once)
                     if not isinstance(cells, dict):
                         raise DataError(f"{place}: an object {{...}} is needed (got {line[:50]!r})")
+                    values += len(cells) + nested_in(cells)
+                    limits.check(place, "values", values)
                     yield Row(place, number, {**cells, "annotator": Path(member).stem})
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error

@@ -65,11 +65,27 @@ def _counted(path: Path, found: Iterator[Row], limits: Limits) -> Iterator[Row]:
     """The rows, as long as they and their cells are not too many."""
     cells = 0
     for row in found:
-        cells += len(row.cells)
+        cells += len(row.cells) + nested_in(row.cells)
         limits.check(path, "rows", row.number)
         limits.check(row.place, "columns", len(row.cells))
         limits.check(row.place, "values", cells)
         yield row
+
+
+def nested_in(cells: Mapping[str, Any]) -> int:
+    """How many values stand in the lists and objects of a row, and in those within.
+
+    Example:
+        >>> nested_in({"text": "a", "probs": [0.5, 0.5], "marks": {"x": [[0, 1]]}})
+        6
+    """
+    found, left = 0, [cell for cell in cells.values() if isinstance(cell, (list, dict))]
+    while left:
+        inner = left.pop()
+        values = inner.values() if isinstance(inner, dict) else inner
+        found += len(inner)
+        left += [value for value in values if isinstance(value, (list, dict))]
+    return found
 
 
 def parsed(path: Path, encoding: str = "", limits: Limits = LIMITS, nested: Collection[str] = ()) -> Iterator[Row]:
@@ -92,7 +108,9 @@ def label_names(path: Path, column: str | None, limits: Limits = LIMITS) -> Sequ
     if path.suffix != PARQUET:
         return None
     with parquet_file(path, limits) as file:
-        about = parse_json((file.schema_arrow.metadata or {}).get(b"huggingface", b"{}").decode())
+        text = (file.schema_arrow.metadata or {}).get(b"huggingface", b"{}").decode()
+        limits.check_objects(path, text)
+        about = parse_json(text)
     try:
         return tuple(map(str, about["info"]["features"][column]["names"]))
     except (KeyError, TypeError):

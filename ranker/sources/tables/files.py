@@ -25,6 +25,9 @@ from ranker.sources.tables.cells import written
 BLOCK = 1_000
 """Rows of a text file that are in memory as Python's own values at once."""
 
+NESTED = 1 << 20
+"""Values in lists and objects of these rows, from which on they are fewer."""
+
 BATCH = 64
 """Columns of a Parquet file that are unpacked at once."""
 
@@ -140,7 +143,7 @@ def collected(path: Path, found: Iterable[Row], limits: Limits = LIMITS) -> Colu
     groups: dict[str, dict[str, None]] = {}
     unread: dict[str, str] = {}
     size = 0
-    for block in _blocks(_checked(found, limits), BLOCK):
+    for block in _in_blocks(_checked(found, limits)):
         flat = [shapes.flat(row.cells, groups, unread, limits.list) for row in block]
         for name in dict.fromkeys(chain.from_iterable(flat)):
             if name not in parts:
@@ -164,6 +167,20 @@ def _checked(found: Iterable[Row], limits: Limits) -> Iterator[Row]:
     for row in found:
         limits.check(row.place, "columns", len(row.cells))
         yield row
+
+
+def _in_blocks(found: Iterable[Row]) -> Iterator[list[Row]]:
+    """Rows that are in memory at once."""
+    block: list[Row] = []
+    nested = 0
+    for row in found:
+        block.append(row)
+        nested += rows.nested_in(row.cells)
+        if len(block) == BLOCK or nested >= NESTED:
+            yield block
+            block, nested = [], 0
+    if block:
+        yield block
 
 
 def _blocks(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
@@ -245,7 +262,7 @@ def _parquet(path: Path, limits: Limits) -> Columns:
                     _unpack(path, name, table.column(name), cells, groups, unread, limits)
     limits.check(path, "columns", len(cells))
     limits.check(path, "table_cells", about.num_rows * len(cells))
-    return Columns(str(path), about.num_rows, cells, groups, unread, _names(path, schema), limits)
+    return Columns(str(path), about.num_rows, cells, groups, unread, _names(path, schema, limits), limits)
 
 
 def _unpack(
@@ -344,10 +361,12 @@ def _check_texts(path: Path, name: str, array: Any, limits: Limits) -> None:
             raise DataError(f"{path}: the column {name!r} holds a NUL; is that text?")
 
 
-def _names(path: Path, schema: Any) -> Mapping[str, tuple[str, ...]]:
+def _names(path: Path, schema: Any, limits: Limits) -> Mapping[str, tuple[str, ...]]:
     """The labels that numbers stand for, as `datasets` writes them beside the columns."""
     try:
-        about = parse_json((schema.metadata or {}).get(b"huggingface", b"{}").decode())
+        text = (schema.metadata or {}).get(b"huggingface", b"{}").decode()
+        limits.check_objects(path, text)
+        about = parse_json(text)
         features = about["info"]["features"]
         return {name: tuple(map(str, f["names"])) for name, f in features.items() if isinstance(f.get("names"), list)}
     except (ValueError, KeyError, TypeError, AttributeError):
