@@ -178,6 +178,19 @@ def test_what_a_parquet_file_repeats_is_counted(tmp_path):
         sheet(path, limits=Limits(file=1_000_000))
 
 
+def test_what_stands_in_lists_and_objects_is_counted(tmp_path):
+    """Lines of JSON whose lists of lists take far more memory than they have characters, packed or not."""
+    path = tmp_path / "a.jsonl.gz"
+    line = json.dumps({"text": "a b", "label": 0, "extra": [[n % 7] for n in range(150_000)]})
+    path.write_bytes(gzip.compress(f"{line}\n".encode() * 60, 1))
+    assert path.stat().st_size < 500_000
+    ((as_rows, as_table),) = measured(path)
+    assert as_rows[0].endswith("more than 8,388,608 cells, the most that is read (`limits.values`)")
+    assert as_table[0] == "a table"
+    assert as_rows[1] < 600  # MiB; 899 and 877 where nothing counted them
+    assert as_table[1] < 300
+
+
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
 def test_blank_lines_are_counted(tmp_path, ending):
     """A file that unpacks to nothing but line ends is read no further than a spreadsheet has rows."""
