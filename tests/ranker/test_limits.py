@@ -354,11 +354,12 @@ def test_a_limit_that_cannot_be_is_one_line(tmp_path, capsys, content, said):
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["run", "label", "explain", "report", "fetch"])
+@pytest.mark.parametrize("name", ["run", "label", "explain", "report", "compare", "shift", "fetch"])
 def test_every_command_that_reads_files_takes_limits(tmp_path, capsys, name):
     """They are read from the table of `--config`, and hold for what the command reads."""
     file = tmp_path / "a.csv"
     file.write_text("text,label\n" + "a,b\n" * 20)
+    (tmp_path / "values.csv").write_text("model,set,value\n" + "".join(f"a,{n},0.5\n" for n in range(20)))
     (tmp_path / "a.json").write_text("[" + "1," * 20 + "1]")
     (tmp_path / "a.toml").write_text("[limits]\nrows = 10\ntext = 10\n")
     models = ["--models", "hans-sub-mini"]
@@ -367,6 +368,8 @@ def test_every_command_that_reads_files_takes_limits(tmp_path, capsys, name):
         "label": ["--batch", "1", "--pool", file, *models],
         "explain": ["--data", file, "--id", "1", *models],
         "report": [tmp_path / "a.json"],
+        "compare": [tmp_path / "values.csv"],
+        "shift": [file, file],
         "fetch": ["none", "--data-dir", tmp_path],
     }[name]
     with pytest.raises(SystemExit) as stop:
