@@ -275,10 +275,11 @@ def points(files: Sequence[Path], output: Path | None, force: bool) -> None:
     A SUITE is a suite.json, or the folder that holds one. No model is run: the accuracies are those that `inoculate`
     measured.
     """
-    from experiments import points as stated
+    from experiments.points import written
+    from ranker.datasets import stated
 
     outputs.check({"output": output, "force": force})
-    outputs.write(stated.written(stated.points(files)), output)
+    outputs.write(written(stated.points(files)), output)
 
 
 @cli.command("ls")

@@ -23,6 +23,7 @@ from experiments import portable, train
 from experiments.plan import Plan, Training
 from experiments.recipe import Member, Recipe
 from ranker import progress
+from ranker.datasets.embedded import SUITE
 from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, RankModelsError, UsageError
 from ranker.sources import suites
@@ -105,10 +106,10 @@ def inoculate(recipe: Recipe, data_dir: Path | None, output: Path, machine: Mach
                 train.configured(train.resolve(base.path), plan.task, base.labels)
         members = [make_member(plan, member, training, output, machine) for member, training in pairs]
         content = {"schema_version": suites.SCHEMA_VERSION, "name": recipe.name, "task": recipe.task, "models": members}
-        write_json(output / suites.FILE, content)
+        write_json(output / SUITE, content)
     except OSError as error:
         raise RankModelsError(f"{output} cannot be used: {error.strerror or error}") from error
-    return output / suites.FILE
+    return output / SUITE
 
 
 def make_member(plan: Plan, member: Member, training: Training, output: Path, machine: Machine) -> dict[str, Any]:
@@ -130,7 +131,7 @@ def trained(training: Training, task: ClassTask, output: Path, machine: Machine)
     folder = output / training.folder
     if told(folder, training.key, machine) is not None:
         return folder
-    (output / suites.FILE).unlink(missing_ok=True)  # it tells the accuracies of a model that is about to be replaced
+    (output / SUITE).unlink(missing_ok=True)  # it tells the accuracies of a model that is about to be replaced
     start = training.start
     if isinstance(start, Training):
         before = trained(start, task, output, machine)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ranker.sources import suites
+from ranker.datasets.embedded import SUITE
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def differences(embedded: Path, rebuilt: Path) -> Iterator[Difference]:
     Args:
         embedded, rebuilt: folders with a suite.json.
     """
-    first, second = (json.loads((one / suites.FILE).read_text(encoding="utf-8")) for one in (embedded, rebuilt))
+    first, second = (json.loads((one / SUITE).read_text(encoding="utf-8")) for one in (embedded, rebuilt))
     new = {model["name"]: model for model in second["models"]}
     for model in first["models"]:
         again, names = new[model["name"]], (first["name"], model["name"])

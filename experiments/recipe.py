@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from ranker.datasets.embedded import SUITE
 from ranker.errors import UsageError, look_up
 from ranker.records import read_toml, record, table
-from ranker.sources.suites import FILE
 
 
 @dataclass(frozen=True)
@@ -272,7 +272,7 @@ def _check_seed(seed: int) -> None:
 
 def _check_folder(kind: str, name: str) -> None:
     """Refuse a name that is no folder's of its own in the suite's."""
-    if not name or "/" in name or "\\" in name or name.startswith(".") or name == FILE:
+    if not name or "/" in name or "\\" in name or name.startswith(".") or name == SUITE:
         raise ValueError(f"a {kind}'s name is its folder's, without slashes or a leading dot (got {name!r})")
 
 

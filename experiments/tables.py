@@ -19,6 +19,7 @@ from experiments.published import Exhibit, Models, Tier
 from ranker import Ranking, rank
 from ranker.attribution.settings import Settings
 from ranker.datasets import sets
+from ranker.datasets.embedded import SUITE
 from ranker.errors import UsageError
 from ranker.results.records import MethodResult
 from ranker.runtime.runtime import Runtime
@@ -134,7 +135,7 @@ def find(ood_name: str, suite_name: str, run: Run) -> Suite:
     if suite_name in suites.embedded():
         return suites.load([suite_name])
     folder = run.folder / suite_name
-    if not (folder / suites.FILE).is_file():
+    if not (folder / SUITE).is_file():
         data = " --data-dir DIR" if recipes.load(suite_name).reads_files else ""
         raise UsageError(
             f"the suite {suite_name} is not in {run.folder}; make it: "

@@ -58,12 +58,13 @@ def compare(**given: Any) -> None:
 
     A table has the columns model, set, value and, where they are known, se, n, group (the task of a set) and kind
     (in-domain or ood); a file or several. Runs that were kept with `--save` are read as such a table; of two runs on
-    the same set you see what changed.
+    the same set you see what changed. So are suites, and what they state of their members.
 
     \b
     rank-models compare results.csv
     rank-models compare results.csv --format html -o page.html     with figures
     rank-models compare hans.json paws.json msgs.json              runs that were kept
+    rank-models compare my-suite/                                  accuracies that a suite states
     rank-models compare run.json later.json                        what changed, in any format
     """
     from ranker.commands import arguments
@@ -88,6 +89,7 @@ def asked(given: Mapping[str, Any]) -> Document:
     Raises:
         UsageError: tables beside runs; or a file cannot be right.
     """
+    from ranker.datasets.stated import is_suite
     from ranker.domains.compare import compare as over_sets
     from ranker.report import changes as changed
     from ranker.report import over_sets as several
@@ -95,7 +97,7 @@ def asked(given: Mapping[str, Any]) -> Document:
     from ranker.scoring.changes import what_changed
 
     files: tuple[Path, ...] = given["files"]
-    kept = [file for file in files if file.suffix == SAVED]
+    kept = [file for file in files if file.suffix == SAVED and not is_suite(file)]
     if kept and len(kept) < len(files):
         raise UsageError(f"tables and runs that were kept cannot be mixed (got {files[0]} and {files[-1]})")
     runs = [Ranking.load(file, given["limits"]) for file in kept]

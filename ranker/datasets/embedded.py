@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+SUITE = "suite.json"
+"""The file of a suite's folder that says what its members are."""
+
 
 def folder() -> Path:
     """The folder of the cards, the embedded samples and the embedded suites."""

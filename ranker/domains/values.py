@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from factors.types import Floats
 from ranker.datasets.rows import Row, read_rows
+from ranker.datasets.stated import is_suite, points
 from ranker.errors import DataError, UsageError, listed, look_up
 from ranker.limits import LIMITS, Limits
 
@@ -98,7 +100,7 @@ def read(
     """The table that one or several files hold.
 
     Args:
-        paths: .csv, .tsv, .txt, .jsonl or .parquet, a line for each model and set.
+        paths: .csv, .tsv, .txt, .jsonl or .parquet, a line for each model and set; or suites, and what these state.
         percent: the values are percentages; None takes them for such where all are above 1, or 0.
         encoding: of files that are not UTF-8.
         limits: how much of them is read.
@@ -107,7 +109,10 @@ def read(
         DataError: a file cannot be read, or a cell cannot be right; file and line are named.
         UsageError: fewer than two models, or no set that is not in-domain.
     """
-    return of_rows((row for path in paths for row in read_rows(Path(path), encoding, limits)), percent=percent)
+    files = [Path(path) for path in paths]
+    suites = [file for file in files if is_suite(file)]
+    tables = (row for file in files if file not in suites for row in read_rows(file, encoding, limits))
+    return of_rows(chain(points(suites, limits), tables), percent=percent)
 
 
 def of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Values:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from factors.types import Frozen
-from ranker.datasets.embedded import folder
+from ranker.datasets.embedded import SUITE, folder
 from ranker.errors import UnknownName, UsageError, look_up
 from ranker.records import fields_of, read_json, table
 from ranker.sources import kinds
@@ -22,7 +22,6 @@ from ranker.sources.references import Reference, parse
 log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 1
-FILE = "suite.json"
 
 
 @dataclass(frozen=True)
@@ -208,7 +207,7 @@ def _with_file(model: Model) -> str:
 def embedded() -> dict[str, Path]:
     """The suites that come with the product: name -> folder."""
     root = folder() / "suites"
-    return {path.parent.name: path.parent for path in sorted(root.glob(f"*/{FILE}"))}
+    return {path.parent.name: path.parent for path in sorted(root.glob(f"*/{SUITE}"))}
 
 
 @dataclass(frozen=True)
@@ -240,15 +239,15 @@ def _resolve(text: str, options: SourceOptions, shelf: Shelf) -> _Part:
 def _found(reference: Reference, options: SourceOptions, shelf: Shelf) -> _Part:
     place, plain = reference.place, replace(reference, name="") == Reference(reference.place)
     path = Path(place)
-    if plain and path.name == FILE and os.path.isfile(path):  # unlike Path's own, no error where a name is too long
+    if plain and path.name == SUITE and os.path.isfile(path):  # unlike Path's own, no error where a name is too long
         return _read(path, options, shelf)
-    if plain and os.path.isfile(path / FILE):
-        return _read(path / FILE, options, shelf)
+    if plain and os.path.isfile(path / SUITE):
+        return _read(path / SUITE, options, shelf)
     if plain and os.path.isdir(path) and (known := _member(path, options, shelf)):
         return _Part(path.name, (known,))
     suites = embedded()
     if plain and place in suites and not os.path.isdir(path):
-        return _read(suites[place] / FILE, options, shelf)
+        return _read(suites[place] / SUITE, options, shelf)
     found = kinds.sources(reference, options, shelf, list(suites))
     return _Part(found[0].name if len(found) == 1 else path.resolve().name, tuple(map(Model, found)))
 
@@ -256,7 +255,7 @@ def _found(reference: Reference, options: SourceOptions, shelf: Shelf) -> _Part:
 def _member(path: Path, options: SourceOptions, shelf: Shelf) -> Model | None:
     """The model that the suite in the folder around a model directory says it is; None where none says so."""
     place = os.path.abspath(path)  # as it is written: a link in the folder is a member, too
-    file = Path(place).parent / FILE
+    file = Path(place).parent / SUITE
     content = read_json(file, "a suite", options.limits) if os.path.isfile(file) else None
     ours = isinstance(content, dict) and "schema_version" in content  # others have files of this name, too
     listed = zip(_paths(file, options), _read(file, options, shelf).models, strict=True) if ours else ()
@@ -339,4 +338,4 @@ def _check_path(folder: Path, path: str) -> None:
     An absolute path is the word of somebody who knows this machine, and says openly where it leads.
     """
     if not os.path.isabs(path) and Path(os.path.normpath(path)).parts[:1] == (os.pardir,):
-        raise UsageError(f"{folder / FILE}: the path {path!r} leads out of the suite's folder; write an absolute one")
+        raise UsageError(f"{folder / SUITE}: the path {path!r} leads out of the suite's folder; write an absolute one")

@@ -11,6 +11,7 @@ import pytest
 from experiments import plan, recipe
 from experiments.inoculate import TRAINING
 from ranker.datasets import sets
+from ranker.datasets.embedded import SUITE
 from ranker.sources import suites
 from ranker.sources.hf.classifiers import Classifier
 
@@ -21,7 +22,7 @@ NAMES = sorted(suites.embedded())
 
 def content(name: str) -> dict:
     """What stands in an embedded suite's suite.json."""
-    return json.loads((suites.embedded()[name] / suites.FILE).read_text(encoding="utf-8"))
+    return json.loads((suites.embedded()[name] / SUITE).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -92,7 +93,7 @@ def test_all_suites_together_are_small():
 def test_a_suite_holds_what_its_users_need_and_no_more(name):
     """Weights, configuration, tokenizer and where they come from; no path of the machine that trained them."""
     suite = suites.embedded()[name]
-    assert {path.name for path in suite.iterdir()} == {suites.FILE, *(m["path"] for m in content(name)["models"])}
+    assert {path.name for path in suite.iterdir()} == {SUITE, *(m["path"] for m in content(name)["models"])}
     for model in content(name)["models"]:
         assert {path.name for path in (suite / model["path"]).iterdir()} == {
             "config.json",

@@ -14,6 +14,7 @@ from experiments import inoculate, plan, portable, recipe, train
 from experiments.inoculate import Machine
 from factors import Example
 from ranker.datasets import sets
+from ranker.datasets.embedded import SUITE
 from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, RankModelsError, UsageError
 from ranker.sources import suites
@@ -217,7 +218,7 @@ def test_a_killed_run_goes_on_where_it_was(small, data_dir, tmp_path, trained, m
     with pytest.raises(KeyboardInterrupt):
         inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
     assert not (tmp_path / "out" / "half").exists()
-    assert not (tmp_path / "out" / suites.FILE).exists()
+    assert not (tmp_path / "out" / SUITE).exists()
     monkeypatch.setattr(train, "save", real)
     trained.clear()
     inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
@@ -336,7 +337,7 @@ def test_a_full_disk_leaves_no_half_model(small, data_dir, tmp_path, monkeypatch
     monkeypatch.setattr(train, "save", full)
     with pytest.raises(RankModelsError, match="out cannot be used: No space left on device"):
         inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
-    assert not (tmp_path / "out" / suites.FILE).exists()
+    assert not (tmp_path / "out" / SUITE).exists()
     assert not [path for path in (tmp_path / "out").rglob("*.safetensors") if not path.parent.name.startswith(".")]
 
 
@@ -359,7 +360,7 @@ def test_a_killed_run_of_a_changed_recipe_leaves_no_old_accuracies(small, change
     with pytest.raises(KeyboardInterrupt):
         inoculate.inoculate(changed("mix = { new = 0.5 }", "mix = { new = 0.75 }"), data_dir, output, QUIET)
     assert (output / "half" / "measured.json").exists()
-    assert not (output / suites.FILE).exists()
+    assert not (output / SUITE).exists()
 
 
 @pytest.mark.parametrize("kind", ["folder", "file"])
@@ -381,7 +382,7 @@ def test_a_training_that_diverges_makes_no_model(changed, data_dir, tmp_path):
     with pytest.raises(ModelError, match="^half: the training diverged; try a lower `learning_rate`$"):
         inoculate.inoculate(wild, data_dir, tmp_path / "out", QUIET)
     assert not (tmp_path / "out" / "half").exists()
-    assert not (tmp_path / "out" / suites.FILE).exists()
+    assert not (tmp_path / "out" / SUITE).exists()
 
 
 @pytest.mark.slow
@@ -467,7 +468,7 @@ def test_a_model_without_weights_is_made_again(small, data_dir, tmp_path, traine
     """So is one whose note on its training is damaged, and a damaged note on its accuracies is written again."""
     output = tmp_path / "out"
     inoculate.inoculate(small, data_dir, output, QUIET)
-    before = (output / suites.FILE).read_text()
+    before = (output / SUITE).read_text()
     (output / "half" / "model.safetensors").unlink()
     (output / "all" / inoculate.TRAINING).write_text("[]")
     (output / "untouched" / inoculate.MEASURED).write_text('{"cut')
@@ -475,8 +476,7 @@ def test_a_model_without_weights_is_made_again(small, data_dir, tmp_path, traine
     inoculate.inoculate(small, data_dir, output, QUIET)
     assert len(trained) == 2
     accuracies = [
-        [one["ood_accuracy"] for one in json.loads(text)["models"]]
-        for text in (before, (output / suites.FILE).read_text())
+        [one["ood_accuracy"] for one in json.loads(text)["models"]] for text in (before, (output / SUITE).read_text())
     ]
     assert accuracies[0] == accuracies[1]
 

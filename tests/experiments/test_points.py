@@ -3,6 +3,7 @@ import json
 import pytest
 from test_inoculate import run
 
+from ranker.datasets.embedded import SUITE
 from ranker.domains.compare import compare
 from ranker.sources import suites
 
@@ -12,7 +13,7 @@ def test_the_points_are_what_the_suite_states(capsys, tmp_path):
     folder = suites.embedded()["paws-mini"]
     assert run(capsys, "points", folder, "-o", tmp_path / "points.csv") == (0, "", "")
     found = compare(tmp_path / "points.csv")
-    stated = json.loads((folder / suites.FILE).read_text(encoding="utf-8"))["models"]
+    stated = json.loads((folder / SUITE).read_text(encoding="utf-8"))["models"]
     assert {one.model: (one.value, one.in_domain) for one in found.models} == {
         one["name"]: (one["ood_accuracy"]["paws"]["accuracy"], one["in_domain_accuracy"]) for one in stated
     }
@@ -22,7 +23,7 @@ def test_the_points_are_what_the_suite_states(capsys, tmp_path):
 def test_members_of_several_suites_have_the_suites_name(capsys):
     """A file or a folder is the same; no model is run."""
     one, other = (suites.embedded()[name] for name in ("hans-sub-mini", "hans-con-mini"))
-    status, out, _ = run(capsys, "points", one / suites.FILE, other)
+    status, out, _ = run(capsys, "points", one / SUITE, other)
     assert status == 0
     lines = out.splitlines()
     assert lines[0] == "model,set,value,n,group,kind"

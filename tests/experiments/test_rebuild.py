@@ -6,6 +6,7 @@ from test_inoculate import run
 
 from experiments import inoculate
 from experiments.rebuild import differences
+from ranker.datasets.embedded import SUITE
 from ranker.sources import suites
 
 
@@ -16,10 +17,10 @@ def again(monkeypatch):
     def points(off):
         def copied(recipe, data_dir, output, machine):
             output.mkdir(parents=True)
-            content = json.loads((suites.embedded()[recipe.name] / suites.FILE).read_text(encoding="utf-8"))
+            content = json.loads((suites.embedded()[recipe.name] / SUITE).read_text(encoding="utf-8"))
             content["models"][1]["ood_accuracy"]["paws"]["accuracy"] -= off / 100
-            (output / suites.FILE).write_text(json.dumps(content), encoding="utf-8")
-            return output / suites.FILE
+            (output / SUITE).write_text(json.dumps(content), encoding="utf-8")
+            return output / SUITE
 
         monkeypatch.setattr(inoculate, "inoculate", copied)
 
@@ -29,7 +30,7 @@ def again(monkeypatch):
 def test_a_suite_is_itself(tmp_path):
     """Every model has an in-domain and an OOD accuracy, and none is off from itself."""
     folder = suites.embedded()["paws-mini"]
-    shutil.copy(folder / suites.FILE, tmp_path)
+    shutil.copy(folder / SUITE, tmp_path)
     found = list(differences(folder, tmp_path))
     assert len(found) == 16
     assert {one.of for one in found} == {"in-domain", "paws"}

@@ -14,13 +14,14 @@ from experiments.published import Exhibit, Row, Tier
 from experiments.tables import Cell, Run
 from factors import BUILTIN
 from ranker.datasets import sets
+from ranker.datasets.embedded import SUITE
 from ranker.errors import UsageError
 from ranker.results.ranking import Ranking
 from ranker.results.records import Data, Header, Provenance
 from ranker.results.table import ScoreTable
 from ranker.scoring.evaluation import evaluate
 from ranker.sources.hf.kind import Checkpoint
-from ranker.sources.suites import FILE, Model, Suite
+from ranker.sources.suites import Model, Suite
 
 KNOWN = published.load()
 NAMES = ("ACC", "CONF", "INDEX-DIFF")
@@ -318,10 +319,10 @@ def two_suites(tmp_path):
     options = []
     for name in KNOWN.tables["6"].sets:
         source = tables.suites.embedded()[f"{name}-mini"]
-        content = json.loads((source / FILE).read_text(encoding="utf-8"))
+        content = json.loads((source / SUITE).read_text(encoding="utf-8"))
         content["models"] = [{**m, "path": str(source / m["path"])} for m in content["models"][-2:]]
         (tmp_path / name).mkdir()
-        (tmp_path / name / FILE).write_text(json.dumps(content), encoding="utf-8")
+        (tmp_path / name / SUITE).write_text(json.dumps(content), encoding="utf-8")
         options += ["--suite", f"{name}={tmp_path / name}"]
     return options
 

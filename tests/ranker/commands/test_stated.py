@@ -1,0 +1,76 @@
+import json
+
+import pytest
+
+from ranker import compare
+from ranker.cli import main
+from ranker.datasets.embedded import SUITE
+from ranker.errors import UsageError
+from ranker.sources import suites
+
+MEMBERS = {"a": (0.99, 0.9, 0.8), "b": (0.98, 0.7, 0.6), "c": (0.97, 0.5, 0.55)}
+"""Model -> accuracy in-domain, and on two sets of 400 rows."""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """The folder of a suite over two sets."""
+    models = [
+        {
+            "name": name,
+            "in_domain_accuracy": own,
+            "training": {"in_domain_rows": 1000},
+            "ood_accuracy": {"one": {"accuracy": one, "rows": 400}, "two": {"accuracy": two, "rows": 400}},
+        }
+        for name, (own, one, two) in MEMBERS.items()
+    ]
+    (tmp_path / SUITE).write_text(json.dumps({"name": "mine", "models": models}), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys):
+    """Status, stdout and stderr of a command."""
+
+    def ran(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(one) for one in arguments])
+        return ended.value.code or 0, *capsys.readouterr()
+
+    return ran
+
+
+@pytest.mark.parametrize("named", ["folder", "file"])
+def test_a_suite_over_several_sets_is_a_table(suite, named):
+    """Its members lead by what it states of them, and each set has the in-domain values beside it."""
+    found = compare(suite if named == "folder" else suite / SUITE)
+    assert {one.model: (pytest.approx(one.value), one.in_domain) for one in found.models} == {
+        name: ((one + two) / 2, own) for name, (own, one, two) in MEMBERS.items()
+    }
+    assert [one.set for one in found.trends] == ["one", "two"]
+
+
+def test_a_suite_is_compared_on_the_command_line(run, suite):
+    """As a folder, beside a table; members of one suite have their own names."""
+    more = suite / "more.csv"
+    more.write_text("model,set,value,n\na,three,.6,100\nb,three,.7,100\nc,three,.5,100\n")
+    status, out, err = run("compare", suite, more)
+    assert (status, err) == (0, "")
+    assert "3 models over 3 tasks" in out
+
+
+def test_members_of_several_suites_have_the_names_of_these():
+    """Two suites on two sets: no model was measured on both, and that is said."""
+    both = [suites.embedded()[name] for name in ("hans-sub-mini", "paws-mini")]
+    with pytest.raises(UsageError, match="sets"):
+        compare(both)
+    found = compare(both, missing="ranks")
+    assert {one.model.partition("/")[0] for one in found.models} == {"hans-sub-mini", "paws-mini"}
+
+
+def test_a_folder_without_a_suite_is_refused(run, tmp_path):
+    """One line, and status 2."""
+    status, out, err = run("compare", tmp_path)
+    assert (status, out) == (2, "")
+    assert SUITE in err
+    assert err.count("\n") == 1
