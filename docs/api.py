@@ -18,7 +18,7 @@ WIDTH = 100
 
 PARTS = {
     "Questions": (
-        *("rank", "decide", "label", "explain", "compare", "what_changed", "over_tasks"),
+        *("rank", "decide", "decide_within", "label", "explain", "compare", "what_changed", "over_tasks"),
         *("shift", "plot"),
     ),
     "Rows and models": ("load_set", "set_from_rows", "labelled", "unlabelled", "load_suite"),

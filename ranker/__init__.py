@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ranker.runs.over_tasks import over_tasks
     from ranker.runs.rank import rank
     from ranker.runs.shift import shift
+    from ranker.runs.within import decide_within
     from ranker.runtime.executors.processes import Processes
     from ranker.runtime.runtime import Runtime
     from ranker.runtime.storage import USER_STORE
@@ -78,6 +79,7 @@ __all__ = [
     "attribute",
     "compare",
     "decide",
+    "decide_within",
     "explain",
     "label",
     "labelled",
@@ -116,6 +118,7 @@ _HOME = {
     "ranker.runs.over_tasks": ("over_tasks",),
     "ranker.runs.rank": ("rank",),
     "ranker.runs.shift": ("shift",),
+    "ranker.runs.within": ("decide_within",),
     "ranker.runtime.executors.processes": ("Processes",),
     "ranker.runtime.runtime": ("Runtime",),
     "ranker.runtime.storage": ("USER_STORE",),

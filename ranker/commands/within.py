@@ -10,7 +10,7 @@ from ranker.commands import arguments, outputs, stderr
 from ranker.commands.program import spoken
 from ranker.errors import UsageError, look_up
 from ranker.report import document, over_tasks
-from ranker.runs.within import within
+from ranker.runs.within import decide_within
 
 
 def run(given: Mapping[str, Any], format_name: str) -> None:
@@ -33,7 +33,7 @@ def run(given: Mapping[str, Any], format_name: str) -> None:
     look_up("format of several parts", format_name, document.FORMATS)
     outputs.check(given)
     arguments.check_mode(given)
-    found = within(
+    found = decide_within(
         arguments.suite(given, None),
         rows,
         given["within"],

@@ -18,7 +18,7 @@ from ranker.scoring.over_tasks import Judged, judged, parts
 from ranker.scoring.score import Evidence
 
 
-def within(
+def decide_within(
     models: Models,
     rows: Own | str | Path,
     column: str,
@@ -40,6 +40,24 @@ def within(
     Raises:
         UsageError: the column has one value, or more than 20.
         RankModelsError: no part can be decided: why the first cannot.
+
+    Example:
+        >>> import json
+        >>> from tempfile import TemporaryDirectory
+        >>> from ranker import Evidence, load_set, load_suite
+        >>> rows = load_set("hans-sub").examples[:40]
+        >>> with TemporaryDirectory() as folder:
+        ...     file = Path(folder, "rows.jsonl")
+        ...     lines = [
+        ...         {"premise": a, "hypothesis": b, "label": row.label, "half": "even" if n % 2 else "odd"}
+        ...         for n, row in enumerate(rows)
+        ...         for a, b in [row.segments]
+        ...     ]
+        ...     _ = file.write_text("\\n".join(map(json.dumps, lines)))
+        ...     models = load_suite(["hans-sub-mini"]).models[-3:]
+        ...     found = decide_within(models, file, "half", evidence=Evidence("none"))
+        >>> sorted(found.rankings), found.notes[-1]
+        (['even', 'odd'], '...')
     """
     of = rows if isinstance(rows, Own) else Own(Path(rows))
     whole = without_truth(models, replace(of, columns={**of.columns, "cluster": (column,)}))

@@ -4,10 +4,9 @@ import json
 import numpy as np
 import pytest
 
-from ranker import TextSource, decide
+from ranker import TextSource, decide, decide_within
 from ranker.cli import main
 from ranker.errors import UsageError
-from ranker.runs.within import within
 
 
 class Word(TextSource):
@@ -51,7 +50,7 @@ MODELS = [Word("alpha"), Word("beta")]
 def test_the_best_model_differs(tmp_path):
     """One model is always right in one part, and the other in the other."""
     file = write(tmp_path / "rows.jsonl", rows("mail", "alpha", 40) + rows("web", "beta", 40))
-    found = within(MODELS, file, "source")
+    found = decide_within(MODELS, file, "source")
     assert [part.name for part in found.tasks] == ["mail", "web"]
     values = {(part.name, mean.model): mean.value for part in found.tasks for mean in part.means}
     assert (values["mail", "alpha"], values["web", "beta"]) == (1.0, 1.0)
@@ -66,7 +65,7 @@ def test_each_part_is_a_decision_of_its_own(tmp_path):
     """With the numbers that its rows alone give."""
     mail = rows("mail", "alpha", 30)
     file = write(tmp_path / "rows.jsonl", mail + rows("web", "beta", 30))
-    found = within(MODELS, file, "source").rankings["mail"].decision
+    found = decide_within(MODELS, file, "source").rankings["mail"].decision
     alone = decide(MODELS, mail).decision
     assert [(one.name, one.outcome, one.p_best) for one in found.models] == [
         (one.name, one.outcome, one.p_best) for one in alone.models
@@ -76,9 +75,11 @@ def test_each_part_is_a_decision_of_its_own(tmp_path):
 def test_the_same_model_is_best_everywhere(tmp_path):
     """And where two parts have other firsts, but too few rows, nothing is claimed."""
     same = write(tmp_path / "same.jsonl", rows("mail", "alpha", 30) + rows("web", "alpha", 30))
-    assert within(MODELS, same, "source").notes[-1] == ("The best model does not differ: alpha is first in every part.")
+    assert decide_within(MODELS, same, "source").notes[-1] == (
+        "The best model does not differ: alpha is first in every part."
+    )
     few = write(tmp_path / "few.jsonl", rows("mail", "alpha", 30) + rows("web", "beta", 3))
-    assert within(MODELS, few, "source").notes[-1].startswith("Whether the best model differs cannot be told")
+    assert decide_within(MODELS, few, "source").notes[-1].startswith("Whether the best model differs cannot be told")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_what_is_no_split_is_refused(tmp_path, column, said):
     """One value, or no such column."""
     file = write(tmp_path / "rows.jsonl", rows("mail", "alpha", 30))
     with pytest.raises(UsageError, match=said):
-        within(MODELS, file, column)
+        decide_within(MODELS, file, column)
 
 
 def test_the_command_line_says_it(tmp_path, monkeypatch, capsys):
