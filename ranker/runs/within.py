@@ -43,6 +43,7 @@ def decide_within(
 
     Example:
         >>> import json
+        >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
         >>> from ranker import Evidence, load_set, load_suite
         >>> rows = load_set("hans-sub").examples[:40]
@@ -57,7 +58,7 @@ def decide_within(
         ...     models = load_suite(["hans-sub-mini"]).models[-3:]
         ...     found = decide_within(models, file, "half", evidence=Evidence("none"))
         >>> sorted(found.rankings), found.notes[-1]
-        (['even', 'odd'], '...')
+        (['even', 'odd'], ...)
     """
     of = rows if isinstance(rows, Own) else Own(Path(rows))
     whole = without_truth(models, replace(of, columns={**of.columns, "cluster": (column,)}))
