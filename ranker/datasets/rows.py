@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ranker.datasets import encodings
+from ranker.datasets import encodings, footers
 from ranker.errors import DataError, UsageError, repeated
 from ranker.limits import LIMITS, Limits, opened, within
 from ranker.records import parse_json
@@ -171,11 +171,15 @@ def decoded(
             kept.append(field.name)
             leaves += range(at, at + count)
         at += count
-    columns = [file.metadata.row_group(i).column(j) for i in range(file.num_row_groups) for j in leaves]
-    size = sum(column.total_uncompressed_size for column in columns)
+    with os.fdopen(opened(path), "rb") as raw:
+        groups = footers.stated(raw, path, limits)
+    if any(len(group) != at for group in groups):
+        raise DataError(f"{path} cannot be read: a group of its rows has other columns than the file")
+    columns = [group[j] for group in groups for j in leaves]
+    size = sum(column.size for column in columns)
     limits.check(path, "file", size)
     limits.check_ratio(path, size, os.path.getsize(path))
-    limits.check(path, cells, sum(column.num_values for column in columns))
+    limits.check(path, cells, sum(column.values for column in columns))
     texts = [file.schema.column(j).path for j in leaves if file.schema.column(j).physical_type == "BYTE_ARRAY"]
     return kept, texts
 
@@ -242,6 +246,8 @@ def parquet_file(path: Path, limits: Limits = LIMITS, **options: Any) -> Iterato
             limits.check(path, "file", os.fstat(raw.fileno()).st_size)
             with within(limits, path):
                 file = parquet.ParquetFile(raw, **options)
+            if file.metadata.num_rows < 0:
+                raise ValueError("it states fewer than no rows")
             yield file
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error

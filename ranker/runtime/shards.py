@@ -7,6 +7,7 @@ itself away, and so does one that lies in the folder of another key.
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from factors.types import Attributions, Floats, Ints
+from ranker.datasets import footers
 from ranker.errors import DataError
 from ranker.limits import LIMITS, within
 from ranker.runtime import arrays
@@ -252,11 +254,8 @@ def read(content: bytes, name: str, key: str | None, columns: Sequence[str] | No
     try:
         with within(LIMITS, name):
             file = parquet.ParquetFile(pa.BufferReader(content))
-            about = file.metadata
-            parts = [
-                about.row_group(i).column(j) for i in range(about.num_row_groups) for j in range(about.num_columns)
-            ]
-            LIMITS.check(name, "shard", sum(one.total_uncompressed_size + 8 * one.num_values for one in parts))
+            groups = footers.stated(io.BytesIO(content), name)
+            LIMITS.check(name, "shard", sum(one.size + 8 * one.values for group in groups for one in group))
             # without Arrow's threads: a shard is small, and a process that ends while they do can be aborted
             table = file.read(columns=None if columns is None else list(columns), use_threads=False)
     except (pa.ArrowException, OSError, DataError) as error:

@@ -258,6 +258,8 @@ def _parquet(path: Path, limits: Limits) -> Columns:
         for names in _blocks(kept, BATCH):
             with within(limits, path):
                 table = file.read(columns=list(names), use_threads=False)
+                if table.num_rows != about.num_rows:
+                    raise ValueError(f"it states {about.num_rows:,} rows, and has {table.num_rows:,}")
                 for name in names:
                     _unpack(path, name, table.column(name), cells, groups, unread, limits)
     limits.check(path, "columns", len(cells))

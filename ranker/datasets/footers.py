@@ -1,0 +1,164 @@
+"""What a Parquet file states of its columns, read by ourselves, as far as it is needed before anything is decoded.
+
+Arrow, asked for the same, ends the whole process where a file contradicts itself: its own exception passes a function
+that may raise none. Where it decodes, it complains as it should.
+
+Source: Apache Parquet's ``parquet.thrift``, and Thrift's compact protocol.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import IO, NamedTuple
+
+from ranker.errors import DataError
+from ranker.limits import LIMITS, Limits
+
+MAGIC = b"PAR1"
+
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT, _UUID = 1, 2, 3, 7, 8, 9, 10, 11, 12, 13
+_NUMBERS = (4, 5, 6)
+
+
+class Stated(NamedTuple):
+    """What is stated of one column in one group of rows.
+
+    Attributes:
+        values: how many, those in lists counted each.
+        size: bytes, unpacked.
+    """
+
+    values: int
+    size: int
+
+
+def stated(stream: IO[bytes], place: object, limits: Limits = LIMITS) -> list[list[Stated]]:
+    """Of each group of rows each column of single values, in the order of the schema.
+
+    Args:
+        stream: the file.
+        place: what messages begin with.
+        limits: how much of it is read.
+
+    Raises:
+        DataError: it is no Parquet file, its footer is broken, or larger than ``limits.footer``.
+    """
+    end = stream.seek(0, os.SEEK_END)
+    stream.seek(max(0, end - 8))
+    size, mark = int.from_bytes(stream.read(4), "little"), stream.read(4)
+    if mark != MAGIC or size + 8 > end:
+        raise DataError(f"{place} cannot be read: no Parquet file, or cut off")
+    limits.check(place, "footer", size)
+    stream.seek(end - 8 - size)
+    footer = _Compact(stream.read(size))
+    try:
+        for field, kind in footer.fields():
+            if (field, kind) == (4, _LIST):
+                return [_group(footer) for _ in footer.items()]
+            footer.skip(kind)
+    except (IndexError, ValueError, RecursionError) as error:
+        raise DataError(f"{place} cannot be read: its footer is broken") from error
+    return []
+
+
+def _group(footer: _Compact) -> list[Stated]:
+    """The columns of one group of rows."""
+    found: list[Stated] = []
+    for field, kind in footer.fields():
+        if (field, kind) == (1, _LIST):
+            found = [_column(footer) for _ in footer.items()]
+        else:
+            footer.skip(kind)
+    return found
+
+
+def _column(footer: _Compact) -> Stated:
+    """One column of a group; ``meta_data`` is its third field."""
+    numbers: dict[int, int] = {}
+    for field, kind in footer.fields():
+        if (field, kind) != (3, _STRUCT):
+            footer.skip(kind)
+            continue
+        for inner, of in footer.fields():
+            if inner in (5, 6) and of in _NUMBERS:
+                numbers[inner] = footer.number()
+            else:
+                footer.skip(of)
+    if len(numbers) < 2 or min(numbers.values()) < 0:
+        raise ValueError("a column without its number of values, or its size")
+    return Stated(numbers[5], numbers[6])
+
+
+class _Compact:
+    """Thrift's compact protocol, one value after the other; whoever is given a field has to read or skip it."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content, self._at = content, 0
+
+    def fields(self) -> Iterator[tuple[int, int]]:
+        """(number, type) of each field of a struct."""
+        number = 0
+        while head := self._byte():
+            number = number + (head >> 4) if head >> 4 else self.number()
+            yield number, head & 15
+
+    def items(self) -> Iterator[int]:
+        """The type of each item of a list."""
+        head = self._byte()
+        for _ in range(self._varint() if head >> 4 == 15 else head >> 4):
+            yield head & 15
+
+    def number(self) -> int:
+        """A whole number."""
+        found = self._varint()
+        return (found >> 1) ^ -(found & 1)
+
+    def skip(self, kind: int, *, item: bool = False) -> None:
+        """Pass over a value.
+
+        Raises:
+            ValueError: there is no such type.
+        """
+        if kind in (_TRUE, _FALSE):
+            self._at += item  # a field says in its type whether it is true
+        elif kind == _BYTE:
+            self._at += 1
+        elif kind in _NUMBERS:
+            self._varint()
+        elif kind == _DOUBLE:
+            self._at += 8
+        elif kind == _BINARY:
+            size = self._varint()
+            self._at += size
+        elif kind in (_LIST, _SET):
+            for each in self.items():
+                self.skip(each, item=True)
+        elif kind == _MAP:
+            count = self._varint()
+            kinds = self._byte() if count else 0
+            for _ in range(count):
+                self.skip(kinds >> 4, item=True)
+                self.skip(kinds & 15, item=True)
+        elif kind == _STRUCT:
+            for _, of in self.fields():
+                self.skip(of)
+        elif kind == _UUID:
+            self._at += 16
+        else:
+            raise ValueError(f"no type {kind}")
+        if self._at > len(self._content):
+            raise IndexError("cut off")
+
+    def _byte(self) -> int:
+        self._at += 1
+        return self._content[self._at - 1]
+
+    def _varint(self) -> int:
+        found = shift = 0
+        while (byte := self._byte()) & 0x80:
+            found |= (byte & 0x7F) << shift
+            shift += 7
+            if shift > 63:
+                raise ValueError("a number of too many bytes")
+        return found | byte << shift

@@ -1,0 +1,68 @@
+"""What a Parquet file states of its columns: what Arrow finds there, or one line."""
+
+import io
+import struct
+from contextlib import suppress
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from ranker.datasets import footers
+from ranker.errors import DataError
+from ranker.limits import Limits
+
+TABLE = pa.table(
+    {
+        "text": ["x", "y"] * 500,
+        "list": [[1, 2, 3], None] * 500,
+        "object": [{"number": 1, "text": "a", "none": None}] * 1000,
+        "nothing": pa.nulls(1000),
+        "fraction": [0.5] * 1000,
+        **{f"column {number}": [True] * 1000 for number in range(20)},
+    }
+)
+
+
+def written(table=TABLE, **options):
+    """A Parquet file."""
+    file = io.BytesIO()
+    parquet.write_table(table, file, **options)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
+@pytest.mark.parametrize("size", [300, 1000])
+def test_it_is_what_arrow_finds_there(size, compression):
+    """Of each group of rows and each column of single values."""
+    content = written(row_group_size=size, compression=compression)
+    about = parquet.read_metadata(io.BytesIO(content))
+    groups = [about.row_group(i) for i in range(about.num_row_groups)]
+    columns = [[group.column(j) for j in range(about.num_columns)] for group in groups]
+    expected = [[(one.num_values, one.total_uncompressed_size) for one in group] for group in columns]
+    assert footers.stated(io.BytesIO(content), "a") == expected
+    assert len(expected) == -(-1000 // size)
+
+
+def test_a_footer_has_a_limit():
+    """It is read by Python, byte by byte."""
+    with pytest.raises(DataError, match=r"^a: more than 100 bytes, the most that is read \(`limits\.footer`\)$"):
+        footers.stated(io.BytesIO(written()), "a", Limits(footer=100))
+
+
+def test_any_damage_is_one_line_or_none():
+    """Each byte of a footer cut off or changed."""
+    content = written(TABLE.slice(0, 10))
+    size = int.from_bytes(content[-8:-4], "little")
+    for at in range(len(content) - 8 - size, len(content)):
+        for changed in (content[:at], *(content[:at] + bytes([byte]) + content[at + 1 :] for byte in (0, 0x1C, 0xFF))):
+            with suppress(DataError):
+                footers.stated(io.BytesIO(changed), "a")
+
+
+def test_a_footer_of_nested_lists_is_one_line():
+    """Or of one that says that it has a billion items."""
+    for footer in (b"\x19" * 100_000, b"\x19\xf9" + b"\xff" * 4 + b"\x0f" + b"\x00" * 1_000):
+        content = b"PAR1" + footer + struct.pack("<L", len(footer)) + b"PAR1"
+        with pytest.raises(DataError, match="^a cannot be read: its footer is broken$"):
+            footers.stated(io.BytesIO(content), "a")
