@@ -501,6 +501,7 @@ REQUIRED = parquet_of(COLUMNAR).replace(b"\x15\x04\x25\x02\x18\x05label", b"\x15
 ROW_COUNT = b"\x16\x04\x19\x1c"  # two, before the groups of rows
 FOUND = [
     *((name, REQUIRED) for name in ("parquet", "table parquet")),
+    ("table csv", WIDE.encode().replace(b"gpt", b"a-" * 30_000, 1)),
     *(("table parquet", parquet_of(PREDICTED).replace(ROW_COUNT, b"\x16%c\x19\x1c" % n)) for n in (1, 2, 6)),
     ("card", b"a = " + b"[" * 5000),
     ("card", b"a = " + b"9" * 5000),

@@ -59,6 +59,10 @@ class Part(NamedTuple):
     numbered: bool
 
 
+SIGNS = 50
+"""Signs at the end of a column's name that the name of a class may have before or in it."""
+
+
 def find(columns: Columns, said: Said, labels: Labels, rest: Sequence[str]) -> dict[str, Model]:
     """What stands before the names of the classes -> the columns, where no class is missing.
 
@@ -84,7 +88,8 @@ def split(columns: Columns, labels: Labels, name: str) -> Part | None:
         before, _, after = name.rpartition("/")
         cuts.append((before, after))
     else:
-        cuts += [(name[: sign.start()], name[sign.end() :]) for sign in re.finditer(r"[_.\-: |]", name)]
+        signs = [*re.finditer(r"[_.\-: |]", name)][-SIGNS:]
+        cuts += [(name[: sign.start()], name[sign.end() :]) for sign in signs]
     for before, after in cuts:
         at = labels.index(after) if after else NONE
         if at >= 0:
