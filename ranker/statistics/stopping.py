@@ -79,6 +79,8 @@ def more_answers(beliefs: Beliefs, row: int, margin: float = MARGIN, probable: f
 
     if beliefs.within(margin) >= probable:
         return 0
+    if probable >= 1:
+        return -1  # a normal distribution has no end
     leader = int(beliefs.score.argmax())
     asked = (beliefs.candidates == beliefs.patterns.of[row]).astype(np.int64)
     lead = beliefs.score[leader] - beliefs.score + margin

@@ -3,6 +3,7 @@
 import csv
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -11,6 +12,8 @@ import time
 
 import numpy as np
 import pytest
+
+from ranker import load_set, load_suite
 
 ROWS = 40
 KNOWN = ("bad", "good")
@@ -146,6 +149,68 @@ def test_a_session_in_a_terminal(folder):
     shown.until("kept in labels.csv")
     assert shown.close() == 0
     assert sorted(path.name for path in folder.glob(".labels*")) == []
+
+
+def test_w_shows_what_the_models_looked_at_once_they_were_shown(folder):
+    """By SHAP, each model's words; not before the answer, and an answer that is given after it is marked."""
+    suite = load_suite(["hans-sub-mini"])
+    models = [suite.models[at].source.path for at in (0, -1)]
+    rows = [row.segments for row in load_set("hans-sub", limit=20).examples]
+    with (folder / "pairs.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("premise", "hypothesis"), *rows])
+    shown = Terminal(folder, "--budget", "2", pool="pairs.csv", models=models)
+    shown.until("q quit")
+    shown.until(".\x1b[0m\r\n")
+    shown.press("w")  # no key of a row: the keys are shown
+    assert "speaks for" not in shown.until("q quit")
+    shown.press("1")
+    shown.until("1 answer;")
+    shown.until(".\x1b[0m\r\n")
+    shown.press("v")
+    assert "speaks for" not in shown.until("other keys: on")
+    shown.press("w")
+    told = shown.until("A factor is about the label in its row")
+    assert "how much a word speaks for (+) or against (-) 'entailment'" in told
+    for name in ("untouched", "inoc-4000"):
+        assert f"{name}: " in told
+    shown.press("2")
+    shown.until("\x1b[1m")  # the row that was asked before stands there again
+    assert [(row["label"], row["changed_to"]) for row in kept(folder)] == [("non-entailment", "entailment")]
+    shown.press("2")
+    shown.until("kept in labels.csv")
+    assert shown.close() == 0
+
+
+def test_w_is_one_line_where_answers_lie_in_files(folder):
+    """Nobody can be asked what they looked at; the session goes on."""
+    status, out, err = plain(folder, "1vwx2q")
+    assert (status, err) == (0, "")
+    assert "the answers of these models lie in files, and nobody can be asked where they come from" in out
+    assert [row["label"] for row in kept(folder)] == ["bad", "good"]
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_ctrl_c_in_the_middle_is_one_line(folder, seen):
+    """Before an answer, or while predictions are shown: status 130, all that was said is kept, and it goes on."""
+    shown = Terminal(folder)
+    shown.until("of the pool.")
+    shown.press("1")
+    shown.until("1 answer;")
+    pending = re.findall(r"Row \d+", shown.until("of the pool."))
+    if seen:
+        shown.press("v")
+        shown.until("other keys: on")
+    shown.press("\x03")
+    assert shown.until("from there\r\n").splitlines()[-1].startswith("rank-models: stopped; what was computed is kept")
+    assert (shown.close(), shown.seen) == (130, "")
+    assert [(row["label"], row["changed_to"]) for row in kept(folder)] == [("bad", "bad" if seen else "")]
+    assert sorted(path.name for path in folder.glob(".labels*")) == []
+    again = Terminal(folder)
+    again.until("q quit")
+    assert re.findall(r"Row \d+", again.until("of the pool.")) == pending
+    again.press("q")
+    again.until("1 answer")
+    assert again.close() == 0
 
 
 def test_what_was_pressed_before_a_row_or_together_is_no_answer(folder):

@@ -69,3 +69,10 @@ def test_more_answers_are_wanted_the_closer_the_best_two_are():
     assert few > 0
     assert many == -1 or many > few
     assert more_answers(believe(fold(np.zeros((2, 9), dtype=int), 2), NONE, NONE), 0) == 0
+
+
+def test_no_number_of_answers_makes_it_sure():
+    """A probability of 1 is reached by no further answers, and is asked for without a warning."""
+    labels = np.arange(60) % 2
+    predicted = np.stack([labels, np.where(np.arange(60) < 20, 1 - labels, labels)])
+    assert more_answers(believe(fold(predicted, 2), np.arange(4), labels[:4]), 4, probable=1) == -1
