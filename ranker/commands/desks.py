@@ -18,7 +18,8 @@ from ranker.datasets.rows import read_rows
 from ranker.errors import RankModelsError
 from ranker.labelling.agreement import agreement
 from ranker.labelling.sheet import Line, cells_of, read, written
-from ranker.numbers import percent
+from ranker.numbers import counted, percent
+from ranker.report.escapes import visible
 from ranker.runs.gather import Looked, looked
 from ranker.runs.label import Labelling, Settings, distinct
 from ranker.runs.label import label as labelling_of
@@ -120,9 +121,10 @@ def opened(given: Given, settings: Settings, going_on: bool) -> Desk:
         if label is not None
     ]
     others = [*own, *arguments.labelled(given, task)]
-    _disputed(others)
     of = distinct(rows)
     lines, waiting = _said_before(given, pool, of, task, column) if going_on else ([], [])
+    answered = [line.event for line in lines if line.event.status == "answered"]
+    _disputed([*others, *(replace(of[event.row], label=event.label) for event in answered)])
     runtime = arguments.runtime(given, stderr.bars(given))
     session = labelling_of(rows, models, task=task, labelled=others, lines=lines, settings=settings, runtime=runtime)
     annotator = given["annotator"] or _user()
@@ -174,11 +176,13 @@ def _user() -> str:
 
 
 def _disputed(rows: Sequence[Example]) -> None:
-    """Say where several answers to one row differ."""
+    """Say where several answers to one row differ, and how often they agree."""
     found = agreement([(row.segments, row.label) for row in rows])
     if found.disputed:
-        named = "; ".join(" / ".join(texts)[:60] for texts in found.disputed[:SHOWN])  # type: ignore[arg-type]
+        shown = (" ".join(" / ".join(texts).split())[:60] for texts in found.disputed[:SHOWN])  # type: ignore[arg-type]
+        named = visible("; ".join(shown))
         more = f" and {len(found.disputed) - SHOWN} more" if len(found.disputed) > SHOWN else ""
-        log.warning("%d rows have answers that differ: %s%s", len(found.disputed), named, more)
+        several = counted(len(found.disputed), "row has", "rows have")
+        log.warning("%s answers that differ: %s%s", several, named, more)
     if found.share is not None:
         log.warning("two answers to one row agree in %s %% of %d rows", percent(found.share), found.rows)

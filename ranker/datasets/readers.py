@@ -230,10 +230,11 @@ def examples(
         limits: how long a text may be.
 
     Raises:
-        DataError: a column is missing, a label is unknown, a text is empty or too long, an id occurs twice.
+        DataError: a column is missing, a label is unknown, a text is empty or too long, an id occurs twice and no
+            column `annotator` says that two people answered.
     """
     layout: Layout | None = None
-    taken: dict[str, str] = {}
+    taken: dict[tuple[str, str], str] = {}
     for place, number, cells in rows:
         try:
             layout = layout or choose(tuple(cells))
@@ -241,8 +242,9 @@ def examples(
                 continue
             segments = tuple(_texts(cells, layout.text, limits))
             identity = str(number if layout.id is None else cells[layout.id])
-            if taken.setdefault(identity, place) is not place:
-                raise ValueError(f"the id {identity!r} is used at {taken[identity]} already")
+            who = str(cells.get("annotator") or "")  # several people's answers to a row share its id
+            if taken.setdefault((identity, who), place) is not place:
+                raise ValueError(f"the id {identity!r} is used at {taken[identity, who]} already")
             label = UNLABELLED if task is None else label_of(cells[layout.label or ""], task, layout.numbers)
             own = _marks(cells["marks"]) if cells.get("marks") else {}
             group = "" if layout.cluster is None else _group(cells[layout.cluster], layout.cluster)

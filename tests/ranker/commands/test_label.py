@@ -321,6 +321,32 @@ def test_what_cannot_be_labelled_is_one_clear_line(folder, change, status, says)
         assert len(err.splitlines()) == 1, err
 
 
+@pytest.mark.parametrize("rows", [9, 10])
+def test_answers_of_several_people_are_compared(folder, rows):
+    """`--labelled` twice: rows whose answers differ are listed, and from ten on it is said how often two agree."""
+    texts = [f"Row {n} of the pool." for n in range(rows)]
+    for name, other in (("ann", ()), ("bob", (1, 4))):
+        lines = [f"{text},{KNOWN[n in other]}\n" for n, text in enumerate(texts)]
+        (folder / f"{name}.csv").write_text("text,label\n" + "".join(lines))
+    both = ("--labelled", "ann.csv", "--labelled", "bob.csv")
+    status, out, err = plain(folder, "q", *both)
+    assert status == 0
+    listed = "2 rows have answers that differ: Row 1 of the pool.; Row 4 of the pool."
+    agree = "two answers to one row agree in 80.0 % of 10 rows"
+    assert err.splitlines() == ([listed, agree] if rows == 10 else [listed])
+    assert f"{2 * rows} answers" in out  # each is a reading of its row's label
+
+
+def test_answers_given_before_are_compared_with_those_of_others(folder):
+    """One row, in one line whatever signs its text has."""
+    text = "\x1b[2JFine\nor not?"
+    (folder / "pool.csv").write_text(f'id,text\nr0,"{text}"\n' + "".join(f"r{n},Row {n}\n" for n in range(1, ROWS)))
+    (folder / "labels.csv").write_text(f'id,text,label\nr0,"{text}",good\n')
+    (folder / "ann.csv").write_text(f'id,text,label\nr0,"{text}",bad\n')
+    status, _, err = plain(folder, "q", "--labelled", "ann.csv")
+    assert (status, err) == (0, "1 row has answers that differ: \\u001b[2JFine or not?\n")
+
+
 def test_certain_goes_on_until_a_winner_is_proven(folder):
     """The rows are random ones; the rule stands beside each, since only such rows prove anything."""
     status, out, err = plain(folder, "1" * ROWS, "--certain", "--margin", "0.2")

@@ -1,7 +1,12 @@
-"""Files of other tools. The rows here are our own, in the shapes that the programs were seen to write."""
+"""Files of other tools.
+
+`exports/` holds what Label Studio 1.23.2 and doccano 1.8.4 wrote: five rows of `label --batch`, imported, answered by
+two people and exported. The other rows here are our own, in the same shapes.
+"""
 
 import json
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +19,52 @@ from ranker.tasks.classes import ClassTask
 PAIR = {"premise": "The cook ran.", "hypothesis": "It ran."}
 OTHER = {"premise": "The cook sat.", "hypothesis": "It ran."}
 TASK = ClassTask("nli", ("not_entailment", "entailment"))
+
+NLI = ClassTask("nli", ("non-entailment", "entailment"))
+EXPORTS = Path(__file__).parent / "exports"
+ANSWERED = {
+    # annotator: row -> label, None where it was skipped or could not be told
+    "ann": {"r2": "entailment", "r4": "non-entailment", "r3": None, "r0": None, "r1": "non-entailment"},
+    "bob": {"r2": "entailment", "r4": "entailment", "r0": "non-entailment"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "people"),
+    [
+        ("label-studio.json", {"ann": "1", "bob": "2"}),
+        ("label-studio.csv", {"ann": "1", "bob": "2"}),
+        ("doccano.zip", {"ann": "ann", "bob": "bob"}),
+    ],
+)
+def test_real_exports_say_who_gave_which_answer(name, people):
+    """Each row by its own id and texts, quotes, line ends and signs of HTML included; without a label there is none."""
+    found = sheet(EXPORTS / name)
+    said = {
+        (one.cells["annotator"], one.cells["id"]): label
+        for one, label in zip(found.rows, written(found), strict=True)
+        if label is not None
+    }
+    assert said == {(people[who], row): label for who, rows in ANSWERED.items() for row, label in rows.items() if label}
+    texts = {row.cells["id"]: (row.cells["premise"], row.cells["hypothesis"]) for row in found.rows}
+    assert texts["r2"] == ('A "quoted" word, and a comma, moved.', "It moved.")
+    assert texts["r3"] == ("Naïve cafés are near the <b>old</b> & new bridge.", "Cafés are near a bridge.")
+    assert texts["r4"][0] == "One line.\nA second line of the premise."
+    read = sets.labelled(EXPORTS / name, NLI)  # answers that agree are one
+    assert sorted((row.id, row.label) for row in read.examples) == [
+        ("r0", 0),
+        ("r1", 0),
+        ("r2", 1),
+        ("r4", 0),
+        ("r4", 1),
+    ]
+    assert "1 row that repeats another, label and all, was left out." in read.notes
+
+
+def test_a_real_json_min_is_refused():
+    """In one line that names the exports to take."""
+    with pytest.raises(DataError, match="JSON_MIN loses rows; export JSON or CSV instead"):
+        sheet(EXPORTS / "label-studio-min.json")
 
 
 def annotation(label, who=1, **more):
