@@ -7,6 +7,7 @@ at any time. Axis letters as in `ranker.statistics.pool`, and A answers.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -28,6 +29,27 @@ RULES = (*get_args(Goal), "certain", "random")
 
 BACK = 10
 """Rows that are asked before one that was skipped comes back."""
+
+
+def noted(rule: str, margin: float, predicted: Ints) -> str:
+    """How a rule is noted beside the rows that it picks: two that are noted alike pick rows in the same way.
+
+    What is drawn for a certain winner depends on the margin, and on all that was predicted: what was drawn with others
+    is no random row, and proves nothing.
+
+    Args:
+        rule: one of `RULES`.
+        margin: how much less accurate than the best a winner may be.
+        predicted: (M, N) the label that each model predicts on each row of the pool.
+
+    Example:
+        >>> noted("best", 0.01, np.zeros((2, 3), dtype=int)), noted("certain", 0.01, np.zeros((2, 3), dtype=int))
+        ('best', 'certain 0.01 ...')
+    """
+    if rule != "certain":
+        return rule
+    digest = hashlib.sha256(f"{predicted.shape}".encode() + predicted.astype("<i8").tobytes())
+    return f"{rule} {margin:g} {digest.hexdigest()[:8]}"
 
 
 @dataclass(frozen=True)

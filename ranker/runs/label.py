@@ -18,8 +18,9 @@ from ranker.datasets.identity import fingerprint
 from ranker.datasets.pools import check_alike, with_labelled
 from ranker.datasets.sets import OODSet
 from ranker.errors import DataError, ModelError, UsageError, listed
-from ranker.labelling.session import RULES, Event, Rule, Session
+from ranker.labelling.session import RULES, Event, Rule, Session, noted
 from ranker.labelling.sheet import Line
+from ranker.numbers import counted
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.runs.collect import carried_out, collect
 from ranker.runs.gather import Gathered, Looked, Models, Own, Rows, UnlabelledRows, agreed, looked, said
@@ -36,9 +37,6 @@ from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassTask
 
 log = logging.getLogger(__name__)
-
-CERTAIN = "certain"
-"""The rule by which rows are random ones of those that matter: only such rows prove anything."""
 
 FIRST = 1_000
 """Rows of a pool that models are asked about first, where their predictions are not known yet."""
@@ -117,6 +115,7 @@ class Labelling:
 
     def __post_init__(self) -> None:
         self._places = {row.segments: at for at, row in reversed(list(enumerate(self.rows)))}
+        self._rule = noted(self.session.rule, self.session.margin, self.pool.said)
 
     @property
     def fingerprint(self) -> str:
@@ -171,15 +170,15 @@ class Labelling:
         index = self.task.index(label)
         if index is None:
             raise UsageError(f"`label` must be one of {listed(self.task.labels)} (got {label[:50]!r})")
-        self._add(Line(Event(self.place(row), "answered", index), annotator, seconds, when, self.session.rule))
+        self._add(Line(Event(self.place(row), "answered", index), annotator, seconds, when, self._rule))
 
     def skip(self, row: Example, *, annotator: str = "", seconds: float | None = None, when: str = "") -> None:
         """Ask a row later."""
-        self._add(Line(Event(self.place(row), "skipped"), annotator, seconds, when, self.session.rule))
+        self._add(Line(Event(self.place(row), "skipped"), annotator, seconds, when, self._rule))
 
     def cannot_tell(self, row: Example, *, annotator: str = "", seconds: float | None = None, when: str = "") -> None:
         """Never ask a row again."""
-        self._add(Line(Event(self.place(row), "cannot-tell"), annotator, seconds, when, self.session.rule))
+        self._add(Line(Event(self.place(row), "cannot-tell"), annotator, seconds, when, self._rule))
 
     def _add(self, line: Line) -> None:
         event = line.event
@@ -342,11 +341,20 @@ def label(
     own = [replace(one, event=replace(one.event, row=int(at))) for at, one in zip(moved, lines, strict=True)]
     if any(line.event.row < 0 for line in own):
         raise DataError("a row that has a label is not in the files of all models")
+    rule = noted(settings.rule, settings.margin, found.said)
+    drawn = sum(1 for _ in takewhile(lambda line: line.picked == rule, reversed(own)))
+    lost = sum(line.picked.startswith("certain") for line in own[: len(own) - drawn])
+    if lost and settings.rule == "certain":
+        log.warning(
+            "%s drawn for a certain winner with another margin, other models or another pool, or before another rule "
+            "picked some: they count as known, and prove nothing",
+            counted(lost, "row was", "rows were"),
+        )
     session = Session(
         found.said,
         found.labels,
         [*before, *(line.event for line in own)],
-        drawn=sum(1 for _ in takewhile(lambda line: line.picked == CERTAIN, reversed(own))),
+        drawn=drawn,
         rule=cast(Rule, settings.rule),
         label_noise=settings.label_noise,
         margin=settings.margin,
