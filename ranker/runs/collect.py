@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -13,9 +13,10 @@ from ranker.numbers import minutes
 from ranker.runs.gather import Looked
 from ranker.runs.plan import Plan
 from ranker.runtime.base import Answer, Done, Job, Request
-from ranker.runtime.guest import answer, content_of, read
+from ranker.runtime.guest import answer, content_of, orders, read
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
+from ranker.sources.base import Shelf
 from ranker.sources.suites import Model
 from ranker.tasks.base import Task
 
@@ -143,6 +144,21 @@ def carried_out(
     with closing(runtime.executor.run(jobs, store, runtime.progress, looked.shelf)) as ended:  # whatever interrupts it
         for job, done in ended:
             yield at[job], done
+
+
+def unanswered(looked: Looked, task: Task, asked: Asked, runtime: Runtime) -> bool:
+    """Whether any model would have to be run: no model is loaded to know, and those that cannot be read say nothing.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    with runtime.kept() as store:
+        for number, one in enumerate(looked.stated):
+            if not (one.trouble or one.source.at_hand):
+                with suppress(ModelError):
+                    if orders(_job(looked, task, asked, runtime, number), store, Shelf(known=looked.shelf))[1]:
+                        return True
+    return False
 
 
 def _job(looked: Looked, task: Task, asked: Asked, runtime: Runtime, number: int, dry: bool = False) -> Job:

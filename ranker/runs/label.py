@@ -22,7 +22,7 @@ from ranker.labelling.session import RULES, Event, Rule, Session, noted
 from ranker.labelling.sheet import Line
 from ranker.numbers import counted
 from ranker.results.label_ranking import LabelledModel, LabelRanking
-from ranker.runs.collect import carried_out, collect
+from ranker.runs.collect import collect, unanswered
 from ranker.runs.gather import Gathered, Looked, Models, Own, Rows, UnlabelledRows, agreed, looked, said
 from ranker.runs.measured import Measuring
 from ranker.runs.plan import Plan, plan
@@ -386,26 +386,19 @@ def _first(
     seen: Looked, task: Task, rows: list[Example], places: Ints, lines: Sequence[Line], runtime: Runtime
 ) -> tuple[list[Example], Ints, Sequence[Line]]:
     """A seeded part of a large pool, with all labelled rows, where predictions are still to be made."""
-    if len(rows) <= FIRST or not _missing(seen, task, rows, runtime):
+    if len(rows) <= FIRST or not unanswered(seen, task, _planned(seen, task, rows).asked, runtime):
         return rows, places, lines
-    said = [line.event.row for line in lines]
-    kept = np.union1d(np.random.default_rng(0).choice(len(rows), FIRST, replace=False), [*places.tolist(), *said])
+    said = np.array([line.event.row for line in lines], dtype=np.int64)
+    drawn = np.random.default_rng(0).choice(len(rows), FIRST, replace=False)
+    kept = np.union1d(drawn, np.concatenate([places, said]))
     log.warning(
         "the models are asked about %d of the %d rows of the pool first; `rank-models run` with the same pool asks "
         "them about all, and then all are used",
         *(len(kept), len(rows)),
     )
-    at = placed(np.arange(len(rows)), kept.astype(np.int64), len(rows))
+    at = placed(np.arange(len(rows)), kept, len(rows))
     moved = [replace(one, event=replace(one.event, row=int(at[one.event.row]))) for one in lines]
     return [rows[n] for n in kept.tolist()], at[places], moved
-
-
-def _missing(seen: Looked, task: Task, rows: Sequence[Example], runtime: Runtime) -> bool:
-    """Whether any model has to be run."""
-    made = _planned(seen, task, rows)
-    with runtime.kept() as store:
-        ended = dict(carried_out(seen, task, made.asked, runtime, store, dry=True))
-    return any(done.estimate is not None for done in ended.values())
 
 
 def _planned(models: Models, task: Task, rows: Sequence[Example]) -> Plan:

@@ -1,0 +1,107 @@
+"""`rank-models label` with a pool of more rows than models are asked about first."""
+
+import io
+import subprocess
+import sys
+
+import pytest
+
+from ranker import load_suite
+from ranker.cli import main
+from ranker.runtime import guest
+
+ROWS, FIRST = 1_050, 1_000
+WHO = ("doctor", "actor", "judge", "lawyer", "senator", "artist", "author")
+TEXTS = [
+    (f"The {WHO[n % 7]} near the {WHO[n // 7 % 7]}s saw {n} birds.", f"The {WHO[n // 7 % 7]}s saw {n} birds.")
+    for n in range(ROWS)
+]
+MODELS = [str(load_suite(["hans-sub-mini"]).models[at].source.path) for at in (0, -1)]
+SAID = f"the models are asked about {FIRST} of the {ROWS} rows of the pool first"
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What models are asked from now on: the texts of each order, one for each model that was loaded."""
+    found = []
+    answered = guest.answered
+    monkeypatch.setattr(
+        guest, "answered", lambda model, name, order, advance: (
+            found.append([row.segments for row in order.examples]) or answered(model, name, order, advance)
+        ),
+    )  # fmt: skip
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A pool, in a folder that programs run in."""
+    (tmp_path / "pool.csv").write_text("premise,hypothesis\n" + "".join(f"{a},{b}\n" for a, b in TEXTS))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """The program with two embedded models, in this process: stdout and stderr."""
+
+    def called(*arguments, store="store", keys=""):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{key}\n" for key in keys)))
+        with pytest.raises(SystemExit) as stopped:
+            main([*arguments, "--models", *MODELS, "--store", store, "--workers", "1", "--no-isolate"])
+        assert not stopped.value.code
+        return capsys.readouterr()
+
+    return called
+
+
+def label(run, output="labels.csv", keys="1q", **given):
+    """A session: the texts that it showed, and what it said on stderr."""
+    out, err = run("label", "--pool", "pool.csv", "-o", output, keys=keys, **given)
+    return [text for text in TEXTS if "\n".join(text) in out], err
+
+
+def test_models_are_asked_about_a_thousand_rows_first(folder, run, asked):
+    """Seeded ones, the same for all models and in every store; in the next session none, and no model is loaded."""
+    first, err = label(run)
+    assert err.startswith(SAID)
+    assert [len(rows) for rows in asked] == [FIRST, FIRST]
+    assert asked[0] == asked[1]
+    assert set(asked[0]) < set(TEXTS)
+    assert asked[0] != TEXTS[:FIRST]
+    assert len(first) == 2
+    assert set(first) <= set(asked[0])
+    kept = list(asked)
+    asked.clear()
+    assert label(run, output="other.csv", store="other") == (first, err)
+    assert asked == kept
+    asked.clear()
+    going_on, err = label(run, keys="q")
+    assert going_on == first[1:]  # it goes on with the row that waits
+    assert err.startswith(SAID)
+    assert asked == []
+    code = "import sys; sys.modules['torch'] = None; from ranker.cli import main; main()"  # an import would fail
+    done = subprocess.run(
+        [sys.executable, "-c", code, "label", "--pool", "pool.csv", "-o", "labels.csv", "--models", *MODELS, "--store",
+         "store"], input="q\n", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, "\n".join(first[1]) in done.stdout) == (0, True), done.stderr
+
+
+def test_once_all_rows_are_predicted_all_are_used(folder, run, asked):
+    """Rows that others have labelled are always among them, and answers that were given before stay."""
+    label(run)
+    rest = min({*TEXTS} - {*asked[0]})
+    with (folder / "others.csv").open("w") as file:
+        file.write("premise,hypothesis,label\n" + ",".join(rest) + ",entailment\n")
+    asked.clear()
+    _, err = run("label", "--pool", "pool.csv", "-o", "labels.csv", "--labelled", "others.csv", keys="q")
+    assert err.startswith(f"the models are asked about {FIRST + 1} of the {ROWS} rows")
+    assert asked == [[rest], [rest]]
+    asked.clear()
+    run("run", "--data", "others.csv", "--pool", "pool.csv", "--attribution", "none")
+    assert [len(rows) for rows in asked] == [ROWS - FIRST - 1] * 2
+    asked.clear()
+    _, err = label(run, keys="2q")
+    assert (err, asked) == ("", [])
+    assert len((folder / "labels.csv").read_text().splitlines()) == 3
