@@ -26,7 +26,7 @@ from ranker.datasets.mapping import by_hand
 from ranker.datasets.marks import marker
 from ranker.datasets.readers import Marker, Sheet, label_of, no_marks, sheet, unlabelled, written
 from ranker.datasets.sets import OODSet
-from ranker.errors import DataError, UnknownName, UsageError, look_up
+from ranker.errors import DataError, UnknownName, UsageError, listed, look_up
 from ranker.limits import LIMITS, Limits
 from ranker.progress import Progress, silent
 from ranker.records import parse_json, read_json
@@ -237,6 +237,10 @@ def task(given: Given, models: Looked, pool: Sheet) -> ClassTask:
         given: the command line.
         models: whose own labels these are.
         pool: rows to choose from; those of ``--labelled``, or of a file that is gone on with, go before them.
+
+    Raises:
+        UsageError, DataError: no task fits, as in `sets.task_of`; or the rows have labels that no model knows instead
+            of some that all know.
     """
     if given["task"]:
         return look_up("task", given["task"], sets.tasks(given["include"]))
@@ -245,7 +249,13 @@ def task(given: Given, models: Looked, pool: Sheet) -> ClassTask:
     read = {"encoding": given["encoding"] or "", "limits": given["limits"]}
     file = next(iter(given["labelled"] or ()), None)
     known = sheet(file, columns(given["columns"]), **read) if file else pool
-    return sets.task_of(known, agreed(models), given["include"], models.at_hand, said(models))
+    own = agreed(models)
+    found = sets.task_of(known, own, given["include"], models.at_hand, said(models))
+    common = [name for name in own.labels if found.index(name) is not None] if own else []
+    if own and 0 < len(common) < len(own.labels) and not given["label_map"]:
+        strange = listed(repr(name[:50]) for name in found.labels if own.index(name) is None)
+        raise DataError(f"{known.origin}: no model knows the label {strange}; theirs are {listed(own.labels)}")
+    return found
 
 
 def own_labels(given: Given, models: Looked) -> ClassTask | None:

@@ -288,7 +288,15 @@ def test_killed_after_any_answer_nothing_is_lost(folder, kills):
     [
         ("one model", 2, "at least two models"),
         ("two equal models", 0, "all models predict the same on every row of the pool: no label would tell them apart"),
-        ("another task", 2, "'fruit'"),
+        ("labels of another task", 2, "some rows have one text and some two"),
+        ("a file of another task", 2, "line 2: a row that pool.csv does not have (its text is not there)"),
+        (
+            "a label that no model knows",
+            2,
+            "line 3: a label must be one of bad (0), good (1) or an alias (got 'fruit')",
+        ),
+        ("labels that no model knows", 2, "'fruit' is of no known task (own labels: bad, good;"),
+        ("one of several labels", 2, "others.csv: no model knows the label 'fruit'; theirs are bad, good"),
         ("another pool", 2, "the pool has changed since"),
         ("all labelled", 0, "no row is left"),
         ("one row", 0, "no row is left"),
@@ -297,14 +305,22 @@ def test_killed_after_any_answer_nothing_is_lost(folder, kills):
 def test_what_cannot_be_labelled_is_one_clear_line(folder, change, status, says):
     """Without a traceback, with the exit status of its kind."""
     given = {}
-    labels = folder / "labels.csv"
+    labels, others = folder / "labels.csv", folder / "others.csv"
     if change == "one model":
         given["models"] = ("alpha.csv",)
     elif change == "two equal models":
         (folder / "beta.csv").write_text((folder / "alpha.csv").read_text())
         given["models"] = ("alpha.csv", "beta.csv")
-    elif change == "another task":
-        labels.write_text("id,text,label\nr0,Row 0 of the pool.,fruit\n")
+    elif change == "labels of another task":
+        others.write_text("premise,hypothesis,label\nIt ran.,It moved.,good\n")
+    elif change == "a file of another task":
+        labels.write_text("premise,hypothesis,label\nIt ran.,It moved.,entailment\n")
+    elif change == "a label that no model knows":
+        labels.write_text("id,text,label\nr0,Row 0 of the pool.,bad\nr1,Row 1 of the pool.,fruit\n")
+    elif change == "labels that no model knows":
+        others.write_text("text,label\nRow 0 of the pool.,fruit\n")
+    elif change == "one of several labels":
+        others.write_text("text,label\nRow 0 of the pool.,good\nRow 1 of the pool.,fruit\n")
     elif change == "another pool":
         labels.write_text("id,text,label\nr0,Row 0 as it was.,good\n")
     elif change == "all labelled":
@@ -313,7 +329,8 @@ def test_what_cannot_be_labelled_is_one_clear_line(folder, change, status, says)
         (folder / "pool.csv").write_text("id,text\nr0,Row 0 of the pool.\n")
         for name in ("alpha", "beta", "gamma"):
             (folder / f"{name}.csv").write_text(f"id,prediction\nr0,{KNOWN[name == 'beta']}\nr1,bad\nr2,good\n")
-    code, out, err = plain(folder, "1q", **given)
+    more = ("--labelled", "others.csv") if others.exists() else ()
+    code, out, err = plain(folder, "1q", *more, **given)
     assert code == status, err
     assert says in out + err
     assert "Traceback" not in err
