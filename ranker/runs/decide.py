@@ -93,4 +93,4 @@ def _beside(found: Scored) -> Beside | None:
     """The rows without a label, where there are any and the models say something of them."""
     if found.places is None or found.pool is None:
         return None
-    return Beside(found.pool, found.targets, found.places, found.methods)
+    return Beside(found.pool, found.targets, found.places, found.labels, found.methods)

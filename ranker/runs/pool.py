@@ -77,6 +77,9 @@ def _padded(probs: Floats, classes: int) -> Floats:
 def targets_of(plan: Plan, table: ScoreTable, asked: Ints, places: Ints | None) -> Targets:
     """What is known of the rows of the pool; where there is none beside the labelled rows, of these.
 
+    A row that several labelled differently has the label that most gave, of equally many the first of the task; its
+    outcomes are the means of theirs.
+
     Args:
         plan: what was asked.
         table: the scores on the labelled rows.
@@ -88,7 +91,11 @@ def targets_of(plan: Plan, table: ScoreTable, asked: Ints, places: Ints | None) 
         return Targets(table.outcomes[:, asked], labels[asked])
     there = places >= 0
     outcomes, every = np.full((len(table.models), len(asked)), np.nan), np.full(len(asked), -1, dtype=np.int64)
-    outcomes[:, places[there]], every[places[there]] = table.outcomes[:, there], labels[there]
+    rows, at = np.unique(places[there], return_inverse=True)
+    means, given = np.zeros((len(rows), len(table.models))), np.zeros((len(rows), int(labels.max()) + 2))
+    np.add.at(means, at, table.outcomes[:, there].T)
+    np.add.at(given, (at, labels[there] + 1), 1)
+    outcomes[:, rows], every[rows] = means.T / np.bincount(at), given.argmax(axis=1) - 1
     return Targets(outcomes, every)
 
 

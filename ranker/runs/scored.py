@@ -66,6 +66,7 @@ class Scored:
         pool: what these make of all rows, labelled or not; None where some say nothing of labels.
         targets: what is known of these rows.
         places: (K,) where the labelled rows stand in the pool; None where there is none beside them.
+        labels: (K,) what each of these was labelled.
         methods: those that see the pool, and can be had.
         left_out: method -> why it has no numbers.
         families: of the models, in the order of the table; None where no family is known.
@@ -83,6 +84,7 @@ class Scored:
     pool: Pool | None
     targets: Targets
     places: Ints | None
+    labels: Ints
     methods: tuple[PoolMethod, ...]
     left_out: Mapping[str, str]
     families: tuple[str, ...] | None
@@ -137,6 +139,7 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
         pool=pool,
         targets=targets_of(plan, table, asked, places) if pool else Targets(table.outcomes, labels_of(plan)),
         places=None if places is None else places[places >= 0],
+        labels=labels_of(plan)[... if places is None else places >= 0],
         methods=plan.methods,
         left_out={**plan.left_out, **ungraded, **nowhere, **without},
         families=tuple(families) if any(families) else None,

@@ -36,13 +36,15 @@ class Beside:
     Attributes:
         pool: what the models make of all of them.
         targets: what is known of them: of the labelled ones.
-        places: (K,) where the labelled ones stand in the pool.
+        places: (K,) where the labelled ones stand in the pool; a row that several labelled stands there several times.
+        labels: (K,) what each of them was labelled.
         methods: what may rank by them.
     """
 
     pool: Pool
     targets: Targets
     places: Ints
+    labels: Ints
     methods: tuple[PoolMethod, ...]
 
     @property
@@ -181,9 +183,9 @@ def _order(table: ScoreTable, method: str | None, designed: str | None, beside: 
     default = first or f"{table.metric}{combined.TIES}"
     method = named(method or (default if default in (*mixed, *pooled) else table.metric), names, designed, [*pooled])
     if beside is not None and method in pooled:
-        one, seen = pooled[method], (beside.pool, beside.targets, beside.places)
-        known = one.posterior(*seen) if one.posterior else None
-        score = known.score if known else one.estimate(*seen[:2], beside.places[None])[:, 0]
+        one, shown = pooled[method], beside.places[None]
+        known = one.posterior(beside.pool, beside.places, beside.labels) if one.posterior else None
+        score = known.score if known else one.estimate(beside.pool, beside.targets, shown)[:, 0]
         return Order(method, one.kind, score, known)
     values = turned(table)
     means = engine.means(values, np.arange(values.shape[2])[None])

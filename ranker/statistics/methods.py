@@ -21,8 +21,8 @@ DRAWS = 100
 """Draws of labels that SURROGATE is shown in an evaluation: each takes 3 to 20 ms."""
 
 
-def _believed(pool: Pool, targets: Targets, rows: Ints) -> Beliefs:
-    return believe(fold(pool.said, pool.labels, rows), rows, targets.labels[rows])
+def _believed(pool: Pool, rows: Ints, labels: Ints) -> Beliefs:
+    return believe(fold(pool.said, pool.labels, rows), rows, labels)
 
 
 def _estimates(pool: Pool, targets: Targets, rows: Ints) -> Floats:

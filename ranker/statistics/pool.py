@@ -156,8 +156,9 @@ class PoolMethod:
         estimate: (pool, targets, rows (B, K)) -> (M, B) scores, higher is better. It looks at the targets of a draw's
             rows alone, and gives each model the same whatever the order of the models.
         needs: what must be known of the pool, and of the rows that it is shown.
-        posterior: (pool, targets, rows (K,)) -> how sure the ranking is; None where nobody knows, and a decision then
-            says what the labels alone tell.
+        posterior: (pool, rows (K,), the label given to each (K,)) -> how sure the ranking is, where a row may stand
+            several times with other labels; None where nobody knows, and a decision then says what the labels alone
+            tell.
         of_parts: (pool, rows of each part) -> (parts, M) what `estimate` gives on each part of a pool, no row shown,
             where it is faster to have them all at once; None where it is not.
         pick: (pool, targets, K) -> (K,) the rows that it asks for, one after the other, each after it was told the
@@ -183,7 +184,7 @@ class PoolMethod:
     kind: Literal["pool", "label-free"]
     estimate: Callable[[Pool, Targets, Ints], Floats]
     needs: frozenset[Need] = frozenset()
-    posterior: Callable[[Pool, Targets, Ints], Posterior] | None = None
+    posterior: Callable[[Pool, Ints, Ints], Posterior] | None = None
     of_parts: Callable[[Pool, Sequence[Ints]], Floats] | None = None
     pick: Callable[[Pool, Targets, int], Ints] | None = None
     draws: int = MANY

@@ -23,7 +23,8 @@ def beside(pool, places, labels=None, methods=BUILTIN):
     size, places = pool.probs.shape[1], np.asarray(places)
     every = np.full(size, -1)
     every[places] = 0 if labels is None else labels
-    return Beside(pool, Targets(np.where(every < 0, np.nan, pool.predicted == every), every), places, tuple(methods))
+    known = Targets(np.where(every < 0, np.nan, pool.predicted == every), every)
+    return Beside(pool, known, places, every[places], tuple(methods))
 
 
 def test_models_that_cannot_be_told_apart_are_in_one_group():
@@ -286,7 +287,7 @@ def test_methods_of_ones_own_see_the_pool_and_the_labelled_rows():
     pool = Pool(np.random.default_rng(4).dirichlet([1, 1], (2, 9)))
     known = np.full((2, 9), np.nan)
     known[:, :4] = hits
-    seen = Beside(pool, Targets(known, np.full(9, -1)), np.arange(4), (own, *BUILTIN))
+    seen = Beside(pool, Targets(known, np.full(9, -1)), np.arange(4), np.full(4, -1), (own, *BUILTIN))
     found = decide(labelled(hits), beside=seen)
     assert (found.method, found.kind, found.names) == ("LAST", "pool", ("m1", "m0"))
     assert [model.score for model in found.models] == [1, 0]
