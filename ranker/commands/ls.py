@@ -13,11 +13,11 @@ def ood_sets() -> Iterator[str]:
     """The OOD sets: name, task, and what is hard about them."""
     import tomllib
 
-    from ranker.datasets.embedded import folder
+    from ranker.datasets.embedded import cards
 
-    for path in sorted(folder().glob("*/card.toml")):
+    for name, path in cards().items():
         card = tomllib.loads(path.read_text(encoding="utf-8"))
-        yield f"{path.parent.name:<12}  {card['task']['name']:<10}  {card['description']}"
+        yield f"{name:<12}  {card['task']['name']:<10}  {card['description']}"
 
 
 def embedded_suites() -> Iterator[str]:

@@ -139,6 +139,10 @@ def run(**given: Any) -> None:
     """
     from contextlib import ExitStack
 
+    from ranker.datasets import embedded
+
+    if given["ood_name"]:  # before anything large is imported
+        look_up("OOD set", given["ood_name"], embedded.cards(given["include"]))
     from ranker import report
     from ranker.commands import arguments, tasks, within
     from ranker.runs.collect import foretold

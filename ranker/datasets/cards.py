@@ -12,8 +12,6 @@ from ranker.errors import DataError, UsageError, look_up
 from ranker.records import read_toml, record, table
 from ranker.tasks.classes import ClassTask
 
-FILE = "card.toml"
-
 
 @dataclass(frozen=True)
 class Layout:

@@ -391,14 +391,7 @@ def cards(include: Iterable[str | Path] = ()) -> dict[str, Card]:
         UsageError: an included folder holds no card.
         DataError: a card cannot be read.
     """
-    found = sorted(embedded.folder().glob(f"*/{cards_of.FILE}"))
-    for folder in map(Path, include):
-        below = sorted(folder.glob(f"*/{cards_of.FILE}")) if os.path.isdir(folder) else ()
-        own = [path for path in (folder / cards_of.FILE, *below) if os.path.isfile(path)]
-        if not own:
-            raise UsageError(f"`include` must name a folder with a {cards_of.FILE}, or a folder of such (got {folder})")
-        found += own
-    return {card.name: card for card in map(cards_of.read_card, found)}
+    return {name: cards_of.read_card(path) for name, path in embedded.cards(include).items()}
 
 
 def names(include: Iterable[str | Path] = ()) -> tuple[str, ...]:

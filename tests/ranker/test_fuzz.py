@@ -393,7 +393,7 @@ RECORDS = [
     {**row, shards.NAME: row[shards.NAME].decode("latin-1")}  # JSON knows no bytes
     for row in shards.attributions(text_names(EXAMPLES[:2]), [row_of(one) for one in EXAMPLES[:2]]).to_pylist()
 ]
-CARDS = [path.read_bytes() for path in sorted(embedded.folder().glob(f"*/{cards.FILE}"))[:3]]
+CARDS = [path.read_bytes() for path in sorted(embedded.folder().glob(f"*/{embedded.CARD}"))[:3]]
 RECIPES = [path.read_bytes() for path in recipe.shipped().values()][:4]
 
 PREDICTED = [

@@ -33,7 +33,13 @@ def test_each_is_a_command_of_its_name(name):
 
 @pytest.mark.parametrize(
     ("arguments", "imported"),
-    [(["--help"], set()), (["ls"], {"ls"}), (["--probes", "10"], {"run"}), (["compare", "--help"], {"compare"})],
+    [
+        (["--help"], set()),
+        (["ls"], {"ls"}),
+        (["--probes", "10"], {"run"}),
+        (["--ood", "hans-subs"], {"run"}),
+        (["compare", "--help"], {"compare"}),
+    ],
 )
 def test_no_other_command_is_imported_and_no_numpy(arguments, imported):
     """A counter of the work done: what is imported."""
