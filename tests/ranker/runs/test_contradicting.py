@@ -3,29 +3,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from test_within import Word
 
 from factors.types import UNLABELLED
-from ranker import ClassTask, Evidence, TextSource, decide, labelled
+from ranker import ClassTask, Evidence, decide, labelled
 from ranker.statistics.pool import PoolMethod
 
 WORDS = ("alpha", "beta", "gamma")
-
-
-class Word(TextSource):
-    """A model that says yes where its own word stands."""
-
-    def labels(self):
-        """Two."""
-        return ("no", "yes")
-
-    def content(self):
-        """Its word."""
-        return self.name
-
-    def probabilities(self, texts):
-        """Sure of itself."""
-        return np.array([[0.1, 0.9] if self.name in text.split() else [0.9, 0.1] for (text,) in texts])
-
 
 MODELS = [Word(word) for word in WORDS]
 POOL = [{"text": f"row {n} {' '.join(w for k, w in enumerate(WORDS) if n >> k & 1)}"} for n in range(40)]
