@@ -67,8 +67,8 @@ LONGEST_FOLDER = 60
 SHORT = ("/tmp", "/var/tmp")  # noqa: S108  # folders in it are made as tempfile makes them
 """Where the socket lies if the temporary folder has a longer path."""
 
-TRIES = 5
-"""How often a process is started, where its server is ended meanwhile."""
+REVIVAL = 5.0
+"""Seconds for which a process is started again and again, where its server has been ended meanwhile."""
 
 QUIET = {"PYTHONSAFEPATH": "1", "OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0"}
 """What the server of processes is started with: it looks for no module in the current folder, and threads that have
@@ -376,17 +376,18 @@ class Supervisor:
 def started(
     context: ForkServerContext | SpawnContext, pipe: Connection, work: Sequence[visits.Visit], rules: visits.Rules
 ) -> BaseProcess:
-    """A process for a guest; a server that somebody has ended is started anew."""
-    for left in reversed(range(TRIES)):
+    """A process for a guest; a server that somebody has ended is started anew, once its end can be read."""
+    deadline = time.monotonic() + REVIVAL
+    while True:
         process = context.Process(target=visits.serve, args=(pipe, work, rules), daemon=True)
         try:
             process.start()
-            break
+            return process
         except (OSError, EOFError):
-            if not left:
+            if time.monotonic() > deadline:
                 raise
+            time.sleep(LOOK_EVERY)
             processes_with(())
-    return process
 
 
 def died(status: int | None) -> str:

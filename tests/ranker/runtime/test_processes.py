@@ -479,9 +479,19 @@ def guests_of(run):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_the_death_of_the_server_costs_nothing(tmp_path):
-    """Guests that are at work go on; those that come after it have another server."""
+@pytest.mark.parametrize("dying", [0.0, 0.5], ids=["at once", "slowly"])
+def test_the_death_of_the_server_costs_nothing(dying, tmp_path, monkeypatch):
+    """Guests that are at work go on; those that come after it have another server.
+
+    A server that dies slowly answers no more, but its end cannot be read yet.
+    """
     forkserver._forkserver._stop()
+    read, ends = os.waitpid, {}
+
+    def waited(pid, options):
+        return (0, 0) if time.monotonic() < ends.get(pid, 0) else read(pid, options)
+
+    monkeypatch.setattr(os, "waitpid", waited)
 
     class Ending(Stage):
         def advance(self, count):
@@ -489,6 +499,7 @@ def test_the_death_of_the_server_costs_nothing(tmp_path):
             pid = forkserver._forkserver._forkserver_pid
             if self.done >= 8 and pid is not None and not killed:
                 killed.append(pid)
+                ends[pid] = time.monotonic() + dying
                 os.kill(pid, signal.SIGKILL)
 
     killed = []
