@@ -39,7 +39,13 @@ from pathlib import Path
 
 ROUNDS = 5
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_NUM_THREADS", "RAYON_NUM_THREADS")
-ENVIRONMENT = os.environ | dict.fromkeys(THREADS, "1") | {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+    **dict.fromkeys(THREADS, "1"),
+    "TOKENIZERS_PARALLELISM": "false",
+    "HF_HUB_OFFLINE": "1",
+}
+"""What programs are started with: one thread, and bytecode that is kept, as an installed package has it."""
 
 RANK = (sys.executable, "-m", "ranker")
 DEMO = ("--ood", "hans-sub", "--quiet")

@@ -125,24 +125,24 @@ def sheet(
 
 
 def pool(
-    path: Path,
+    source: Path | Iterable[Mapping[str, Any]],
     columns: Mapping[str, str | Sequence[str]] | None = None,
     encoding: str = "",
     limits: Limits = LIMITS,
 ) -> Sheet:
-    """A user's own rows that need no label, from a file (see `sheet`).
+    """A user's own rows that need no label (see `sheet`).
 
     Those with a blank text are left out, with a warning.
 
     Raises:
         UsageError, DataError: as in `sheet`; or no row has a text.
     """
-    whole = sheet(path, columns, ("text",), encoding, limits)
+    whole = sheet(source, columns, ("text",), encoding, limits)
     rows = tuple(row for row in whole.rows if not any(blank(row.cells.get(column)) for column in whole.layout.text))
     if not rows:
-        raise DataError(f"{path} holds no row with a text")
+        raise DataError(f"{whole.origin} holds no row with a text")
     if len(rows) < len(whole.rows):
-        log.warning("%s: rows with a blank text are left out: %d", path, len(whole.rows) - len(rows))
+        log.warning("%s: rows with a blank text are left out: %d", whole.origin, len(whole.rows) - len(rows))
     return whole._replace(rows=rows)
 
 

@@ -344,7 +344,7 @@ def _unfit(sheet: readers.Sheet, labels: Sequence[str], candidates: Sequence[Cla
 
 
 def unlabelled(
-    path: str | Path,
+    data: str | Path | Iterable[Mapping[str, Any]],
     columns: Mapping[str, str | Sequence[str]] | None = None,
     like: str | None = None,
     include: Iterable[str | Path] = (),
@@ -356,7 +356,8 @@ def unlabelled(
     Rows with a blank text are left out, and that is said.
 
     Args:
-        path: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file.
+        data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, or rows in memory: mappings, a `datasets.Dataset`,
+            a data frame.
         columns: "text" and "id" -> columns, where their names are unusual.
         like: an OOD set whose marks hold for these rows, too.
         include: folders of a user's own sets.
@@ -378,9 +379,9 @@ def unlabelled(
         ['r1', 'r2']
     """
     marks = readers.no_marks if like is None else marker(look_up("OOD set", like, cards(include)).marks)
-    pool = readers.pool(Path(path), columns, encoding, limits)
+    pool = readers.pool(Path(data) if isinstance(data, str) else data, columns, encoding, limits)
     if hint := readings.swapped(pool):
-        log.warning("%s: %s", path, hint)
+        log.warning("%s: %s", pool.origin, hint)
     return readers.unlabelled(pool, marks)
 
 

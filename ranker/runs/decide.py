@@ -35,8 +35,8 @@ def decide(
         examples: the labelled rows (see `ranker.labelled`); or their file, or rows in memory, judged by
             the models' own labels if they have no others. None takes the rows that the models' own files bring, as logs
             and tables with the truth do.
-        pool: rows of the same domain without labels (see `ranker.unlabelled`), or their file; labelled rows may be
-            among them.
+        pool: rows of the same domain without labels (see `ranker.unlabelled`), their file, or rows in memory; labelled
+            rows may be among them.
         probe: K, how many of the labelled ones to use; None for all.
         method: what to order by; None for SURROGATE with a pool, and without one for ACC, its ties broken by the factor
             designed for the set.

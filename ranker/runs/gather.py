@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from factors import Example
 from factors.types import Ints
@@ -166,8 +166,18 @@ class Own:
 LabelledRows: TypeAlias = OODSet | Own | str | Path | Collection[Mapping[str, object]]
 """Labelled rows as somebody names them: read already, a file, or rows in memory (see `readers.sheet`)."""
 
-UnlabelledRows: TypeAlias = Sequence[Example] | Own | str | Path
-"""Rows without labels as somebody names them."""
+UnlabelledRows: TypeAlias = Sequence[Example] | Own | str | Path | Collection[Mapping[str, object]]
+"""Rows without labels as somebody names them: read already, a file, or rows in memory (see `readers.sheet`)."""
+
+
+def unlabelled(rows: UnlabelledRows) -> Sequence[Example]:
+    """The rows without labels; it raises what `ranker.datasets.sets.unlabelled` does."""
+    if isinstance(rows, Own):
+        return rows.unlabelled()
+    if isinstance(rows, (str, Path)):
+        return sets.unlabelled(rows)
+    read = [row for row in rows if isinstance(row, Example)]
+    return read if len(read) == len(rows) else sets.unlabelled(cast(Collection[Mapping[str, object]], rows))
 
 
 @dataclass(frozen=True)
@@ -251,7 +261,7 @@ def without_truth(
             labels that are numbers which the models count otherwise.
         ModelError: no model can be read, whose labels the rows should be judged by.
     """
-    seen = looked(models)
+    seen, pool = looked(models), unlabelled(pool)
     if examples is None:
         examples, own_pool = brought(seen)
         pool = pool or own_pool
@@ -262,10 +272,6 @@ def without_truth(
         examples = examples.labelled(agreed(seen) if asked else None, seen.at_hand, said(seen) if asked else Said())
     elif not isinstance(examples, OODSet):
         examples = sets.labelled(examples, own=agreed(seen), free=seen.at_hand, said=said(seen))
-    if isinstance(pool, (str, Path)):
-        pool = Own(Path(pool))
-    if isinstance(pool, Own):
-        pool = pool.unlabelled()
     if probe is not None:
         check_probe(probe, len(examples.examples), "the labelled rows")
     if pool and any(row.group for row in examples.examples):

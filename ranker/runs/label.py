@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -23,7 +22,7 @@ from ranker.labelling.sheet import Line
 from ranker.numbers import counted
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.runs.collect import collect, unanswered
-from ranker.runs.gather import Gathered, Looked, Models, Own, Rows, UnlabelledRows, agreed, looked, said
+from ranker.runs.gather import Gathered, Looked, Models, Rows, UnlabelledRows, agreed, looked, said, unlabelled
 from ranker.runs.measured import Measuring
 from ranker.runs.plan import Plan, plan
 from ranker.runs.pool import placed, pool_of
@@ -296,7 +295,7 @@ def label(
     """Start to label rows of a pool, or go on: which row next, what the answers say, and when it is enough.
 
     Args:
-        pool: rows of the domain, of which no label is looked at; or their file.
+        pool: rows of the domain, of which no label is looked at; their file, or rows in memory.
         models: a suite, references to models, or those that were looked at before.
         task: what they do; None takes the models' own labels.
         labelled: rows that others have labelled; several answers to one row are noisy readings of one label. Those that
@@ -324,12 +323,8 @@ def label(
         True
     """
     seen = looked(models)
-    if isinstance(pool, (str, Path)):
-        pool = Own(Path(pool))
-    if isinstance(pool, Own):
-        pool = pool.unlabelled()
     of = task or own_task(seen)
-    rows, places = with_labelled(distinct(pool), labelled)
+    rows, places = with_labelled(distinct(unlabelled(pool)), labelled)
     check_alike(rows)
     rows, places, lines = _first(seen, of, rows, places, lines, runtime)
     found, asked, failures = predictions(seen, of, rows, runtime)

@@ -2,11 +2,13 @@ import json
 import re
 from dataclasses import replace
 
+import pandas
 import pytest
 from conftest import TASK
 
+from factors.types import UNLABELLED
 from ranker.datasets import sets
-from ranker.errors import ModelError, UsageError
+from ranker.errors import DataError, ModelError, UsageError
 from ranker.runs.gather import check_numbers, check_readable, looked, own_task, unused, without_truth
 from ranker.sources.base import SourceOptions
 from ranker.sources.hf.kind import Checkpoint
@@ -214,6 +216,31 @@ def test_swapped_columns_are_suspected(models):
     swapped = [{"text": row["label"], "label": row["text"]} for row in rows("good", "bad", "good", "bad", "good")]
     with pytest.raises(UsageError, match="if they are swapped, say `columns=text=label,label=text`"):
         without_truth(models(POLAR, POLAR), swapped)
+
+
+TEXTS = ["A tree.", "A hut.", "A cat."]
+
+
+@pytest.mark.parametrize("kind", ["examples", "mappings", "a data frame", "a path", "its name"])
+def test_a_pool_is_read_from_wherever_it_is(kind, models, tmp_path):
+    """Rows in memory or a file: the same examples, without labels."""
+    rows = [{"text": text, "label": "good"} for text in TEXTS]
+    file = tmp_path / "pool.csv"
+    frame = pandas.DataFrame(rows)
+    frame.to_csv(file, index=False)
+    known = {"mappings": rows, "a data frame": frame, "a path": file, "its name": str(file)}
+    pool = known.get(kind) if kind in known else sets.unlabelled(rows)
+    found = without_truth(models(POLAR, POLAR), [{"text": "It rang.", "label": "negative"}], pool).rows
+    assert [row.segments for row in found.pool] == [(text,) for text in (*TEXTS, "It rang.")]
+    assert [row.label for row in found.pool[:3]] == [UNLABELLED] * 3
+
+
+def test_a_pool_in_memory_that_cannot_be_read_is_one_line(models):
+    """It is said what it lacks, as of a file."""
+    with pytest.raises(DataError, match="rows in memory holds no row with a text"):
+        sets.unlabelled([{"text": " "}])
+    with pytest.raises(DataError, match="rows in memory: "):
+        without_truth(models(POLAR, POLAR), [{"text": "It rang.", "label": "negative"}], [{"label": "good"}])
 
 
 def test_a_pool_whose_texts_look_like_labels_is_pointed_out(tmp_path, caplog):
