@@ -197,9 +197,11 @@ def reveal(desk: Desk, face: Face, keys: dict[str, str]) -> None:
     told = [f"you said {labelling.task.labels[line.event.label]}"]
     told += [f"{name} said {label or 'nothing'}" for name, label in labelling.said(row).items()]
     face.show(Text(visible("\n".join(told))))
-    face.show(Text("w what they looked at  a label: your answer now (the first one counts)  other keys: on"))
+    askable = not desk.models.at_hand
+    looked = "w what they looked at  " if askable else ""
+    face.show(Text(f"{looked}a label: your answer now (the first one counts)  other keys: on"))
     key = face.key()
-    if key == "w":
+    if key == "w" and askable:
         looked_at(desk, face, row)
         key = face.key()
     if key in keys:

@@ -181,11 +181,13 @@ def test_w_shows_what_the_models_looked_at_once_they_were_shown(folder):
     assert shown.close() == 0
 
 
-def test_w_is_one_line_where_answers_lie_in_files(folder):
-    """Nobody can be asked what they looked at; the session goes on."""
+def test_w_is_not_offered_where_answers_lie_in_files(folder):
+    """Nobody can be asked what they looked at: the key is as good as any other, and the session goes on."""
     status, out, err = plain(folder, "1vwx2q")
     assert (status, err) == (0, "")
-    assert "the answers of these models lie in files, and nobody can be asked where they come from" in out
+    assert "a label: your answer now" in out
+    assert "looked at" not in out
+    assert "`" not in out
     assert [row["label"] for row in kept(folder)] == ["bad", "good"]
 
 
