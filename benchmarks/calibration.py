@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
+from ranker.results.decision import groups
 from ranker.results.ranking import Ranking
-from ranker.results.records import groups
 from ranker.scoring.score import turned
 from ranker.statistics import combined, engine, posterior
 

@@ -77,8 +77,8 @@ def ranked(models: int, folder: Path) -> Callable[[], object]:
     """Rank so many models by eight methods on 600 examples, and write the answer."""
     from factors import BUILTIN
     from ranker.report import render
+    from ranker.results.header import Header
     from ranker.results.ranking import Ranking
-    from ranker.results.records import Header
     from ranker.results.table import ScoreTable
     from ranker.scoring.evaluation import evaluate
 

@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import ranker
-from ranker.results import changes, explanation, label_ranking, over_sets, over_tasks, records, shift
+from ranker.results import (
+    changes,
+    decision,
+    evaluation,
+    explanation,
+    header,
+    label_ranking,
+    over_sets,
+    over_tasks,
+    shift,
+)
 from ranker.results.table import ScoreTable
 
 PAGE = Path(__file__).with_name("api.md")
@@ -45,9 +55,9 @@ PARTS = {
 """Heading -> the public names below it."""
 
 RECORDS = (
-    *(records.Header, records.Provenance, records.Data, records.Quality, ScoreTable),
-    *(records.MethodResult, records.EvaluatedModel, records.PairResult),
-    *(records.DecidedModel, records.Versus, records.RowResult),
+    *(header.Header, header.Provenance, header.Data, header.Quality, ScoreTable),
+    *(evaluation.MethodResult, evaluation.EvaluatedModel, evaluation.PairResult),
+    *(decision.DecidedModel, decision.Versus, decision.RowResult),
     *(explanation.Reading, explanation.Word),
     label_ranking.LabelledModel,
     *(

@@ -21,7 +21,7 @@ from ranker.attribution.settings import Settings
 from ranker.datasets import sets
 from ranker.datasets.embedded import SUITE
 from ranker.errors import UsageError
-from ranker.results.records import MethodResult
+from ranker.results.evaluation import MethodResult
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.sources import suites

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from ranker.progress import silent
     from ranker.report.plot import plot
     from ranker.results.changes import Changes
+    from ranker.results.decision import Decision
+    from ranker.results.evaluation import Evaluation
     from ranker.results.explanation import Explanation
     from ranker.results.label_ranking import LabelRanking
     from ranker.results.over_sets import OverSets
     from ranker.results.over_tasks import OverTasks
     from ranker.results.ranking import Ranking
-    from ranker.results.records import Decision, Evaluation
     from ranker.results.shift import Shift
     from ranker.runs.decide import decide
     from ranker.runs.explain import explain
@@ -105,12 +106,13 @@ _HOME = {
     "ranker.progress": ("silent",),
     "ranker.report.plot": ("plot",),
     "ranker.results.changes": ("Changes",),
+    "ranker.results.decision": ("Decision",),
+    "ranker.results.evaluation": ("Evaluation",),
     "ranker.results.explanation": ("Explanation",),
     "ranker.results.label_ranking": ("LabelRanking",),
     "ranker.results.over_sets": ("OverSets",),
     "ranker.results.over_tasks": ("OverTasks",),
     "ranker.results.ranking": ("Ranking",),
-    "ranker.results.records": ("Decision", "Evaluation"),
     "ranker.results.shift": ("Shift",),
     "ranker.runs.decide": ("decide",),
     "ranker.runs.explain": ("explain",),

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from factors.types import Floats
+from ranker.results.decision import Decision, groups
 from ranker.results.over_sets import OnAverage
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision, groups
 from ranker.statistics import on_average, posterior
 
 REACH = 2 * 1.959964

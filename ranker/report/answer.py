@@ -6,8 +6,9 @@ import numpy as np
 
 from ranker.numbers import LEAST_P, counted, interval, p_value, percent, points, probability
 from ranker.report.words import MOST_LABELS, labels, words
+from ranker.results.decision import Decision, Versus
+from ranker.results.evaluation import Evaluation, level
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision, Evaluation, Versus, level
 from ranker.results.table import ScoreTable
 
 NEXT = (

@@ -7,8 +7,9 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ranker.results.decision import Decision
+from ranker.results.evaluation import Evaluation
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision, Evaluation
 
 METHOD_FIELDS = (
     *("name", "kind", "designed", "pairwise_accuracy", "ci_low", "ci_high", "models_low", "models_high"),

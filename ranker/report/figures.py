@@ -29,8 +29,9 @@ from ranker.errors import RankModelsError
 from ranker.numbers import interval, percent, probability
 from ranker.report.escapes import visible
 from ranker.report.words import words
+from ranker.results.decision import Decision
+from ranker.results.evaluation import Evaluation, MethodResult
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision, Evaluation, MethodResult
 
 INK, SOFT = "#010203", "#70777f"
 """Of texts and axes, and of what stands behind. No one else's black is `INK`: in a page, it becomes the page's own."""

@@ -19,8 +19,9 @@ from ranker.report.figures import Drawing
 from ranker.report.pages import page
 from ranker.report.remarks import remarks
 from ranker.report.tables import Table, table
+from ranker.results.decision import Decision
+from ranker.results.evaluation import Evaluation
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision, Evaluation
 
 FIGURES = (figures.learning_curve, figures.distribution, figures.against_acc, figures.intervals)
 """What the page shows as drawings; pairs by method and model by model are tables of it."""

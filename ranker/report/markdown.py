@@ -9,8 +9,8 @@ from ranker.report import rows
 from ranker.report.answer import answer
 from ranker.report.remarks import remarks
 from ranker.report.tables import Table, tables
+from ranker.results.decision import Decision
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision
 
 
 def render(ranking: Ranking) -> str:

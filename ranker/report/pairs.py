@@ -14,8 +14,9 @@ from ranker.report import rows
 from ranker.report.tables import Table, table
 from ranker.report.terminal import written
 from ranker.report.words import MOST_LABELS, words
+from ranker.results.decision import Decision
+from ranker.results.evaluation import FOLLOWS, Evaluation
 from ranker.results.ranking import Ranking
-from ranker.results.records import FOLLOWS, Decision, Evaluation
 
 UNSAID = (
     "?: how many is not known: the two were right on the same rows, or each as often where the other was not; with a "

@@ -8,8 +8,9 @@ from itertools import pairwise
 from ranker.numbers import counted, percent
 from ranker.report.answer import untold
 from ranker.report.words import MOST_LABELS, labels, words
+from ranker.results.decision import Decision
+from ranker.results.evaluation import Evaluation
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision, Evaluation
 
 NOISE = 0.02
 """P(near best) is drawn: a difference of this size is none."""

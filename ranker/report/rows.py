@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ranker.numbers import counted
 from ranker.report.tables import Table, table
+from ranker.results.decision import Decision, RowResult
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision, RowResult
 
 LISTED = 200
 """The most rows that are listed; the JSON has all."""

@@ -12,8 +12,9 @@ from string import ascii_letters
 
 from ranker.numbers import interval, percent, points, probability
 from ranker.report.words import words
+from ranker.results.decision import Decision
+from ranker.results.evaluation import Evaluation
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision, Evaluation
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from ranker.report.answer import answer
 from ranker.report.escapes import visible
 from ranker.report.remarks import remarks
 from ranker.report.tables import Table, matrix, methods, models, order
+from ranker.results.evaluation import Evaluation
 from ranker.results.ranking import Ranking
-from ranker.results.records import Evaluation
 
 WIDTH = 80
 

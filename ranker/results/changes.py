@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from ranker.errors import listed
 from ranker.numbers import counted, interval, percent, points, probability
-from ranker.results.records import Mode
-from ranker.results.result import NAMES, Result
+from ranker.results.result import NAMES, Mode, Result
 
 SCHEMA_VERSION = 2
 

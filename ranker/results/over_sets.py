@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from ranker.errors import listed
 from ranker.numbers import counted, percent, probability
-from ranker.results.records import plain
-from ranker.results.result import NAMES, Result
+from ranker.results.result import NAMES, Result, plain
 from ranker.statistics.trend import Shape, Type
 
 SCHEMA_VERSION = 1

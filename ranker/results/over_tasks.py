@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Literal
 from ranker.errors import listed
 from ranker.numbers import counted, p_value, percent
 from ranker.results.ranking import Ranking
-from ranker.results.records import plain
-from ranker.results.result import NAMES, Result
+from ranker.results.result import NAMES, Result, plain
 
 SCHEMA_VERSION = 2
 

@@ -16,9 +16,11 @@ from ranker import records
 from ranker.errors import DataError, RankModelsError, UnknownName, UsageError, listed
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
+from ranker.results.decision import Decision
+from ranker.results.evaluation import Evaluation, MethodResult
 from ranker.results.explanation import Explanation, not_saved
-from ranker.results.records import Decision, Evaluation, Header, MethodResult, Mode, plain
-from ranker.results.result import NAMES, Result
+from ranker.results.header import Header
+from ranker.results.result import NAMES, Mode, Result, plain
 from ranker.results.table import ScoreTable, nulls
 
 SCHEMA_VERSION = 2

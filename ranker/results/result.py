@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ranker.errors import UsageError
 from ranker.numbers import counted
@@ -18,6 +19,9 @@ ROWS = 60
 
 NAMES = 5
 """Names that an answer lists, at most."""
+
+Mode = Literal["evaluation", "decision"]
+"""Whether the truth about the models is known."""
 
 
 class Result(ABC):
@@ -72,3 +76,12 @@ class Result(ABC):
 
 def _row(tag: str, cells: Sequence[str]) -> str:
     return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
+def plain(value: Any) -> Any:
+    """A record as JSON knows it: by the names of its fields; mappings as objects, tuples as lists."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(inside) for key, inside in value.items()}
+    return [plain(inside) for inside in value] if isinstance(value, (tuple, list)) else value

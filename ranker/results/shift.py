@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from ranker.errors import listed
 from ranker.numbers import counted
-from ranker.results.records import plain
-from ranker.results.result import NAMES, Result
+from ranker.results.result import NAMES, Result, plain
 
 SCHEMA_VERSION = 1
 

@@ -17,7 +17,7 @@ import numpy as np
 from factors import Example, Factor
 from factors.types import Floats
 from ranker.datasets.identity import text_names
-from ranker.results.records import Quality
+from ranker.results.header import Quality
 from ranker.runs import functions
 from ranker.runs.collect import Answered
 from ranker.runs.plan import Plan

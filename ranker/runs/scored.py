@@ -17,8 +17,9 @@ from ranker.attribution import hiding, spelled
 from ranker.attribution.settings import Attributing
 from ranker.errors import ModelError, listed
 from ranker.numbers import counted
+from ranker.results.decision import RowResult
 from ranker.results.explanation import Explanation
-from ranker.results.records import Data, Header, Provenance, Quality, RowResult
+from ranker.results.header import Data, Header, Provenance, Quality
 from ranker.results.table import ScoreTable
 from ranker.runs.collect import Answered, Collected
 from ranker.runs.measured import Measuring

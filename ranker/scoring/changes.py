@@ -12,8 +12,10 @@ import numpy as np
 from factors.types import Floats
 from ranker.errors import UsageError
 from ranker.results.changes import MODELS, Changes, MethodChange, ModelChange, SettingChange, Status
+from ranker.results.decision import Decision
+from ranker.results.evaluation import Evaluation, MethodResult
 from ranker.results.ranking import Ranking
-from ranker.results.records import Decision, Evaluation, MethodResult, Mode
+from ranker.results.result import Mode
 from ranker.scoring.reference import Truth
 from ranker.scoring.score import turned
 from ranker.statistics import engine, intervals

@@ -19,7 +19,7 @@ import numpy as np
 from factors.types import Floats, Ints
 from ranker.errors import UsageError, look_up
 from ranker.numbers import counted
-from ranker.results.records import DecidedModel, Decision, RowResult
+from ranker.results.decision import DecidedModel, Decision, RowResult
 from ranker.results.table import ScoreTable
 from ranker.scoring.score import averages, check, turned
 from ranker.scoring.versus import clusters_of, versus, warnings

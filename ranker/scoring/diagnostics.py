@@ -10,7 +10,8 @@ import numpy as np
 from factors import Attributions, Example
 from factors.types import Floats
 from ranker.attribution.settings import Settings
-from ranker.results.records import FOLLOWS, Quality
+from ranker.results.evaluation import FOLLOWS
+from ranker.results.header import Quality
 from ranker.tasks.base import Task
 from ranker.tasks.classes import Classes
 

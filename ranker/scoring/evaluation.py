@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ranker.numbers import counted, percent
-from ranker.results.records import EvaluatedModel, Evaluation, MethodResult, PairResult
+from ranker.results.evaluation import EvaluatedModel, Evaluation, MethodResult, PairResult
 from ranker.results.table import ScoreTable
 from ranker.scoring.reference import NEAR, Truth, guess_range
 from ranker.scoring.score import averages, check, turned

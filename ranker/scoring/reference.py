@@ -12,7 +12,7 @@ import numpy as np
 
 from factors.types import Bools, Floats, Ints
 from ranker.errors import UsageError
-from ranker.results.records import FOLLOWS
+from ranker.results.evaluation import FOLLOWS
 from ranker.results.table import ScoreTable
 from ranker.statistics import engine
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from factors.types import Ints
 from ranker.numbers import counted, percent
-from ranker.results.records import Versus
+from ranker.results.decision import Versus
 from ranker.results.table import ScoreTable
 from ranker.statistics import engine, paired
 from ranker.statistics.significance import holm

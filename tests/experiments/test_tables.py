@@ -16,8 +16,8 @@ from factors import BUILTIN
 from ranker.datasets import sets
 from ranker.datasets.embedded import SUITE
 from ranker.errors import UsageError
+from ranker.results.header import Data, Header, Provenance
 from ranker.results.ranking import Ranking
-from ranker.results.records import Data, Header, Provenance
 from ranker.results.table import ScoreTable
 from ranker.scoring.evaluation import evaluate
 from ranker.sources.hf.kind import Checkpoint

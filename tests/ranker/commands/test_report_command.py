@@ -8,8 +8,8 @@ from test_report_formats import toy, toy_decision, with_header
 
 from ranker import report
 from ranker.cli import main
+from ranker.results.header import Provenance
 from ranker.results.ranking import Ranking
-from ranker.results.records import Provenance
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from test_report_formats import toy
 from ranker.domains.compare import compare
 from ranker.errors import UsageError
 from ranker.report import over_sets as report
+from ranker.results.header import Header
 from ranker.results.ranking import Ranking
-from ranker.results.records import Header
 from ranker.results.table import ScoreTable
 from ranker.scoring.decision import decide
 from ranker.statistics import posterior

@@ -21,8 +21,7 @@ from ranker.report import over_sets as many
 from ranker.report import over_tasks as several
 from ranker.report import shift as shifted
 from ranker.report.document import render
-from ranker.results import changes, over_sets, over_tasks, ranking, shift
-from ranker.results import records as results
+from ranker.results import changes, decision, evaluation, header, over_sets, over_tasks, ranking, shift
 from ranker.runs.shift import shift as measure
 from ranker.scoring.changes import what_changed
 from ranker.scoring.over_tasks import judged, parts
@@ -39,16 +38,16 @@ SCHEMAS = {
 RUN, CHANGES, TASKS, SETS, SHIFT = SCHEMAS.values()
 
 RECORDS = [
-    (RUN, "header", results.Header),
-    (RUN, "evaluation", results.Evaluation),
-    (RUN, "model", results.EvaluatedModel),
-    (RUN, "method", results.MethodResult),
-    (RUN, "pair", results.PairResult),
-    (RUN, "decision", results.Decision),
-    (RUN, "decided_model", results.DecidedModel),
-    (RUN, "versus", results.Versus),
-    (RUN, "row", results.RowResult),
-    (RUN, "quality", results.Quality),
+    (RUN, "header", header.Header),
+    (RUN, "evaluation", evaluation.Evaluation),
+    (RUN, "model", evaluation.EvaluatedModel),
+    (RUN, "method", evaluation.MethodResult),
+    (RUN, "pair", evaluation.PairResult),
+    (RUN, "decision", decision.Decision),
+    (RUN, "decided_model", decision.DecidedModel),
+    (RUN, "versus", decision.Versus),
+    (RUN, "row", decision.RowResult),
+    (RUN, "quality", header.Quality),
     (CHANGES, "model", changes.ModelChange),
     (CHANGES, "method", changes.MethodChange),
     (CHANGES, "setting", changes.SettingChange),

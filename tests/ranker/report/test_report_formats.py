@@ -23,20 +23,11 @@ from ranker.commands import outputs
 from ranker.report import answer as words
 from ranker.report import explain as explained
 from ranker.report import latex, markdown, remarks, tables
+from ranker.results.decision import DecidedModel, Decision, RowResult
+from ranker.results.evaluation import EvaluatedModel, Evaluation, MethodResult, PairResult
 from ranker.results.explanation import Explanation, Reading, Word
+from ranker.results.header import Header, Provenance, Quality
 from ranker.results.ranking import Ranking
-from ranker.results.records import (
-    DecidedModel,
-    Decision,
-    EvaluatedModel,
-    Evaluation,
-    Header,
-    MethodResult,
-    PairResult,
-    Provenance,
-    Quality,
-    RowResult,
-)
 from ranker.results.table import ScoreTable
 from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate

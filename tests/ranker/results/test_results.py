@@ -15,8 +15,8 @@ from factors.types import Example
 from ranker.domains.compare import compare
 from ranker.domains.shift import Domain, measured
 from ranker.errors import UsageError
-from ranker.results import records
 from ranker.results import result as base
+from ranker.results.decision import Decision
 from ranker.results.explanation import Explanation
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.results.over_tasks import Gap, Mean, OverTasks, Part
@@ -210,4 +210,4 @@ def test_the_answer_of_an_explanation():
 def test_results_know_no_picture():
     """`ranker.plot` draws them."""
     assert not [kind for kind in (Result, *kinds()) if hasattr(kind, "plot") or hasattr(kind, "to_pandas")]
-    assert records.Decision.__repr__ is Result.__repr__
+    assert Decision.__repr__ is Result.__repr__

@@ -27,8 +27,8 @@ from ranker.errors import UnknownName, UsageError
 from ranker.report import changes as report
 from ranker.report import document, latex
 from ranker.report.markdown import escape
+from ranker.results.header import Data, Provenance, Quality
 from ranker.results.ranking import Ranking
-from ranker.results.records import Data, Provenance, Quality
 from ranker.scoring.changes import difference, what_changed
 
 

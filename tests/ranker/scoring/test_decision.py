@@ -6,7 +6,7 @@ import scipy.stats
 from test_evaluation import table
 
 from ranker.errors import UnknownName, UsageError
-from ranker.results.records import RowResult
+from ranker.results.decision import RowResult
 from ranker.scoring.decision import Beside, decide
 from ranker.statistics import posterior
 from ranker.statistics.methods import BUILTIN

@@ -4,7 +4,8 @@ from conftest import LIMIT
 
 from factors import Attributions, Example
 from ranker.attribution.settings import IGSettings, LIMESettings, Settings
-from ranker.results.records import FOLLOWS, Quality
+from ranker.results.evaluation import FOLLOWS
+from ranker.results.header import Quality
 from ranker.scoring.diagnostics import below_chance, cut, judged, misled_share, quality_of, shortcut_avoided
 from ranker.tasks.classes import Classes, ClassTask
 

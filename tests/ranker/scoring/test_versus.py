@@ -8,8 +8,8 @@ import scipy.stats
 from test_evaluation import table
 
 from ranker.report import render
+from ranker.results.header import Header
 from ranker.results.ranking import Ranking
-from ranker.results.records import Header
 from ranker.scoring.decision import decide
 from ranker.scoring.versus import FEW_CLUSTERS, FEW_ROWS, MOST, clusters_of, versus, warnings
 

@@ -1,0 +1,259 @@
+"""What labelled rows say of models whose truth is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from ranker.errors import listed
+from ranker.numbers import interval, percent, probability
+from ranker.results.result import NAMES, Result, plain
+from ranker.statistics.pool import Kind
+from ranker.statistics.significance import Test
+
+
+@dataclass(frozen=True)
+class DecidedModel:
+    """A model whose truth is not known, and what the labelled rows say of it.
+
+    Attributes:
+        name, family, in_domain, misled: as in `EvaluatedModel`.
+        rank: 1 for the best, by the chosen method. Equal models share the better rank.
+        score: the method's score on the rows, in its own unit; the metric's for ACC+TIES. None where it has none.
+        outcome: the mean of the metric over the rows: of classes the share that the model was right on.
+        low, high: 95 % interval of the model's mean outcome in the domain.
+        p_best: probability that no other model is better in the domain; models that cannot differ share it.
+        scores: method -> mean score over the rows, in the method's own unit.
+        p_near_best: probability that no other model is better by more than a point (0.01) in the domain. Models that
+            are alike do not share it, as they do `p_best`, so that it is what reports show. None where it is not known.
+    """
+
+    name: str
+    family: str
+    rank: int
+    score: float | None
+    outcome: float
+    low: float
+    high: float
+    p_best: float
+    scores: Mapping[str, float | None] = field(default_factory=dict)
+    in_domain: float | None = None
+    misled: float | None = None
+    p_near_best: float | None = None
+
+
+@dataclass(frozen=True)
+class RowResult:
+    """A labelled row of a decision, and what the models took it for.
+
+    Attributes:
+        id: of the example.
+        label: the true one, by name; "" where answers have no labels.
+        predicted: model -> label, by name; empty where answers have no labels.
+        text: the beginning of what was asked; "" where that is not known.
+    """
+
+    id: str
+    label: str
+    predicted: Mapping[str, str]
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Versus:
+    """Two models on the same labelled rows: how far apart they are, and how sure that is.
+
+    Attributes:
+        a, b: the models, the one that is first in the order first.
+        difference: the mean outcome of a minus that of b.
+        se: its standard error, robust to clusters of rows; None where one cluster is all there is, as below.
+        low, high: its 95 % interval.
+        better, worse: rows on which a did better, and worse, than b.
+        p: of a two-sided test that both do equally well; 1 where no row tells them apart.
+        test: where p comes from: "mcnemar", "sign-flip", or "sign-flip-drawn".
+        p_corrected: the same, corrected for the number of pairs (Holm).
+        p_unpaired: what a test would have said that takes the two as judged on different rows.
+        detectable: the smallest true difference that as many such rows find in 80 % of cases; None where no row tells
+            the two apart.
+        rows: how many rows both were judged on.
+        clusters: how many clusters these make; None where rows are independent.
+        se_rows: what the standard error would be if rows were independent; None where one row is all there is, and in
+            runs that were saved before it was kept.
+    """
+
+    a: str
+    b: str
+    difference: float
+    se: float | None
+    low: float | None
+    high: float | None
+    better: int
+    worse: int
+    p: float
+    test: Test
+    p_corrected: float
+    p_unpaired: float | None
+    detectable: float | None
+    rows: int
+    clusters: int | None
+    se_rows: float | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Decision(Result):
+    """What K labelled rows say about models whose truth is not known. Models are in the predicted order, best first.
+
+    The order is the method's; every probability and interval is about the mean outcome in the domain, from how good
+    each model was on each row: see `ranker.scoring.decision`.
+
+    Attributes:
+        method: what the order was made by.
+        kind: of that method; where it is "pool", probabilities come from labels and unlabelled rows together.
+        models: (M,) in the predicted order.
+        p_beats: (M, M) probability that the model of the row is better than that of the column; 1/2 on the diagonal.
+        groups: sets of models within which no two are told apart; two that are in none together are. A model that is
+            told from all others is a set of its own. They follow from `p_beats` and `level`.
+        more_labels: (M, M) how many more labels would tell the two apart, with 90 % probability, if they go on to
+            disagree as they did; 0 where they are told apart already. None where that cannot be said: the two were
+            as good on the same rows, or each as often where the other was not; with a pool: labels and pool put them
+            level, or nearly so, or the pool has too few rows.
+        level: the probability at which two models count as told apart.
+        versus: every two models on the labelled rows alone, of very many each with the first; none where a pool was
+            read, too.
+        rows: (K,) the labelled rows, as every model predicts them; none where answers have no labels.
+        notes: what a reader of these numbers has to know, a sentence each.
+
+    Raises:
+        ValueError: there is no model, or the lengths do not agree.
+
+    Example:
+        >>> from ranker import Evidence, decide, load_set, load_suite
+        >>> models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=10)
+        >>> decision = decide(models, rows, evidence=Evidence("none")).decision
+        >>> decision.names[0], decision.tied(0)
+        ('inoc-4000', ['inoc-1600', 'inoc-800'])
+    """
+
+    method: str
+    kind: Kind
+    models: tuple[DecidedModel, ...]
+    p_beats: tuple[tuple[float, ...], ...]
+    groups: tuple[tuple[str, ...], ...] = field(init=False)
+    more_labels: tuple[tuple[int | None, ...], ...]
+    level: float = 0.9
+    versus: tuple[Versus, ...] = ()
+    rows: tuple[RowResult, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        size = len(self.models)
+        if not size:
+            raise ValueError("`models` are none")
+        for name in ("p_beats", "more_labels"):
+            rows = getattr(self, name)
+            if {len(rows), *map(len, rows)} != {size}:
+                raise ValueError(f"`{name}` must have the length {size}, a value for each model")
+        together = groups(self.p_beats, self.level)
+        object.__setattr__(self, "groups", tuple(tuple(self.names[m] for m in members) for members in together))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(M,) the names of the models."""
+        return tuple(model.name for model in self.models)
+
+    @property
+    def reads_pool(self) -> bool:
+        """Whether its probabilities come from labels and unlabelled rows together, not from labels alone."""
+        return self.kind == "pool"
+
+    def apart(self, i: int, j: int) -> bool:
+        """Whether the models at two places of the order are told apart, whichever is the better one."""
+        return apart(self.p_beats, i, j, self.level)
+
+    def tied(self, i: int) -> list[str]:
+        """The models that the one at a place of the order cannot be told apart from."""
+        return [name for j, name in enumerate(self.names) if j != i and not self.apart(i, j)]
+
+    @property
+    def against(self) -> int:
+        """The place in the order of a model that is told from the first as the better one; 0 where there is none."""
+        better = [i for i, beats in enumerate(self.p_beats) if i and beats[0] >= self.level]
+        return max(better, key=lambda i: self.p_beats[i][0], default=0)
+
+    @property
+    def answer(self) -> str:
+        """Which model is first, how sure that is, and which others cannot be told from it."""
+        first, tied = self.models[0], self.tied(0)
+        near = first.p_near_best
+        sure = "" if near is None else f"; P(within a point of the best) {probability(near)} %"
+        but = f"cannot be told from it: {listed(tied, NAMES)}" if tied else "told apart from all others"
+        better = f"; but the labels speak for {self.names[self.against]}" if self.against else ""
+        return f"first: {first.name}{sure}, by {self.method}\n{but}{better}"
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A row for each model, with the fields of `DecidedModel` as columns, and two more.
+
+        `method` is what the order was made by, `tied` the models that this one cannot be told from.
+        """
+        tied = map(self.tied, range(len(self.models)))
+        return [
+            plain(model) | {"method": self.method, "tied": ", ".join(names)}
+            for model, names in zip(self.models, tied, strict=True)
+        ]
+
+    def in_words(self) -> list[dict[str, str]]:
+        """Each model with its outcome and P(near best), in percent."""
+        return [
+            {
+                "model": model.name,
+                self.method: "" if model.score is None else f"{model.score:.3g}",
+                "outcome here": percent(model.outcome),
+                "95 % interval": interval(model.low, model.high),
+                "P(near best)": probability(model.p_near_best),
+            }
+            for model in self.models
+        ]
+
+
+def apart(p_beats: Sequence[Sequence[float]], i: int, j: int, level: float) -> bool:
+    """Whether one of two models is more accurate with a probability of that level, whichever it is.
+
+    Args:
+        p_beats: (M, M), see `Decision`.
+        i, j: the two.
+        level: the probability.
+    """
+    return max(p_beats[i][j], 1 - p_beats[i][j]) >= level
+
+
+def groups(p_beats: Sequence[Sequence[float]], level: float) -> list[list[int]]:
+    """Sets of models within which no two are told apart; two that are in none together are.
+
+    Models that cannot be told apart need not be neighbours in the order: it may be another than that of accuracy, and
+    how sure a difference is, depends on how often the two disagree. So a set is usually a run of the order, but need
+    not be one.
+
+    Args:
+        p_beats: (M, M), see `Decision`.
+        level: the probability at which two count as told apart.
+
+    Example:
+        >>> groups([[0.5, 0.7, 0.95], [0.3, 0.5, 0.8], [0.05, 0.2, 0.5]], 0.9)
+        [[0, 1], [1, 2]]
+    """
+    size = len(p_beats)
+    sets: list[list[int]] = []
+    covered: set[tuple[int, int]] = set()
+    for i, j in combinations(range(size), 2):
+        if (i, j) in covered or apart(p_beats, i, j, level):
+            continue
+        members = [i, j]
+        for k in range(size):
+            if k not in members and not any(apart(p_beats, min(k, m), max(k, m), level) for m in members):
+                members.append(k)
+        sets.append(sorted(members))
+        covered.update(combinations(sets[-1], 2))
+    inside = {m for members in sets for m in members}
+    return sorted([*sets, *([m] for m in range(size) if m not in inside)])
