@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import click
 import numpy as np
@@ -252,18 +252,21 @@ def lines(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
 @click.option("--labels", default=100, show_default=True, help="The most that are asked.")
 @click.option("--models", default=8, show_default=True)
 @click.option("--pool", "rows", default=300, show_default=True)
-def stops(files: Sequence[Path], output: Path, replicates: int, labels: int, models: int, rows: int) -> None:
+@click.option("--rule", default="order", show_default=True, type=click.Choice(get_args(Goal)))
+def stops(
+    files: Sequence[Path], output: Path, replicates: int, labels: int, models: int, rows: int, rule: Goal
+) -> None:
     """Ask until it is all but sure who is best; a line for each replicate says what was said after each answer."""
     done = {(one["set"], one["replicate"]) for one in lines([output])} if output.exists() else set()
     with output.open("a", encoding="utf-8") as to:
         for replicate in range(replicates):
             for file in files:
                 if (file.stem, replicate) not in done:
-                    found = asked(drawn(file, replicate, models, rows), labels)
+                    found = asked(drawn(file, replicate, models, rows), labels, rule)
                     print(json.dumps({"set": file.stem, "replicate": replicate, **found}), file=to, flush=True)
 
 
-def asked(world: World, most: int) -> dict[str, Any]:
+def asked(world: World, most: int, rule: Goal = "order") -> dict[str, Any]:
     """One run: after 0, 1, 2 ... answers how sure it is, and how far off the leader is."""
     patterns = fold(world.predicted, world.classes)
     rows, chances = np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -272,7 +275,7 @@ def asked(world: World, most: int) -> dict[str, Any]:
         found = believe(patterns, rows, world.labels[rows])
         within.append(round(found.within(MARGIN), 4))
         regret.append(round(float(world.truth.max() - world.truth[found.score.argmax()]), 5))
-        following = next_rows(found)
+        following = next_rows(found, 1, rule)
         if not len(following) or len(rows) == most or within[-1] >= max(LEVELS):
             fell = stopping.behind(chances, world.labels[rows], world.classes)
             gap = float(np.diff(np.sort(world.truth)[-2:])[0])

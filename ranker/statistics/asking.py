@@ -1,10 +1,10 @@
 """Which row to label next: the one whose answer is expected to leave least open.
 
-For the order (`order`) what is open is the sum over pairs of models of p (1 - p), p the probability that the first is
-better; for the best model (`best`) it is the expected regret, E[max A] - max E[A]. An answer y to a row weighs each
-world i by the probability P_i(y) that it gave. So what a row is expected to leave open is
+What is open is the sum over pairs of models of p (1 - p), p the probability that the first is better: over all pairs
+for the order (`order`), over those of the leader with each other model for the best one (`best`). An answer y to a row
+weighs each world i by the probability P_i(y) that it gave. So what a row is expected to leave open is
 
-    sum over y of p(y) L(weights P_i(y) / p(y)),    p(y) = mean over i of P_i(y),    L the sum or the regret,
+    sum over y of p(y) L(weights P_i(y) / p(y)),    p(y) = mean over i of P_i(y),    L that sum,
 
 and it costs no new worlds. A batch is chosen one row after the other, each with the answers to those before it
 imagined: the worlds are weighed by each of these answers, in branches that count by how probable they are. Where there
@@ -16,8 +16,7 @@ models, Kay et al. 2025 and Okanovic et al. 2025 by other losses. Axis letters a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -27,7 +26,7 @@ from ranker.statistics.beliefs import Beliefs
 from ranker.statistics.engine import pairs
 
 Goal = Literal["order", "best"]
-"""What the answers are for: the order of all models, or the best one."""
+"""What the answers are for: the order of all models, or which is the best."""
 
 BRANCHES = 16
 """Imagined answers to the rows of a batch that are told apart."""
@@ -36,7 +35,7 @@ SHORTLIST = 2_000
 """Labels of patterns, V * C at most, that rows of a batch after the first are chosen from: the best as the first."""
 
 PAIRS = 256
-"""Pairs of models that the order is judged by; of more, so many are drawn, for each row anew."""
+"""Pairs of models that a row is judged by; of more, so many are drawn, for each row anew."""
 
 TINY = 1e-12
 """Of nothing, no share is taken."""
@@ -74,12 +73,12 @@ def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Se
     open_[[*beliefs.readings.rows.tolist(), *closed]] = False
     left = np.bincount(beliefs.patterns.of[open_], minlength=len(beliefs.patterns.counts))[beliefs.candidates]
     candidates = np.flatnonzero(left)
-    gains = _gains_for(beliefs, goal)
+    leads = beliefs.leads_of(_judging(beliefs, goal))
     branches = np.ones((1, len(beliefs.accuracies)))
     chosen: list[int] = []
     while len(candidates) and len(chosen) < count:
         whole = len(candidates) == len(left)
-        gained = gains(branches, beliefs.answers if whole else beliefs.answers[:, :, candidates])
+        gained = _certainty(leads, branches, beliefs.answers if whole else beliefs.answers[:, :, candidates])
         if not chosen and count > 1:
             shortlist = np.sort(np.argsort(-gained, kind="stable")[: max(SHORTLIST // beliefs.patterns.classes, 1)])
             candidates, gained = candidates[shortlist], gained[shortlist]
@@ -100,18 +99,14 @@ def _first(gained: Floats) -> int:
     return int(np.argmax(gained >= gained.max() - TIE * abs(gained.max())))
 
 
-def _gains_for(beliefs: Beliefs, goal: Goal) -> Callable[[Floats, Floats], Floats]:
-    """(branches (D, S), answers (C, S, V)) -> (V,) by how much less than now each row is expected to leave open."""
+def _judging(beliefs: Beliefs, goal: Goal) -> Ints:
+    """(p, 2) the pairs that answers are to tell apart, or `PAIRS` of them."""
+    these = pairs(beliefs.patterns.models)
     if goal == "best":
-        return partial(_value, beliefs.accuracies)
-    return partial(_certainty, beliefs.leads_of(_drawn(pairs(beliefs.patterns.models), beliefs.seed)))
-
-
-def _drawn(these: Ints, seed: int) -> Ints:
-    """(p, 2) all pairs, or `PAIRS` of them."""
+        these = these[(these == beliefs.score.argmax()).any(axis=1)]
     if len(these) <= PAIRS:
         return these
-    return these[np.random.default_rng([seed, 0]).choice(len(these), PAIRS, replace=False)]
+    return these[np.random.default_rng([beliefs.seed, 0]).choice(len(these), PAIRS, replace=False)]
 
 
 def _certainty(leads: Floats, branches: Floats, answers: Floats) -> Floats:
@@ -130,21 +125,6 @@ def _certainty(leads: Floats, branches: Floats, answers: Floats) -> Floats:
         last = moved.sum(axis=0)
         found += (np.einsum("cpv,cpv->cv", moved, moved) / total[:-1]).sum(axis=0)
         found += np.einsum("pv,pv->v", last, last) / total[-1]
-    return found
-
-
-def _value(accuracies: Floats, branches: Floats, answers: Floats) -> Floats:
-    """By how much an answer raises the expected accuracy of the model that is then thought best: the regret's fall.
-
-    Args:
-        accuracies: (S, M) in each world.
-        branches, answers: as for `_certainty`.
-    """
-    found = np.zeros(answers.shape[2])
-    for weights in branches:
-        level = accuracies - (weights @ accuracies).max() / weights.sum()
-        hoped = (level * weights[:, None]).T.astype(np.float32) @ answers  # (C, M, V)
-        found += hoped.max(axis=1).sum(axis=0)
     return found
 
 

@@ -24,6 +24,12 @@ def beliefs(draw):
     return believe(pool, asked, rng.integers(classes, size=len(asked)), 0.05, worlds=S)
 
 
+def open_for(found, goal):
+    """Which pairs count: all, or those of the model of the highest score."""
+    both = itertools.combinations(range(found.patterns.models), 2)
+    return [goal == "order" or int(found.score.argmax()) in pair for pair in both]
+
+
 def left_open(found, rows, goal):
     """What is expected to be left open after answers to these rows: every combination of answers is gone through."""
     chances = []
@@ -39,13 +45,8 @@ def left_open(found, rows, goal):
         weight = np.ones(S)
         for chance, answer in zip(chances, answers, strict=True):
             weight = weight * chance[:, answer]
-        if goal == "order":
-            p = weight @ found.leads / weight.sum()
-            loss = (p * (1 - p)).sum()
-        else:
-            share = weight / weight.sum()
-            loss = share @ found.accuracies.max(axis=1) - (share @ found.accuracies).max()
-        total += weight.mean() * loss
+        p = weight @ found.leads / weight.sum()
+        total += weight.mean() * (p * (1 - p))[open_for(found, goal)].sum()
     return total
 
 
