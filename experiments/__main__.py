@@ -38,6 +38,7 @@ def cli() -> None:
 @click.option("--data-dir", type=options.PATH, help="What the recipe's files are relative to.")
 @click.option("--output", "-o", type=options.PATH, help="The suite's folder. [default: suites/NAME]")
 @click.option("--base", "bases", multiple=True, metavar="NAME=PATH", help="Another directory or hub id for a base.")
+@options.INCLUDE
 @options.DEVICE
 @click.option("--bf16", is_flag=True, help="Train in bfloat16 where that is safe.")
 @click.option(
@@ -51,6 +52,7 @@ def inoculate(
     data_dir: Path | None,
     output: Path | None,
     bases: Sequence[str],
+    include: Sequence[Path],
     device: str,
     bf16: bool,
     portable: bool,
@@ -70,7 +72,8 @@ def inoculate(
     from experiments.inoculate import inoculate as make_suite
 
     disable_progress_bar()  # type: ignore[no-untyped-call]  # there is one bar a training already
-    click.echo(make_suite(read, data_dir, output or Path("suites") / read.name, Machine(device, bf16, portable)))
+    machine = Machine(device, bf16, portable)
+    click.echo(make_suite(read, data_dir, output or Path("suites") / read.name, machine, include))
 
 
 @cli.command()
@@ -289,7 +292,7 @@ def list_recipes() -> None:
 
     for name in recipes.shipped():
         read = recipes.load(name)
-        click.echo(f"{name}  {len(read.members)} models, {', '.join(read.ood)}")
+        click.echo(f"{name}  {len(read.names)} models, {', '.join(read.ood)}")
 
 
 def with_paths(bases: Mapping[str, Base], options: Sequence[str]) -> dict[str, Base]:

@@ -1,7 +1,8 @@
 """Make a suite: models alike on in-domain data that differ in a new domain, by mixing a little of it into training.
 
 A model is trained in memory, written to a hidden folder, and renamed when it is complete, so that a killed run goes on
-with the training it was at, and nothing half-written passes for a model.
+with the training it was at, and nothing half-written passes for a model. Checkpoints are written so, too, as soon as
+the training is there; a training that was killed starts again, and leaves those that are complete as they are.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ import os
 import shutil
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
 
 from experiments import plan as plans
 from experiments import portable, train
-from experiments.plan import Plan, Training
+from experiments.plan import Kept, Plan, Training
 from experiments.recipe import Member, Recipe
 from ranker import progress
 from ranker.datasets.embedded import SUITE
@@ -30,6 +32,9 @@ from ranker.sources import suites
 from ranker.sources.devices import device_named
 from ranker.sources.hf.classifiers import Classifier
 from ranker.tasks.classes import ClassTask, of_classes
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 TRAINING = "training.json"
 """In a model's folder: the key of its training, and what the suite tells about it."""
@@ -74,7 +79,13 @@ class Machine:
         self.console.print(line, highlight=False)
 
 
-def inoculate(recipe: Recipe, data_dir: Path | None, output: Path, machine: Machine | None = None) -> Path:
+def inoculate(
+    recipe: Recipe,
+    data_dir: Path | None,
+    output: Path,
+    machine: Machine | None = None,
+    include: Sequence[str | Path] = (),
+) -> Path:
     """Train and measure every member of the recipe that is not there yet, and write ``suite.json``.
 
     Args:
@@ -82,6 +93,7 @@ def inoculate(recipe: Recipe, data_dir: Path | None, output: Path, machine: Mach
         data_dir: the folder that the recipe's files are relative to; None where it needs none.
         output: the suite's folder; made if it is not there.
         machine: where training runs; None is this processor.
+        include: folders of a user's own sets, whose tasks the recipe may be for.
 
     Returns:
         The path of the ``suite.json``.
@@ -96,15 +108,16 @@ def inoculate(recipe: Recipe, data_dir: Path | None, output: Path, machine: Mach
     device_named(machine.device)
     if machine.portable:
         portable.hold()
-    plan = plans.make(recipe, data_dir)
+    plan = plans.make(recipe, data_dir, include)
     pairs = list(zip(recipe.members, plan.trainings, strict=True))
     try:
         for member, training in pairs:
-            check_folder(output / training.folder)
+            for kept in training.kept:
+                check_folder(output / kept.folder)
             base = recipe.bases[member.base]
-            if base.path and told(output / training.folder, training.key, machine) is None:
+            if base.path and missing(training, output, machine):
                 train.configured(train.resolve(base.path), plan.task, base.labels)
-        members = [make_member(plan, member, training, output, machine) for member, training in pairs]
+        members = [one for member, training in pairs for one in make_member(plan, member, training, output, machine)]
         content = {"schema_version": suites.SCHEMA_VERSION, "name": recipe.name, "task": recipe.task, "models": members}
         write_json(output / SUITE, content)
     except OSError as error:
@@ -112,36 +125,57 @@ def inoculate(recipe: Recipe, data_dir: Path | None, output: Path, machine: Mach
     return output / SUITE
 
 
-def make_member(plan: Plan, member: Member, training: Training, output: Path, machine: Machine) -> dict[str, Any]:
-    """One member's entry in ``suite.json``, trained and measured unless that is done already."""
-    folder = trained(training, plan.task, output, machine)
-    in_domain, *ood = measure(folder, (plan.in_domain, *plan.ood), machine)
-    return {
-        "name": member.name,
-        "path": training.folder,
-        "family": plan.recipe.bases[member.base].family or member.base,
-        "in_domain_accuracy": in_domain["accuracy"],
-        "ood_accuracy": {one.name: known for one, known in zip(plan.ood, ood, strict=True)},
-        "training": {**(told(folder, training.key, machine) or {}), "in_domain_rows": in_domain["rows"]},
-    }
+def make_member(
+    plan: Plan, member: Member, training: Training, output: Path, machine: Machine
+) -> Iterator[dict[str, Any]]:
+    """One member's entries in ``suite.json``, its checkpoints' first; trained and measured unless that is done already.
+
+    Where there are checkpoints, each entry names the run that it is of.
+    """
+    trained(training, plan.task, output, machine)
+    for kept in training.kept:
+        folder = output / kept.folder
+        in_domain, *ood = measure(folder, (plan.in_domain, *plan.ood), machine)
+        yield {
+            "name": kept.folder,
+            "path": kept.folder,
+            "family": plan.recipe.bases[member.base].family or member.base,
+            **({"run": member.name} if training.checkpoints else {}),
+            "in_domain_accuracy": in_domain["accuracy"],
+            "ood_accuracy": {one.name: known for one, known in zip(plan.ood, ood, strict=True)},
+            "training": {**(told(folder, kept.key, machine) or {}), "in_domain_rows": in_domain["rows"]},
+        }
 
 
 def trained(training: Training, task: ClassTask, output: Path, machine: Machine) -> Path:
-    """The folder of the finished model, trained now unless it is there, and so what it goes on from."""
-    folder = output / training.folder
-    if told(folder, training.key, machine) is not None:
+    """The folder of the finished model, trained now unless all that it leaves is there, and so what it goes on from."""
+    folder, wanted = output / training.folder, {kept.step: kept for kept in missing(training, output, machine)}
+    if not wanted:
         return folder
     (output / SUITE).unlink(missing_ok=True)  # it tells the accuracies of a model that is about to be replaced
-    start = training.start
-    if isinstance(start, Training):
-        before = trained(start, task, output, machine)
-        model, tokenizer = train.load(str(before), task, training.seed)
-    elif start.architecture:
-        model, tokenizer = train.build(start, task.labels, training.texts, training.seed)
-    else:
-        model, tokenizer = train.load(train.resolve(start.path or ""), task, training.seed, start.labels)
-    steps = train.number_of_steps(len(training.rows), training.stage)
-    began = time.monotonic()
+    model, tokenizer = started(training, task, output, machine)
+    steps, began = training.steps, time.monotonic()
+
+    def keep(losses: Sequence[float]) -> None:
+        """Write the model as it is, where it is wanted after so many steps."""
+        kept = wanted.get(len(losses))
+        if kept is None:
+            return
+        seconds = time.monotonic() - began
+        if not train.finite(model):
+            raise ModelError(f"{kept.folder}: the training diverged; try a lower `learning_rate`")
+        about = {
+            "key": kept.key,
+            "seed": training.seed,
+            "rows": dict(Counter(row.id.rpartition("-")[0] for row in training.rows)),
+            "steps": kept.step,
+            "loss": round(float(np.mean(losses[-max(1, kept.step // 10) :])), 4) if losses else None,
+            "seconds": round(seconds, 1),
+            **machine.arithmetic,
+        }
+        write_model(output / kept.folder, model, tokenizer, about)
+        machine.say(f"{kept.folder}: {kept.step} steps in {seconds:.0f} s, loss {about['loss']}")
+
     with progress.bar(machine.console, f"training {training.folder}", steps * training.stage.batch_size) as advance:
         losses = train.train(
             model,
@@ -153,27 +187,37 @@ def trained(training: Training, task: ClassTask, output: Path, machine: Machine)
             device=machine.device,
             bf16=machine.bf16,
             advance=advance,
+            after=lambda losses: keep(losses) if len(losses) < steps else None,  # low-rank updates are merged first
         )
-    seconds = time.monotonic() - began
-    if not train.finite(model):
-        raise ModelError(f"{training.folder}: the training diverged; try a lower `learning_rate`")
+    keep(losses)
+    return folder
+
+
+def started(training: Training, task: ClassTask, output: Path, machine: Machine) -> train.Start:
+    """The model and the tokenizer that a training starts from."""
+    start = training.start
+    if isinstance(start, Training):
+        return train.load(str(trained(start, task, output, machine)), task, training.seed)
+    if start.architecture:
+        return train.build(start, task.labels, training.texts, training.seed)
+    return train.load(train.resolve(start.path or ""), task, training.seed, start.labels)
+
+
+def missing(training: Training, output: Path, machine: Machine) -> list[Kept]:
+    """What a training leaves that is not there yet."""
+    return [kept for kept in training.kept if told(output / kept.folder, kept.key, machine) is None]
+
+
+def write_model(
+    folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, about: dict[str, Any]
+) -> None:
+    """Write a model so that it is there completely, with what is told about it, or not at all."""
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     train.save(model, tokenizer, partial)
-    about = {
-        "key": training.key,
-        "seed": training.seed,
-        "rows": dict(Counter(row.id.rpartition("-")[0] for row in training.rows)),
-        "steps": steps,
-        "loss": round(float(np.mean(losses[-max(1, steps // 10) :])), 4) if losses else None,
-        "seconds": round(seconds, 1),
-        **machine.arithmetic,
-    }
     write_json(partial / TRAINING, about)
     shutil.rmtree(folder, ignore_errors=True)
     os.replace(partial, folder)
-    machine.say(f"{training.folder}: {steps} steps in {seconds:.0f} s, loss {about['loss']}")
-    return folder
 
 
 def told(folder: Path, key: str, machine: Machine) -> dict[str, Any] | None:

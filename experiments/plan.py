@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from experiments import eda, sources
-from experiments.recipe import Base, Member, Recipe, Stage
+from experiments.recipe import Base, Member, Recipe, Stage, at_step
+from experiments.train import number_of_steps
 from factors import Example
 from ranker.datasets import sets
 from ranker.datasets.sets import OODSet
@@ -35,6 +36,14 @@ IN_DOMAIN = ""
 """The pool of all in-domain rows; no source of a recipe has an empty name."""
 
 
+class Kept(NamedTuple):
+    """A model that a training leaves: its folder relative to the suite's, after which step, and what decides it."""
+
+    folder: str
+    step: int
+    key: str
+
+
 @dataclass(frozen=True)
 class Training:
     """One training: where it starts from, and everything that decides where it ends.
@@ -46,6 +55,7 @@ class Training:
         rows: what is trained on.
         start: a base, or the training that goes before.
         texts: what a new tokenizer is learnt from; empty where the start has one.
+        checkpoints: steps after which it is kept, too; they decide nothing of where it ends.
     """
 
     folder: str
@@ -54,6 +64,18 @@ class Training:
     rows: tuple[Example, ...]
     start: Base | Training
     texts: tuple[str, ...] = ()
+    checkpoints: tuple[int, ...] = ()
+
+    @property
+    def steps(self) -> int:
+        """How many there are."""
+        return number_of_steps(len(self.rows), self.stage)
+
+    @property
+    def kept(self) -> tuple[Kept, ...]:
+        """What it leaves, in the order of the steps; the last one is the finished model."""
+        within = [Kept(at_step(self.folder, step), step, f"{self.key} {step}") for step in self.checkpoints]
+        return (*within, Kept(self.folder, self.steps, self.key))
 
     @cached_property
     def key(self) -> str:
@@ -87,16 +109,21 @@ class Plan:
     trainings: tuple[Training, ...]
 
 
-def make(recipe: Recipe, data_dir: Path | None) -> Plan:
+def make(recipe: Recipe, data_dir: Path | None, include: Sequence[str | Path] = ()) -> Plan:
     """Read all data and draw every row.
 
     A row that is measured on is never trained on: it is dropped from the sources before anything is drawn.
 
+    Args:
+        recipe: what is made.
+        data_dir: what its files are relative to; None where it needs none.
+        include: folders of a user's own sets, whose tasks a recipe may be for.
+
     Raises:
         UsageError: data is missing or malformed, or does not fit the recipe.
     """
-    task = look_up("task", recipe.task, sets.tasks())
-    measured = tuple(sets.load(name, data_dir) for name in recipe.ood)
+    task = look_up("task", recipe.task, sets.tasks(include))
+    measured = tuple(sets.load(name, data_dir, include) for name in recipe.ood)
     for one in measured:
         if one.task.name != task.name:
             raise UsageError(f"{one.name} is an OOD set of the task {one.task.name}, not of {task.name}")
@@ -186,7 +213,13 @@ def _trainings(recipe: Recipe, pools: Mapping[str, Sequence[Example]], classes: 
         start = shared.get(member.base, base)
         texts = corpus if base.architecture and start is base else ()
         rows = draw(member.stage, pools, classes, member.seed, f"the member {member.name}")
-        return Training(member.name, member.stage, member.seed, rows, start, texts)
+        planned = Training(member.name, member.stage, member.seed, rows, start, texts, member.checkpoints)
+        if member.checkpoints and member.checkpoints[-1] >= planned.steps:
+            raise UsageError(
+                f"the member {member.name} cannot be kept after step {member.checkpoints[-1]}: `checkpoints` are "
+                f"within its training, which has {planned.steps} steps"
+            )
+        return planned
 
     return tuple(training(member) for member in recipe.members)
 

@@ -8,13 +8,15 @@ from collections.abc import Iterable
 
 from ranker.datasets.rows import Row
 
-COLUMNS = ("model", "set", "value", "n", "group", "kind")
+COLUMNS, RUN = ("model", "set", "value", "n", "group", "kind"), "run"
 
 
 def written(rows: Iterable[Row]) -> str:
-    """The rows as CSV."""
+    """The rows as CSV, with a column for the training runs where some are checkpoints of one."""
+    cells = [dict(row.cells) for row in rows]
     file = io.StringIO()
-    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+    columns = (*COLUMNS, RUN) if any(RUN in row for row in cells) else COLUMNS
+    writer = csv.DictWriter(file, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(dict(row.cells) for row in rows)
+    writer.writerows(cells)
     return file.getvalue()

@@ -5,7 +5,7 @@ Source   rows by name: files, or one of our own generators
 Base     what training starts from
 Stage    one stretch of training: which rows, how long, how fast; and, where they are wanted, its
          Loss, Augment, Perturb and Tune
-Member   one model of the suite: a base, a stage and a seed
+Member   one model of the suite: a base, a stage and a seed; and its checkpoints, where they are wanted
 """
 
 from __future__ import annotations
@@ -290,16 +290,37 @@ class Member:
         base: which of the recipe's bases it starts from.
         stage: its own training, after the shared stage if there is one; with 0 rows or steps there is none.
         seed: of the draw of rows, the order of batches, new weights and dropout.
+        checkpoints: steps of its own training after which it is kept as it then is, too, each time as a model of its
+            own: see `at_step`.
+
+    Raises:
+        ValueError: a name that is no folder's, a seed out of its range, or checkpoints that cannot be kept.
     """
 
     name: str
     base: str
     stage: Stage
     seed: int = 0
+    checkpoints: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         _check_folder("member", self.name)
         _check_seed(self.seed)
+        if list(self.checkpoints) != sorted({step for step in self.checkpoints if step > 0}):
+            given = list(self.checkpoints)
+            raise ValueError(f"`checkpoints` must be steps from 1, each once and in rising order (got {given})")
+        if self.checkpoints and self.stage.tune and self.stage.tune.weights == "lora":
+            raise ValueError('`checkpoints` cannot be kept of `weights = "lora"`, whose updates are merged at the end')
+
+
+def at_step(name: str, step: int) -> str:
+    """What a member is called as it was after a step of its training: a name, and a folder's, of its own.
+
+    Example:
+        >>> at_step("inoc-100", 250)
+        'inoc-100-step-250'
+    """
+    return f"{name}-step-{step}"
 
 
 @dataclass(frozen=True)
@@ -314,12 +335,13 @@ class Recipe:
         in_domain_test: names of the sources that in-domain accuracy is measured on.
         sources: rows by name.
         bases: what training starts from, by name.
-        members: the models, in the order of the tables.
+        members: the models, in the order of the tables; a member's checkpoints stand before it.
         shared: in-domain training that every member of a base starts from; done once a base. None: there is none.
         seed: of the shared stage, the generators and the balancing.
 
     Raises:
-        ValueError: no members, two of one name, a name that nothing bears or that is no folder's, or no in-domain rows.
+        ValueError: fewer than two models, two of one name, a name that nothing bears or that is no folder's, or no
+            in-domain rows.
     """
 
     name: str
@@ -334,9 +356,9 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        names = [member.name for member in self.members]
+        names = self.names
         if len(names) < 2 or len(set(names)) < len(names):
-            raise ValueError(f"a suite needs at least two `members`, each of its own name (got {names})")
+            raise ValueError(f"a suite needs at least two models, each of its own name (got {names})")
         for name in self.bases:
             _check_folder("base", name)
         _check_seed(self.seed)
@@ -349,6 +371,11 @@ class Recipe:
                 look_up("source", name, self.sources)
         for member in self.members:
             look_up("base", member.base, self.bases)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the suite's models, in its order."""
+        return [name for one in self.members for name in (*(at_step(one.name, n) for n in one.checkpoints), one.name)]
 
     @property
     def reads_files(self) -> bool:
@@ -400,7 +427,7 @@ def parse(content: Mapping[str, Any]) -> Recipe:
 
 def _member(row: Mapping[str, Any], common: Mapping[str, Any], bases: list[str]) -> Member:
     name = f"members.{row.get('name', '?')}"
-    own = {"name", "base", "seed"}
+    own = {"name", "base", "seed", "checkpoints"}
     own_keys = {key: value for key, value in row.items() if key in own}
     if len(bases) == 1:
         own_keys.setdefault("base", bases[0])

@@ -223,6 +223,7 @@ def train(
     device: str = "cpu",
     bf16: bool = False,
     advance: Advance = lambda rows: None,
+    after: Callable[[Sequence[float]], None] = lambda losses: None,
 ) -> list[float]:
     """Train the model in place, and leave it in evaluation mode.
 
@@ -238,6 +239,7 @@ def train(
         device: a torch device.
         bf16: compute in bfloat16 where that is safe; weights and optimiser stay float32.
         advance: told of rows seen.
+        after: told, after each step, of the mean loss of each so far; it may look at the model, and draws nothing.
 
     Returns:
         The mean loss of each step, in nats.
@@ -269,6 +271,7 @@ def train(
                     schedule.step()
                     optimizer.zero_grad()
                     advance(len(rows))
+                    after(of_steps)
     model.to(torch.device("cpu")).eval()  # type: ignore[arg-type]
     return of_steps
 

@@ -25,7 +25,7 @@ def points(suites: Sequence[Path], limits: Limits = LIMITS) -> Iterator[Row]:
     """A row for each accuracy that suites state.
 
     A set is a task of its own, and has the in-domain accuracies beside it. Where there are several suites, a model is
-    called SUITE/NAME.
+    called SUITE/NAME, and so is the training run that it is a checkpoint of, where it is one.
 
     Args:
         suites: suite.json files, or folders that hold one.
@@ -39,10 +39,11 @@ def points(suites: Sequence[Path], limits: Limits = LIMITS) -> Iterator[Row]:
         whole = read_json(file, "a suite", limits)
         try:
             for number, model in enumerate(whole["models"], 1):
-                name = model["name"] if len(suites) == 1 else f"{whole['name']}/{model['name']}"
+                of = "" if len(suites) == 1 else f"{whole['name']}/"
+                who = {"model": of + model["name"]} | ({"run": of + model["run"]} if "run" in model else {})
                 own = {"value": model["in_domain_accuracy"], "n": model["training"].get("in_domain_rows", "")}
                 for ood, known in model["ood_accuracy"].items():
-                    shared = {"model": name, "group": ood}
+                    shared = who | {"group": ood}
                     place = f"{file}, model {number}"
                     yield Row(place, number, shared | {"set": "in-domain", "kind": "in-domain"} | own)
                     said = {"set": ood, "kind": "ood", "value": known["accuracy"], "n": known["rows"]}

@@ -33,8 +33,8 @@ def compare(
     Args:
         table: what models scored on sets: a file, several files, a data frame, or a list of rows; a suite (its folder,
             or suite.json), which states what its members score; or a `Ranking` for each set. Columns: `model`, `set`,
-            `value`; and, where they are known, `se` (standard error), `n` (rows), `group` (the task of a set) and
-            `kind` ("in-domain", or "ood").
+            `value`; and, where they are known, `se` (standard error), `n` (rows), `group` (the task of a set), `kind`
+            ("in-domain", or "ood") and `run` (the training run that a model is a checkpoint of).
         missing: what becomes of cells without a value: "sets" leaves their sets out, "models" the models that lack a
             set of the kind "ood", "ranks" ranks the models by their ranks, the middle one for a task that they lack.
         rope: half the width of the region within which two models count as equally good, a fraction.

@@ -1,13 +1,15 @@
 """A table of what models scored on sets: read from files or rows, with every cell checked.
 
 Columns: `model`, `set`, `value`; and, where they are known, `se` (standard error), `n` (rows), `group` (the task that a
-set belongs to) and `kind` ("in-domain", or "ood", which is what a set is where nothing is said).
+set belongs to), `kind` ("in-domain", or "ood", which is what a set is where nothing is said) and `run` (the training
+run that a model is a checkpoint of).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -20,9 +22,10 @@ from ranker.datasets.rows import Row, read_rows
 from ranker.datasets.stated import is_suite, points
 from ranker.errors import DataError, UsageError, listed, look_up
 from ranker.limits import LIMITS, Limits
+from ranker.numbers import counted
 
 NEEDED = ("model", "set", "value")
-COLUMNS = (*NEEDED, "se", "n", "group", "kind")
+COLUMNS = (*NEEDED, "se", "n", "group", "kind", "run")
 
 Kind = Literal["in-domain", "ood"]
 KINDS: Mapping[str, Kind] = {"ood": "ood", "in-domain": "in-domain"}
@@ -127,6 +130,7 @@ def of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Values:
     """
     cells: dict[tuple[str, Set], tuple[str, float, float, float]] = {}
     kinds: dict[tuple[str, str], tuple[Kind, str]] = {}
+    runs: dict[str, str] = {}
     unread: dict[str, None] = {}
     for row in rows:
         _check_columns(row)
@@ -141,6 +145,9 @@ def of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Values:
         if key in cells:
             raise DataError(f"{row.place}: {model} on {key[1]} a second time; the first is {cells[key][0]}")
         cells[key] = (row.place, *_numbers(row))
+        run = _optional(row, "run")
+        if run != runs.setdefault(model, run):
+            raise DataError(f"{row.place}: {model} is of the run {run!r} here, and of {runs[model]!r} before")
     if not cells:
         raise DataError("the table has no rows")
     models = tuple(dict.fromkeys(model for model, _ in cells))
@@ -154,10 +161,22 @@ def of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Values:
         at = of_model[model], of_set[one]
         values[at], errors[at], sizes[at] = numbers
     notes = [f"Columns that are not read: {listed(unread)}."] if unread else []
+    notes += _of_one_run(runs) if any(one.kind == "in-domain" for one in sets) else []
     if _are_percentages(values, percent):
         values, errors = values / 100, errors / 100
         notes += [] if percent else ["All values are above 1, or 0: they are taken for percentages."]
     return Values(models, sets, values, _errors(values, errors, sizes), notes=tuple(notes))
+
+
+def _of_one_run(runs: Mapping[str, str]) -> Iterator[str]:
+    """A note where several models are checkpoints of one training run; it is about trends."""
+    of = Counter(run for run in runs.values() if run)
+    if several := [run for run, models in of.items() if models > 1]:
+        models, whose = sum(of[run] for run in several), counted(len(several), "training run")
+        yield (
+            f"{models} models are checkpoints of {whose} ({listed(several)}): trends count each as a model of its own, "
+            "and are surer than they should be."
+        )
 
 
 def _check_columns(row: Row) -> None:

@@ -108,7 +108,7 @@ def known(monkeypatch):
         for i, one in enumerate(new_rows(40, seed=7))
     )
     small = OODSet("hans-sub", task, examples, population=40)
-    monkeypatch.setattr(sets, "load", lambda name, data_dir=None: small)
+    monkeypatch.setattr(sets, "load", lambda name, data_dir=None, include=(): small)
     return small
 
 

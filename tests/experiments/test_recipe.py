@@ -155,7 +155,7 @@ def test_records_are_frozen(load):
         ('name = "b"', 'name = "suite.json"', "a member's name is its folder's, without slashes or a leading dot"),
         ("seed = 3", "seed = -1", "`seed` must be between 0 and 2^63 - 1 (got -1)"),
         ('in_domain_test = "held-out"', "in_domain_test = []", "`in_domain` and `in_domain_test` must name a source"),
-        ('name = "b"', 'name = "a"', "a suite needs at least two `members`, each of its own name (got ['a', 'a'])"),
+        ('name = "b"', 'name = "a"', "a suite needs at least two models, each of its own name (got ['a', 'a'])"),
         (
             'name = "b"',
             'name = "../b"',

@@ -87,6 +87,16 @@ def test_columns_that_are_not_read_are_named(tmp_path):
     assert table(tmp_path, "model,set,value,grp\na,x,0.5,g\nb,x,0.5,g\n").notes == ("Columns that are not read: grp.",)
 
 
+def test_checkpoints_of_one_run_are_no_models_of_their_own(tmp_path):
+    """Where there are trends a note says so; a run of one model, and rows that name none, are as ever."""
+    head, rows = "model,set,value,kind,run\n", "a,x,0.5,ood,r\nb,x,0.5,ood,r\nc,x,0.5,ood,s\nd,x,0.5,ood,\n"
+    assert table(tmp_path, head + rows).notes == ()
+    assert table(tmp_path, f"{head}{rows}a,home,0.5,in-domain,r\n").notes == (
+        "2 models are checkpoints of 1 training run (r): trends count each as a model of its own, and are surer than "
+        "they should be.",
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -101,6 +111,7 @@ def test_columns_that_are_not_read_are_named(tmp_path):
         (HEAD + "a,x,0.5,,,,odd\n", "line 2: there is no kind of sets 'odd'; did you mean ood?"),
         (HEAD + "a,x,0.5,,,g,\na,y,0.5,,,g,\na,x,0.4,,,g,\n", "line 4: a on g: x a second time; the first is"),
         (HEAD + "a,x,0.5,,,g,\nb,x,0.5,,,g,in-domain\n", "line 3: x is in-domain here, and ood in"),
+        ("model,set,value,run\na,x,0.5,r\na,y,0.5,s\n", "line 3: a is of the run 's' here, and of 'r' before"),
         ("model,set,value\n", "the table has no rows"),
         ("model,set,value\na,x,0.91\nb,x,88.4\n", "some values are above 1 (88.4), others below (0.91): percentages"),
         ("model,set,value\na,x,910\nb,x,0.5\n", "values must be fractions in [-1, 1], or percentages (got 910)"),
