@@ -409,8 +409,8 @@ def shipped() -> dict[str, Path]:
 def parse(content: Mapping[str, Any]) -> Recipe:
     """The recipe that a TOML document describes.
 
-    ``[inoculation]`` holds what the members' stages have in common, and each of ``[[members]]`` what is its own. A
-    member's base may be left out if there is one only.
+    ``[inoculation]`` holds what the members have in common, and each of ``[[members]]`` what is its own. A member's
+    base may be left out if there is one only.
 
     Raises:
         ValueError, UsageError: what cannot be right, with the table's name.
@@ -427,12 +427,9 @@ def parse(content: Mapping[str, Any]) -> Recipe:
 
 def _member(row: Mapping[str, Any], common: Mapping[str, Any], bases: list[str]) -> Member:
     name = f"members.{row.get('name', '?')}"
-    own = {"name", "base", "seed", "checkpoints"}
-    own_keys = {key: value for key, value in row.items() if key in own}
-    if len(bases) == 1:
-        own_keys.setdefault("base", bases[0])
-    keys = {key: value for key, value in row.items() if key not in own}
-    if "epochs" in keys and "steps" not in keys:
+    own = ("name", "base", "seed", "checkpoints")
+    if "epochs" in row and "steps" not in row:
         common = {key: value for key, value in common.items() if key != "steps"}  # which would go before them
-    stage = record(Stage, {**common, **keys}, name, also=tuple(own))
-    return record(Member, {**own_keys, "stage": stage}, name)
+    keys = {**({"base": bases[0]} if len(bases) == 1 else {}), **common, **row}
+    stage = record(Stage, {key: value for key, value in keys.items() if key not in own}, name, also=own)
+    return record(Member, {**{key: keys[key] for key in own if key in keys}, "stage": stage}, name)

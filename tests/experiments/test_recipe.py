@@ -81,6 +81,13 @@ def test_a_members_own_epochs_go_before_common_steps(load):
     assert (first.stage.steps, second.stage.steps, second.stage.epochs) == (3, None, 2.0)
 
 
+def test_what_is_no_stages_may_be_common_too(load):
+    """Seeds and checkpoints, for instance."""
+    common = "rows = 40\ncheckpoints = [1]\nseed = 5\n"
+    first, second = load(SMALL.replace("rows = 40\n", common).replace("seed = 3\n", "checkpoints = []\n")).members
+    assert (first.seed, second.seed, first.checkpoints, second.checkpoints) == (5, 5, (1,), ())
+
+
 def test_ways_to_differ_are_tables_of_a_stage(load):
     """Each is left out unless it is named, and then has its own record."""
     ways = """
