@@ -12,6 +12,7 @@ import gzip
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,48 @@ import numpy as np
 
 Row = dict[str, Any]
 
-SIZES, SEEDS = (600, 1_000), (0, 1, 2)
+SEEDS = (0, 1, 2)
 ROWS = 300
 """Rows of a set that are measured, at most, drawn at random."""
 
-TRAINED = ("toxicity", "sentiment")
-"""The tasks that so few rows teach something of."""
+RATE, LENGTH = 1e-4, 64
 
-BATCH, RATE, LENGTH = 8, 1e-4, 64
+
+@dataclass(frozen=True)
+class Training:
+    """How six models are trained.
+
+    Attributes:
+        sizes: rows of the smaller and of the larger models.
+        epochs: how often these are seen.
+        batch: rows of a step.
+        fast: batches are of rows of like length, and computed in bfloat16.
+    """
+
+    sizes: tuple[int, int] = (600, 1_000)
+    epochs: int = 1
+    batch: int = 8
+    fast: bool = False
+
+    def batches(self, rows: Sequence[Row], seed: int) -> Iterator[Sequence[Row]]:
+        """The rows of each step."""
+        rng = np.random.default_rng(seed)
+        for _ in range(self.epochs):
+            order, starts = list(range(len(rows))), np.arange(0, len(rows), self.batch)
+            if self.fast:
+                order = sorted(rng.permutation(len(rows)).tolist(), key=lambda n: _length(rows[n]) // 25)
+                starts = rng.permutation(starts)
+            for start in starts.tolist():
+                yield [rows[n] for n in order[start : start + self.batch]]
+
+
+def _length(row: Row) -> int:
+    return sum(len(row[part]) for part in TEXTS if part in row)
+
+
+TEXTS = ("text", "premise", "hypothesis")
+TRAINED = {"toxicity": Training(), "sentiment": Training(), "entailment": Training((3_000, 7_000), 3, 32, fast=True)}
+"""The tasks that models are trained for. Entailment takes more rows before a model is better than its majority."""
 
 
 def lines(file: Path) -> Iterator[str]:
@@ -94,11 +129,7 @@ def entailment(data: Path) -> dict[str, list[Row]]:
     for row in table(data / "hans" / "heuristics_evaluation_set.txt.gz"):
         made = {"premise": row["sentence1"], "hypothesis": row["sentence2"], "label": row["gold_label"]}
         found.setdefault(f"hans-{row['heuristic'][:3]}", []).append(made)
-    return {name: [row | {"label": _two(row["label"])} for row in rows] for name, rows in found.items()}
-
-
-def _two(label: str) -> str:
-    return "entailment" if label == "entailment" else "non-entailment"
+    return found
 
 
 def summaries(data: Path) -> dict[str, list[Row]]:
@@ -120,8 +151,8 @@ def write(rows: Sequence[Row], file: Path) -> Path:
     return file
 
 
-def train(rows: Sequence[Row], encoder: Path, folder: Path, seed: int) -> None:
-    """Fine-tune an encoder on rows, one epoch, and save it."""
+def train(rows: Sequence[Row], encoder: Path, folder: Path, seed: int, how: Training = Training()) -> None:
+    """Fine-tune an encoder on rows, and save it."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -135,21 +166,34 @@ def train(rows: Sequence[Row], encoder: Path, folder: Path, seed: int) -> None:
         label2id={one: n for n, one in enumerate(labels)},
     )
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
-    starts = range(0, len(rows), BATCH)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(0.0, 1 - step / len(starts)))
+    steps = how.epochs * -(-len(rows) // how.batch)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(0.0, 1 - step / steps))
     model.train()
-    for start in starts:
-        batch = rows[start : start + BATCH]
-        texts = [[row[part] for row in batch] for part in ("text", "premise", "hypothesis") if part in batch[0]]
+    for batch in how.batches(rows, seed):
+        texts = [[row[part] for row in batch] for part in TEXTS if part in batch[0]]
         inputs = tokenizer(*texts, padding=True, truncation=True, max_length=LENGTH, return_tensors="pt")
         targets = torch.tensor([labels.index(row["label"]) for row in batch])
-        loss = model(**inputs, labels=targets).loss
+        with torch.autocast("cpu", torch.bfloat16, enabled=how.fast):
+            loss = model(**inputs, labels=targets).loss
         loss.backward()
         optimizer.step()
         schedule.step()
         optimizer.zero_grad()
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+
+
+def trained(task: str, pool: Sequence[Row], encoder: Path, folder: Path) -> list[Path]:
+    """The six models of a task; those that are there already are not trained again."""
+    models = []
+    for seed in SEEDS:
+        for size in TRAINED[task].sizes:
+            models.append(folder / f"minilm-{size}-{seed}")
+            if not models[-1].exists():
+                drawn = [pool[n] for n in np.random.default_rng(seed).permutation(len(pool))[:size]]
+                train(drawn, encoder, models[-1], seed, TRAINED[task])
+                print(models[-1], flush=True)
+    return sorted(models, key=lambda model: int(model.name.split("-")[1]))
 
 
 def measure(task: str, data: Path, encoder: Path, work: Path) -> None:
@@ -165,24 +209,10 @@ def measure(task: str, data: Path, encoder: Path, work: Path) -> None:
     rows = {name: [of[n] for n in rng.permutation(len(of))] for name, of in TASKS[task](data).items()}
     home = next(iter(rows))
     files = [write(of[:ROWS], folder / f"{name}.jsonl") for name, of in rows.items()]
-    models = []
-    for size in SIZES if task in TRAINED else ():
-        for seed in SEEDS:
-            models.append(folder / f"minilm-{size}-{seed}")
-            if not models[-1].exists():
-                pool = rows[home][ROWS:]
-                train(
-                    [pool[n] for n in np.random.default_rng(seed).permutation(len(pool))[:size]],
-                    encoder,
-                    models[-1],
-                    seed,
-                )
-                print(models[-1], flush=True)
+    models = trained(task, rows[home][ROWS:], encoder, folder) if task in TRAINED else None
     columns = {"text": ["text"], "summary": ["summary"]} if task == "summaries" else None
     vectors = None if task == "summaries" else encoder  # documents are longer than it takes
-    found = shift(
-        *files, models=models or None, columns=columns, encoder=vectors, runtime=Runtime(store=work / "store")
-    )
+    found = shift(*files, models=models, columns=columns, encoder=vectors, runtime=Runtime(store=work / "store"))
     for form, ending in (("json", "json"), ("markdown", "md"), ("html", "html"), ("table", "txt")):
         (work / f"{task}.{ending}").write_text(render(document(found), form), encoding="utf-8")
     print((work / f"{task}.txt").read_text(encoding="utf-8"), flush=True)

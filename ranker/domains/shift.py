@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -25,7 +25,7 @@ from ranker.results.shift import Measure, Pair, Verdict
 from ranker.statistics import near, shift, summaries
 from ranker.statistics.places import places
 from ranker.statistics.shift import Estimate, Mmd
-from ranker.tasks.classes import fold
+from ranker.tasks.classes import ClassTask, fold
 
 FEW = 20
 """Texts of a set below which nothing is said of its distance."""
@@ -67,6 +67,14 @@ class Domain:
         summaries = [self.summaries[row] for row in rows] if self.summaries else ()
         examples, labels = [self.examples[row] for row in rows], [self.labels[row] for row in rows]
         return Domain(name, examples, labels, words, summaries, self.limits)
+
+    def called(self, task: ClassTask) -> Domain:
+        """Its labels by the names that a task has for them; one that is none of the task's stays as it is written."""
+        indices = [None if label is None else task.index(label) for label in self.labels]
+        labels = [
+            label if index is None else task.labels[index] for index, label in zip(indices, self.labels, strict=True)
+        ]
+        return replace(self, labels=labels)
 
     @cached_property
     def counted(self) -> Counted:

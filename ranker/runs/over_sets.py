@@ -15,7 +15,7 @@ from ranker.datasets.readers import Sheet, label_of
 from ranker.datasets.sets import OODSet
 from ranker.domains.drops import Answers
 from ranker.domains.shift import Domain
-from ranker.errors import DataError, ModelError, UsageError, look_up
+from ranker.errors import DataError, ModelError, UsageError
 from ranker.runs.collect import ask
 from ranker.runs.gather import Looked, Models, agreed, check_numbers, looked, said
 from ranker.runtime.base import Request
@@ -43,7 +43,7 @@ class OverSets:
 def over_sets(
     domains: Sequence[Domain],
     models: Models,
-    task: ClassTask | str | None,
+    task: ClassTask | None,
     sheet: Sheet | None,
     runtime: Runtime = Runtime(),
 ) -> OverSets:
@@ -52,12 +52,12 @@ def over_sets(
     Args:
         domains: the sets, the in-domain one first.
         models: one or more.
-        task: what they do, or the name of a known task; None takes the one that the labels and the models fit.
+        task: what they do; None takes the one that the labels and the models fit.
         sheet: the rows whose labels tell the task, where none is named.
         runtime: how they are run, and where their answers are kept.
 
     Raises:
-        UsageError: there is no such task, or none that fits; labels that are numbers which the models count otherwise.
+        UsageError: there is no task that fits; labels that are numbers which the models count otherwise.
         DataError: a row has a label that is none of the task's.
         ModelError: no model could be asked.
     """
@@ -80,10 +80,8 @@ def over_sets(
     return OverSets(of, answers, true, failures)
 
 
-def _task(seen: Looked, task: ClassTask | str | None, sheet: Sheet | None) -> ClassTask:
+def _task(seen: Looked, task: ClassTask | None, sheet: Sheet | None) -> ClassTask:
     """What the models do."""
-    if isinstance(task, str):
-        return look_up("task", task, sets.tasks(()))
     if task is not None:
         return task
     own = agreed(seen)

@@ -124,7 +124,8 @@ def shift(
         topics: how many topics to split by. Of one set the largest topic is in-domain.
         models: models that are asked about all rows: what they lose in each new domain that has labels, whether the
             measures go with it, and from what they predict the labels of those that have none.
-        task: what these do, or its name; None takes the one that the labels and the models fit.
+        task: what these do, or its name; None takes the one that the labels and the models fit. Labels that it counts
+            as one are one, with or without models.
         sources: set -> where its texts come from. Sets to test on are then chosen as BOSS does, by what `models` lose.
         similar: for that the cosine with the in-domain set from which on a set is too like it.
         sets: how many are chosen, at most.
@@ -159,12 +160,16 @@ def shift(
 
 def answered(question: Question) -> Shift:
     """What comes of a question; see `shift` for errors."""
-    of = compared(question)
+    of, task = compared(question), question.task
     _check(question, of.domains)
+    task = look_up("task", task, sets.tasks(())) if isinstance(task, str) else task or of.task
     given, said = (of.domains, "") if question.encoding is None else _encoded(of.domains, question.encoding, question)
     done = None
     if question.models is not None:
-        done = over_sets(given, question.models, question.task or of.task, of.sheet, question.runtime)
+        done = over_sets(given, question.models, task, of.sheet, question.runtime)
+        task = done.task
+    if task is not None:
+        given = [one.called(task) for one in given]
     found = measured(given, question.seed, question.runtime.progress, said)
     if done is not None:
         true = done.true if (done.true >= 0).any() else None

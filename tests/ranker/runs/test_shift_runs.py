@@ -255,3 +255,19 @@ def test_the_task_of_an_ood_set_is_known():
     given = [load_set(name, limit=60) for name in ("hans-sub", "hans-con")]
     found = shift(*given, models=load_suite(["hans-sub-mini"]).models[-1:])
     assert found.score("hans-sub", "inoc-4000").value > 0.9 > found.score("hans-con", "inoc-4000").value
+
+
+def test_labels_that_a_task_counts_as_one_are_one():
+    """Neutral and contradiction are non-entailment in HANS: so 20 of 60 are entailment, and half of HANS-CON."""
+    three = [
+        row | {"label": ["entailment", "Neutral", "contradiction"][n % 3]} for n, row in enumerate(rows("law", 60))
+    ]
+    two = [row | {"label": ["entailment", "non-entailment"][n % 2]} for n, row in enumerate(rows("sport", 40))]
+    other = [row | {"label": ["good", "neutral"][n % 2]} for n, row in enumerate(rows("sport", 40))]
+    for found in (shift(three, load_set("hans-con", limit=60)), shift(three, two, task="nli")):
+        assert found.domains[0].labels == {"entailment": 1 / 3, "non-entailment": 2 / 3}
+        assert found.new[0].measure("label_shift").value == pytest.approx(1 / 6)
+    assert shift(three, two).new[0].measure("label_shift").value == pytest.approx(2 / 3), "no task is known"
+    assert shift(other, three).domains[0].labels == {"good": 0.5, "neutral": 0.5}
+    with pytest.raises(UsageError, match="there is no task 'x'"):
+        shift(three, two, task="x")
