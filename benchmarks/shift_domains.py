@@ -1,7 +1,7 @@
 """The numbers of docs/results/shift.md: `python -m benchmarks.shift_domains DATA MINILM WORK [TASK ...]`.
 
 DATA is the folder of the real files (see docs/data.md), MINILM that of an encoder, WORK an empty one for models and
-rows. Of two tasks six classifiers are trained on in-domain rows, two sizes with three seeds. `ranker.shift` is asked
+rows. Of three tasks six classifiers are trained on in-domain rows, two sizes with three seeds. `ranker.shift` is asked
 how far the other sets are, and what the models lose there.
 """
 
@@ -11,7 +11,8 @@ import csv
 import gzip
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,10 @@ def objects(file: Path) -> list[Row]:
 
 
 def toxicity(data: Path) -> dict[str, list[Row]]:
-    """OLID in-domain; its official test, HSOL and Stormfront."""
+    """OLID in-domain; its official test, HSOL and Stormfront.
+
+    Tweets are parted by their kind, and sentences of Stormfront by whether they are a whole post, its first or a later.
+    """
     truth = dict(line.strip().split(",") for line in lines(data / "olid" / "test_a_labels.csv.gz"))
     named = {
         "OFF": "toxic",
@@ -94,15 +98,38 @@ def toxicity(data: Path) -> dict[str, list[Row]]:
         "1": "toxic",
         "2": "clean",
     }
-    train = [(row["tweet"], row["subtask_a"]) for row in table(data / "olid" / "train.tsv.gz")]
-    test = [(row["tweet"], truth[row["id"]]) for row in table(data / "olid" / "test_a.tsv.gz")]
-    hsol = [(row["tweet"], row["class"]) for row in table(data / "hsol" / "labeled_data.csv.gz", ",")]
-    storm = [(row["text"], row["label"]) for row in objects(data / "stormfront" / "all.jsonl.gz")]
+    train = [(row["tweet"], row["subtask_a"], "all") for row in table(data / "olid" / "train.tsv.gz")]
+    test = [(row["tweet"], truth[row["id"]], kind(row["tweet"])) for row in table(data / "olid" / "test_a.tsv.gz")]
+    davidson = table(data / "hsol" / "labeled_data.csv.gz", ",")
+    hsol = [(row["tweet"], row["class"], kind(row["tweet"])) for row in davidson]
+    sentences = objects(data / "stormfront" / "all.jsonl.gz")
+    posts = Counter(row["id"].split("_")[0] for row in sentences)
+    storm = [(row["text"], row["label"], place(row["id"], posts)) for row in sentences]
     found = {"olid": train, "olid-test": test, "hsol": hsol, "stormfront": storm}
     return {
-        name: [{"text": text, "label": named[label]} for text, label in rows if text and label in named]
+        name: [
+            {"text": text, "label": named[label], "part": part} for text, label, part in rows if text and label in named
+        ]
         for name, rows in found.items()
     }
+
+
+def kind(tweet: str) -> str:
+    """What a tweet is by how it starts, or by a link in it."""
+    start = tweet.lstrip("!\"' .:")
+    if start.startswith("RT "):
+        return "retweet"
+    if start.startswith("@"):
+        return "reply"
+    return "link" if "http" in tweet or "URL" in tweet else "plain"
+
+
+def place(name: str, posts: Mapping[str, int]) -> str:
+    """Where in its post a sentence of Stormfront stands."""
+    post, number = name.split("_")
+    if posts[post] == 1:
+        return "whole"
+    return "first" if number == "1" else "later"
 
 
 def sentiment(data: Path) -> dict[str, list[Row]]:
@@ -117,19 +144,49 @@ def sentiment(data: Path) -> dict[str, list[Row]]:
 
 
 def entailment(data: Path) -> dict[str, list[Row]]:
-    """MNLI in-domain; SNLI, and the three kinds of HANS. Neutral and contradiction are one label, as HANS has it."""
+    """MNLI in-domain; SNLI, and HANS parted by what its sentences are made of."""
     found = {
         name: [
             {"premise": row["premise"], "hypothesis": row["hypothesis"], "label": row["gold_label"]}
             for row in objects(data / file)
             if row["gold_label"] in ("entailment", "neutral", "contradiction")
         ]
-        for name, file in (("mnli", "mnli/dev_matched.jsonl.gz"), ("snli", "snli/test.jsonl.gz"))
+        for name, file in (
+            ("mnli", "mnli/dev_matched.jsonl.gz"),
+            ("snli-dev", "snli/dev.jsonl.gz"),
+            ("snli-test", "snli/test.jsonl.gz"),
+        )
     }
-    for row in table(data / "hans" / "heuristics_evaluation_set.txt.gz"):
-        made = {"premise": row["sentence1"], "hypothesis": row["sentence2"], "label": row["gold_label"]}
-        found.setdefault(f"hans-{row['heuristic'][:3]}", []).append(made)
+    parts = {subcase: part for part, subcases in HANS.items() for subcase in subcases.split()}
+    found["hans"] = [
+        {
+            "premise": row["sentence1"],
+            "hypothesis": row["sentence2"],
+            "label": row["gold_label"],
+            "part": parts[row["subcase"]],
+        }
+        for row in table(data / "hans" / "heuristics_evaluation_set.txt.gz")
+    ]
     return found
+
+
+HANS = {
+    "lex-conjunction": "le_conjunction ln_conjunction",
+    "lex-passive": "le_passive ln_passive",
+    "lex-preposition": "le_around_prepositional_phrase ln_preposition",
+    "lex-relative": "le_relative_clause ln_relative_clause",
+    "lex-rest": "le_around_relative_clause ln_subject/object_swap",
+    "sub-preposition": "se_PP_on_obj sn_PP_on_subject",
+    "sub-relative": "se_relative_clause_on_obj sn_relative_clause_on_subject",
+    "sub-rest": "se_adjective se_conjunction se_understood_object sn_NP/S sn_NP/Z sn_past_participle",
+    "con-adverb": "ce_adverb cn_adverb",
+    "con-after": "ce_after_since_clause cn_after_if_clause",
+    "con-conjunction": "ce_conjunction cn_disjunction",
+    "con-under": "ce_embedded_under_since cn_embedded_under_if",
+    "con-verb": "ce_embedded_under_verb cn_embedded_under_verb",
+}
+"""Part of HANS -> its subcases. Each subcase has one label, so those whose names say the same are put together, one of
+each label; what has no counterpart is the rest. Each part has half of each label, and no subcase is left out."""
 
 
 def summaries(data: Path) -> dict[str, list[Row]]:
@@ -143,6 +200,16 @@ def summaries(data: Path) -> dict[str, list[Row]]:
 
 
 TASKS = {"toxicity": toxicity, "sentiment": sentiment, "entailment": entailment, "summaries": summaries}
+
+
+def parted(found: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
+    """Sets with those that have parts split into them, but for the first, which is in-domain."""
+    home, sets = next(iter(found)), dict[str, list[Row]]()
+    for name, rows in found.items():
+        for row in rows:
+            part = "" if name == home or "part" not in row else f"-{row['part']}"
+            sets.setdefault(name + part, []).append({key: row[key] for key in row if key != "part"})
+    return sets
 
 
 def write(rows: Sequence[Row], file: Path) -> Path:
@@ -206,13 +273,20 @@ def measure(task: str, data: Path, encoder: Path, work: Path) -> None:
     rng = np.random.default_rng(0)
     folder = work / task
     folder.mkdir(parents=True, exist_ok=True)
-    rows = {name: [of[n] for n in rng.permutation(len(of))] for name, of in TASKS[task](data).items()}
+    rows = {name: [of[n] for n in rng.permutation(len(of))] for name, of in parted(TASKS[task](data)).items()}
     home = next(iter(rows))
     files = [write(of[:ROWS], folder / f"{name}.jsonl") for name, of in rows.items()]
     models = trained(task, rows[home][ROWS:], encoder, folder) if task in TRAINED else None
     columns = {"text": ["text"], "summary": ["summary"]} if task == "summaries" else None
     vectors = None if task == "summaries" else encoder  # documents are longer than it takes
-    found = shift(*files, models=models, columns=columns, encoder=vectors, runtime=Runtime(store=work / "store"))
+    found = shift(
+        *files,
+        models=models,
+        task="nli" if task == "entailment" else None,
+        columns=columns,
+        encoder=vectors,
+        runtime=Runtime(store=work / "store"),
+    )
     for form, ending in (("json", "json"), ("markdown", "md"), ("html", "html"), ("table", "txt")):
         (work / f"{task}.{ending}").write_text(render(document(found), form), encoding="utf-8")
     print((work / f"{task}.txt").read_text(encoding="utf-8"), flush=True)
