@@ -141,7 +141,8 @@ def _of_models(found: Shift) -> Iterator[Table]:
     """What models do on the sets, as far as there are any."""
     if found.scores:
         names = [domain.name for domain in found.domains]
-        yield table(f"The models: {words(found.metric).column}", ["model"], names, _scores(found, names))
+        heads = [*found.models, "mean drop"]
+        yield table(f"The models: {words(found.metric).column}", ["set"], heads, _scores(found, names))
     if found.estimated:
         labels = list(found.estimated[0].shares)
         rows = [
@@ -180,10 +181,10 @@ def _of_models(found: Shift) -> Iterator[Table]:
 
 
 def _scores(found: Shift, names: Sequence[str]) -> Iterator[list[str]]:
-    for model in found.models:
-        scores = [found.score(name, model) for name in names]
-        yield [model, *(percent(one.value) if one else "" for one in scores)]
-    yield ["mean drop", *("" if name == found.first else points(found.drop(name)) for name in names)]
+    for name in names:
+        scores = [found.score(name, model) for model in found.models]
+        drop = "" if name == found.first else points(found.drop(name))
+        yield [name, *(percent(one.value) if one else "" for one in scores), drop]
 
 
 def _r(value: float | None) -> str:

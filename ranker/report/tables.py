@@ -35,6 +35,11 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     sections: tuple[int, ...] = ()
 
+    def of(self, columns: Sequence[int]) -> Table:
+        """Some of its columns."""
+        head, *rows = (tuple(row[n] for n in columns) for row in (self.head, *self.rows))
+        return Table(self.caption, head, tuple(self.numeric[n] for n in columns), tuple(rows), self.sections)
+
 
 def table(
     caption: str,

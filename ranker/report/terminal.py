@@ -23,6 +23,10 @@ WIDTH = 80
 WIDE = Console(width=10_000, force_terminal=False, force_jupyter=False).options
 """Room for any table as wide as it would like to be."""
 
+LEAST, ENOUGH, GAP = 8, 24, 2
+"""Characters: what a column of names keeps in a table of many columns, what it gets where one is in pieces, and what
+stands between two columns."""
+
 MATRIX = 10
 """The most models whose pairs are shown."""
 
@@ -36,7 +40,7 @@ def written(parts: Iterable[Table | Text], width: int = WIDTH, columns: int | No
     """Plain text, whatever the environment says of colours; blanks at the ends of lines are cut.
 
     Args:
-        parts: from top to bottom. Names are folded where a table is too wide, numbers are not.
+        parts: from top to bottom. Names are folded where a table is too wide, numbers are not: see `pieces`.
         width: of tables, in characters.
         columns: where sentences are wrapped, if that is before the width.
     """
@@ -54,10 +58,41 @@ def show(parts: Iterable[Table | Text], console: Console, columns: int | None = 
         if isinstance(part, Text):
             console.print(part, width=columns)
             continue
-        made = drawn(part)
-        if Measurement.get(console, WIDE, made).maximum > console.width:
-            _squeeze(made)
-        console.print(made)
+        for number, piece in enumerate(pieces(part, console.width)):
+            if number:
+                console.print()
+            made = drawn(piece)
+            if Measurement.get(console, WIDE, made).maximum > console.width:
+                _squeeze(made)
+            console.print(made)
+
+
+def pieces(shown: Table, width: int) -> Iterator[Table]:
+    """A table as it is, or, where its numbers leave no room for its names, in pieces, each with the names of the rows.
+
+    Args:
+        shown: the table.
+        width: in characters.
+    """
+    cells = [[head, *column] for head, *column in zip(shown.head, *shown.rows, strict=True)]
+    names = [n for n, numeric in enumerate(shown.numeric) if not numeric]
+    narrow = {
+        n: max(len(word) for cell in column for word in cell.split() or [""]) + GAP
+        for n, column in enumerate(cells)
+        if n not in names
+    }
+    wide = [max(map(len, cells[n])) for n in names]
+    if sum(narrow.values()) + sum(min(one, LEAST) + GAP for one in wide) - GAP <= width:
+        yield shown
+        return
+    room = width + GAP - sum(min(one, ENOUGH) + GAP for one in wide)
+    kept: list[list[int]] = [[]]
+    for n, size in narrow.items():
+        if kept[-1] and sum(narrow[one] for one in kept[-1]) + size > room:
+            kept.append([])
+        kept[-1].append(n)
+    for some in kept:
+        yield shown.of(sorted([*names, *some]))
 
 
 def _squeeze(shown: RichTable) -> None:

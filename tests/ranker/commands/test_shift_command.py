@@ -104,8 +104,7 @@ def test_models_and_choices_are_shown(run, tmp_path, monkeypatch):
     assert status == 0
     assert "To test on: away." in out
     said = " ".join(out.split())
-    assert "answers 100.0 50.0" in said
-    assert "mean drop +50.0" in said
+    assert "home 100.0 away 50.0 +50.0" in said
     assert "of its source, tv, the" in said
     assert (
         run("shift", *given, "--source", "home=web")[2] == "rank-models: `--source` and `--keep` are for `--select`\n"

@@ -1,0 +1,43 @@
+import itertools
+import re
+
+from ranker.report import shift as report
+from ranker.report.document import render
+from ranker.results.shift import Domain, Measure, Pair, Score, Shift
+
+SETS = ["home", *(f"hans-constituent-{n}" for n in range(19))]
+MODELS = [f"minilm-of-7000-rows-{n}" for n in range(9)]
+
+
+def found():
+    """Twenty sets, as many as may be compared, and nine models, all with long names and numbers that differ."""
+    numbers = itertools.count()
+    pairs = [
+        Pair(a, b, (Measure("cosine", next(numbers) / 1000, None, None),), None, "far", "", "", (), ())
+        for a, b in itertools.combinations(SETS, 2)
+    ]
+    scores = [Score(name, model, 300, next(numbers) / 1000, 0.0, 1.0) for name in SETS for model in MODELS]
+    return Shift(
+        tuple(Domain(name, 300, 20.0, 18.0) for name in SETS), tuple(pairs), {}, 0, metric="ACC", scores=tuple(scores)
+    )
+
+
+def test_eighty_columns_are_enough_for_twenty_sets():
+    """No line is wider, no number is broken, and every piece of a table has the names of its rows."""
+    text = render(report.document(found()), "table")
+    assert max(map(len, text.splitlines())) <= 80
+    for shown in report.tables(found()):
+        for row in shown.rows:
+            for cell, numeric in zip(row, shown.numeric, strict=True):
+                assert not numeric or not cell or re.search(rf"(^| ){re.escape(cell)}( |$)", text, re.M), cell
+    for number, name in enumerate(SETS, 1):
+        assert len(re.findall(rf"^{number} {name} .*\d\.\d{{3}}", text, re.M)) > 1, "the matrix is in pieces"
+
+
+def test_sets_are_the_rows_of_what_models_score():
+    """Each with the drop beside it, which is none in-domain."""
+    (shown,) = [table for table in report.tables(found()) if table.caption.startswith("The models")]
+    assert shown.head == ("set", *MODELS, "mean drop")
+    assert [row[0] for row in shown.rows] == SETS
+    assert shown.rows[0][-1] == ""
+    assert shown.rows[1][-1] == "-0.9"
