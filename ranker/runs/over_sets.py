@@ -63,7 +63,10 @@ def over_sets(
     """
     seen = looked(models)
     of = _task(seen, task, sheet)
-    rows = {domain.name: _labelled(domain, of) for domain in domains}
+    try:
+        rows = {domain.name: _labelled(domain, of) for domain in domains}
+    except DataError as error:
+        raise DataError(f"{error}{_hint(domains)}") from error
     check_numbers([_numbered(domain, rows[domain.name], of) for domain in domains], seen.stated)
     requests = [Request(Texts(examples)) for examples in rows.values()]
     told, failures = ask(seen, of, [requests for _ in seen.models], runtime)
@@ -104,6 +107,13 @@ def _labelled(domain: Domain, task: ClassTask) -> list[Example]:
             raise DataError(f"{domain.name}: {error}") from error
         found.append(replace(example, label=number))
     return found
+
+
+def _hint(domains: Sequence[Domain]) -> str:
+    """The known task that has the labels of all sets, to be said; "" where there is none."""
+    labels = {label for domain in domains for label in domain.labels if label is not None}
+    fitting = [name for name, task in sets.tasks(()).items() if all(task.index(label) is not None for label in labels)]
+    return f"; the task {fitting[0]} has the labels of all sets: say `task`" if fitting else ""
 
 
 def _numbered(domain: Domain, rows: Sequence[Example], task: ClassTask) -> OODSet:

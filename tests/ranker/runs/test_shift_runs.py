@@ -235,6 +235,27 @@ def test_labels_of_another_task_are_refused(tmp_path):
         shift(home, other, models=[Guess("court")], task="x")
 
 
+def test_a_task_that_has_the_labels_of_all_sets_is_named():
+    """Where the models' own labels are three, and a new set has two of which one counts for two of theirs."""
+
+    class Three(Guess):
+        def labels(self):
+            return ("contradiction", "entailment", "neutral")
+
+        def probabilities(self, texts):
+            return np.array([[0.2, 0.1, 0.7] if self.name in text else [0.1, 0.6, 0.3] for (text,) in texts])
+
+    home = [row | {"label": ["entailment", "neutral", "contradiction"][n % 3]} for n, row in enumerate(rows("law", 60))]
+    away = [row | {"label": ["entailment", "non-entailment"][n % 2]} for n, row in enumerate(rows("sport", 40))]
+    with pytest.raises(
+        DataError, match=r"\(got 'non-entailment'\); the task nli has the labels of all sets: say `task`"
+    ):
+        shift(home, away, models=[Three("goal")])
+    found = shift(home, away, models=[Three("goal")], task="nli")
+    said = np.mean([("goal" in row["text"]) == (row["label"] == "non-entailment") for row in away])
+    assert found.score("rows in memory 2", "goal").value == pytest.approx(said)
+
+
 def test_a_model_that_fails_is_listed(tmp_path):
     """The others are asked; where none is left, it is an error."""
 
