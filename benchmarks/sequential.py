@@ -252,7 +252,7 @@ def lines(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
 @click.option("--labels", default=100, show_default=True, help="The most that are asked.")
 @click.option("--models", default=8, show_default=True)
 @click.option("--pool", "rows", default=300, show_default=True)
-@click.option("--rule", default="order", show_default=True, type=click.Choice(get_args(Goal)))
+@click.option("--rule", default="best", show_default=True, type=click.Choice(get_args(Goal)))
 def stops(
     files: Sequence[Path], output: Path, replicates: int, labels: int, models: int, rows: int, rule: Goal
 ) -> None:
@@ -266,7 +266,7 @@ def stops(
                     print(json.dumps({"set": file.stem, "replicate": replicate, **found}), file=to, flush=True)
 
 
-def asked(world: World, most: int, rule: Goal = "order") -> dict[str, Any]:
+def asked(world: World, most: int, rule: Goal) -> dict[str, Any]:
     """One run: after 0, 1, 2 ... answers how sure it is, and how far off the leader is."""
     patterns = fold(world.predicted, world.classes)
     rows, chances = np.zeros(0, dtype=np.int64), np.zeros(0)

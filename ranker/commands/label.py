@@ -45,17 +45,16 @@ FORMATS = {"csv": ".csv", "label-studio": ".json", "doccano": ".jsonl"}
 @click.option(
     "--rule",
     metavar="NAME",
-    help="What the rows are picked for: order (of all models), best (one), or random, to estimate accuracy.  "
-    "[default: order]",
+    help="What the rows are picked for: best (model), order (of all), or random, to estimate accuracy.  "
+    "[default: best; with --batch order]",
 )
 @click.option("--certain", is_flag=True, help="Pick random rows until a winner is proven; for two or three models.")
 @click.option(
     "--until",
     type=click.FloatRange(0, 1),
-    default=0.97,
-    show_default=True,
     metavar="P",
-    help="Stop once the leader is within --margin of the best with this probability.",
+    help="Stop once the leader is within --margin of the best with this probability.  "
+    "[default: 0.95; by --rule order 0.97]",
 )
 @click.option(
     "--margin",
@@ -120,11 +119,9 @@ def _settings(given: dict[str, Any]) -> Any:
     from ranker.labelling.session import RULES
     from ranker.runs.label import Settings
 
-    rule = (
-        "certain"
-        if given["certain"]
-        else look_up("rule", given["rule"] or "order", dict(zip(RULES, RULES, strict=True)))
-    )
+    usual = "order" if given["batch"] else "best"
+    named = look_up("rule", given["rule"] or usual, dict(zip(RULES, RULES, strict=True)))
+    rule = "certain" if given["certain"] else named
     return Settings(rule, given["label_noise"], given["margin"], given["until"], given["seed"])
 
 

@@ -129,7 +129,7 @@ class Session:
         events: Sequence[Event] = (),
         *,
         drawn: int = 0,
-        rule: Rule = "order",
+        rule: Rule = "best",
         label_noise: float = LABEL_NOISE,
         margin: float = MARGIN,
         probable: float = PROBABLE,

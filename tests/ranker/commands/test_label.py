@@ -181,6 +181,14 @@ def test_w_shows_what_the_models_looked_at_once_they_were_shown(folder):
     assert shown.close() == 0
 
 
+@pytest.mark.parametrize(("more", "picked"), [((), "best"), (("--rule", "order"), "order")])
+def test_rows_are_asked_for_the_best_model_unless_something_else_is_said(more, picked, folder):
+    """The file says of each row what it was picked for."""
+    status, _, err = plain(folder, "12q", *more)
+    assert (status, err) == (0, "")
+    assert [row["picked"] for row in kept(folder)] == [picked] * 2
+
+
 def test_w_is_not_offered_where_answers_lie_in_files(folder):
     """Nobody can be asked what they looked at: the key is as good as any other, and the session goes on."""
     status, out, err = plain(folder, "1vwx2q")
