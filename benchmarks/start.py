@@ -252,6 +252,9 @@ def cases(folder: Path, scratch: Path) -> Iterator[Case]:
     yield Case("decision with a pool, warm", (*decision, "--store", known), most=4)
     yield Case("the same from Python, warm", (*python, known, *models), most=4)
 
+    asking: Words = (*RANK, "label", "--plain", "--pool", pool, "--models", *models, "-o", scratch / "said.csv")
+    yield Case("label, its first row", (*asking, "--store", known), most=8)
+
     shown, whole = wide(folder / "shown.csv", 10), wide(folder / "whole.csv", 5_000)
     store = scratch / "tables"
     yield Case("wide CSV, ten labels", (*RANK, "--models", shown, "--quiet", "--store", store), most=8)
@@ -293,7 +296,11 @@ def cost(command: Sequence[str | Path], status: int = 0) -> tuple[float, float, 
     """Seconds of processor time of a program and of all that it starts, seconds on the clock, and megabytes at most."""
     began = time.perf_counter()
     process = subprocess.Popen(
-        [str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=ENVIRONMENT
+        [str(part) for part in command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
     )
     said = process.stderr.read() if process.stderr else b""
     _, ended, used = os.wait4(process.pid, 0)
