@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,10 +21,13 @@ from ranker.domains.shift import Domain, measured
 from ranker.errors import DataError, UsageError, listed, look_up
 from ranker.limits import LIMITS, Limits
 from ranker.results.shift import Shift
-from ranker.runs.gather import LabelledRows, Models
+from ranker.runs.gather import Models
 from ranker.runs.over_sets import over_sets
 from ranker.runtime.runtime import Runtime
 from ranker.tasks.classes import ClassTask
+
+Texts: TypeAlias = OODSet | str | Path | Collection[Mapping[str, object]]
+"""A set of texts as somebody names it: read already, a file, or rows in memory (see `readers.sheet`)."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class Question:
         encoding: the encoder of sentences; None for words alone.
     """
 
-    texts: Sequence[LabelledRows]
+    texts: Sequence[Texts]
     by: str | None = None
     topics: int | None = None
     models: Models | None = None
@@ -99,7 +102,7 @@ class Question:
 
 
 def shift(
-    *texts: LabelledRows,
+    *texts: Texts,
     by: str | None = None,
     topics: int | None = None,
     models: Models | None = None,
@@ -270,7 +273,7 @@ class _Read(NamedTuple):
     task: ClassTask | None = None
 
 
-def _read(source: LabelledRows, reading: Reading) -> _Read:
+def _read(source: Texts, reading: Reading) -> _Read:
     """A set from wherever it is."""
     if isinstance(source, str) and not Path(source).exists() and source.casefold() in map(str.casefold, sets.cards(())):
         source = sets.load(source)
@@ -280,10 +283,8 @@ def _read(source: LabelledRows, reading: Reading) -> _Read:
         labels = [names[one.label] if 0 <= one.label < len(names) else None for one in source.examples]
         return _Read(Domain(source.name, source.examples, labels, limits=reading.limits), None, task)
     columns = {role: names for role, names in reading.columns.items() if role != "summary"}
-    if isinstance(source, (str, Path)):
-        sheet = readers.pool(Path(source), columns, reading.encoding, reading.limits)
-    else:
-        sheet = readers.sheet(source, columns, ("text",))  # type: ignore[arg-type]
+    read = Path(source) if isinstance(source, str) else source
+    sheet = readers.pool(read, columns, reading.encoding, reading.limits)
     sheet = sheet._replace(layout=replace(sheet.layout, id=None))  # nothing is looked up by it
     summaries = [_summary(row, one) for one in reading.columns.get("summary", ()) for row in sheet.rows]
     name, rows, labels = _stem(sheet.origin), readers.unlabelled(sheet), readers.written(sheet)
