@@ -107,48 +107,55 @@ def work(job: Job, store: Store, shelf: Shelf, progress: Progress) -> Done:
     """
     try:
         done, missing = orders(job, store, shelf)
-        if missing and job.dry:
-            return replace(done, estimate=estimate(opening(job, shelf), missing))
+        if not missing:
+            return done
+        opened = opening(job, shelf)
+        if job.dry:
+            return replace(done, estimate=estimate(opened, missing))
         for order in missing:
             store.entry(order.key).prepare()
-        if missing:
-            carry_out(job, missing, shelf, lambda order: filling(order.examples, store.entry(order.key).add), progress)
+        carry_out(
+            job.source.name,
+            opened,
+            missing,
+            lambda order: filling(order.examples, store.entry(order.key).add),
+            progress,
+        )
         return done
     except ModelError as error:
         return Done(failure=str(error))
 
 
 def carry_out(
-    job: Job,
+    name: str,
+    opened: Callable[[Settings | None], Predictor],
     missing: Sequence[Order],
-    shelf: Shelf,
     keeping: Callable[[Order], AbstractContextManager[Keep]],
     progress: Progress,
 ) -> None:
     """Ask a model what is not known of it.
 
     Args:
-        job: the model.
+        name: the model's.
+        opened: opens it, see `opening`.
         missing: what to ask.
-        shelf: of this process.
         keeping: opens what takes the answers to an order, block by block.
         progress: opens a stage of the work.
 
     Raises:
         ModelError: the model cannot be loaded or run, or gives a number that is none.
     """
-    opened = opening(job, shelf)
     if log.isEnabledFor(logging.INFO):
         todo = estimate(opened, missing)
         level = logging.INFO if todo.seconds >= WORTH_SAYING else logging.DEBUG
-        log.log(level, "%s: %s", job.source.name, todo)
+        log.log(level, "%s: %s", name, todo)
     for order in missing:
         try:
             with (
-                progress(f"{job.source.name}: {order.label}", len(order.examples)) as advance,
+                progress(f"{name}: {order.label}", len(order.examples)) as advance,
                 keeping(order) as keep,
             ):
-                for block in answered(opened(order.settings), job.source.name, order, advance):
+                for block in answered(opened(order.settings), name, order, advance):
                     keep(_kept(block))
         except ModelError:
             if not order.optional:

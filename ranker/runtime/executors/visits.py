@@ -31,6 +31,9 @@ from ranker.sources.base import Shelf
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ranker.attribution.settings import Settings
+    from ranker.sources.base import Predictor
+
 BEAT_EVERY = 0.2
 """Seconds between two signs of life; a guest has more to do than to give them."""
 
@@ -221,21 +224,30 @@ def reason(error: BaseException, memory: int | None) -> str:
 def visited(visit: Visit, shelf: Shelf, outbox: Outbox) -> Estimate | None:
     """Do one model's work; how long it would take, where that is all that is asked.
 
+    The model is opened before it is compared with what the supervisor saw: its files are then hashed while they are
+    read to be loaded, and not a second time.
+
     Raises:
         ModelError: the model is not the one that the supervisor saw, or cannot be loaded or run.
     """
     job = visit.job
-    for order in visit.missing:
-        if key_digest(key_of(job, order.settings, shelf)) != key_digest(order.key):
+    opened = opening(job, shelf)
+    keys = {order.settings: key_digest(order.key) for order in visit.missing}
+
+    def checked(settings: Settings | None) -> Predictor:
+        model = opened(settings)
+        if key_digest(key_of(job, settings, shelf)) != keys[settings]:
             raise ModelError(CHANGED)
+        return model
+
     if job.dry:
-        return estimate(opening(job, shelf), visit.missing)
+        return estimate(checked, visit.missing)
     numbers = {id(order): number for number, order in enumerate(visit.missing)}
 
     def keeping(order: Order) -> AbstractContextManager[Keep]:
         return filling(order.examples, partial(hand_over, outbox, numbers[id(order)], key_digest(order.key)))
 
-    carry_out(job, visit.missing, shelf, keeping, outbox.progress)
+    carry_out(job.source.name, checked, visit.missing, keeping, outbox.progress)
     return None
 
 

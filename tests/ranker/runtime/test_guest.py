@@ -2,13 +2,14 @@
 
 import errno
 from dataclasses import replace
+from multiprocessing import Pipe
 
 import huggingface_hub
 import numpy as np
 import pytest
 import torch
 from asking import Subject
-from conftest import TASK
+from conftest import TASK, make_checkpoint
 
 from factors.types import Example
 from ranker.attribution import SETTINGS, ig
@@ -16,13 +17,14 @@ from ranker.attribution.settings import IGSettings, LIMESettings, SHAPSettings
 from ranker.errors import ModelError
 from ranker.progress import silent
 from ranker.runtime import store as store_module
-from ranker.runtime.base import Request
-from ranker.runtime.guest import answer, work
+from ranker.runtime.base import Job, Request
+from ranker.runtime.executors import visits
+from ranker.runtime.guest import answer, orders, work
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store, key_digest
 from ranker.sources import suites
 from ranker.sources.base import Machine, Shelf, SourceOptions
-from ranker.sources.hf import batching, classifiers
+from ranker.sources.hf import batching, classifiers, files
 from ranker.sources.hf.classifiers import Classifier
 from ranker.sources.hf.kind import Checkpoint
 
@@ -225,3 +227,18 @@ def test_a_disk_too_full_to_tidy_up_ends_no_run(subject, monkeypatch):
 def full(target, content):
     """A disk without room."""
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_guest_reads_weights_once(tmp_path, monkeypatch):
+    """They are hashed while they are read to be loaded; each part that is read is a sign of life."""
+    source = Checkpoint("tiny", str(make_checkpoint(tmp_path / "tiny", hidden_size=64, intermediate_size=5_000)))
+    job = Job(source, TASK, (Request(EXAMPLES),))
+    store = Store(tmp_path / "store")
+    _, missing = orders(job, store, Shelf())
+    beats, before = [], []
+    predict = Classifier.predict
+    monkeypatch.setattr(Classifier, "predict", lambda *given: before.append(len(beats)) or predict(*given))
+    _, sending = Pipe(duplex=False)
+    visits.visited(visits.Visit(job, missing), Shelf(lambda: beats.append("part")), visits.Outbox(sending))
+    parts = -(-(tmp_path / "tiny" / "model.safetensors").stat().st_size // files.CHUNK)
+    assert parts <= before[0] < 2 * parts  # a tokenizer gives signs, too
