@@ -1,5 +1,4 @@
 import gc
-import hashlib
 import json
 import os
 import shutil
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from blake3 import blake3
 from conftest import TASK, make_checkpoint
 from safetensors.torch import load_file, save_file
 
@@ -97,7 +97,7 @@ def slow_digest(folder, base=None, pickled=False):
     for name in large + small:
         content = (folder / name).read_bytes()
         whole += name.encode() + b"\0" + str(len(content)).encode() + b"\0" + content
-    return hashlib.sha256(whole + (slow_digest(base).encode() if base else b"")).hexdigest()
+    return blake3(whole + (slow_digest(base).encode() if base else b"")).hexdigest()
 
 
 @pytest.mark.parametrize("pickled", [False, True])
@@ -514,7 +514,7 @@ def test_messages_name_the_folder_that_the_user_knows(model, scratch, change, op
     assert "\n" not in str(caught.value)
     assert str(model) in str(caught.value) or str(folder) in str(caught.value)
     assert str(scratch) not in str(caught.value)
-    assert "sha256_" not in str(caught.value)
+    assert "blake3_" not in str(caught.value)
 
 
 def test_rust_that_gives_up_is_the_checkpoints_failure(model, monkeypatch):
