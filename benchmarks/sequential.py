@@ -42,7 +42,7 @@ SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
 CLASSES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.01)
 """Where the classes of probabilities begin and end."""
 
-LEVELS = (0.95, 0.97, 0.98, 0.985, 0.99, 0.995)
+LEVELS = (0.95, 0.96, 0.965, 0.97, 0.98, 0.99, 0.995)
 """Probabilities at which a run may stop."""
 
 GAPS = (0.0, 0.01, 0.03, 0.06, 1.0)

@@ -138,7 +138,7 @@ def opened(given: Given, settings: Settings, going_on: bool) -> Desk:
         column,
         [(of[at].segments, cells) for at, cells in waiting],
         annotator,
-        settings.enough,
+        settings.until,
         given["budget"],
     )
 

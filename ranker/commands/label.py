@@ -52,9 +52,10 @@ FORMATS = {"csv": ".csv", "label-studio": ".json", "doccano": ".jsonl"}
 @click.option(
     "--until",
     type=click.FloatRange(0, 1),
+    default=0.965,
+    show_default=True,
     metavar="P",
-    help="Stop once the leader is within --margin of the best with this probability.  "
-    "[default: 0.95; by --rule order 0.97]",
+    help="Stop once the leader is within --margin of the best with this probability.",
 )
 @click.option(
     "--margin",

@@ -31,7 +31,7 @@ from ranker.scoring.score import Evidence
 from ranker.statistics.beliefs import LABEL_NOISE
 from ranker.statistics.betting import rows_apart
 from ranker.statistics.pool import Pool
-from ranker.statistics.stopping import MARGIN, PROBABLE, PROBABLE_BY_ORDER
+from ranker.statistics.stopping import MARGIN, PROBABLE
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassTask
 
@@ -52,7 +52,7 @@ class Settings:
         rule: "best" for the best model, "order" for the order of all, "certain" for a proven winner, or "random".
         label_noise: the share of answers that are given at random, a fraction.
         margin: how much less accurate than the best a winner may be, a fraction.
-        until: the probability of that that is enough; None for 0.95, by the rule "order" 0.97.
+        until: the probability of that that is enough.
         seed: of the rules that draw rows.
 
     Raises:
@@ -60,29 +60,22 @@ class Settings:
 
     Example:
         >>> from ranker import LabelSettings
-        >>> LabelSettings().enough, LabelSettings("order").enough, LabelSettings(until=0.98).enough
-        (0.95, 0.97, 0.98)
+        >>> LabelSettings().until
+        0.965
     """
 
     rule: str = "best"
     label_noise: float = LABEL_NOISE
     margin: float = MARGIN
-    until: float | None = None
+    until: float = PROBABLE
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.rule not in RULES:
             raise UsageError(f"`rule` must be one of {', '.join(RULES)} (got {self.rule})")
         for name in ("label_noise", "margin", "until"):
-            if getattr(self, name) is not None and not 0 <= getattr(self, name) <= 1:
+            if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"`{name}` must be between 0 and 1 (got {getattr(self, name)})")
-
-    @property
-    def enough(self) -> float:
-        """The probability at which it is enough."""
-        if self.until is not None:
-            return self.until
-        return PROBABLE_BY_ORDER if self.rule == "order" else PROBABLE
 
 
 @dataclass
@@ -360,7 +353,7 @@ def label(
         rule=cast(Rule, settings.rule),
         label_noise=settings.label_noise,
         margin=settings.margin,
-        probable=settings.enough,
+        probable=settings.until,
         seed=settings.seed,
     )
     names = tuple(model.name for model in seen.models if model.name not in failures)

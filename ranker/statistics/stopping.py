@@ -1,8 +1,7 @@
 """When enough rows are labelled, and when what the models' votes say of labels is not to be believed.
 
 - *Probable*: the leader is within the margin of the best model with a probability of `PROBABLE` or more, under the vote
-  of `worlds`. It is looked at after each answer. How often such a winner is right was measured, and is not guaranteed;
-  rows that were asked for the order need more (`PROBABLE_BY_ORDER`).
+  of `worlds`. It is looked at after each answer. How often such a winner is right was measured, and is not guaranteed.
 - *Certain*: `betting`.
 - *Alarm*: each answer had a probability before it was given. Where all of them together are `BEHIND` times less
   probable than under (n_c + 1) / (n + C), the shares of the labels before, the models' votes do not describe these
@@ -19,8 +18,8 @@ import numpy as np
 from factors.types import Bools, Floats, Ints
 from ranker.statistics.beliefs import Beliefs, least_number
 
-PROBABLE, PROBABLE_BY_ORDER = 0.95, 0.97
-"""The probability at which it is enough: of rows asked for the best model, and of those for the order of all."""
+PROBABLE = 0.965
+"""The probability at which it is enough: by rows that are asked for the best model, 94 % of such winners were right."""
 
 MARGIN = 0.01
 """How much less accurate than the best model in the domain a winner may be."""

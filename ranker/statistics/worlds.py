@@ -7,21 +7,23 @@ The vote. With Q_m the label that model m predicts on a row, the row's label is 
 The prior, with x and z standard normal, M models and log-uniform sigma and beta:
 
     w_m = mu g_m + sigma x_m,    b_c = beta z_c,    log(M mu) ~ Normal(log MEAN, MEAN_SPREAD^2),
-    sigma in SPREAD sqrt(8 / M),    beta in BIAS,    g_m = 1 + AGREEMENT (a_m - mean a) / sd a.
+    sigma in SPREAD sqrt(8 / M),    beta in BIAS,    g_m = 1 + h (a_m - mean a) / sd a,    h ~ Normal(AGREEMENT).
 
 a_m is how much a model agrees with the others (`Patterns.agreement`): where models err each in its own way, those that
-agree more are right more often. In some draws the models share a wrong shortcut, or have nothing in common, and no
-model is believed before labels speak: mu = 0, sigma = sqrt(8 / M). The share of these is the least of APART where all
-pairs of models agree alike, and rises to the greatest with the standard deviation of the pairs' agreements, over
-UNEVEN: models of one family, that follow a shortcut to different degrees, agree with those next to them and contradict
-the others.
+agree more are right more often; where most err alike, they are not, so that h may be below 0. In some draws the models
+share a wrong shortcut, or have nothing in common, and no model is believed before labels speak: mu = 0, sigma =
+sqrt(8 / M). The share of these is the least of APART where all pairs of models agree alike and often. It rises to the
+greatest with the standard deviation of the pairs' agreements, over UNEVEN: models of one family, that follow a shortcut
+to different degrees, agree with those next to them and contradict the others. And it does so as their mean falls, over
+RARE: models that hardly agree have little in common, and most of them may be wrong.
 
 The posterior. A row that was answered counts with its likelihood to the power TRUST. No vote is the truth, and rows are
 chosen where models differ, so an answer tells less than it would if the vote were the truth. A draw is a *world*. The
 worlds start at the prior. The power of all answers is raised from 0 to TRUST in steps, each as long as half of the
 worlds stay effective; at each the worlds are resampled by weight, and moved by sweeps that leave the posterior as it
-is: elliptical slice sampling of (x, z), and Metropolis steps of (mu, sigma, beta) and of whether mu is 0. All answers
-come in together, so that their order decides nothing. Only patterns that have an answer enter, which keeps it cheap.
+is: elliptical slice sampling of (x, z), and Metropolis steps of (mu, sigma, beta, h) and of whether mu is 0. All
+answers come in together, so that their order decides nothing. Only patterns that have an answer enter, which keeps it
+cheap.
 
 Sources: Del Moral, Doucet, Jasra 2006, "Sequential Monte Carlo samplers", section 3; Jasra et al. 2011 (steps of the
 power); Murray, Adams, MacKay 2010, "Elliptical slice sampling"; Kitagawa 1996 (systematic resampling); Bissiri, Holmes,
@@ -52,8 +54,9 @@ SPREAD = (0.3, 1.5)
 BIAS = (0.3, 1.0)
 """How much more frequent than another a label may be, on the scale of log odds."""
 
-AGREEMENT = 0.3
-"""How much more, in units of the mean weight, a model is believed that agrees more by one standard deviation."""
+AGREEMENT = (0.3, 0.3)
+"""The mean and the spread of how much more a model is believed that agrees more by one standard deviation, in units of
+the mean weight."""
 
 LEAST_AGREEMENT = 0.02
 """The least standard deviation of agreements that is one: below, models agree alike."""
@@ -64,6 +67,9 @@ APART = (0.1, 0.97)
 UNEVEN = (0.15, 0.25)
 """The standard deviations of the pairs' agreements between which that share rises."""
 
+RARE = (0.45, 0.3)
+"""The means of the pairs' agreements between which it rises, too, as they fall."""
+
 EFFECTIVE = 0.5
 """The share of the worlds that stays effective in a step of the power."""
 
@@ -71,7 +77,10 @@ SWEEPS = 2
 """Moves of each world after a step."""
 
 KEPT = 0.7
-"""How much of mu, sigma and beta a Metropolis step keeps: the correlation of old and new."""
+"""How much of mu, sigma, beta and h a Metropolis step keeps: the correlation of old and new."""
+
+SCALES = 4
+"""Numbers that a world has beside its weights and biases: those that mu, sigma, beta and h are made of."""
 
 TINY = 1e-30
 """The least likelihood that has a logarithm."""
@@ -150,6 +159,25 @@ def learn(patterns: Patterns, readings: Readings, rng: np.random.Generator, worl
     return Worlds(vote[:, : patterns.models], vote[:, patterns.models :])
 
 
+def apart(agreements: Floats) -> float:
+    """The share of worlds in which no model is believed before labels speak.
+
+    Args:
+        agreements: (M, M) of pairs of models, see `Patterns.agreements`.
+
+    Example:
+        >>> alike, unlike = np.array([[1.0, 0.8], [0.8, 1.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])
+        >>> apart(alike), apart(unlike)
+        (0.1, 0.97)
+    """
+    pairs = agreements[np.triu_indices(len(agreements), 1)]
+    if not len(pairs):
+        return APART[0]
+    uneven = np.interp(pairs.std(), UNEVEN, APART)
+    rare = np.interp(pairs.mean(), sorted(RARE), APART[::-1])
+    return float(max(uneven, rare))
+
+
 def _step(likelihood: Floats, most: float) -> float:
     """The longest step of the power after which so many worlds stay effective as are wanted."""
 
@@ -180,7 +208,7 @@ class _State:
 
     Attributes:
         normal: (S, M + C) x and z.
-        scales: (S, 3) those that mu, sigma and beta are made of.
+        scales: (S, 4) those that mu, sigma, beta and h are made of.
         apart: (S,) whether mu is 0.
         logits: (C, S, R) of the labelled rows.
         likelihood: (S,) the logarithm of that of all answers.
@@ -220,9 +248,8 @@ class _Chain:
     def __init__(self, patterns: Patterns, readings: Readings, rng: np.random.Generator) -> None:
         self.rng, self.models, self.classes = rng, patterns.models, patterns.classes
         spread = max(float(patterns.agreement.std()), LEAST_AGREEMENT)
-        self.believed = 1 + AGREEMENT * (patterns.agreement - patterns.agreement.mean()) / spread
-        unlike = patterns.agreements[np.triu_indices(self.models, 1)]
-        self.apart = float(np.interp(unlike.std() if len(unlike) else 0.0, UNEVEN, APART))
+        self.agreeing = (patterns.agreement - patterns.agreement.mean()) / spread
+        self.apart = apart(patterns.agreements)
         self.columns = np.concatenate([patterns.places, np.arange(self.models, self.models + self.classes)])
         told = votes(patterns.said[readings.pattern], self.classes)
         of_labels = np.repeat(np.eye(self.classes)[:, :, None], len(readings.counts), axis=2)
@@ -232,7 +259,7 @@ class _Chain:
 
     def start(self, worlds: int) -> _State:
         """Worlds from the prior."""
-        normal, scales = self.standard(worlds), self.rng.standard_normal((worlds, 3))
+        normal, scales = self.standard(worlds), self.rng.standard_normal((worlds, SCALES))
         return self.at(normal, scales, self.rng.random(worlds) < self.apart)
 
     def standard(self, worlds: int) -> Floats:
@@ -247,7 +274,9 @@ class _Chain:
     def centre(self, scales: Floats, apart: Bools) -> Floats:
         """(S, M + C) the prior's mean of weights and biases."""
         mean = np.where(apart, 0.0, MEAN / self.models * np.exp(MEAN_SPREAD * scales[:, 0]))
-        return np.concatenate([mean[:, None] * self.believed, np.zeros((len(mean), self.classes))], axis=1)
+        more = AGREEMENT[0] + AGREEMENT[1] * scales[:, 3]
+        believed = mean[:, None] * (1 + more[:, None] * self.agreeing)
+        return np.concatenate([believed, np.zeros((len(mean), self.classes))], axis=1)
 
     def spread(self, scales: Floats, apart: Bools) -> Floats:
         """(S, M + C) the prior's standard deviation of weights and biases."""
@@ -278,7 +307,7 @@ class _Chain:
         """Each world after one sweep, with the answers' likelihood to that power."""
         state = self.sliced(state, power)
         count = len(state.apart)
-        scales = KEPT * state.scales + np.sqrt(1 - KEPT**2) * self.rng.standard_normal((count, 3))
+        scales = KEPT * state.scales + np.sqrt(1 - KEPT**2) * self.rng.standard_normal((count, SCALES))
         state = self.accepted(state, self.at(state.normal, scales, state.apart), power)
         return self.accepted(state, self.at(state.normal, state.scales, self.rng.random(count) < self.apart), power)
 

@@ -13,7 +13,8 @@ import time
 import numpy as np
 import pytest
 
-from ranker import load_set, load_suite
+from ranker import LabelSettings, load_set, load_suite
+from ranker.commands.label import label
 
 ROWS = 40
 KNOWN = ("bad", "good")
@@ -425,3 +426,11 @@ def test_torch_is_not_imported(folder):
         check=True,
     )  # fmt: skip
     assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_the_defaults_of_options_are_those_of_the_settings():
+    """Options state them, so that no help has to import the statistics."""
+    given = {option.name: option.default for option in label.params}
+    settings = LabelSettings()
+    for name in ("label_noise", "margin", "until", "seed"):
+        assert given[name] == getattr(settings, name)

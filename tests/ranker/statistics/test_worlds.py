@@ -38,12 +38,16 @@ def density(case, patterns, normal, scales, apart):
     beta = low * (high / low) ** uniform[2]
     weight = []
     for m in range(models):
-        more = worlds.AGREEMENT * (patterns.agreement[m] - patterns.agreement.mean()) / spread
+        more = worlds.AGREEMENT[0] + worlds.AGREEMENT[1] * scales[3]
+        more *= (patterns.agreement[m] - patterns.agreement.mean()) / spread
         weight.append(mean * (1 + more) + sigma * normal[m])
     bias = [beta * normal[models + c] for c in range(classes)]
     pairs = [patterns.agreements[a, b] for a in range(models) for b in range(a)]
-    uneven = (np.std(pairs) - worlds.UNEVEN[0]) / (worlds.UNEVEN[1] - worlds.UNEVEN[0]) if pairs else 0.0
-    share = worlds.APART[0] + (worlds.APART[1] - worlds.APART[0]) * min(max(uneven, 0.0), 1.0)
+    rises = [0.0]
+    if pairs:
+        rises.append((np.std(pairs) - worlds.UNEVEN[0]) / (worlds.UNEVEN[1] - worlds.UNEVEN[0]))
+        rises.append((worlds.RARE[0] - np.mean(pairs)) / (worlds.RARE[0] - worlds.RARE[1]))
+    share = worlds.APART[0] + (worlds.APART[1] - worlds.APART[0]) * min(max(rises), 1.0)
     total = math.log(share if apart else 1 - share)
     total -= sum(one**2 for one in [*normal, *scales]) / 2
     for row in set(rows):
@@ -62,11 +66,11 @@ def density(case, patterns, normal, scales, apart):
 def long_run(case, patterns, steps, rng):
     """Means and standard deviations of weights and biases, by a random walk of all numbers at once."""
     models, classes = len(case[0]), case[1]
-    normal, scales, apart = rng.standard_normal(models + classes), rng.standard_normal(3), False
+    normal, scales, apart = rng.standard_normal(models + classes), rng.standard_normal(4), False
     vote, level = density(case, patterns, normal, scales, apart)
     seen = []
     for step in range(steps):
-        moved = normal + rng.normal(0, 0.6, len(normal)), scales + rng.normal(0, 0.8, 3), apart ^ (rng.random() < 0.3)
+        moved = normal + rng.normal(0, 0.6, len(normal)), scales + rng.normal(0, 0.8, 4), apart ^ (rng.random() < 0.3)
         tried, reached = density(case, patterns, *moved)
         if math.log(rng.random()) < reached - level:
             (normal, scales, apart), vote, level = moved, tried, reached
@@ -88,13 +92,26 @@ def test_worlds_are_drawn_from_the_posterior(case):
     assert drawn.std(axis=0) == pytest.approx(spread, rel=0.12)
 
 
-def test_without_an_answer_worlds_are_the_prior():
-    """Weights are about their mean, nine in ten worlds believing the models, and biases about 0."""
-    patterns = fold(np.random.default_rng(0).integers(2, size=(8, 50)), 2)
+@pytest.mark.parametrize(("wrong", "believing"), [(0.1, 0.9), (0.5, 0.03)])
+def test_without_an_answer_worlds_are_the_prior(wrong, believing):
+    """Weights are about their mean, and biases about 0; few worlds believe models that agree by chance alone."""
+    rng = np.random.default_rng(0)
+    patterns = fold(rng.integers(2, size=500) ^ (rng.random((8, 500)) < wrong), 2)
     found = learn(patterns, read(patterns, NONE, NONE), np.random.default_rng(0), worlds=20_000)
-    expected = 0.9 * worlds.MEAN / 8 * math.exp(worlds.MEAN_SPREAD**2 / 2)
+    expected = believing * worlds.MEAN / 8 * math.exp(worlds.MEAN_SPREAD**2 / 2)
     assert found.weights.mean() == pytest.approx(expected, abs=0.01)
     assert found.biases.mean() == pytest.approx(0.0, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("agreements", "share"),
+    [([0.6, 0.6, 0.6], 0.1), ([0.9, 0.9, 0.5], 0.435), ([0.4, 0.4, 0.4], 0.39), ([0.2, 0.2, 0.2], 0.97), ([], 0.1)],
+)
+def test_models_are_believed_the_less_the_less_alike_and_often_they_agree(agreements, share):
+    """By the standard deviation of the pairs' agreements and by their mean, whichever says more; alone, one is."""
+    found = np.eye(3 if agreements else 1)
+    found[np.triu_indices(len(found), 1)] = agreements
+    assert worlds.apart(found) == pytest.approx(share, abs=1e-3)
 
 
 def test_labels_are_a_softmax_of_the_vote():
