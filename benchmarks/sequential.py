@@ -5,8 +5,9 @@
     python -m benchmarks.sequential tables found.jsonl
 
 A file holds `predictions` (M, N), below 0 where a model gave no label, and `labels` (N,); `accuracies` (M,), the truth,
-if that is not to be found on the same rows. For each replicate a suite of models and a pool of rows are drawn, the same
-for every method; labels are shown one after the other; only predicted labels are looked at. Found are pairwise
+if that is not to be found on the same rows; `probabilities` (M, N, C), if the vote is to look at these, too
+(`export --probabilities`). For each replicate a suite of models and a pool of rows are drawn, the same
+for every method; labels are shown one after the other. Found are pairwise
 accuracy, the share of pairs in their true order, a tie counting one half; regret, how much less accurate than the best
 the model is that is said to be best; and for each pair the probability that it is given. Each line of the output is one
 replicate of one method: a run that is stopped goes on where it was, and several may be joined.
@@ -34,7 +35,8 @@ from ranker.statistics import posterior, stopping
 from ranker.statistics.asking import Goal, next_rows
 from ranker.statistics.beliefs import LABEL_NOISE, Beliefs, believe
 from ranker.statistics.engine import pairs
-from ranker.statistics.patterns import fold
+from ranker.statistics.patterns import Patterns, fold
+from ranker.statistics.pool import Pool
 
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
 """Numbers of labels at which is said what was found."""
@@ -54,13 +56,28 @@ MARGIN = 0.01
 
 @dataclass(frozen=True)
 class World:
-    """A suite and a pool: predicted (M, N), labels (N,), classes C, the true accuracies (M,), and rows in any order."""
+    """A suite and a pool.
+
+    Attributes:
+        predicted: (M, N) labels.
+        labels: (N,) the true ones.
+        classes: C.
+        truth: (M,) the true accuracies.
+        shuffled: (N,) rows in any order.
+        strength: (M, N) how sure the models are of their labels; None where only these are known.
+    """
 
     predicted: Ints
     labels: Ints
     classes: int
     truth: Floats
     shuffled: Ints
+    strength: Floats | None
+
+    @property
+    def patterns(self) -> Patterns:
+        """The pool, for the vote."""
+        return fold(self.predicted, self.classes, strength=self.strength)
 
 
 @dataclass(frozen=True)
@@ -89,13 +106,16 @@ def drawn(file: Path, replicate: int, models: int, rows: int) -> World:
     with np.load(file) as held:
         labels, predicted = held["labels"].astype(np.int64), held["predictions"].astype(np.int64)
         truth = held["accuracies"] if "accuracies" in held else (predicted == labels).mean(axis=1)
+        probs = held.get("probabilities")
     known = np.unique(np.concatenate([labels, predicted[predicted >= 0]]))
     rng = np.random.default_rng([zlib.crc32(file.stem.encode()), replicate])
     suite = rng.choice(len(predicted), min(models, len(predicted)), replace=False)
     pool = rng.choice(len(labels), min(rows, len(labels)), replace=False)
     said = predicted[suite][:, pool]
     said = np.where(said < 0, -1, np.searchsorted(known, said))
-    return World(said, np.searchsorted(known, labels[pool]), len(known), truth[suite], rng.permutation(len(pool)))
+    strength = None if probs is None else Pool(probs[suite][:, pool]).strength
+    shuffled = rng.permutation(len(pool))
+    return World(said, np.searchsorted(known, labels[pool]), len(known), truth[suite], shuffled, strength)
 
 
 def of_pairs(better: Floats) -> Floats:
@@ -115,7 +135,7 @@ def vote_by(rule: Goal | Literal["random", "batch"], label_noise: float = LABEL_
     """The vote learnt by Monte Carlo, on random rows or on rows chosen one after the other, or all at once."""
 
     def method(world: World, sizes: Sequence[int]) -> Iterator[Found]:
-        patterns = fold(world.predicted, world.classes)
+        patterns = world.patterns
         rows = world.shuffled[: max(sizes)] if rule == "random" else np.zeros(0, dtype=np.int64)
         for size in range(max(sizes) + 1):
             if size in sizes or rule in ("order", "best"):
@@ -173,16 +193,16 @@ def main() -> None:
 @click.argument("out", type=PATH)
 @click.option("--case", "cases", type=(str, str, str, str), multiple=True, required=True)
 @click.option("--store", type=PATH)
-def export(out: Path, cases: Sequence[tuple[str, str, str, str]], store: Path | None) -> None:
+@click.option("--probabilities", is_flag=True, help="Write these, too.")
+def export(out: Path, cases: Sequence[tuple[str, str, str, str]], store: Path | None, probabilities: bool) -> None:
     """Write what suites predict on OOD sets, a file each: a case is as in `benchmarks.labels`."""
     out.mkdir(parents=True, exist_ok=True)
     for case in read_all(cases, store):
-        np.savez_compressed(
-            out / f"{case.name}.npz",
-            predictions=case.probs.argmax(axis=2),
-            labels=case.labels,
-            accuracies=case.accuracy,
-        )
+        arrays = {"predictions": case.probs.argmax(axis=2), "labels": case.labels, "accuracies": case.accuracy}
+        if probabilities:
+            arrays["probabilities"] = case.probs
+        with (out / f"{case.name}.npz").open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
 @main.command()
@@ -268,7 +288,7 @@ def stops(
 
 def asked(world: World, most: int, rule: Goal) -> dict[str, Any]:
     """One run: after 0, 1, 2 ... answers how sure it is, and how far off the leader is."""
-    patterns = fold(world.predicted, world.classes)
+    patterns = world.patterns
     rows, chances = np.zeros(0, dtype=np.int64), np.zeros(0)
     within, regret = [], []
     while True:

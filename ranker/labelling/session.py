@@ -100,6 +100,7 @@ class Session:
         predicted: (M, N) the label that each model predicts on each row of the pool; below 0 where it predicts none.
         classes: C, the labels that there are.
         events: what was said before, the first first; a row may have several answers.
+        strength: (M, N) how much each prediction counts (`Pool.strength`); None where all count alike.
         drawn: how many of these, at the end, are of rows that this very session picked.
         rule: how rows are picked.
         label_noise: the share of answers that are given at random.
@@ -128,6 +129,7 @@ class Session:
         classes: int,
         events: Sequence[Event] = (),
         *,
+        strength: Floats | None = None,
         drawn: int = 0,
         rule: Rule = "best",
         label_noise: float = LABEL_NOISE,
@@ -142,7 +144,8 @@ class Session:
         self.events: list[Event] = list(events)
         for event in self.events:
             self._check(event.row, event.label if event.status == "answered" else 0, classes)
-        self.patterns = fold(predicted, classes, np.array([event.row for event in self.events], dtype=np.int64))
+        said = np.array([event.row for event in self.events], dtype=np.int64)
+        self.patterns = fold(predicted, classes, said, strength=strength)
         self.known = max(len(self.events) - drawn, 0)
         self._chances: list[float] = []
         self._beliefs: Beliefs | None = None

@@ -349,6 +349,7 @@ def label(
         found.said,
         found.labels,
         [*before, *(line.event for line in own)],
+        strength=found.strength,
         drawn=drawn,
         rule=cast(Rule, settings.rule),
         label_noise=settings.label_noise,

@@ -95,13 +95,13 @@ class Beliefs:
         whole = len(self.candidates) == len(open_)  # then what is worked out of the candidates is all
         for low in range(0, len(open_), each):
             some = open_[low : low + each]
-            said = self.patterns.said[some]
-            labels = self.labels[:, :, low : low + each] if whole else self.worlds.labels(said)
+            said, strength = self.patterns.ballots(some)
+            labels = self.labels[:, :, low : low + each] if whole else self.worlds.labels(said, strength)
             yield said, self.unanswered[some], labels
         for low in range(0, len(self.readings.counts), each):
             some = np.arange(low, min(low + each, len(self.readings.counts)))
-            said = self.patterns.said[self.readings.pattern[some]]
-            labels = self.worlds.labels(said) * self.readings.likelihood[some].T.astype(np.float32)[:, None]
+            said, strength = self.patterns.ballots(self.readings.pattern[some])
+            labels = self.worlds.labels(said, strength) * self.readings.likelihood[some].T.astype(np.float32)[:, None]
             labels /= np.maximum(labels.sum(axis=0), np.float32(TINY))
             yield said, self.readings.counts[some], labels
 
@@ -155,7 +155,7 @@ class Beliefs:
     @cached_property
     def labels(self) -> Floats:
         """(C, S, V) the probability, in each world, of each label of a row of a candidate, in single precision."""
-        return self.worlds.labels(self.patterns.said[self.candidates])
+        return self.worlds.labels(*self.patterns.ballots(self.candidates))
 
     @cached_property
     def answers(self) -> Floats:
@@ -319,7 +319,8 @@ def _of_differences(covariance: Floats) -> Floats:
 def _part(patterns: Patterns, kept: Ints) -> Patterns:
     """Some of the patterns; which rows are of them is not told."""
     none = np.zeros(0, dtype=np.int64)
-    return Patterns(patterns.said[kept], patterns.counts[kept], none, patterns.classes, patterns.places)
+    said, strength = patterns.ballots(kept)
+    return Patterns(said, patterns.counts[kept], none, patterns.classes, patterns.places, strength)
 
 
 def _among(readings: Readings, kept: Ints) -> Readings:

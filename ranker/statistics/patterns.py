@@ -1,7 +1,7 @@
 """Rows of a pool folded by what the models predict on them, and what was answered to some of these rows.
 
-Two rows on which every model predicts the same tell a vote of the models the same. Such rows are one *pattern*. Axis
-letters as in `pool`, and U patterns, A answers, R kinds of labelled rows.
+Two rows on which every model predicts the same, and is as sure of it, tell a vote of the models the same. Such rows are
+one *pattern*. Axis letters as in `pool`, and U patterns, A answers, R kinds of labelled rows.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ ROWS = 20_000
 """Rows of a pool that are read. Of a larger pool it is a random sample, always the same, with all labelled rows."""
 
 
+STEP, ALIKE = 0.25, 4
+"""Strengths are told apart in steps of this, so that the last digits of a probability change nothing; 1 is four."""
+
+
 @dataclass(frozen=True)
 class Patterns:
     """The distinct rows of a pool, as the models' predictions show them.
@@ -30,6 +34,7 @@ class Patterns:
         of: (N,) the pattern of each row; -1 for rows of a large pool that are not read.
         classes: C, the labels that a row may have.
         places: (M,) where each model stands in an order that no listing of the models changes.
+        strength: (U, M) how much each prediction counts, 1 on average, in single precision; None where all count alike.
     """
 
     said: Ints
@@ -37,6 +42,11 @@ class Patterns:
     of: Ints
     classes: int
     places: Ints
+    strength: Floats | None = None
+
+    def ballots(self, these: Ints) -> tuple[Ints, Floats | None]:
+        """What the models predict on some of the patterns, and how much that counts: of `said` and `strength`."""
+        return self.said[these], None if self.strength is None else self.strength[these]
 
     @property
     def models(self) -> int:
@@ -66,7 +76,9 @@ class Patterns:
     def _digest(self) -> hashlib.blake2b:
         """Of the pool."""
         digest = hashlib.blake2b(digest_size=16)
-        for part in (self.said[:, np.argsort(self.places)], self.counts):
+        order = np.argsort(self.places)
+        strength = () if self.strength is None else (self.strength[:, order],)
+        for part in (self.said[:, order], self.counts, *strength):
             digest.update(np.ascontiguousarray(part).data)
         return digest
 
@@ -88,7 +100,13 @@ class Readings:
     rows: Ints
 
 
-def fold(predicted: Ints, classes: int, labelled: Ints | None = None, most: int = ROWS) -> Patterns:
+def fold(
+    predicted: Ints,
+    classes: int,
+    labelled: Ints | None = None,
+    most: int = ROWS,
+    strength: Floats | None = None,
+) -> Patterns:
     """Fold a pool into patterns.
 
     Args:
@@ -96,6 +114,7 @@ def fold(predicted: Ints, classes: int, labelled: Ints | None = None, most: int 
         classes: C.
         labelled: rows that are read in any case.
         most: how many rows are read, beside these.
+        strength: (M, N) how much each prediction counts, 1 on average; None where all count alike. See `Pool.strength`.
 
     Returns:
         The patterns. The order of the models decides nothing but the columns of `said`. The order of rows decides
@@ -115,12 +134,20 @@ def fold(predicted: Ints, classes: int, labelled: Ints | None = None, most: int 
     small = np.maximum(predicted, -1).astype(np.int16)
     read = _read(small.shape[1], np.zeros(0, dtype=np.int64) if labelled is None else labelled, most)
     small = small[:, read]
-    order = _order(small, classes)
-    said, at, counts = np.unique(small[order].T, axis=0, return_inverse=True, return_counts=True)
+    steps = np.full(small.shape, ALIKE, dtype=np.int16)
+    if strength is not None:
+        steps[small >= 0] = np.rint(strength[:, read] / STEP)[small >= 0]
+    order = _order(small, steps, classes)
+    kinds, at, counts = np.unique(
+        np.concatenate([small[order], steps[order]]).T, axis=0, return_inverse=True, return_counts=True
+    )
     places = np.argsort(order)
     of = np.full(predicted.shape[1], -1)
     of[read] = at.reshape(-1)
-    return Patterns(said[:, places].astype(np.int64), counts, of, classes, places)
+    said, found = kinds[:, : len(small)], kinds[:, len(small) :]
+    counted: Floats = np.asarray(found[:, places] * STEP, dtype=np.float32)
+    alike = bool((found == ALIKE).all())
+    return Patterns(said[:, places].astype(np.int64), counts, of, classes, places, None if alike else counted)
 
 
 def _read(rows: int, labelled: Ints, most: int) -> Ints:
@@ -131,11 +158,14 @@ def _read(rows: int, labelled: Ints, most: int) -> Ints:
     return np.union1d(sample, labelled)
 
 
-def _order(predicted: npt.NDArray[np.int16], classes: int) -> Ints:
-    """(M,) the models, sorted by what they predict."""
+def _order(predicted: npt.NDArray[np.int16], steps: npt.NDArray[np.int16], classes: int) -> Ints:
+    """(M,) the models, sorted by what they predict, and how sure they are of it."""
     often = np.stack([(predicted == c).sum(axis=1) for c in range(classes)], axis=1)
     alike = np.sort(_alike(predicted, classes, np.ones(predicted.shape[1])), axis=1)
-    keys = [(*a.tolist(), *b.tolist(), one.tobytes()) for a, b, one in zip(often, alike, predicted, strict=True)]
+    keys = [
+        (*a.tolist(), *b.tolist(), one.tobytes(), sure.tobytes())
+        for a, b, one, sure in zip(often, alike, predicted, steps, strict=True)
+    ]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__))
 
 

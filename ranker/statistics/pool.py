@@ -23,6 +23,12 @@ Need = Literal["in_domain", "factor", "labels", "probabilities"]
 RANDOM, CHOSEN = "random", "chosen"
 """How the rows of a draw are picked for a method: any, or those that it asks for, one after the other."""
 
+SUREST = 1e4
+"""Odds above which a model is no surer: probabilities of 0 and 1 are labels alone."""
+
+TINY = 1e-30
+"""Of nothing, no logarithm and no share is taken."""
+
 MANY = 20_000
 """Draws behind whatever cannot be had exactly; their own noise is then below a tenth of what the examples add."""
 
@@ -88,6 +94,24 @@ class Pool:
             [[1, -1]]
         """
         return np.where(self.predicted < self.labels, self.predicted, -1)
+
+    @cached_property
+    def strength(self) -> Floats:
+        """(M, N) how sure each model is of the label that it predicts, by its mean over rows.
+
+        That is the logarithm of the odds against the label that it finds the next most probable, of `SUREST` at most.
+        Models are not sure on one scale, so each is measured by itself: one that gives labels alone, or is as sure of
+        each, has 1 everywhere.
+
+        Example:
+            >>> Pool(np.array([[[0.5, 0.5], [0.9, 0.1], [0.1, 0.9]], [[1, 0], [1, 0], [0, 1]]])).strength.tolist()
+            [[0.0, 1.5, 1.5], [1.0, 1.0, 1.0]]
+        """
+        two = np.sort(self.probs[:, :, : self.labels], axis=2)[:, :, -2:]
+        odds = np.diff(np.log(np.maximum(two, two[:, :, 1:] / SUREST) + TINY), axis=2)[:, :, 0]
+        counted = self.said >= 0
+        mean = (odds * counted).sum(axis=1, keepdims=True) / np.maximum(counted.sum(axis=1, keepdims=True), 1)
+        return np.where(mean > 0, odds / np.maximum(mean, TINY), 1.0)
 
     @cached_property
     def graded(self) -> bool:

@@ -56,7 +56,7 @@ def alarmed(chances: Floats, labels: Ints, classes: int) -> bool:
 
 def chance(beliefs: Beliefs, row: int, label: int) -> float:
     """The probability that the answer to a row is this label, before it is given."""
-    labels = beliefs.worlds.labels(beliefs.patterns.said[[beliefs.patterns.of[row]]])[:, :, 0].mean(axis=1)
+    labels = beliefs.worlds.labels(*beliefs.patterns.ballots(beliefs.patterns.of[[row]]))[:, :, 0].mean(axis=1)
     return float((1 - beliefs.label_noise) * labels[label] + beliefs.label_noise / beliefs.patterns.classes)
 
 

@@ -2,7 +2,10 @@
 
 The vote. With Q_m the label that model m predicts on a row, the row's label is c with probability
 
-    P(c) = softmax over c of  sum over m of w_m [Q_m = c] + b_c.
+    P(c) = softmax over c of  sum over m of w_m s_m [Q_m = c] + b_c.
+
+s_m is how sure the model is of its label on that row, by its mean over rows (`Pool.strength`); 1 where a model gives
+labels alone.
 
 The prior, with x and z standard normal, M models and log-uniform sigma and beta:
 
@@ -107,15 +110,20 @@ class Worlds:
     weights: Floats
     biases: Floats
 
-    def labels(self, said: Ints) -> Floats:
-        """(C, S, U) the probabilities of the labels of rows on which models predict (U, M), in single precision."""
+    def labels(self, said: Ints, strength: Floats | None = None) -> Floats:
+        """(C, S, U) the probabilities of labels, in single precision, of rows on which models predict (U, M).
+
+        Args:
+            said: (U, M) what they predict.
+            strength: (U, M) how much that counts; None where all count alike.
+        """
         size, classes = self.biases.shape
         weights = self.weights.astype(np.float32)
         biases = (self.biases[:, :-1] - self.biases[:, -1:]).T.astype(np.float32)[:, :, None]
         found = np.empty((classes, size, len(said)), dtype=np.float32)
         each = max(CHUNK // (size * classes), 1)
         for low in range(0, len(said), each):
-            given = votes(said[low : low + each], classes)
+            given = votes(said[low : low + each], classes, None if strength is None else strength[low : low + each])
             odds = weights @ (given[:-1] - given[-1])  # logarithms, to the last label
             odds += biases
             np.exp(np.minimum(odds, MOST, out=odds), out=odds)
@@ -125,9 +133,10 @@ class Worlds:
         return np.asarray(found)
 
 
-def votes(said: Ints, classes: int) -> Floats:
-    """(C, M, U) 1 where the model predicts the label on the row, else 0; in single precision."""
-    return np.asarray(np.arange(classes)[:, None, None] == said.T, dtype=np.float32)
+def votes(said: Ints, classes: int, strength: Floats | None = None) -> Floats:
+    """(C, M, U) 1, or the strength, where the model predicts the label on the row, else 0; in single precision."""
+    given = np.arange(classes)[:, None, None] == said.T
+    return np.asarray(given if strength is None else given * strength.T, dtype=np.float32)
 
 
 def learn(patterns: Patterns, readings: Readings, rng: np.random.Generator, worlds: int = WORLDS) -> Worlds:
@@ -251,7 +260,8 @@ class _Chain:
         self.agreeing = (patterns.agreement - patterns.agreement.mean()) / spread
         self.apart = apart(patterns.agreements)
         self.columns = np.concatenate([patterns.places, np.arange(self.models, self.models + self.classes)])
-        told = votes(patterns.said[readings.pattern], self.classes)
+        said, strength = patterns.ballots(readings.pattern)
+        told = votes(said, self.classes, strength)
         of_labels = np.repeat(np.eye(self.classes)[:, :, None], len(readings.counts), axis=2)
         self.design = np.concatenate([told, of_labels], axis=1, dtype=np.float32)  # (C, M + C, R)
         self.answers = readings.likelihood.T[:, None].astype(np.float32)

@@ -26,7 +26,7 @@ def cases(draw):
     )
 
 
-def right_in_worlds(predicted, classes, rows, labels, noise, found):
+def right_in_worlds(predicted, classes, rows, labels, noise, found, sure):
     """(S, N, M) how probable it is, in each world, that each model is right on each row, loop by loop."""
     models, size = predicted.shape
     right = np.zeros((S, size, models))
@@ -36,7 +36,7 @@ def right_in_worlds(predicted, classes, rows, labels, noise, found):
                 [
                     np.exp(
                         found.worlds.biases[i, c]
-                        + sum(found.worlds.weights[i, m] * (predicted[m, r] == c) for m in range(models))
+                        + sum(found.worlds.weights[i, m] * sure[m, r] * (predicted[m, r] == c) for m in range(models))
                     )
                     for c in range(classes)
                 ]
@@ -54,8 +54,9 @@ def right_in_worlds(predicted, classes, rows, labels, noise, found):
 def test_accuracies_and_probabilities_are_those_of_the_definition(case):
     """The mean over rows in each world; the share of worlds in which a normal difference is above 0."""
     predicted, classes, rows, labels = case
-    found = believe(fold(predicted, classes), rows, labels, 0.1, worlds=S)
-    right = right_in_worlds(*case, 0.1, found)
+    sure = np.random.default_rng(0).integers(0, 9, size=predicted.shape) / 4
+    found = believe(fold(predicted, classes, strength=sure), rows, labels, 0.1, worlds=S)
+    right = right_in_worlds(*case, 0.1, found, sure)
     accuracies = right.mean(axis=1)
     assert found.accuracies == pytest.approx(accuracies, abs=1e-5)
     assert found.score == pytest.approx(accuracies.mean(axis=0), abs=1e-5)

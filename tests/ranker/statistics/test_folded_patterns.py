@@ -118,3 +118,16 @@ def test_what_is_no_answer_is_refused(rows, labels, noise, message):
     """One line says what is wrong."""
     with pytest.raises(ValueError, match=message):
         read(fold(np.array([[0, 1], [1, 1]]), 2), np.array(rows), np.array(labels), noise)
+
+
+def test_rows_on_which_models_are_not_as_sure_are_not_of_one_pattern():
+    """Up to a step; where a model is silent nothing is sure, and where all are as sure nothing is noted."""
+    said = np.array([[0, 0, 0, 1], [-1, -1, -1, 1]])
+    sure = np.array([[1.0, 1.1, 2.0, 0.0], [3.0, 0.0, 1.0, 1.0]])
+    found = fold(said, 2, strength=sure)
+    assert found.of.tolist() == [0, 0, 1, 2]
+    assert found.counts.tolist() == [2, 1, 1]
+    assert found.strength.tolist() == [[1.0, 1.0], [2.0, 1.0], [0.0, 1.0]]
+    assert fold(said, 2, strength=np.full((2, 4), 1.04)).strength is None
+    turned = fold(said[::-1], 2, strength=sure[::-1])
+    assert turned.strength[:, ::-1].tolist() == found.strength.tolist()

@@ -22,12 +22,26 @@ CASES = {
     "all were wrong": ([[0, 1, 1, 0], [0, 1, 0, 0]], 2, [0, 1, 3], [1, 0, 1], 0.02),
     "three classes and silence": ([[0, 2, 1, -1], [0, 1, 1, 2]], 3, [1, 2, 3, 3], [2, 1, 0, 2], 0.1),
     "one model": ([[0, 1, 1, 0, 1]], 2, [0, 1, 2], [0, 1, 0], 0.02),
+    "models that are not as sure of each row": (
+        [[0, 1, 1, 0], [0, 0, 1, 1]],
+        2,
+        [1, 3, 0],
+        [1, 0, 1],
+        0.02,
+        [[2.0, 0.0, 1.5, 0.5], [0.25, 2.25, 0.5, 1.0]],
+    ),
 }
+
+
+def folded(case):
+    """The pool of a case."""
+    return fold(np.array(case[0]), case[1], strength=np.array(case[5]) if len(case) > 5 else None)
 
 
 def density(case, patterns, normal, scales, apart):
     """The vote, and the logarithm of the posterior's density up to a constant, loop by loop from the definition."""
-    predicted, classes, rows, labels, noise = case
+    predicted, classes, rows, labels, noise, *more = case
+    sure = more[0] if more else np.ones_like(predicted)
     models = len(predicted)
     spread = max(patterns.agreement.std(), worlds.LEAST_AGREEMENT)
     uniform = [0.5 * (1 + math.erf(one / math.sqrt(2))) for one in scales]
@@ -52,7 +66,8 @@ def density(case, patterns, normal, scales, apart):
     total -= sum(one**2 for one in [*normal, *scales]) / 2
     for row in set(rows):
         odds = [
-            math.exp(bias[c] + sum(weight[m] * (predicted[m][row] == c) for m in range(models))) for c in range(classes)
+            math.exp(bias[c] + sum(weight[m] * sure[m][row] * (predicted[m][row] == c) for m in range(models)))
+            for c in range(classes)
         ]
         likely = 0.0
         for c in range(classes):
@@ -83,7 +98,7 @@ def long_run(case, patterns, steps, rng):
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_worlds_are_drawn_from_the_posterior(case):
     """Weights and biases have the means and spreads that a long run of another sampler finds."""
-    patterns = fold(np.array(case[0]), case[1])
+    patterns = folded(case)
     readings = read(patterns, np.array(case[2]), np.array(case[3]), case[4])
     found = learn(patterns, readings, np.random.default_rng(1), worlds=20_000)
     mean, spread = long_run(case, patterns, 60_000, np.random.default_rng(2))
@@ -119,3 +134,6 @@ def test_labels_are_a_softmax_of_the_vote():
     one = worlds.Worlds(np.array([[1.0, 2.0]]), np.array([[0.5, 0.0, -0.5]]))
     odds = np.exp([0.5 + 1.0, 0.0, -0.5])
     assert one.labels(np.array([[0, -1]]))[:, 0, 0] == pytest.approx(odds / odds.sum(), rel=1e-6)
+    odds = np.exp([0.5 + 1.0 * 0.5, 2.0 * 3.0, -0.5])
+    found = one.labels(np.array([[0, 1]]), np.array([[0.5, 3.0]]))[:, 0, 0]
+    assert found == pytest.approx(odds / odds.sum(), rel=1e-6)
