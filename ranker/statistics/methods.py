@@ -10,7 +10,6 @@ from factors.types import Floats, Ints
 from ranker.statistics import label_free
 from ranker.statistics.asking import next_rows
 from ranker.statistics.beliefs import Beliefs, believe
-from ranker.statistics.patterns import Patterns, fold
 from ranker.statistics.pool import Need, Pool, PoolMethod, Targets
 
 COINS = ("RANDOM", "GUESS")
@@ -21,21 +20,17 @@ DRAWS = 100
 """Draws of labels that SURROGATE is shown in an evaluation: each takes 3 to 20 ms."""
 
 
-def _folded(pool: Pool, rows: Ints | None = None) -> Patterns:
-    return fold(pool.said, pool.labels, rows, strength=pool.strength)
-
-
 def _believed(pool: Pool, rows: Ints, labels: Ints) -> Beliefs:
-    return believe(_folded(pool, rows), rows, labels)
+    return believe(pool.patterns(rows), rows, labels)
 
 
 def _estimates(pool: Pool, targets: Targets, rows: Ints) -> Floats:
-    patterns = _folded(pool, np.unique(rows))
+    patterns = pool.patterns(np.unique(rows))
     return np.stack([believe(patterns, draw, targets.labels[draw]).score for draw in rows], axis=1)
 
 
 def _asked(pool: Pool, targets: Targets, count: int) -> Ints:
-    patterns, rows = _folded(pool), np.zeros(0, dtype=np.int64)
+    patterns, rows = pool.patterns(), np.zeros(0, dtype=np.int64)
     for _ in range(count):
         rows = np.append(rows, next_rows(believe(patterns, rows, targets.labels[rows])))
     return rows

@@ -138,16 +138,15 @@ def fold(
     if strength is not None:
         steps[small >= 0] = np.rint(strength[:, read] / STEP)[small >= 0]
     order = _order(small, steps, classes)
-    kinds, at, counts = np.unique(
-        np.concatenate([small[order], steps[order]]).T, axis=0, return_inverse=True, return_counts=True
-    )
+    alike = bool((steps == ALIKE).all())
+    columns = small[order] if alike else np.concatenate([small[order], steps[order]])
+    kinds, at, counts = np.unique(columns.T, axis=0, return_inverse=True, return_counts=True)
     places = np.argsort(order)
     of = np.full(predicted.shape[1], -1)
     of[read] = at.reshape(-1)
-    said, found = kinds[:, : len(small)], kinds[:, len(small) :]
-    counted: Floats = np.asarray(found[:, places] * STEP, dtype=np.float32)
-    alike = bool((found == ALIKE).all())
-    return Patterns(said[:, places].astype(np.int64), counts, of, classes, places, None if alike else counted)
+    said, found = kinds[:, places], kinds[:, len(small) :]
+    counted: Floats | None = None if alike else np.asarray(found[:, places] * STEP, dtype=np.float32)
+    return Patterns(said.astype(np.int64), counts, of, classes, places, counted)
 
 
 def _read(rows: int, labelled: Ints, most: int) -> Ints:

@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from factors.types import Floats, Ints
+from ranker.statistics.patterns import ROWS, Patterns, fold
 
 Kind = Literal["baseline", "factor", "combined", "pool", "label-free"]
 """What a method reads: probabilities, attributions, both; a pool and some labels; a pool and none."""
@@ -107,11 +108,23 @@ class Pool:
             >>> Pool(np.array([[[0.5, 0.5], [0.9, 0.1], [0.1, 0.9]], [[1, 0], [1, 0], [0, 1]]])).strength.tolist()
             [[0.0, 1.5, 1.5], [1.0, 1.0, 1.0]]
         """
+        if not ((self.probs > 0) & (self.probs < 1)).any():
+            return np.ones(self.probs.shape[:2])
         two = np.sort(self.probs[:, :, : self.labels], axis=2)[:, :, -2:]
         odds = np.diff(np.log(np.maximum(two, two[:, :, 1:] / SUREST) + TINY), axis=2)[:, :, 0]
         counted = self.said >= 0
         mean = (odds * counted).sum(axis=1, keepdims=True) / np.maximum(counted.sum(axis=1, keepdims=True), 1)
         return np.where(mean > 0, odds / np.maximum(mean, TINY), 1.0)
+
+    def patterns(self, labelled: Ints | None = None) -> Patterns:
+        """The pool folded for a vote: `patterns.fold`. Of a large pool a sample is read, with all labelled rows."""
+        if self.probs.shape[1] <= ROWS:
+            return self._patterns
+        return fold(self.said, self.labels, labelled, strength=self.strength)
+
+    @cached_property
+    def _patterns(self) -> Patterns:
+        return fold(self.said, self.labels, strength=self.strength)
 
     @cached_property
     def graded(self) -> bool:
