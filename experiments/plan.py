@@ -225,8 +225,13 @@ def _trainings(recipe: Recipe, pools: Mapping[str, Sequence[Example]], classes: 
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """A record as JSON can say it; a way to differ that is left out is left out here, too."""
+    """A record as JSON can say it; a way to differ that is left out is left out here, too.
+
+    A row's group is, too: no weight depends on it.
+    """
     if not is_dataclass(value):
         return dict(value)
     content = {f.name: getattr(value, f.name) for f in fields(value)}
+    if isinstance(value, Example):
+        del content["group"]
     return {name: one for name, one in content.items() if one is not None or name not in WAYS}
