@@ -27,6 +27,9 @@ RANDOM, CHOSEN = "random", "chosen"
 SUREST = 1e4
 """Odds above which a model is no surer: probabilities of 0 and 1 are labels alone."""
 
+LOUDEST = 16.0
+"""The most that a prediction counts in a vote, where 1 is the model's mean."""
+
 TINY = 1e-30
 """Of nothing, no logarithm and no share is taken."""
 
@@ -102,7 +105,7 @@ class Pool:
 
         That is the logarithm of the odds against the label that it finds the next most probable, of `SUREST` at most.
         Models are not sure on one scale, so each is measured by itself: one that gives labels alone, or is as sure of
-        each, has 1 everywhere.
+        each, has 1 everywhere. No prediction has more than `LOUDEST`.
 
         Example:
             >>> Pool(np.array([[[0.5, 0.5], [0.9, 0.1], [0.1, 0.9]], [[1, 0], [1, 0], [0, 1]]])).strength.tolist()
@@ -114,7 +117,7 @@ class Pool:
         odds = np.diff(np.log(np.maximum(two, two[:, :, 1:] / SUREST) + TINY), axis=2)[:, :, 0]
         counted = self.said >= 0
         mean = (odds * counted).sum(axis=1, keepdims=True) / np.maximum(counted.sum(axis=1, keepdims=True), 1)
-        return np.where(mean > 0, odds / np.maximum(mean, TINY), 1.0)
+        return np.where(mean > 0, np.minimum(odds / np.maximum(mean, TINY), LOUDEST), 1.0)
 
     def patterns(self, labelled: Ints | None = None) -> Patterns:
         """The pool folded for a vote: `patterns.fold`. Of a large pool a sample is read, with all labelled rows."""

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ranker.statistics.pool import SUREST, Pool
+from ranker.statistics.pool import LOUDEST, SUREST, Pool
 
 
 def test_a_temperature_changes_no_strength():
@@ -32,3 +32,12 @@ def test_models_that_give_labels_alone_or_nothing_are_as_sure_of_each_row():
     some = np.array([[[0.9, 0.1, 0.0], [0.6, 0.4, 0.0], [0.0, 0.0, 1.0]]])
     odds = np.log([9, 1.5])
     assert Pool(some, silence=True).strength[0, :2] == pytest.approx(odds / odds.mean())
+
+
+def test_a_row_on_which_a_model_is_far_surer_than_elsewhere_does_not_decide_all():
+    """What a prediction counts has an end, as it has where a vote is folded."""
+    probs = np.full((2, 20_000, 2), 0.5)
+    probs[:, 0] = [1, 0]
+    pool = Pool(probs)
+    assert pool.strength.max() == LOUDEST
+    assert pool.patterns().strength.max() == LOUDEST
