@@ -65,6 +65,14 @@ class Patterns:
         others = self.agreements.sum(axis=1) - np.diagonal(self.agreements)
         return np.asarray(np.round(others / max(self.models - 1, 1), 9))
 
+    @cached_property
+    def usual(self) -> Floats:
+        """(M, C) how much each label gets from each model, on average over rows."""
+        places = np.where(self.said < 0, self.classes, self.said) + (self.classes + 1) * np.arange(self.models)
+        given = self.counts[:, None] * (np.ones(self.said.shape) if self.strength is None else self.strength)
+        total = np.bincount(places.ravel(), given.ravel(), self.models * (self.classes + 1))
+        return np.asarray(np.round(total.reshape(self.models, -1)[:, :-1] / self.counts.sum(), 9))
+
     def seed(self, readings: Readings) -> int:
         """A number that depends on the pool and on what was answered, and on no order in which they are listed."""
         digest = self._digest.copy()

@@ -14,10 +14,14 @@ The prior, with x and z standard normal, M models and log-uniform sigma and beta
 
 a_m is how much a model agrees with the others (`Patterns.agreement`): where models err each in its own way, those that
 agree more are right more often; where most err alike, they are not, so that h may be below 0. In some draws the models
-share a wrong shortcut, or have nothing in common, and no model is believed before labels speak: mu = 0, sigma =
-sqrt(8 / M). The share of these is the least of APART where all pairs of models agree alike and often. It rises to the
-greatest with the standard deviation of the pairs' agreements, over UNEVEN: models of one family, that follow a shortcut
-to different degrees, agree with those next to them and contradict the others. And it does so as their mean falls, over
+share a wrong shortcut, or have nothing in common, and no model is believed before labels speak: mu = 0, sigma = sqrt(8
+/ M). Nor is it believed then that labels are as frequent as models say, who may all say one too often. A prediction
+counts by how far it departs from what its model usually says: of b_c is taken the mean over rows of what c gets from
+the models.
+
+The share of these draws is the least of APART where all pairs of models agree alike and often. It rises to the greatest
+with the standard deviation of the pairs' agreements, over UNEVEN: models of one family, that follow a shortcut to
+different degrees, agree with those next to them and contradict the others. And it does so as their mean falls, over
 RARE: models that hardly agree have little in common, and most of them may be wrong.
 
 The posterior. A row that was answered counts with its likelihood to the power TRUST. No vote is the truth, and rows are
@@ -259,6 +263,7 @@ class _Chain:
         spread = max(float(patterns.agreement.std()), LEAST_AGREEMENT)
         self.agreeing = (patterns.agreement - patterns.agreement.mean()) / spread
         self.apart = apart(patterns.agreements)
+        self.usual = patterns.usual
         self.columns = np.concatenate([patterns.places, np.arange(self.models, self.models + self.classes)])
         said, strength = patterns.ballots(readings.pattern)
         told = votes(said, self.classes, strength)
@@ -278,7 +283,7 @@ class _Chain:
 
     def at(self, normal: Floats, scales: Floats, apart: Bools) -> _State:
         """The state with these numbers."""
-        logits = self.logits(self.centre(scales, apart) + self.spread(scales, apart) * normal)
+        logits = self.logits(self.centre(scales, apart) + self.spread(scales, apart) * normal, apart)
         return _State(normal, scales, apart, logits, self.likelihood(logits))
 
     def centre(self, scales: Floats, apart: Bools) -> Floats:
@@ -301,11 +306,18 @@ class _Chain:
 
     def vote(self, state: _State) -> Floats:
         """(S, M + C) weights and biases."""
-        return self.centre(state.scales, state.apart) + self.spread(state.scales, state.apart) * state.normal
+        prior = self.centre(state.scales, state.apart) + self.spread(state.scales, state.apart) * state.normal
+        return self.departing(prior, state.apart)
 
-    def logits(self, vote: Floats) -> Floats:
-        """(C, S, R) of the labelled rows, from weights and biases, in single precision."""
-        return np.asarray(vote.astype(np.float32) @ self.design)
+    def departing(self, vote: Floats, apart: Bools) -> Floats:
+        """(S, M + C) the vote; where no model is believed, biases are less by what its weights usually give."""
+        usual = vote[:, : self.models] @ self.usual
+        lower = np.where(apart[:, None], vote[:, self.models :] - usual, vote[:, self.models :])
+        return np.concatenate([vote[:, : self.models], lower], axis=1)
+
+    def logits(self, vote: Floats, apart: Bools) -> Floats:
+        """(C, S, R) of the labelled rows, in single precision."""
+        return np.asarray(self.departing(vote, apart).astype(np.float32) @ self.design)
 
     def likelihood(self, logits: Floats) -> Floats:
         """(S,) the logarithm of the likelihood of all answers."""
@@ -331,7 +343,7 @@ class _Chain:
         count = len(state.apart)
         own, other = state.normal, self.standard(count)
         spread = self.spread(state.scales, state.apart)
-        of_own, of_other = self.logits(spread * own), self.logits(spread * other)
+        of_own, of_other = self.logits(spread * own, state.apart), self.logits(spread * other, state.apart)
         fixed = state.logits - of_own
         level = power * state.likelihood + np.log(self.rng.random(count))
         angle = 2 * np.pi * self.rng.random(count)

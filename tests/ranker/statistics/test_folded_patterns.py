@@ -41,6 +41,18 @@ def test_agreement_is_that_of_the_definition(pool):
 
 
 @settings(max_examples=100, deadline=None)
+@given(pools(), st.booleans())
+def test_what_models_usually_say_is_counted(pool, alike):
+    """The mean over rows of how much each label gets from each model, counted in loops."""
+    predicted, classes = pool
+    sure = np.ones(predicted.shape) if alike else np.resize([0.5, 1.0, 2.25], predicted.shape)
+    found = fold(predicted, classes, strength=sure).usual
+    for model, label in np.ndindex(*found.shape):
+        expected = np.mean([s * (q == label) for s, q in zip(sure[model], predicted[model], strict=True)])
+        assert found[model, label] == pytest.approx(expected, abs=1e-8)
+
+
+@settings(max_examples=100, deadline=None)
 @given(pools(), st.integers(0, 2**32 - 1))
 def test_no_order_changes_the_seed(pool, seed):
     """Models, rows and answers may be listed in any order."""
