@@ -157,7 +157,7 @@ def _logger(console: Console, label: str, total: int) -> Advance:
 def _state(label: str, count: int, total: int, seconds: float) -> str:
     """How far a stage is, in a line: a rate, and what is left, as soon as something is done."""
     rate = count / seconds
-    left = f", {rate:.1f} examples/s, {(total - count) / rate:.0f} s left" if rate else ""
+    left = f", {rate:.1f} rows/s, {(total - count) / rate:.0f} s left" if rate else ""
     return f"{label}: {count}/{total}{left}"
 
 

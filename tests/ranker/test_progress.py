@@ -19,7 +19,7 @@ def test_a_log_has_a_line_now_and_then(monkeypatch):
         advance(5)
         now += 20
         advance(5)
-    assert log.getvalue() == "none: 0/20\nnone: 10/20, 0.2 examples/s, 40 s left\n"
+    assert log.getvalue() == "none: 0/20\nnone: 10/20, 0.2 rows/s, 40 s left\n"
 
 
 class OutStream(io.StringIO):
@@ -54,7 +54,7 @@ def test_a_notebook_has_one_line(monkeypatch):
                 advance(1)
     states = shown_lines(cell.getvalue())
     assert len(states) <= 2 * (10 + 3)
-    assert states[1] == "m1: answers: 100/1000, 100.0 examples/s, 9 s left"
+    assert states[1] == "m1: answers: 100/1000, 100.0 rows/s, 9 s left"
     assert states[-1] == states[-2] == ""
     assert {len(state) for state in cell.getvalue().split("\r") if state} == {progress.WIDTH}
 
