@@ -6,8 +6,9 @@ ranked by its mean over worlds. The pool of N rows is a sample of the domain, so
 
     accuracies ~ Normal(A_i, covariance / N),    P(m beats k) = mean over i of Phi((A_im - A_ik) / sqrt(v_mk / N)),
 
-with the covariance over rows of P_i(Q), averaged over worlds, and v_mk the variance of P_i(Q_m) - P_i(Q_k). Axis
-letters as in `worlds`, and V patterns whose rows may be asked next.
+with the covariance over rows of P_i(Q), averaged over worlds, and v_mk the variance of P_i(Q_m) - P_i(Q_k), which one
+row more on which the two may differ makes greater by their share of rows with other labels, over N. Axis letters as in
+`worlds`, and V patterns whose rows may be asked next.
 """
 
 from __future__ import annotations
@@ -107,7 +108,11 @@ class Beliefs:
 
     @cached_property
     def covariance(self) -> Floats:
-        """(M, M) of the models' chances to be right, over the rows of the domain, in a world."""
+        """(M, M) of the models' chances to be right, over the rows of the domain, in a world.
+
+        As if there were one row more on which two models differ as often as on the others, and one of them is right:
+        few rows, and most of all one, would tell too little of how far rows differ.
+        """
         worlds = self._spread(len(self.worlds.weights), SPREAD_WORLDS)
         few = Worlds(self.worlds.weights[worlds], self.worlds.biases[worlds])
         kept = self._spread(len(self.patterns.counts), SPREAD_PATTERNS)
@@ -118,7 +123,8 @@ class Beliefs:
             given = votes(said, self.patterns.classes).astype(np.float64)  # silence is never right
             second += np.einsum("cmu,cdu,dku->mk", given, both, given, optimize=["einsum_path", (0, 1), (0, 1)])
         means = thin.accuracies
-        return np.asarray(second / (thin.rows * len(worlds)) - means.T @ means / len(worlds))
+        one_more = self.patterns.alike / (2 * self.rows)
+        return np.asarray(second / (thin.rows * len(worlds)) - means.T @ means / len(worlds) + one_more)
 
     def _spread(self, count: int, most: int) -> Ints:
         """All places, or so many drawn."""

@@ -54,10 +54,14 @@ class Patterns:
         return int(self.said.shape[1])
 
     @cached_property
+    def alike(self) -> Floats:
+        """(M, M) the share of rows on which two models predict the same label."""
+        return np.asarray(_alike(self.said.T, self.classes, self.counts) / self.counts.sum())
+
+    @cached_property
     def agreements(self) -> Floats:
         """(M, M) how often two models predict the same, corrected for chance: 0 for models that guess."""
-        same = _alike(self.said.T, self.classes, self.counts) / self.counts.sum()
-        return np.asarray(np.round((self.classes * same - 1) / (self.classes - 1), 9))
+        return np.asarray(np.round((self.classes * self.alike - 1) / (self.classes - 1), 9))
 
     @property
     def agreement(self) -> Floats:
