@@ -14,10 +14,10 @@ The prior, with x and z standard normal, M models and log-uniform sigma and beta
 
 a_m is how much a model agrees with the others (`Patterns.agreement`): where models err each in its own way, those that
 agree more are right more often; where most err alike, they are not, so that h may be below 0. In some draws the models
-share a wrong shortcut, or have nothing in common, and no model is believed before labels speak: mu = 0, sigma = sqrt(8
-/ M). Nor is it believed then that labels are as frequent as models say, who may all say one too often. A prediction
-counts by how far it departs from what its model usually says: of b_c is taken the mean over rows of what c gets from
-the models.
+share a wrong shortcut, or have nothing in common, and no model is believed before labels speak: mu is 0, and sigma is
+sqrt(8 / M). Nor is it believed then that labels are as frequent as models say, who may all say one too often. So the
+mean over rows of what c gets from the models is taken off b_c: a prediction counts by how far it departs from what its
+model usually says.
 
 The share of these draws is the least of APART where all pairs of models agree alike and often. It rises to the greatest
 with the standard deviation of the pairs' agreements, over UNEVEN: models of one family, that follow a shortcut to
@@ -168,7 +168,7 @@ def learn(patterns: Patterns, readings: Readings, rng: np.random.Generator, worl
         state = state.taken(_resampled(step * state.likelihood, rng))
         for _ in range(SWEEPS):
             state = chain.moved(state, power)
-    vote = chain.vote(state)
+    vote = chain.vote(state.normal, state.scales, state.apart)
     return Worlds(vote[:, : patterns.models], vote[:, patterns.models :])
 
 
@@ -283,7 +283,7 @@ class _Chain:
 
     def at(self, normal: Floats, scales: Floats, apart: Bools) -> _State:
         """The state with these numbers."""
-        logits = self.logits(self.centre(scales, apart) + self.spread(scales, apart) * normal, apart)
+        logits = self.logits(self.vote(normal, scales, apart))
         return _State(normal, scales, apart, logits, self.likelihood(logits))
 
     def centre(self, scales: Floats, apart: Bools) -> Floats:
@@ -304,20 +304,18 @@ class _Chain:
         of_biases = between(BIAS, scales[:, 2])
         return np.repeat(np.stack([of_weights, of_biases], axis=1), [self.models, self.classes], axis=1)
 
-    def vote(self, state: _State) -> Floats:
+    def vote(self, normal: Floats, scales: Floats, apart: Bools) -> Floats:
         """(S, M + C) weights and biases."""
-        prior = self.centre(state.scales, state.apart) + self.spread(state.scales, state.apart) * state.normal
-        return self.departing(prior, state.apart)
+        return self.departing(self.centre(scales, apart) + self.spread(scales, apart) * normal, apart)
 
     def departing(self, vote: Floats, apart: Bools) -> Floats:
         """(S, M + C) the vote; where no model is believed, biases are less by what its weights usually give."""
-        usual = vote[:, : self.models] @ self.usual
-        lower = np.where(apart[:, None], vote[:, self.models :] - usual, vote[:, self.models :])
-        return np.concatenate([vote[:, : self.models], lower], axis=1)
+        weights, biases = vote[:, : self.models], vote[:, self.models :]
+        return np.concatenate([weights, biases - apart[:, None] * (weights @ self.usual)], axis=1)
 
-    def logits(self, vote: Floats, apart: Bools) -> Floats:
-        """(C, S, R) of the labelled rows, in single precision."""
-        return np.asarray(self.departing(vote, apart).astype(np.float32) @ self.design)
+    def logits(self, vote: Floats) -> Floats:
+        """(C, S, R) of the labelled rows, from weights and biases, in single precision."""
+        return np.asarray(vote.astype(np.float32) @ self.design)
 
     def likelihood(self, logits: Floats) -> Floats:
         """(S,) the logarithm of the likelihood of all answers."""
@@ -343,7 +341,7 @@ class _Chain:
         count = len(state.apart)
         own, other = state.normal, self.standard(count)
         spread = self.spread(state.scales, state.apart)
-        of_own, of_other = self.logits(spread * own, state.apart), self.logits(spread * other, state.apart)
+        of_own, of_other = (self.logits(self.departing(spread * one, state.apart)) for one in (own, other))
         fixed = state.logits - of_own
         level = power * state.likelihood + np.log(self.rng.random(count))
         angle = 2 * np.pi * self.rng.random(count)
