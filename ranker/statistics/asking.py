@@ -43,6 +43,9 @@ TINY = 1e-12
 TIE = 1e-6
 """Two rows that leave open the same, but for this share, are equally good; the first is taken."""
 
+CLOSE = 1e-3
+"""Rows within this share of the best are judged again in double precision, which decides."""
+
 
 def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Sequence[int] = ()) -> Ints:
     """Choose rows to label.
@@ -78,7 +81,7 @@ def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Se
     chosen: list[int] = []
     while len(candidates) and len(chosen) < count:
         whole = len(candidates) == len(left)
-        gained = _certainty(leads, branches, beliefs.answers if whole else beliefs.answers[:, :, candidates])
+        gained = _gained(leads, branches, beliefs.answers if whole else beliefs.answers[:, :, candidates])
         if not chosen and count > 1:
             shortlist = np.sort(np.argsort(-gained, kind="stable")[: max(SHORTLIST // beliefs.patterns.classes, 1)])
             candidates, gained = candidates[shortlist], gained[shortlist]
@@ -109,19 +112,27 @@ def _judging(beliefs: Beliefs, goal: Goal) -> Ints:
     return these[np.random.default_rng([beliefs.seed, 0]).choice(len(these), PAIRS, replace=False)]
 
 
+def _gained(leads: Floats, branches: Floats, answers: Floats) -> Floats:
+    """(V,) what `_certainty` finds, in the precision of the answers; of the best, in double precision."""
+    found = _certainty(leads, branches, answers)
+    best = np.flatnonzero(found >= (1 - CLOSE) * found.max())
+    found[best] = _certainty(leads, branches, answers[:, :, best].astype(np.float64))
+    return found
+
+
 def _certainty(leads: Floats, branches: Floats, answers: Floats) -> Floats:
-    """By how much an answer lowers the sum over pairs of p (1 - p): the sum of the variances of p over the answers.
+    """(V,) by how much an answer lowers the sum over pairs of p (1 - p): the sum of the variances of p over answers.
 
     Args:
         leads: (S, P) p in each world.
         branches: (D, S) weights of the worlds after imagined answers; they sum to S over all.
-        answers: (C, S, V) their probabilities.
+        answers: (C, S, V) their probabilities; what is computed is in their precision.
     """
     found = np.zeros(answers.shape[2])
     for weights in branches:
         centred = (leads - weights @ leads / weights.sum()) * weights[:, None]
-        total = np.maximum(weights.astype(np.float32) @ answers, TINY)  # (C, V)
-        moved = centred.T.astype(np.float32) @ answers[:-1]  # (C - 1, P, V); over all answers they sum to 0
+        total = np.maximum(weights.astype(answers.dtype) @ answers, TINY)  # (C, V)
+        moved = centred.T.astype(answers.dtype) @ answers[:-1]  # (C - 1, P, V); over all answers they sum to 0
         last = moved.sum(axis=0)
         found += (np.einsum("cpv,cpv->cv", moved, moved) / total[:-1]).sum(axis=0)
         found += np.einsum("pv,pv->v", last, last) / total[-1]

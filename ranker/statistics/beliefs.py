@@ -84,9 +84,9 @@ class Beliefs:
         """(S, M) the accuracy of each model on the pool, in each world."""
         total = np.zeros((len(self.worlds.weights), self.patterns.models))
         for said, counts, labels in self._kinds():
-            given = votes(said, self.patterns.classes) * counts.astype(np.float32)
+            given = votes(said, self.patterns.classes) * counts
             more = (given[:-1] - given[-1]).transpose(0, 2, 1)  # than if all were of the last label
-            total += (labels[:-1] @ more).sum(axis=0) + given[-1].sum(axis=1, dtype=np.float64)
+            total += (labels[:-1].astype(np.float64) @ more).sum(axis=0) + given[-1].sum(axis=1)
         return np.asarray(total / self.rows)
 
     def _kinds(self) -> Iterator[tuple[Ints, Ints, Floats]]:
@@ -119,8 +119,9 @@ class Beliefs:
         second = np.zeros((self.patterns.models, self.patterns.models))
         thin = Beliefs(_part(self.patterns, kept), _among(self.readings, kept), few, self.seed, self.label_noise)
         for said, counts, labels in thin._kinds():
-            both = np.einsum("csu,dsu->cdu", labels, labels).astype(np.float64) * counts
-            given = votes(said, self.patterns.classes).astype(np.float64)  # silence is never right
+            exact = labels.astype(np.float64)
+            both = np.einsum("csu,dsu->cdu", exact, exact) * counts
+            given = votes(said, self.patterns.classes)  # silence is never right
             second += np.einsum("cmu,cdu,dku->mk", given, both, given, optimize=["einsum_path", (0, 1), (0, 1)])
         means = thin.accuracies
         one_more = self.patterns.alike / (2 * self.rows)

@@ -71,22 +71,23 @@ def of_draws(pairwise_accuracy: Floats) -> Floats:
 def of_pairwise_accuracy(estimate: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """The 95 % interval of a pairwise accuracy, symmetric in the arcsine of its root, so that it stays between 0 and 1.
 
-    At exactly 0 or 1 that scale has no slope: estimate -+ 1.96 standard errors, cut at 0 and 1. Log-odds stretch the
-    ends further, and make of 98.4 -+ 4 points an interval from 83.
+    Near 0 and 1 that scale has hardly a slope, and would stretch a few points to all there are. So no end is turned
+    further than takes it from 0 or 1 by 1.96 standard errors. Log-odds stretch the ends further, and make of 98.4 -+ 4
+    points an interval from 83.
 
     Example:
-        >>> [round(float(end[0]), 3) for end in of_pairwise_accuracy(np.array([0.97]), np.array([0.01**2]))]
-        [0.947, 0.986]
+        >>> estimate, variance = np.array([0.97, 0.999, 1.0]), np.array([0.01, 0.04, 0.04]) ** 2
+        >>> [end.round(3).tolist() for end in of_pairwise_accuracy(estimate, variance)]
+        [[0.947, 0.904, 0.922], [0.986, 1.0, 1.0]]
 
     Source: Freeman and Tukey 1950, "Transformations related to the angular and the square root".
     """
-    inside = (estimate > 0) & (estimate < 1)
-    share = np.where(inside, estimate, 0.5)
     half = Z95 * np.sqrt(variance)
-    angle, turn = np.arcsin(np.sqrt(share)), half / (2 * np.sqrt(share * (1 - share)))
-    low, high = np.sin(np.maximum(angle - turn, 0)) ** 2, np.sin(np.minimum(angle + turn, np.pi / 2)) ** 2
-    low, high = np.where(inside, low, estimate - half), np.where(inside, high, estimate + half)
-    return np.maximum(low, 0.0), np.minimum(high, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        turn = half / (2 * np.sqrt(estimate * (1 - estimate)))
+    turn = np.fmin(turn, np.arcsin(np.sqrt(np.minimum(half, 1.0))))  # of no variance at 0 or 1, none
+    angle = np.arcsin(np.sqrt(estimate))
+    return np.sin(np.maximum(angle - turn, 0)) ** 2, np.sin(np.minimum(angle + turn, np.pi / 2)) ** 2
 
 
 def of_difference(estimate: Floats, variance: Floats) -> tuple[Floats, Floats]:

@@ -32,6 +32,10 @@ is: elliptical slice sampling of (x, z), and Metropolis steps of (mu, sigma, bet
 answers come in together, so that their order decides nothing. Only patterns that have an answer enter, which keeps it
 cheap.
 
+Everything that decides (likelihoods, levels, weights) is computed in double precision. Processors sum and round
+differently; in double precision that flips no decision, so that a seed gives the same draws on all of them. Only the
+labels of a pool's rows, which decide nothing here, are in single precision.
+
 Sources: Del Moral, Doucet, Jasra 2006, "Sequential Monte Carlo samplers", section 3; Jasra et al. 2011 (steps of the
 power); Murray, Adams, MacKay 2010, "Elliptical slice sampling"; Kitagawa 1996 (systematic resampling); Bissiri, Holmes,
 Walker 2016 (likelihoods to a power). Prior and constants: ours. Axis letters as in `patterns`, and S worlds.
@@ -122,15 +126,15 @@ class Worlds:
             strength: (U, M) how much that counts; None where all count alike.
         """
         size, classes = self.biases.shape
-        weights = self.weights.astype(np.float32)
-        biases = (self.biases[:, :-1] - self.biases[:, -1:]).T.astype(np.float32)[:, :, None]
+        biases = (self.biases[:, :-1] - self.biases[:, -1:]).T[:, :, None]
         found = np.empty((classes, size, len(said)), dtype=np.float32)
         each = max(CHUNK // (size * classes), 1)
         for low in range(0, len(said), each):
             given = votes(said[low : low + each], classes, None if strength is None else strength[low : low + each])
-            odds = weights @ (given[:-1] - given[-1])  # logarithms, to the last label
-            odds += biases
-            np.exp(np.minimum(odds, MOST, out=odds), out=odds)
+            logits = self.weights @ (given[:-1] - given[-1])  # to the last label; summed in double precision
+            logits += biases
+            odds = np.minimum(logits, MOST, out=logits).astype(np.float32)
+            np.exp(odds, out=odds)
             last, rest = found[-1, :, low : low + each], found[:-1, :, low : low + each]
             np.reciprocal(odds.sum(axis=0) + 1, out=last)
             np.multiply(odds, last, out=rest)
@@ -138,9 +142,9 @@ class Worlds:
 
 
 def votes(said: Ints, classes: int, strength: Floats | None = None) -> Floats:
-    """(C, M, U) 1, or the strength, where the model predicts the label on the row, else 0; in single precision."""
+    """(C, M, U) 1, or the strength, where the model predicts the label on the row, else 0."""
     given = np.arange(classes)[:, None, None] == said.T
-    return np.asarray(given if strength is None else given * strength.T, dtype=np.float32)
+    return np.asarray(given if strength is None else given * strength.T, dtype=np.float64)
 
 
 def learn(patterns: Patterns, readings: Readings, rng: np.random.Generator, worlds: int = WORLDS) -> Worlds:
@@ -268,8 +272,8 @@ class _Chain:
         said, strength = patterns.ballots(readings.pattern)
         told = votes(said, self.classes, strength)
         of_labels = np.repeat(np.eye(self.classes)[:, :, None], len(readings.counts), axis=2)
-        self.design = np.concatenate([told, of_labels], axis=1, dtype=np.float32)  # (C, M + C, R)
-        self.answers = readings.likelihood.T[:, None].astype(np.float32)
+        self.design = np.concatenate([told, of_labels], axis=1)  # (C, M + C, R)
+        self.answers = readings.likelihood.T[:, None]
         self.counts = readings.counts
 
     def start(self, worlds: int) -> _State:
@@ -314,8 +318,8 @@ class _Chain:
         return np.concatenate([weights, biases - apart[:, None] * (weights @ self.usual)], axis=1)
 
     def logits(self, vote: Floats) -> Floats:
-        """(C, S, R) of the labelled rows, from weights and biases, in single precision."""
-        return np.asarray(vote.astype(np.float32) @ self.design)
+        """(C, S, R) of the labelled rows, from weights and biases."""
+        return np.asarray(vote @ self.design)
 
     def likelihood(self, logits: Floats) -> Floats:
         """(S,) the logarithm of the likelihood of all answers."""
@@ -349,7 +353,7 @@ class _Chain:
         logits, likelihood = state.logits.copy(), state.likelihood.copy()
         left = np.arange(count)
         for _ in range(SHRINKS):
-            turned = angle[left, None].astype(np.float32)
+            turned = angle[left, None]
             cosine, sine = np.cos(turned), np.sin(turned)
             tried = fixed[:, left] + cosine * of_own[:, left] + sine * of_other[:, left]
             found = self.likelihood(tried)

@@ -160,7 +160,20 @@ def test_an_interval_over_three_models_worked_by_hand():
 
 
 def test_an_accuracy_near_all_with_a_large_variance_overflows_nothing():
-    """However many standard errors an interval has, its ends are numbers between 0 and 1."""
+    """However many standard errors an interval has, its ends are numbers between 0 and 1; and a share that is nearly 1
+    has nearly the interval of 1, that of estimate -+ 1.96 standard errors."""
     low, high = intervals.of_pairwise_accuracy(np.array([1 - 1e-9, 0.5]), np.array([1e-6, np.inf]))
-    assert low.tolist() == pytest.approx([0.0, 0.0])
+    assert low.tolist() == pytest.approx([1 - 0.00196, 0.0], abs=1e-5)
     assert high.tolist() == pytest.approx([1.0, 1.0])
+
+
+@pytest.mark.parametrize("variance", [1e-6, 1e-4, 0.0016, 0.04])
+def test_an_interval_does_not_leap_near_the_ends(variance):
+    """From one estimate to the next no end moves by more than four times as far; at 0 and 1 it is 1.96 errors long."""
+    estimate = np.concatenate([1 - np.geomspace(0.5, 1e-12, 4_000), [1.0]])
+    low, high = intervals.of_pairwise_accuracy(estimate, np.full(len(estimate), variance))
+    for end in (low, high):
+        assert np.abs(np.diff(end)).max() <= 4 * np.diff(estimate).max()
+    assert low[-1] == pytest.approx(1 - intervals.Z95 * variance**0.5)
+    mirrored = intervals.of_pairwise_accuracy(1 - estimate, np.full(len(estimate), variance))
+    assert np.stack(mirrored) == pytest.approx(np.stack([1 - high, 1 - low]), abs=1e-6)
