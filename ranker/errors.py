@@ -27,6 +27,17 @@ NAMED = 10
 """Names that a message lists; of more it says how many."""
 
 
+class Assumption(str):
+    """A sentence about a guess, a dropped row or an unread column; `--strict` makes an error of it.
+
+    Example:
+        >>> Assumption("the column 'c' is not read: it holds lists")
+        "the column 'c' is not read: it holds lists"
+    """
+
+    __slots__ = ()
+
+
 class RankModelsError(Exception):
     r"""The root: everything that the command line turns into one line and an exit code.
 

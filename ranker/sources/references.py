@@ -10,7 +10,7 @@ from dataclasses import dataclass
 _NAME = re.compile(r"[^=/\\:@#?]+")
 """What may stand before "=": no part of a path, of a URL or of a hub id."""
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,30}://")
 
 
 @dataclass(frozen=True)

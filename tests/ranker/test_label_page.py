@@ -34,7 +34,7 @@ def test_a_newcomer_labels_ten_rows(tmp_path):
     command = [sys.executable, "-m", "ranker", *shlex.split(labelling)[1:]]
     with subprocess.Popen(command, cwd=tmp_path, stdin=outside, stdout=outside, stderr=outside, env=environment) as run:
         os.close(outside)
-        seen, end, answered = "", time.monotonic() + 150, 0
+        seen, end, answered = "", time.monotonic() + 600, 0
         try:
             while "kept in labels.csv" not in seen:
                 assert time.monotonic() < end, seen

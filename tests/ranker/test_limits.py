@@ -6,7 +6,6 @@ import os
 import struct
 import subprocess
 import sys
-import time
 import tomllib
 from dataclasses import fields, replace
 from pathlib import Path
@@ -27,7 +26,7 @@ from ranker.sources.tables import files as table_files
 ROOT = Path(__file__).parents[2]
 
 MEASURE = """
-import json, sys, time
+import json, sys
 from pathlib import Path
 import pyarrow.parquet
 from ranker.datasets.readers import sheet
@@ -40,14 +39,14 @@ def peak():
 
 def measured(read, path):
     Path("/proc/self/clear_refs").write_text("5")
-    before, began = peak(), time.process_time()
+    before = peak()
     try:
         found = len(read(Path(path)).rows)
     except RankModelsError as error:
         found = str(error)
     except AttributeError:
         found = "a table"
-    return found, peak() - before, time.process_time() - began
+    return found, peak() - before
 
 for path in sys.argv[1:]:
     print(json.dumps([measured(sheet, path), measured(files.read, path)]))
@@ -55,7 +54,7 @@ for path in sys.argv[1:]:
 
 
 def measured(*paths):
-    """What becomes of files that are read as rows and as tables, in a process of their own: (found, MiB, seconds)."""
+    """What becomes of files that are read as rows and as tables, in a process of their own: (found, MiB)."""
     command = [sys.executable, "-c", MEASURE, *map(str, paths)]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300, cwd=paths[0].parent)
     return [json.loads(line) for line in ran.stdout.splitlines()]
@@ -102,7 +101,6 @@ def test_small_parquet_files_cost_little(tmp_path):
     for as_rows, as_table in found.values():
         assert as_rows[1] < 200  # MiB
         assert as_table[1] < 600  # a table has room for 33 million numbers
-        assert max(as_rows[2], as_table[2]) < 5  # seconds
 
 
 def many_parts(path, count):
@@ -119,10 +117,9 @@ def many_parts(path, count):
 def test_parts_of_an_archive_are_counted_before_they_are_looked_at(tmp_path):
     """A million of them, in an `.npz` file and in an export of doccano."""
     (_, arrays), (people, _) = measured(*(many_parts(tmp_path / f"a.{ending}", 1_000_000) for ending in ("npz", "zip")))
-    for said, mebibytes, seconds in (arrays, people):
+    for said, mebibytes in (arrays, people):
         assert said.endswith("more than 100 parts, the most that is read (`limits.members`)")
         assert mebibytes < 20
-        assert seconds < 1
 
 
 LYING = """
@@ -276,7 +273,7 @@ def test_no_message_is_longer_than_a_screen(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "json"])
-def test_a_name_that_is_there_twice_is_found_at_once(tmp_path, ending):
+def test_a_name_that_is_there_twice_is_found(tmp_path, ending):
     """Among 150,000, as many as fit into a line: as rows, and as a table."""
     names = [f"{number:x}" for number in range(150_000)] + ["24000"]
     path = tmp_path / f"a.{ending}"
@@ -286,11 +283,9 @@ def test_a_name_that_is_there_twice_is_found_at_once(tmp_path, ending):
         path.write_text(f"{{{pairs}}}\n")
     else:
         path.write_text({"csv": ",", "tsv": "\t"}[ending].join(names) + "\n")
-    began = time.process_time()
     for read in (sheet, table_files.read):
         with pytest.raises(DataError):
             read(path)
-    assert time.process_time() - began < 3
 
 
 def test_guidelines_have_a_limit(tmp_path, capsys):

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -613,13 +612,11 @@ def test_options_from_a_file(run, tmp_path):
     assert "did you mean probe?" in one_line(err)
 
 
-def test_help_is_fast():
-    """`--help` waits for no model library: well under the time that importing torch alone takes."""
-    began = time.monotonic()
+def test_help_loads_no_library_of_models():
+    """`--help` waits for none of what takes long to import."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "ranker", "--help"], capture_output=True, text=True, check=True
     )
-    assert time.monotonic() - began < 30
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert not loaded & {"torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow", "pandas"}
     assert "--ood hans-sub" in done.stdout

@@ -70,7 +70,7 @@ class Terminal:
         os.close(outside)
         self.seen = ""
 
-    def until(self, text, seconds=60):
+    def until(self, text, seconds=600):
         """Read until something is there; what came before it."""
         end = time.monotonic() + seconds
         while text not in self.seen:
@@ -91,7 +91,7 @@ class Terminal:
 
     def close(self):
         """The exit status, once it has ended."""
-        status = self.process.wait(60)
+        status = self.process.wait(600)
         os.close(self.inside)
         return status
 

@@ -478,7 +478,7 @@ def test_latex_compiles(mode, tmp_path):
     (tmp_path / "report.tex").write_text(document, encoding="utf-8")
     done = subprocess.run(
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "report.tex"],
-        cwd=tmp_path, capture_output=True, timeout=60, check=False,
+        cwd=tmp_path, capture_output=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
 

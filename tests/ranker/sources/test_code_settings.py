@@ -4,7 +4,6 @@ import base64
 import json
 import resource
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -37,11 +36,10 @@ def change(file, **values):
 
 
 def refusal(model, **options):
-    """The one line that it is refused with: in little memory and time."""
-    began, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    """The one line that it is refused with: in little memory."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(ModelError) as caught:
         Classifier.load(model, TASK, **options)
-    assert time.process_time() - began < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KiB
     assert "\n" not in str(caught.value)
     return str(caught.value)

