@@ -28,7 +28,7 @@ NAMED = 10
 
 
 class Assumption(str):
-    """A sentence about a guess, a dropped row or an unread column; `--strict` makes an error of it.
+    """A sentence about a guess, a dropped row or an unread column; `strict` makes an error of it.
 
     Example:
         >>> Assumption("the column 'c' is not read: it holds lists")
