@@ -15,7 +15,7 @@ from factors.types import Floats, Ints
 from ranker.domains.values import KINDS, Kind, Values
 from ranker.errors import UsageError, listed, look_up
 from ranker.numbers import counted
-from ranker.results.over_sets import Difference, Friedman, Leader, Missing, OverSets
+from ranker.results.over_sets import Difference, Drawn, Friedman, Leader, Missing, OverSets
 from ranker.statistics import engine, leaders, significance
 
 MISSING: dict[str, Missing] = {"sets": "sets", "models": "models", "ranks": "ranks"}
@@ -68,6 +68,7 @@ def lead(values: Values, missing: str, rope: float, rng: np.random.Generator) ->
     known = counting(values, rule)
     drawn, tested = rng.spawn(2)
     order, found = _leaders(known, rule, drawn)
+    draws_of = () if found[0].p_first is None else tuple(_draws_of(known))
     names = known.values.models
     test = None if rule == "ranks" else _test(known.tasks, names)
     differences = tuple(_differences(known.tasks[order], [names[at] for at in order], test, rope, tested))
@@ -76,7 +77,7 @@ def lead(values: Values, missing: str, rope: float, rng: np.random.Generator) ->
         for task in known.values.tasks
     }
     notes = (*values.notes, *_notes(known, rule, test))
-    return OverSets(found, tasks, rule, rope, differences, test, known.left_out, notes)
+    return OverSets(found, tasks, rule, rope, differences, test, known.left_out, notes, draws_of)
 
 
 def counting(values: Values, missing: Missing) -> Counted:
@@ -176,6 +177,18 @@ def _intervals(known: Counted, rng: np.random.Generator) -> tuple[Ints, Ints, Fl
     if len(values.tasks) < FEW and not np.isfinite(errors).any() and not any(one is not None for one in outcomes):
         return None
     return leaders.rank_intervals(leaders.resampled(values.values[:, sets], errors, outcomes, tasks, rng))
+
+
+def _draws_of(known: Counted) -> Iterator[Drawn]:
+    """List what draws take anew: tasks where there are several, and rows where errors or outcomes are known of them."""
+    values = known.values
+    if len(values.tasks) > 1:
+        yield "tasks"
+    sets = [at for task in values.tasks for at in values.places(task, "ood")]
+    rows = np.isfinite(values.errors[:, sets])
+    rows[:, [values.sets[at] in values.outcomes for at in sets]] = True
+    if rows.any():
+        yield "rows" if rows.all() else "some rows"
 
 
 def _test(tasks: Floats, names: Sequence[str]) -> Friedman | None:

@@ -61,7 +61,7 @@ def answer(found: OverSets) -> list[str]:
     )
     said = [f"{first.model} has the {by}"]
     if first.p_first is not None:
-        said.append(f"and is first in {probability(first.p_first)} % of draws of tasks and rows")
+        said.append(f"and is first in {probability(first.p_first)} % of draws of {' and '.join(found.draws_of)}")
     lines = [f"First: {first.model}", f"{', '.join(said)}."]
     if found.test is not None:
         differ = "do not differ" if found.test.p_f >= 0.05 else "differ"

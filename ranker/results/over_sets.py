@@ -19,6 +19,9 @@ Missing = Literal["sets", "models", "ranks"]
 
 Axes = Literal["plain", "probit"]
 
+Drawn = Literal["tasks", "rows", "some rows"]
+"""What is drawn anew for intervals of ranks; "some rows" where those of some sets are not known."""
+
 
 @dataclass(frozen=True)
 class Leader:
@@ -203,6 +206,7 @@ class OverSets(Result):
         test: that they differ at all; None where that cannot be told of so few, or of imputed ranks.
         left_out: set or model -> why it does not count in the order.
         notes: what a reader has to know, a sentence each.
+        draws_of: what is drawn anew for the intervals of ranks and `p_first`; empty where there are none.
         trends: of each set whose task has in-domain values.
         on_average: what few labelled rows of each set say; None where values are no decisions.
 
@@ -221,6 +225,7 @@ class OverSets(Result):
     test: Friedman | None
     left_out: Mapping[str, str]
     notes: tuple[str, ...]
+    draws_of: tuple[Drawn, ...] = ()
     trends: tuple[Trend, ...] = ()
     on_average: OnAverage | None = None
 
@@ -286,6 +291,7 @@ class OverSets(Result):
             "test",
             "left_out",
             "notes",
+            "draws_of",
             "trends",
             "on_average",
         )

@@ -164,6 +164,38 @@ def test_errors_widen_the_intervals_of_ranks():
     assert 0.4 < noisy.models[0].p_first < 0.75
 
 
+@pytest.mark.parametrize(
+    ("columns", "tasks", "draws_of"),
+    [
+        ({}, 3, ("tasks",)),
+        ({}, 2, ()),
+        ({"n": 100}, 3, ("tasks", "rows")),
+        ({"se": 0.01}, 2, ("tasks", "rows")),
+        ({"n": 100}, 1, ("rows",)),
+    ],
+)
+def test_what_is_drawn_anew_is_told(columns, tasks, draws_of):
+    """Tasks where there are several, and rows where `n` or `se` say how far values may be off."""
+    rows = [{"model": m, "set": s, "value": v, **columns} for m, s, v in random_table(sets=tasks)]
+    assert compare(rows).draws_of == draws_of
+
+
+def test_rows_of_some_sets_are_drawn_where_the_others_have_no_errors():
+    """One set of three has `n`; in-domain values have no part in these draws."""
+    cells = random_table(sets=3)
+    rows = [{"model": m, "set": s, "value": v, "n": 100 if s == "s1" else None} for m, s, v in cells]
+    assert compare(rows).draws_of == ("tasks", "some rows")
+    rows = [{"model": m, "set": s, "value": v} for m, s, v in cells]
+    rows += [{"model": m, "set": "home", "kind": "in-domain", "value": 0.5, "n": 100} for m in "abcd"]
+    assert compare(rows).draws_of == ("tasks",)
+
+
+def test_imputed_ranks_are_of_no_draws():
+    """They have no interval, whatever is known of the rows."""
+    rows = [{"model": m, "set": s, "value": v, "n": 100} for m, s, v in random_table()]
+    assert compare(rows, missing="ranks").draws_of == ()
+
+
 def test_the_result_shows_itself():
     """In a line or two, as rows, as JSON knows it."""
     found = made(random_table())

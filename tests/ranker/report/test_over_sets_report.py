@@ -63,6 +63,21 @@ def test_what_cannot_be_told_is_said_with_its_reason():
     assert "set 0: the type cannot be told: 5 models have both values, and 6 are needed." in list(shown.remarks)
 
 
+@pytest.mark.parametrize(
+    ("n", "said"),
+    [
+        ({}, "% of draws of tasks."),
+        ({0, 1, 2}, "% of draws of tasks and rows."),
+        ({1}, "% of draws of tasks and some rows."),
+    ],
+)
+def test_draws_of_rows_are_said_of_rows_that_are_drawn(n, said):
+    """A table without `n` and `se` has draws of tasks alone."""
+    cells = [row for row in rows() if row["kind"] == "ood"]
+    shown = over_sets.document(compare([{**row, "n": 400 if int(row["set"][-1]) in n else None} for row in cells]))
+    assert said in shown.answer[1]
+
+
 def test_many_models_and_tasks_are_cut_and_said():
     """50 models against the first, and 14 tasks."""
     shown = over_sets.document(compare([row for row in rows(50, 14, slope=0.2) if row["kind"] == "ood"]))
