@@ -56,9 +56,8 @@ def _trend(models: Sequence[str], one: Set, x: Floats, y: Floats, axes: Axes, rn
     far = np.flatnonzero(both)[trend.far_off(across[both], up[both])]
     others = np.setdiff1d(np.flatnonzero(both), far)
     apart = len(far) and len(others) >= trend.FEW and np.ptp(x[others]) > trend.LEAST
-    meet = fitted.joint_low is not None
     joint, joint_low, joint_high = (
-        float(_back(at, axes)) if meet and at is not None else None
+        float(_back(at, axes)) if fitted.shape == "joined" and at is not None else None
         for at in (fitted.joint, fitted.joint_low, fitted.joint_high)
     )
     return replace(

@@ -33,6 +33,10 @@ TYPES = {
 """BOSS's types, in words."""
 
 
+TIE = 1e-9
+"""In-domain values this near to each other are the same: on probit axes they are turned there and back."""
+
+
 def document(found: OverSets, drawn: Callable[[], Sequence[Drawing]] = tuple) -> Document:
     """What was found, before any format.
 
@@ -188,7 +192,7 @@ def trends(found: Sequence[Trend]) -> Table:
             *(named(one), one.type or "?", str(one.models)),
             "" if one.correlation is None else f"{one.correlation:.2f}",
             _slopes(one),
-            *(percent(one.joint), interval(one.joint_low, one.joint_high)),
+            *(percent(one.joint), joint_interval(one)),
             "" if one.type is None else probability(one.p_types[one.type], 0),
         )
         for one in found
@@ -207,6 +211,36 @@ def _slopes(one: Trend) -> str:
         return ""
     before, after = (signed(slope, 2) for slope in one.slopes)
     return f"{before} then {after}" if one.shape == "joined" else before
+
+
+def joint_interval(one: Trend) -> str:
+    """Write the interval of a joint, "cannot be told" where there is none; nothing without a joint.
+
+    Example:
+        >>> trend = Trend("task", "set", 12, "plain", "II", "", joint=0.75, joint_low=0.71, joint_high=0.82)
+        >>> joint_interval(trend)
+        '71.0 to 82.0'
+        >>> from dataclasses import replace
+        >>> joint_interval(replace(trend, joint_low=None, joint_high=None))
+        'cannot be told'
+    """
+    return "" if one.joint is None else interval(one.joint_low, one.joint_high) or "cannot be told"
+
+
+def _joint_remark(one: Trend) -> str:
+    """Say that the interval of a joint ends with the models, or that there is none; empty where neither holds."""
+    if one.joint is None:
+        return ""
+    if one.joint_low is None or one.joint_high is None:
+        return (
+            "where the lines meet cannot be told: a joint at the first models fits about as well, and one at the last"
+        )
+    known = [point.x for point in one.points if point.y is not None]
+    if one.joint_low <= min(known) + TIE:
+        return "the lines may meet as early as at the first model, so the interval of the joint begins there"
+    if one.joint_high >= max(known) - TIE:
+        return "the lines may meet as late as at the last model, so the interval of the joint ends there"
+    return ""
 
 
 def robustness(found: OverSets) -> Table:
@@ -246,6 +280,8 @@ def remarks(found: OverSets) -> Iterator[str]:
     for one in found.trends:
         if one.type is None:
             yield f"{one.set}: the type cannot be told: {one.why}."
+        if remark := _joint_remark(one):
+            yield f"{one.set}: {remark}."
         if one.far:
             without = f"; without them the type is {one.type_without}" if one.type_without else ""
             yield f"{one.set}: far off lie {listed(one.far, NAMES)}{without}."

@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ranker.errors import listed
-from ranker.numbers import counted, interval, percent
+from ranker.numbers import counted, percent
 from ranker.report.figures import BLUE, INK, SOFT, VERMILION, Drawing, empty, short, styled
-from ranker.report.over_sets import TYPES, named
+from ranker.report.over_sets import TYPES, joint_interval, named
 from ranker.results.over_sets import OverSets, Trend
 from ranker.results.result import NAMES
 
@@ -114,7 +114,8 @@ def trend(one: Trend) -> Drawing | None:
         axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         axis.set_major_formatter(PercentFormatter(1.0, symbol=""))
     name = TYPES[one.type] if one.type else "cannot be told"
-    joint = f" They meet at {percent(one.joint)} % ({interval(one.joint_low, one.joint_high)})." if one.joint else ""
+    meet = f" They meet at {percent(one.joint)} % (95 % interval: {joint_interval(one)})."
+    joint = "" if one.joint is None else meet
     return Drawing(
         f"trend-{_as_name(one)}",
         f"{one.set}: {name}",

@@ -138,7 +138,7 @@ class Trend:
         correlation: of in-domain values and those on the set, on the axes.
         slopes: before and after the joint, on the axes.
         joint: the in-domain value where two lines meet; None where there is one.
-        joint_low, joint_high: its 95 % interval.
+        joint_low, joint_high: its 95 % interval; None where it cannot be told, too.
         p_types: type -> share of resamples of the models in which it is chosen.
         bic, loo: shape -> BIC, and the root mean squared error on models left out, on the axes; lower is better.
         far: models that lie far off a robust line.

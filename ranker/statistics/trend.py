@@ -46,6 +46,9 @@ CHUNK = 2**21
 FAR = 4.0
 """Robust standard deviations from a robust line beyond which a model lies far off."""
 
+LEVEL = 0.95
+"""Confidence of the interval of a joint."""
+
 SURE = 0.5
 """The share of resamples below which a type is not told."""
 
@@ -149,19 +152,34 @@ def leg(models: int) -> int:
     return max(LEG, -(-models // 10))
 
 
+def _possible_joints(places: Floats, least: int) -> Floats:
+    """(J,) models, and places midway between two, with `least` of the different x to either side, or at them.
+
+    Args:
+        places: (P,) the different x, sorted.
+        least: how many of these each side needs.
+    """
+    joints = np.sort(np.r_[places, (places[1:] + places[:-1]) / 2])[2 * least - 2 : 2 * len(places) - 2 * least + 1]
+    return joints[np.unique(np.linspace(0, len(joints) - 1, min(len(joints), JOINTS)).round().astype(np.int64))]
+
+
+def _design(u: Floats, joints: Floats) -> Floats:
+    """(J, M, 3) what the level at each joint, and the slopes before and after it, are multiplied by."""
+    apart = u[None, :] - joints[:, None]
+    return np.stack([np.ones_like(apart), np.minimum(apart, 0), np.maximum(apart, 0)], axis=2)
+
+
 def _joined(u: Floats, v: Floats, weights: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Two lines that meet: (B,) squares, levels, (B, 2) slopes, and (B,) joints."""
     places, between = np.unique(u, return_inverse=True)
     least = leg(len(u))
-    joints = np.sort(np.r_[places, (places[1:] + places[:-1]) / 2])[2 * least - 2 : 2 * len(places) - 2 * least + 1]
-    joints = joints[np.unique(np.linspace(0, len(joints) - 1, min(len(joints), JOINTS)).round().astype(np.int64))]
+    joints = _possible_joints(places, least)
     draws = len(weights)
     squares, levels, where = np.full(draws, np.inf), np.zeros(draws), np.zeros(draws)
     slopes = np.zeros((draws, 2))
     if not len(joints):
         return squares, levels, slopes, where
-    apart = u[None, :] - joints[:, None]  # (J, M)
-    design = np.stack([np.ones_like(apart), np.minimum(apart, 0), np.maximum(apart, 0)], axis=2)
+    design = _design(u, joints)
     products = (design[..., :, None] * design[..., None, :]).transpose(1, 0, 2, 3).reshape(len(u), -1)
     answers = (design * v[None, :, None]).transpose(1, 0, 2).reshape(len(u), -1)
     here = np.zeros((len(places), len(u)))
@@ -183,6 +201,54 @@ def _joined(u: Floats, v: Floats, weights: Floats) -> tuple[Floats, Floats, Floa
         squares[some], where[some] = left[rows, best], joints[best]
         levels[some], slopes[some] = solved[rows, best, 0], solved[rows, best, 1:]
     return squares, levels, slopes, where
+
+
+def joint_interval(x: Floats, y: Floats, joint: float) -> tuple[float, float] | None:
+    """Accept each place for the joint that an F test does not tell from the best one.
+
+    With S(j) the squares that two lines leave that meet at j, a place j is accepted where
+
+        S(j) <= S(joint) (1 + 2 F / (M - 5)),
+
+    F the quantile at `LEVEL` of Fisher's F with 2 and M - 5 degrees of freedom. The joint counts as two numbers, as in
+    `bic`: it was searched for, and it has an interval only where two lines were preferred to one.
+
+    The interval ends at the nearest place on either side that is not accepted, so it contains the joint. The outermost
+    places are the second x from either end: a joint further out leaves the same squares, since one x alone bends no
+    line. Where such a place is accepted, the interval ends with the models.
+
+    Args:
+        x, y: (M,) the points.
+        joint: the x where `fit` lets the lines meet.
+
+    Returns:
+        The low and the high end; None where it cannot be told: a joint at the first models is accepted, and one at the
+        last.
+
+    Example:
+        >>> x = np.linspace(0.0, 1.0, 21)
+        >>> low, high = joint_interval(x, np.abs(x - 0.5) + 0.08 * np.cos(40 * x), 0.5)
+        >>> round(low, 3), round(high, 3)
+        (0.375, 0.6)
+        >>> joint_interval(x, np.abs(x - 0.5) + np.cos(40 * x), 0.5) is None
+        True
+
+    Source: Hinkley 1971, "Inference in two-phase regression"; Feder 1975.
+    """
+    from scipy.special import fdtri
+
+    df = len(x) - 5
+    places = np.unique(np.r_[_possible_joints(np.unique(x), 2), joint])
+    height = y - y.mean()
+    basis = np.linalg.qr(_design(x, places))[0]  # (J, M, 3)
+    fitted = np.einsum("jmk,jk->jm", basis, np.einsum("jmk,m->jk", basis, height))
+    squares = ((height - fitted) ** 2).sum(axis=1)
+    at_joint = max(float(squares[places == joint][0]), LEAST * float((height**2).sum()))
+    accepted = np.flatnonzero(squares <= at_joint * (1 + 2 * fdtri(2, df, LEVEL) / df))
+    ends = np.r_[x.min(), places, x.max()]  # accepted places are one further on in it
+    if accepted[0] == 0 and accepted[-1] == len(places) - 1:
+        return None
+    return float(ends[accepted[0]]), float(ends[accepted[-1] + 2])
 
 
 def bic(squares: Floats, count: Floats | float) -> Floats:
@@ -207,7 +273,7 @@ class Trend:
         type: what that is called.
         shares: type -> share of resamples of the models in which BIC chooses it.
         level, slopes, joint: y at the joint, slopes before and after it, and its x.
-        joint_low, joint_high: the 95 % interval of the joint over resamples; None where lines do not meet.
+        joint_low, joint_high: the 95 % interval of the joint; None where lines do not meet, or it cannot be told.
         bic: (3,) of `SHAPES`.
         loo: (3,) root mean squared error on models left out; nan where a shape cannot be fitted.
     """
@@ -300,9 +366,8 @@ def tell(x: Floats, y: Floats, rng: np.random.Generator, draws: int = DRAWS) -> 
     weights = rng.multinomial(size, np.full(size, 1 / size), size=draws).astype(np.float64)
     drawn = fit(x, y, weights)
     types = drawn.types(bic(drawn.squares, size).argmin(axis=1))
-    low = high = None
-    if SHAPES[best] == "joined":
-        low, high = map(float, np.quantile(drawn.joints[np.isfinite(drawn.squares[:, 2]), 2], [0.025, 0.975]))
+    joint = float(whole.joints[0, best])
+    low, high = (joint_interval(x, y, joint) if SHAPES[best] == "joined" else None) or (None, None)
     before, after = map(float, whole.slopes[0, best])
     return Trend(
         x=x,
@@ -312,7 +377,7 @@ def tell(x: Floats, y: Floats, rng: np.random.Generator, draws: int = DRAWS) -> 
         shares={one: types.count(one) / draws for one in TYPES},
         level=float(whole.levels[0, best]),
         slopes=(before, after),
-        joint=float(whole.joints[0, best]),
+        joint=joint,
         joint_low=low,
         joint_high=high,
         bic=scores,

@@ -78,6 +78,37 @@ def test_draws_of_rows_are_said_of_rows_that_are_drawn(n, said):
     assert said in shown.answer[1]
 
 
+def joined(noise, joint=0.7, seed=0):
+    """Twelve models on a V, and one that has an in-domain value alone."""
+    rng = np.random.default_rng(seed)
+    for m, x in enumerate(np.linspace(0.54, 0.92, 12)):
+        y = 0.5 + (-0.8 if x < joint else 1.5) * (x - joint) + rng.normal(0, noise)
+        yield {"model": f"m{m}", "set": "home", "kind": "in-domain", "value": x}
+        yield {"model": f"m{m}", "set": "far", "kind": "ood", "value": y}
+    yield {"model": "low", "set": "home", "kind": "in-domain", "value": 0.4}
+
+
+@pytest.mark.parametrize(
+    ("axes", "joint", "noise", "seed", "cell", "remark"),
+    [
+        ("plain", 0.7, 0.005, 0, "67.8 to 71.3", ""),
+        ("plain", 0.6, 0.02, 0, "54.0 to 67.8", "the lines may meet as early as at the first model, "),
+        ("probit", 0.6, 0.02, 1, "57.5 to 92.0", "the lines may meet as late as at the last model, "),
+        ("plain", 0.6, 0.04, 0, "cannot be told", "where the lines meet cannot be told: "),
+    ],
+)
+def test_the_interval_of_a_joint_is_shown_with_its_limits(axes, joint, noise, seed, cell, remark):
+    """In the table, and in the words of the figure; with a remark where it ends with the models, or there is none."""
+    found = compare(list(joined(noise, joint, seed)), axes=axes)
+    shown = over_sets.document(found)
+    (table,) = [one for one in shown.tables if one.caption.startswith("Trends")]
+    assert found.trends[0].shape == "joined"
+    assert table.rows[0][6] == cell
+    assert f" They meet at {table.rows[0][5]} % (95 % interval: {cell})." in drawings(found)[-1].alt
+    remarks = [one for one in shown.remarks if one.startswith("far: ") and "the lines m" in one]
+    assert [one.startswith(f"far: {remark}") for one in remarks] == ([True] if remark else [])
+
+
 def test_many_models_and_tasks_are_cut_and_said():
     """50 models against the first, and 14 tasks."""
     shown = over_sets.document(compare([row for row in rows(50, 14, slope=0.2) if row["kind"] == "ood"]))
