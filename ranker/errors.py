@@ -54,8 +54,7 @@ class RankModelsError(Exception):
     exit_code = 1
 
     def __str__(self) -> str:
-        said = _cut(super().__str__(), LONGEST)
-        return _cut("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in said), LONGEST)
+        return printed(super().__str__())
 
 
 class UsageError(RankModelsError):
@@ -148,6 +147,17 @@ def repeated(names: Iterable[T]) -> T | None:
     """
     seen: set[T] = set()
     return next((name for name in names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
+
+
+def printed(text: str) -> str:
+    r"""Write a text of others as one line: line ends and codes that a terminal obeys are escaped, and it is not long.
+
+    Example:
+        >>> printed("a\nb")
+        'a\\nb'
+    """
+    text = _cut(text, LONGEST)
+    return _cut("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text), LONGEST)
 
 
 def _cut(text: str, most: int) -> str:

@@ -118,6 +118,10 @@ def ask(looked: Looked, task: Task, asked: Asked, runtime: Runtime) -> tuple[dic
                 else:
                     kept = [answer(store, *pair) for pair in zip(done.keys, asked[number], strict=True)]
                     found[number] = Told(done.content, kept)
+                    notes = tuple(dict.fromkeys(note for key in done.keys for note in store.kept(key).notes))
+                    looked.shelf.noted[looked.stated[number].source.place] = 0, notes
+                    for note in notes:
+                        log.warning("%s: %s", model.name, note)
             except ModelError as error:
                 failures[number] = str(error)
                 log.error("%s is left out: %s", model.name, error)

@@ -114,9 +114,16 @@ def work(job: Job, store: Store, shelf: Shelf, progress: Progress) -> Done:
             return replace(done, estimate=estimate(opened, missing))
         for order in missing:
             store.entry(order.key).prepare()
+
+        def noted(settings: Settings | None) -> Predictor:
+            model = opened(settings)
+            for order in missing:
+                store.entry(order.key).note(notes_of(job, shelf))
+            return model
+
         carry_out(
             job.source.name,
-            opened,
+            noted,
             missing,
             lambda order: filling(order.examples, store.entry(order.key).add),
             progress,
@@ -180,6 +187,11 @@ def opening(job: Job, shelf: Shelf) -> Callable[[Settings | None], Predictor]:
         return opened[machine]
 
     return predictor
+
+
+def notes_of(job: Job, shelf: Shelf) -> tuple[str, ...]:
+    """What a job's source has noted of the model while it was opened, a sentence each."""
+    return shelf.noted.get(job.source.place, (0, ()))[1]
 
 
 def answered(model: Predictor, name: str, order: Order, advance: Advance) -> Iterator[Block | Scores]:

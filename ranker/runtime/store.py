@@ -2,10 +2,10 @@
 
 A store is a folder; below ``v2/`` in it lies a folder for each key, the sha256 over named fields that can change a
 number: the checkpoint's content, the label map, the backend and its settings, library versions. It holds ``key.json``,
-the fields in the open, and shards (see `shards`), one for each block that was computed; when a run is done with a key,
-they become one. Answers, attributions and scores have keys of their own. Answers and attributions are found by the
-examples' texts, so a renamed data set or another order of rows costs nothing; scores by what was measured, and on which
-rows.
+the fields in the open, with what the model is called and what was said of it; and shards (see `shards`), one for each
+block that was computed; when a run is done with a key, they become one. Answers, attributions and scores have keys of
+their own. Answers and attributions are found by the examples' texts, so a renamed data set or another order of rows
+costs nothing; scores by what was measured, and on which rows.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ import numpy as np
 
 from factors.types import Attributions, Example
 from ranker.datasets.identity import Texts, text_names
-from ranker.errors import StoreError
+from ranker.errors import StoreError, printed
 from ranker.numbers import counted
-from ranker.records import digest
+from ranker.records import digest, parse_json
 from ranker.runtime import arrays, shards
 from ranker.runtime.storage import Place, Remote, UserStore, contents_of, failures, place, put, sync
 from ranker.tasks.classes import Classes
@@ -52,6 +52,12 @@ TRIES = 5
 
 CALLED = "called"
 """The field of ``key.json`` that is no part of the key: the model's name, as the last run called it."""
+
+NOTES = "notes"
+"""Another such field: what was said of the model when it was loaded, a sentence each; not there where nothing was."""
+
+MOST_NOTES = 10
+"""Sentences that are kept of one model; whoever writes them may be anybody's code."""
 
 Block = Classes | Sequence[Attributions]
 """Answers, or attributions, to some examples that follow each other."""
@@ -236,6 +242,31 @@ class Entry:
             raise ValueError("its rows are about something that was not asked")
         self.add(table)
 
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What was said of the model when it was loaded.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        with failures(self.folder, "read"):
+            try:
+                described = parse_json(contents_of(self.folder / "key.json"))
+            except (FileNotFoundError, ValueError):  # a damaged one is written anew with the next row
+                return ()
+        return sentences(described.get(NOTES)) if isinstance(described, dict) else ()
+
+    def note(self, notes: Sequence[object]) -> None:
+        """Keep what was said of the model when it was loaded, beside the key.
+
+        Raises:
+            StoreError: the disk refuses to be read or written.
+        """
+        told = sentences(notes)
+        if told != self.notes:
+            self.notes, self._described = told, False
+            self.prepare()
+
     def describe(self) -> None:
         """Write ``key.json`` where shards lie without one, as a bad copy of a store leaves them.
 
@@ -306,9 +337,21 @@ class Entry:
             self.folder.mkdir(exist_ok=True)
             if isinstance(self.folder, Path):
                 sync(self.folder.parent)
-            described = json.dumps({**self._key, CALLED: self._called}, indent=1, sort_keys=True)
+            beside = {CALLED: self._called} | ({NOTES: self.notes} if self.notes else {})
+            described = json.dumps({**self._key, **beside}, indent=1, sort_keys=True)
             put(self.folder / "key.json", described.encode())
         self._described = True
+
+
+def sentences(value: object) -> tuple[str, ...]:
+    """Read notes that another process, or anybody, has written: a few printable lines, each as long as a message.
+
+    Example:
+        >>> sentences(["a note", 1]), sentences("no list")
+        (('a note',), ())
+    """
+    lines = value[:MOST_NOTES] if isinstance(value, (list, tuple)) else ()
+    return tuple(printed(line) for line in lines if isinstance(line, str))
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from ranker.runtime.storage import Place, Remote, failures
 from ranker.runtime.store import (
     CALLED,
     FOLDER,
+    NOTES,
     is_key,
     key_digest,
     listed,
@@ -187,4 +188,5 @@ def _key(file: Place) -> tuple[dict[str, Any], str]:
     with failures(file, "read"):
         read = dict(parse_json(file.read_bytes()))
     called = read.pop(CALLED, "")
+    read.pop(NOTES, None)
     return read, called if isinstance(called, str) else ""

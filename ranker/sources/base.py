@@ -138,7 +138,7 @@ class Shelf(dict[Hashable, Any]):
 
     Attributes:
         noted: the place of a source -> of how many rows it was asked at most, and what was understood of its answers to
-            these, a sentence each.
+            these, or is to be known of what was loaded, a sentence each.
     """
 
     def __init__(self, beat: Callable[[], None] = lambda: None, known: Mapping[Hashable, Any] | None = None) -> None:

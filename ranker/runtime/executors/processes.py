@@ -332,6 +332,9 @@ class Supervisor:
                 visitor = guest.visitors[0]
                 order = visitor.missing[int(message.head["order"])]
                 self.store.entry(order.key).receive(message.body, order.examples, len(visitor.job.task.labels))
+            case "notes":
+                for order in guest.visitors[0].missing:
+                    self.store.entry(order.key).note(message.head["notes"])
             case "ended":
                 failure = visits.printable(str(message.head["failure"]))
                 estimate = visits.estimate_of(message.head["estimate"])

@@ -24,7 +24,7 @@ from ranker.progress import Advance
 from ranker.runtime import shards
 from ranker.runtime.base import Estimate, Job, Order
 from ranker.runtime.estimate import estimate
-from ranker.runtime.guest import carry_out, key_of, opening
+from ranker.runtime.guest import carry_out, key_of, notes_of, opening
 from ranker.runtime.store import Keep, filling, key_digest
 from ranker.sources.base import Shelf
 
@@ -238,6 +238,8 @@ def visited(visit: Visit, shelf: Shelf, outbox: Outbox) -> Estimate | None:
         model = opened(settings)
         if key_digest(key_of(job, settings, shelf)) != keys[settings]:
             raise ModelError(CHANGED)
+        if not job.dry:
+            outbox.send(what="notes", notes=notes_of(job, shelf))
         return model
 
     if job.dry:

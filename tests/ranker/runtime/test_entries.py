@@ -10,6 +10,7 @@ from test_store import EXAMPLES, KEY, Counter, row_of, same
 
 from factors.types import Example
 from ranker.datasets.identity import text_names
+from ranker.errors import printed
 from ranker.runtime import shards
 from ranker.runtime import store as store_module
 from ranker.runtime.store import Store, key_digest
@@ -108,6 +109,36 @@ def test_a_key_is_read_once_a_run(tmp_path, monkeypatch):
     assert len(entry.missing(EXAMPLES)) == 3
     attributions(entry, EXAMPLES, Counter())
     assert len(times) == 1
+
+
+def test_what_was_said_of_a_model_stands_beside_its_key(tmp_path):
+    """Whoever adds rows later leaves it there, and the key is the same."""
+    Store(tmp_path).entry(ANSWERS, "a").note(["It has a layer more."])
+    assert Store(tmp_path).entry(ANSWERS).notes == ("It has a layer more.",)
+    predictions(Store(tmp_path).entry(ANSWERS, "b"), EXAMPLES, Asked())
+    assert Store(tmp_path).entry(ANSWERS).notes == ("It has a layer more.",)
+    assert verify(tmp_path) == (2, [])
+    Store(tmp_path).entry(ANSWERS).note([])
+    assert Store(tmp_path).entry(ANSWERS).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "notes"),
+    [
+        ("{", ()),
+        ("[]", ()),
+        ('{"notes": "text"}', ()),
+        ('{"notes": [1, "a\\u001b[2J"]}', ("a\\x1b[2J",)),
+        (f'{{"notes": {["note"] * 1000}}}'.replace("'", '"'), ("note",) * 10),
+        (f'{{"notes": ["{"n" * 9000}"]}}', (printed("n" * 9000),)),
+    ],
+)
+def test_what_anybody_wrote_of_a_model_is_a_few_printable_lines(tmp_path, written, notes):
+    """A store may be shared, and a model's process may be anybody's code."""
+    entry = Store(tmp_path).entry(ANSWERS)
+    entry.prepare()
+    (entry.folder / "key.json").write_text(written)
+    assert Store(tmp_path).entry(ANSWERS).notes == notes
 
 
 def test_a_shard_in_the_folder_of_another_key_is_set_aside(tmp_path, caplog):
