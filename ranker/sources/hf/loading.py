@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatch
+from importlib.util import find_spec
 from pathlib import Path
 from pickle import UnpicklingError  # noqa: TID251  # the name of an error; nothing is unpickled
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,10 @@ Bases = dict[tuple[str, "Options", tuple[str, ...], int | None], "PreTrainedMode
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 PANIC = "PanicException"
 """What tokenizers and safetensors raise where their Rust gives up; it is no Exception, and can be had by name only."""
+SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
+"""The packages that transformers reads a SentencePiece model with, and a module of each."""
+OTHER_TOKENIZERS = ("tiktoken.model",)
+"""Files of tokenizers that are called like a SentencePiece model and are none."""
 GENTLE_INITS = (True, False, None, "gaussian", "orthogonal", "eva")
 """The ways in which PEFT begins an adapter's weights and leaves the base's as they are; pissa and olora do not."""
 
@@ -196,6 +202,7 @@ def _keeps_base(config: PeftConfig) -> bool:
 def _tokenizer(files: Files, trust_remote_code: bool) -> PreTrainedTokenizerBase:
     from transformers import AutoTokenizer
 
+    _check_sentencepiece(files)
     if not trust_remote_code:
         _check_class(files)
     if not checkpoints.has_tokenizer(files.folder):
@@ -208,6 +215,32 @@ def _tokenizer(files: Files, trust_remote_code: bool) -> PreTrainedTokenizerBase
     tokenizer.name_or_path = str(files.path)
     tokenizer.truncation_side = "right"  # see `align.encode`: what is too long loses its end
     return tokenizer
+
+
+def _check_sentencepiece(files: Files) -> None:
+    """Refuse a tokenizer that is a SentencePiece model alone where the packages that read it are not installed.
+
+    transformers would then take the model for one of tiktoken's, and ask for that.
+
+    Raises:
+        ModelError: so it is.
+    """
+    models = [name for name in files.small if name.endswith(".model") and name not in OTHER_TOKENIZERS]
+    alone = models and not any(fnmatch(name, "tokenizer.*json") for name in files.small)
+    missing = [package for package, module in SENTENCEPIECE.items() if alone and not _has_module(module)]
+    if missing:
+        raise ModelError(
+            f"{files.path} has a SentencePiece tokenizer ({models[0]}) and no tokenizer.json; "
+            f"`pip install {' '.join(missing)}` to read it"
+        )
+
+
+def _has_module(name: str) -> bool:
+    """Say whether a module is installed."""
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # the package that it would be in
+        return False
 
 
 def _check_class(files: Files) -> None:

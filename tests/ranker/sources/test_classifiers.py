@@ -18,7 +18,7 @@ from ranker.attribution.output import explained
 from ranker.attribution.settings import LIMESettings
 from ranker.errors import LabelError, ModelError, UsageError
 from ranker.sources.devices import DTYPES, resolve
-from ranker.sources.hf import classifiers
+from ranker.sources.hf import classifiers, loading
 from ranker.sources.hf.classifiers import Classifier
 
 PAIRS = [
@@ -181,6 +181,35 @@ def test_a_network_that_reads_embeddings_otherwise_is_refused(tmp_path):
         ModelError, match=r"answers otherwise to embeddings than to the tokens .* \(logits off by 0\.\d+\)"
     ):
         Classifier.load(make_checkpoint(tmp_path, "esm"), TASK)
+
+
+@pytest.mark.parametrize(
+    ("installed", "command"),
+    [((), "sentencepiece protobuf"), (("sentencepiece",), "protobuf"), (("google.protobuf",), "sentencepiece")],
+)
+def test_a_sentencepiece_model_alone_says_what_to_install(checkpoint, tmp_path, monkeypatch, installed, command):
+    """Transformers would take it for one of tiktoken's, and ask for that."""
+    folder = shutil.copytree(checkpoint("deberta-v3"), tmp_path / "copy")
+    for file in folder.glob("tokenizer*"):
+        file.unlink()
+    (folder / "spm.model").write_bytes(b"\n\x0e\n\x05<unk>")
+    monkeypatch.setattr(loading, "_has_module", lambda name: name in installed)
+    with pytest.raises(ModelError) as caught:
+        Classifier.load(folder, TASK)
+    assert str(caught.value) == (
+        f"{folder} has a SentencePiece tokenizer (spm.model) and no tokenizer.json; `pip install {command}` to read it"
+    )
+
+
+def test_what_reads_a_sentencepiece_model_is_looked_for_where_it_is_all_there_is(checkpoint, tmp_path, monkeypatch):
+    """A tokenizer.json beside it is read in its place; a package of which a part is not there is none."""
+    folder = shutil.copytree(checkpoint("deberta-v3"), tmp_path / "copy")
+    (folder / "spm.model").write_bytes(b"\n\x0e\n\x05<unk>")
+    monkeypatch.setattr(loading, "SENTENCEPIECE", {"nothing": "no_such_package.part"})
+    Classifier.load(folder, TASK)
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(ModelError, match="`pip install nothing` to read it$"):
+        Classifier.load(folder, TASK)
 
 
 def test_what_a_network_reads_changes_nothing_of_what_it_answers_next(tmp_path):
