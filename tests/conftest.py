@@ -59,6 +59,18 @@ OTHERS = {
         "wordpiece",
         "bert",
     ),
+    "longformer": (
+        "LongformerConfig",
+        {"max_position_embeddings": LIMIT + 2, "attention_window": [8, 8], "sep_token_id": 2},
+        "bpe",
+        "roberta",
+    ),
+    "bart": (
+        "BartConfig",
+        {"encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2},
+        "bpe",
+        "roberta",
+    ),
 }
 
 TASK = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral", "contradiction")})

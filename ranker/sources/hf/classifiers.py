@@ -8,10 +8,10 @@ import logging
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
@@ -48,10 +48,10 @@ ENCODED_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
-class Classifier:
-    """A loaded sequence classifier, ready to be asked: C classes, in the order of the task's labels.
+class TextClassifier:
+    """A loaded sequence classifier that is asked about whole texts, from token ids: a `ranker.sources.base.Predictor`.
 
-    It answers with tokens hidden, and to points between embeddings: it is a `ranker.sources.base.Embedded`.
+    A network that can be run from embeddings, as it answers to the tokens, is a `Classifier`.
 
     Attributes:
         name: where it came from.
@@ -64,6 +64,7 @@ class Classifier:
         token_budget: the most tokens a batch; it changes speed and memory, no number.
         dtype: what matrix products are computed in: float32, or bfloat16 with all else in float32.
         beat: called after each batch and each call of the tokenizer, as a sign of life.
+        trouble: why the network cannot be run from embeddings, in a line; "" where it can.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Classifier:
     token_budget: int
     dtype: torch.dtype = torch.float32
     beat: Callable[[], None] = lambda: None
+    trouble: str = ""
 
     @classmethod
     def load(
@@ -93,8 +95,8 @@ class Classifier:
         files: Files | None = None,
         beat: Callable[[], None] = lambda: None,
         limits: Limits = LIMITS,
-    ) -> Classifier:
-        """Load a checkpoint.
+    ) -> TextClassifier:
+        """Load a checkpoint; as a `Classifier` where its network can be run from embeddings.
 
         Args:
             path: a directory with a sequence classifier or a PEFT adapter of one, or a hub id ``org/name@revision``.
@@ -114,7 +116,7 @@ class Classifier:
 
         Raises:
             UsageError: a device or a dtype that is none.
-            ModelError: the checkpoint is incomplete, damaged, no sequence classifier, or cannot be run from embeddings.
+            ModelError: the checkpoint is incomplete, damaged, no sequence classifier, or cannot be run.
             LabelError: its labels cannot be mapped.
         """
         where = device_named(device)
@@ -134,41 +136,9 @@ class Classifier:
             takes_types = "token_type_ids" in inspect.signature(model.forward).parameters
             budget = token_budget or (TOKENS_ON_CPU if where.type == "cpu" else TOKENS_ELSEWHERE)
             length = loading.max_length(model, tokenizer)
-            loaded = cls(str(path), model, tokenizer, groups, length, takes_types, where, budget, products, beat)
-            loaded._prepare()
-        return loaded
-
-    def _prepare(self) -> None:
-        """Have the network run as it is here: from embeddings, in batches, and no more of its last layer than is read.
-
-        Raises:
-            ModelError: it then answers otherwise than it does of itself.
-        """
-        short = self.encode([SHORT])
-        batch = self._batch(short)
-        with torch.no_grad():
-            whole = self._run(batch.type_ids, input_ids=batch.ids)
-            read_first_token(self.model)
-            for config in (self.model.config, self.model.config.get_text_config()):
-                if getattr(config, "pad_token_id", None) is None:
-                    config.pad_token_id = 0  # batches are never padded, and some are refused without one
-            off = (self.from_embeddings(self.embed(short), short) - whole).abs().max().item()
-        # half of the digits: far beyond rounding, and below what makes a difference
-        if off > self.rounding**0.5 * max(1.0, whole.abs().max().item()):
-            raise ModelError(
-                f"{self.name} answers otherwise to embeddings than to the tokens that they are of (logits off by "
-                f"{off:.2g}): it is of a kind that cannot be attributed"
-            )
-
-    @property
-    def classes(self) -> int:
-        """C."""
-        return len(self.groups)
-
-    @property
-    def hides(self) -> tuple[Hide, ...]:
-        """The ways in which it can hide tokens: behind those that its tokenizer has, and by leaving them out."""
-        return (*hidden.tokens(self.tokenizer), "remove")
+            return Classifier(
+                *(str(path), model, tokenizer, groups, length, takes_types, where, budget, products, beat)
+            )._prepared()
 
     @property
     def rounding(self) -> float:
@@ -218,6 +188,101 @@ class Classifier:
         while block := [logits[0] for _, logits in islice(answered, ENCODED_AT_ONCE)]:
             yield Classes(softmax(np.array(block)))
 
+    def _forward(self, requests: Iterable[tuple[S, Sequence[Row]]], advance: Advance) -> Iterator[tuple[S, Floats]]:
+        """The answers to requests for rows, see `batching.forward`."""
+        return batching.forward(self.network, requests, self.token_budget, self.device, advance)
+
+    def network(self, batch: Batch) -> torch.Tensor:
+        """Run a batch of R rows -> (R, C) float32 logits of the task's classes."""
+        return self._run(batch.type_ids, input_ids=batch.ids)
+
+    def _batch(self, encodings: Sequence[TokenIds]) -> Batch:
+        """Examples of one length, as a batch."""
+        return batching.stack([self.row(encoding) for encoding in encodings], self.device)
+
+    def _run(self, type_ids: torch.Tensor | None, **rows: torch.Tensor) -> torch.Tensor:
+        """R rows of T tokens, as ids or as embeddings -> (R, C) float32 logits of the task's classes."""
+        inputs = rows if type_ids is None else {**rows, "token_type_ids": type_ids}
+        mask = torch.ones(next(iter(rows.values())).shape[:2], dtype=torch.long, device=self.device)
+        reduced = self.dtype != torch.float32  # not every device knows what autocast is
+        with torch.autocast(self.device.type, self.dtype) if reduced else nullcontext():
+            try:
+                outputs = self.model(attention_mask=mask, **inputs)
+            except Exception as error:  # a network may be anybody's code
+                if packing.is_out_of_memory(error):
+                    raise
+                raise ModelError(f"{self.name} cannot be run: {first_line(error)}") from error
+        self.beat()
+        return collapse(outputs.logits.float(), self.groups)
+
+
+@dataclass(frozen=True)
+class Classifier(TextClassifier):
+    """A loaded sequence classifier, ready to be asked: C classes, in the order of the task's labels.
+
+    It answers with tokens hidden, and to points between embeddings: it is a `ranker.sources.base.Embedded`.
+    """
+
+    @classmethod
+    def load(cls, *args: Any, **options: Any) -> Classifier:
+        """Load a checkpoint whose network can be run from embeddings; see `TextClassifier.load`.
+
+        Raises:
+            ModelError: it cannot, too.
+        """
+        loaded = super().load(*args, **options)
+        if not isinstance(loaded, Classifier):
+            raise ModelError(f"{loaded.trouble}: it is of a kind that cannot be attributed")
+        return loaded
+
+    def _prepared(self) -> TextClassifier:
+        """Have the network run as it is here: from embeddings, in batches, and no more of its last layer than is read.
+
+        A network that cannot be run from embeddings, or answers otherwise to them, is asked from token ids.
+
+        Raises:
+            ModelError: it then answers otherwise than it does of itself.
+        """
+        short = self.encode([SHORT])
+        batch = self._batch(short)
+        configs = [self.model.config, self.model.config.get_text_config()]
+        unpadded = [config for config in configs if getattr(config, "pad_token_id", None) is None]
+        with torch.no_grad():
+            whole = self._run(batch.type_ids, input_ids=batch.ids)
+            read_first_token(self.model)
+            for config in unpadded:
+                config.pad_token_id = 0  # batches are never padded, and some are refused without one
+            try:
+                off = self._off(self.from_embeddings(self.embed(short), short), whole)
+                trouble = off and f"answers otherwise to embeddings than to the tokens that they are of ({off})"
+            except ModelError as error:
+                trouble = f"cannot be run from embeddings ({first_line(error.__cause__ or error)})"
+            if not trouble:
+                return self
+            for config in unpadded:
+                config.pad_token_id = -1  # networks look for it among ids, where 0 may be a token of the text
+            values = {field.name: getattr(self, field.name) for field in fields(self)}
+            from_ids = TextClassifier(**{**values, "trouble": f"{self.name} {trouble}"})
+            if off := self._off(from_ids.network(batch), whole):
+                raise ModelError(f"{self.name} answers otherwise where its last layer is computed in part ({off})")
+        return from_ids
+
+    def _off(self, logits: torch.Tensor, whole: torch.Tensor) -> str:
+        """Say how far logits are from those of the network by itself; "" where that is rounding."""
+        off = (logits - whole).abs().max().item()
+        # half of the digits: far beyond rounding, and below what makes a difference
+        return f"logits off by {off:.2g}" if off > self.rounding**0.5 * max(1.0, whole.abs().max().item()) else ""
+
+    @property
+    def classes(self) -> int:
+        """C."""
+        return len(self.groups)
+
+    @property
+    def hides(self) -> tuple[Hide, ...]:
+        """The ways in which it can hide tokens: behind those that its tokenizer has, and by leaving them out."""
+        return (*hidden.tokens(self.tokenizer), "remove")
+
     def answers(
         self, requests: Iterable[tuple[S, TokenIds, Bools]], hide: Hide, advance: Advance = lambda done: None
     ) -> Iterator[tuple[S, Floats]]:
@@ -236,10 +301,6 @@ class Classifier:
         token = None if hide == "remove" else hidden.tokens(self.tokenizer)[hide]
         rows = ((state, hidden.rows(self.row(encoding), seen, token)) for state, encoding, seen in requests)
         return self._forward(rows, advance)
-
-    def _forward(self, requests: Iterable[tuple[S, Sequence[Row]]], advance: Advance) -> Iterator[tuple[S, Floats]]:
-        """The answers to requests for rows, see `batching.forward`."""
-        return batching.forward(self.network, requests, self.token_budget, self.device, advance)
 
     @property
     def seed(self) -> str:
@@ -273,7 +334,7 @@ class Classifier:
         Token ids go in as embeddings, too: RoBERTa's kind counts positions from the padding ids that it sees, so that
         a row with tokens hidden behind padding would shift; from embeddings positions only count up.
         """
-        return self._run(batch.type_ids, inputs_embeds=self._embedded(batch.ids))
+        return self._run_embedded(batch.type_ids, self._embedded(batch.ids))
 
     def embed(self, encodings: Sequence[TokenIds]) -> torch.Tensor:
         """(R, T, D) the network's word embeddings of R examples of one length, without positions and segments."""
@@ -299,7 +360,19 @@ class Classifier:
         """
         type_ids = self._batch(encodings).type_ids if self.takes_type_ids else None
         with self._kernels(embeddings):
+            return self._run_embedded(type_ids, embeddings)
+
+    def _run_embedded(self, type_ids: torch.Tensor | None, embeddings: torch.Tensor) -> torch.Tensor:
+        """Run R rows of T embeddings -> (R, C) float32 logits of the task's classes.
+
+        Longformer's kind is told that the first token attends to all others. It decides so itself where it is told
+        nothing, but only from token ids.
+        """
+        if "global_attention_mask" not in inspect.signature(self.model.forward).parameters:
             return self._run(type_ids, inputs_embeds=embeddings)
+        first = torch.zeros(embeddings.shape[:2], dtype=torch.long, device=self.device)
+        first[:, 0] = 1
+        return self._run(type_ids, inputs_embeds=embeddings, global_attention_mask=first)
 
     def _kernels(self, embeddings: torch.Tensor) -> AbstractContextManager[None]:
         """Attention without torch's fused kernel in bfloat16 on CPU: its way back takes twelve times as long there."""
@@ -309,25 +382,6 @@ class Classifier:
     def _embedded(self, ids: torch.Tensor) -> torch.Tensor:
         """(R, T) token ids -> (R, T, D)."""
         return self.model.get_input_embeddings()(ids)  # type: ignore[no-any-return]
-
-    def _batch(self, encodings: Sequence[TokenIds]) -> Batch:
-        """Examples of one length, as a batch."""
-        return batching.stack([self.row(encoding) for encoding in encodings], self.device)
-
-    def _run(self, type_ids: torch.Tensor | None, **rows: torch.Tensor) -> torch.Tensor:
-        """R rows of T tokens, as ids or as embeddings -> (R, C) float32 logits of the task's classes."""
-        inputs = rows if type_ids is None else {**rows, "token_type_ids": type_ids}
-        mask = torch.ones(next(iter(rows.values())).shape[:2], dtype=torch.long, device=self.device)
-        reduced = self.dtype != torch.float32  # not every device knows what autocast is
-        with torch.autocast(self.device.type, self.dtype) if reduced else nullcontext():
-            try:
-                outputs = self.model(attention_mask=mask, **inputs)
-            except Exception as error:  # a network may be anybody's code
-                if packing.is_out_of_memory(error):
-                    raise
-                raise ModelError(f"{self.name} cannot be run: {first_line(error)}") from error
-        self.beat()
-        return collapse(outputs.logits.float(), self.groups)
 
 
 if TYPE_CHECKING:

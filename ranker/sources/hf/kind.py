@@ -18,7 +18,7 @@ from ranker.sources.hf.labels import meanings, said_by
 from ranker.sources.references import Reference
 
 if TYPE_CHECKING:
-    from ranker.sources.hf.classifiers import Classifier
+    from ranker.sources.hf.classifiers import TextClassifier
     from ranker.tasks.base import Task
 
 UNNAMED = {"0": "LABEL_0", "1": "LABEL_1"}
@@ -123,17 +123,17 @@ class Checkpoint:
             "versions": {name: version(name) for name in (*LIBRARIES, *(("peft",) if adapter else ()))},
         }
 
-    def open(self, task: Task, machine: Machine, shelf: Shelf) -> Classifier:
+    def open(self, task: Task, machine: Machine, shelf: Shelf) -> TextClassifier:
         """The loaded classifier. See `Source.open`."""
         import torch
 
-        from ranker.sources.hf.classifiers import Classifier
+        from ranker.sources.hf.classifiers import TextClassifier
         from ranker.tasks.classes import of_classes
 
         if machine.threads is not None:
             torch.set_num_threads(machine.threads)
         folder, _ = self._folders(shelf)
-        return Classifier.load(
+        return TextClassifier.load(
             folder,
             of_classes(task, self.name),
             device=machine.device,

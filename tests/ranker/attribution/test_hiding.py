@@ -76,7 +76,7 @@ def test_what_is_known_of_it_needs_no_model(loud, data, tmp_path, monkeypatch):
     """The rows are in the store like all others."""
     store, models = Store(tmp_path / "store"), loud("[MASK]")
     first = notes(models, data, MASK, runtime=Runtime(store=store))
-    monkeypatch.setattr("ranker.sources.hf.classifiers.Classifier.load", None)
+    monkeypatch.setattr("ranker.sources.hf.classifiers.TextClassifier.load", None)
     assert notes(models, data, MASK, runtime=Runtime(store=store)) == first != []
 
 

@@ -25,7 +25,7 @@ from ranker.runtime.base import Answer
 from ranker.scoring.score import Evidence
 from ranker.scoring.views import NEEDS_LABEL, View, telling, words_of
 from ranker.sources import suites
-from ranker.sources.hf.classifiers import Classifier
+from ranker.sources.hf.classifiers import TextClassifier
 from ranker.tasks.classes import Classes, ClassTask
 
 NLI = ClassTask("nli", ("non-entailment", "entailment"), shortcut=1)
@@ -80,9 +80,11 @@ def explained(*models, example=EXAMPLE, **given):
 def real():
     """Two embedded models on an embedded example, with real attributions; of their networks none is left in memory."""
     networks = weakref.WeakSet()
-    load = Classifier.load
+    load = TextClassifier.load
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Classifier, "load", lambda *args, **more: networks.add((c := load(*args, **more)).model) or c)
+        patched.setattr(
+            TextClassifier, "load", lambda *args, **more: networks.add((c := load(*args, **more)).model) or c
+        )
         loaded = sets.load("hans-sub")
         explanation = explain(suites.load(["hans-sub-mini"]).models[:2], loaded.task, loaded.examples[0])
     gc.collect()

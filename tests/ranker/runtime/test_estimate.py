@@ -15,7 +15,7 @@ from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.sources.base import Machine, Shelf
-from ranker.sources.hf.classifiers import Classifier
+from ranker.sources.hf.classifiers import Classifier, TextClassifier
 
 SOURCE = suites.load(["hans-sub-mini"]).models[0].source
 NLI = sets.cards()["hans-sub"].task
@@ -45,7 +45,7 @@ def test_what_is_known_costs_nothing(tmp_path, monkeypatch):
     subject.attributions(EXAMPLES[:1], LIME)
     assert estimated(subject, *asked).passes == 10
     subject.attributions(EXAMPLES[:2], LIME)
-    monkeypatch.setattr(Classifier, "load", None)
+    monkeypatch.setattr(TextClassifier, "load", None)
     assert estimated(subject, *asked) is None
 
 

@@ -25,7 +25,7 @@ from ranker.runtime.store import Store, key_digest
 from ranker.sources import suites
 from ranker.sources.base import Machine, Shelf, SourceOptions
 from ranker.sources.hf import batching, classifiers, files
-from ranker.sources.hf.classifiers import Classifier
+from ranker.sources.hf.classifiers import Classifier, TextClassifier
 from ranker.sources.hf.kind import Checkpoint
 
 EXAMPLES = [
@@ -102,9 +102,9 @@ def test_under_auto_each_backend_gets_the_network_in_its_own_format(subject, mon
     """One subject answers in both: predictions in bfloat16, IG in float32, each network loaded once."""
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": True})
     loaded = []
-    load = Classifier.load
+    load = TextClassifier.load
     monkeypatch.setattr(
-        Classifier, "load", lambda *args, **named: loaded.append(named["dtype"]) or load(*args, **named)
+        TextClassifier, "load", lambda *args, **named: loaded.append(named["dtype"]) or load(*args, **named)
     )
     settings = IGSettings(steps=4, max_steps=4)
     auto, exact = (Subject(subject.source, TASK, Machine(dtype=dtype)) for dtype in ("auto", "float32"))
@@ -127,7 +127,7 @@ def test_a_model_is_loaded_only_where_rows_are_missing(subject, monkeypatch):
     first = subject.predictions(EXAMPLES, told.append)
     assert sum(told) == 2
     assert subject.missing([*EXAMPLES, replace(EXAMPLES[0], segments=("new",))]) == 1
-    monkeypatch.setattr(Classifier, "load", None)
+    monkeypatch.setattr(TextClassifier, "load", None)
     again = replace(subject, machine=Machine(token_budget=9))
     np.testing.assert_array_equal(first.probs, again.predictions(EXAMPLES).probs)
 
@@ -236,8 +236,8 @@ def test_a_guest_reads_weights_once(tmp_path, monkeypatch):
     store = Store(tmp_path / "store")
     _, missing = orders(job, store, Shelf())
     beats, before = [], []
-    predict = Classifier.predict
-    monkeypatch.setattr(Classifier, "predict", lambda *given: before.append(len(beats)) or predict(*given))
+    predict = TextClassifier.predict
+    monkeypatch.setattr(TextClassifier, "predict", lambda *given: before.append(len(beats)) or predict(*given))
     _, sending = Pipe(duplex=False)
     visits.visited(visits.Visit(job, missing), Shelf(lambda: beats.append("part")), visits.Outbox(sending))
     parts = -(-(tmp_path / "tiny" / "model.safetensors").stat().st_size // files.CHUNK)

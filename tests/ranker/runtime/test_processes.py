@@ -38,7 +38,7 @@ from ranker.runtime.upkeep import contents, verify
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
 from ranker.sources.base import Machine
-from ranker.sources.hf.classifiers import Classifier
+from ranker.sources.hf.classifiers import TextClassifier
 
 ROOT = Path(__file__).parents[3]
 TWO = Processes(2)
@@ -62,8 +62,10 @@ def rows():
 def loads(monkeypatch):
     """The checkpoints that this process loads."""
     found = []
-    load = Classifier.load
-    monkeypatch.setattr(Classifier, "load", lambda path, *rest, **more: found.append(path) or load(path, *rest, **more))
+    load = TextClassifier.load
+    monkeypatch.setattr(
+        TextClassifier, "load", lambda path, *rest, **more: found.append(path) or load(path, *rest, **more)
+    )
     return found
 
 

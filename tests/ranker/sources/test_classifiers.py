@@ -17,9 +17,10 @@ from ranker.attribution import SETTINGS, attribute
 from ranker.attribution.output import explained
 from ranker.attribution.settings import LIMESettings
 from ranker.errors import LabelError, ModelError, UsageError
+from ranker.sources.base import is_perturbed
 from ranker.sources.devices import DTYPES, resolve
 from ranker.sources.hf import classifiers, loading
-from ranker.sources.hf.classifiers import Classifier
+from ranker.sources.hf.classifiers import Classifier, TextClassifier
 
 PAIRS = [
     Example("a", ("The doctor saw the actor.", "An old judge danced."), 1),
@@ -175,12 +176,44 @@ def test_every_backend_says_what_was_cut(classifier, caplog, method):
     ]
 
 
-def test_a_network_that_reads_embeddings_otherwise_is_refused(tmp_path):
-    """ESM scales them by how many tokens are masked, which it sees in ids only: its numbers would be wrong."""
-    with pytest.raises(
-        ModelError, match=r"answers otherwise to embeddings than to the tokens .* \(logits off by 0\.\d+\)"
-    ):
-        Classifier.load(make_checkpoint(tmp_path, "esm"), TASK)
+@pytest.mark.parametrize(
+    ("name", "trouble"),
+    [
+        ("bart", r"cannot be run from embeddings \(Passing input embeddings .*\)"),
+        ("esm", r"answers otherwise to embeddings than to the tokens .* \(logits off by 0\.\d+\)"),
+    ],
+)
+def test_a_network_that_cannot_be_run_from_embeddings_answers_and_is_not_attributed(tmp_path, name, trouble):
+    """BART takes none; ESM scales them by how many tokens are masked, which it sees in ids only."""
+    folder = make_checkpoint(tmp_path, name)
+    with pytest.raises(ModelError, match=f"{trouble}: it is of a kind that cannot be attributed$"):
+        Classifier.load(folder, TASK)
+    loaded = TextClassifier.load(folder, TASK)
+    expected = outputs(folder, PAIRS[:2])
+    np.testing.assert_allclose(loaded.probabilities(PAIRS[:2])[:, 1], expected[:, 1], atol=1e-6)
+    assert not is_perturbed(loaded)
+
+
+def test_longformer_is_ranked_and_attributed(tmp_path):
+    """It is told which token attends to all others, where it cannot see that itself: in embeddings."""
+    folder = make_checkpoint(tmp_path, "longformer")
+    loaded = Classifier.load(folder, TASK)
+    np.testing.assert_allclose(loaded.probabilities(PAIRS)[:, 1], outputs(folder, PAIRS)[:, 1], atol=1e-6)
+    for method in ("shap", "ig", "lime", "occlusion"):
+        (row,) = attribute(loaded, PAIRS[:1], method)
+        assert (row.scores != 0).any()
+
+
+def test_a_last_layer_that_answers_otherwise_in_part_is_refused(checkpoint, monkeypatch):
+    """From token ids as well: its numbers would be wrong, and look right."""
+
+    def spoil(model):
+        model.classifier.bias.data += 1.0
+        model.classifier.bias.data[0] = 9.0
+
+    monkeypatch.setattr(classifiers, "read_first_token", spoil)
+    with pytest.raises(ModelError, match=r"answers otherwise where its last layer is computed in part \(logits off by"):
+        TextClassifier.load(checkpoint("bert"), TASK)
 
 
 @pytest.mark.parametrize(
