@@ -28,9 +28,9 @@ OTHERS = (
     "merges.txt",
     "*.py",
 )
-ADAPTERS = 2
+ADAPTERS = 3
 """Raised when adapters come to give other numbers; part of the store's key of theirs. 2: those with biases of their own
-no longer write them into the base that they share."""
+no longer write them into the base that they share. 3: those whose tensors fit nothing are refused."""
 NO_BASE = "is an adapter itself; merge that into its own base, and name what comes of it"
 NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "scheduler.bin")
 

@@ -64,6 +64,7 @@ class TextClassifier:
         token_budget: the most tokens a batch; it changes speed and memory, no number.
         dtype: what matrix products are computed in: float32, or bfloat16 with all else in float32.
         beat: called after each batch and each call of the tokenizer, as a sign of life.
+        notes: what is to be known of its weights, a sentence each.
         trouble: why the network cannot be run from embeddings, in a line; "" where it can.
     """
 
@@ -77,6 +78,7 @@ class TextClassifier:
     token_budget: int
     dtype: torch.dtype = torch.float32
     beat: Callable[[], None] = lambda: None
+    notes: loading.Notes = ()
     trouble: str = ""
 
     @classmethod
@@ -127,7 +129,7 @@ class TextClassifier:
                 folder = checkpoints.locate(path, allow_pickle=allow_pickle)
                 files = held.enter_context(closing(opened(folder, allow_pickle=allow_pickle, beat=beat, limits=limits)))
             held.enter_context(loading.one_line(files.path, told=files.told))
-            model, tokenizer = loading.load(files, options, label_map, bases)
+            model, tokenizer, notes = loading.load(files, options, label_map, bases)
             groups = labels.reconcile(loading.label_names(model), task, label_map, model=str(files.path))
             loading.check_ids(files.path, model, tokenizer)
             model.requires_grad_(False).to(where)  # type: ignore[arg-type]
@@ -137,7 +139,7 @@ class TextClassifier:
             budget = token_budget or (TOKENS_ON_CPU if where.type == "cpu" else TOKENS_ELSEWHERE)
             length = loading.max_length(model, tokenizer)
             return Classifier(
-                *(str(path), model, tokenizer, groups, length, takes_types, where, budget, products, beat)
+                *(str(path), model, tokenizer, groups, length, takes_types, where, budget, products, beat, notes)
             )._prepared()
 
     @property

@@ -133,7 +133,7 @@ class Checkpoint:
         if machine.threads is not None:
             torch.set_num_threads(machine.threads)
         folder, _ = self._folders(shelf)
-        return TextClassifier.load(
+        loaded = TextClassifier.load(
             folder,
             of_classes(task, self.name),
             device=machine.device,
@@ -147,6 +147,8 @@ class Checkpoint:
             beat=shelf.beat,
             limits=self.options.limits,
         )
+        shelf.noted[self.place] = 0, loaded.notes
+        return loaded
 
     def _folders(self, shelf: Shelf) -> tuple[Path, Path | None]:
         """Its folder, and that of its base; each is looked for once, so that all that is read is of one revision."""

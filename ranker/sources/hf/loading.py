@@ -18,19 +18,22 @@ import torch
 
 from ranker.errors import LabelError, ModelError, RankModelsError, first_line, listed
 from ranker.limits import LIMITS, Limits
-from ranker.sources.hf import checkpoints, settings
+from ranker.sources.hf import checkpoints, settings, tensors
 from ranker.sources.hf.files import Files
 
 if TYPE_CHECKING:
     from peft import PeftConfig
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-Bases = dict[tuple[str, "Options", tuple[str, ...], int | None], "PreTrainedModel"]
+Notes = tuple[str, ...]
+"""What is to be known of loaded weights, a sentence each."""
+Bases = dict[tuple[str, "Options", tuple[str, ...], int | None], tuple["PreTrainedModel", Notes]]
 """The networks that adapters share, by their content, how they were loaded, the modules given, and how many outputs."""
 
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 PANIC = "PanicException"
 """What tokenizers and safetensors raise where their Rust gives up; it is no Exception, and can be had by name only."""
+NO_HEAD = 'brings no head of its own; save it with task_type="SEQ_CLS" and modules_to_save=["classifier"]'
 SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
 """The packages that transformers reads a SentencePiece model with, and a module of each."""
 OTHER_TOKENIZERS = ("tiktoken.model",)
@@ -58,8 +61,8 @@ class Options:
 
 def load(
     files: Files, options: Options, label_map: Mapping[str, str] | None, bases: Bases | None
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The network and the tokenizer of a checkpoint; of a PEFT adapter, the network of its base with it built in.
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, Notes]:
+    """Load the network and the tokenizer of a checkpoint; of a PEFT adapter, the network of its base with it built in.
 
     Args:
         files: the checkpoint's.
@@ -74,7 +77,8 @@ def load(
         files.brings_code()  # of another repository it is refused
     settings.check(files, options.limits, options.trust_remote_code)
     if files.under is None:
-        return _network(files, options), _tokenizer(files, options.trust_remote_code)
+        model, notes = _network(files, options)
+        return model, _tokenizer(files, options.trust_remote_code), notes
     return _adapter(files, files.under, options, label_map, {} if bases is None else bases)
 
 
@@ -93,7 +97,7 @@ def load_encoder(files: Files, options: Options) -> tuple[PreTrainedModel, PreTr
     settings.check(files, options.limits, options.trust_remote_code)
     if files.under is not None:
         raise ModelError(f"{files.path} is a PEFT adapter; an encoder of sentences must be whole")
-    model = _network(files, options, ("pooler",), auto=AutoModel, what="an encoder")
+    model, _ = _network(files, options, ("pooler",), auto=AutoModel, what="an encoder")
     return model, _tokenizer(files, options.trust_remote_code)
 
 
@@ -104,8 +108,8 @@ def _network(
     outputs: int | None = None,
     auto: Any = None,
     what: str = "a trained sequence classifier",
-) -> PreTrainedModel:
-    """The network of a checkpoint that is whole.
+) -> tuple[PreTrainedModel, Notes]:
+    """Load the network of a checkpoint that is whole, with what is to be known of its weights.
 
     Args:
         files: the checkpoint's.
@@ -137,13 +141,14 @@ def _network(
     missing = sorted(key for key in report["missing_keys"] if not any(name in key.split(".") for name in given))
     if missing:
         raise ModelError(f"{files.path} has no weights for {missing[0]}; it must hold {what}")
-    return model  # type: ignore[no-any-return]
+    unused = tensors.unused_tensors(model, report["unexpected_keys"])
+    return model, (tensors.unused_note(unused),) if unused else ()
 
 
 def _adapter(
     files: Files, base: Files, options: Options, label_map: Mapping[str, str] | None, bases: Bases
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The network and the tokenizer of a PEFT adapter.
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, Notes]:
+    """Load the network and the tokenizer of a PEFT adapter.
 
     Args:
         files: the adapter's.
@@ -169,23 +174,34 @@ def _adapter(
     outputs = len(label_map) if label_map and numbered else None
     for other in [known for known in bases if known[0] != base.digest]:
         del bases[other]
+    what = "a trained sequence classifier" + ("" if head else f", since the adapter {files.path} {NO_HEAD}")
     with files.loadable() as folder:
+        weights = load_peft_weights(str(folder), device="cpu")
         if _keeps_base(config):
             key = (base.digest, options, head, outputs)
             if key not in bases:
-                bases[key] = _network(base, options, head, outputs)
-            values = {_name_in_base(name) for name in load_peft_weights(str(folder), device="cpu")}
-            named = list(bases[key].named_parameters(remove_duplicate=False))
+                bases[key] = _network(base, options, head, outputs, what=what)
+            shared, notes = bases[key]
+            values = {_name_in_base(name) for name in weights}
+            named = list(shared.named_parameters(remove_duplicate=False))
             written = {id(weight) for name, weight in named if name in values}
             # a copy of the modules that holds the same tensors, for the adapter to be built into, but for those that it
             # has values of its own for, such as biases: PEFT writes these into the tensors that are there
-            model = copy.deepcopy(bases[key], {id(weight): weight for _, weight in named if id(weight) not in written})
+            model = copy.deepcopy(shared, {id(weight): weight for _, weight in named if id(weight) not in written})
             model.name_or_path = model.config.name_or_path = str(base.path)  # that of one with the same content, else
         else:
-            model = _network(base, options, head, outputs)
-        adapted = PeftModel.from_pretrained(model, str(folder), config=config, is_trainable=False)
-    own = checkpoints.has_tokenizer(files.folder)
-    return adapted.get_base_model(), _tokenizer(files if own else base, options.trust_remote_code)  # type: ignore[return-value]
+            model, notes = _network(base, options, head, outputs, what=what)
+        try:
+            adapted = PeftModel.from_pretrained(model, str(folder), config=config, is_trainable=False)
+        except KeyError as error:  # modules that are saved whole are looked up in the file
+            wanted = str(error.args[0]) if error.args else ""
+            if not wanted.startswith(tensors.IN_BASE) or wanted in weights:
+                raise
+            raise tensors.lost_head(files.path, model, weights, wanted) from error
+        tensors.check_adapter(files.path, adapted, weights)
+    tokenizer = _tokenizer(files if checkpoints.has_tokenizer(files.folder) else base, options.trust_remote_code)
+    of_base = tuple(f"of its base, {note}" for note in notes)
+    return adapted.get_base_model(), tokenizer, of_base  # type: ignore[return-value]
 
 
 def _name_in_base(name: str) -> str:
@@ -362,4 +378,5 @@ def one_line(name: str | Path, failed: str = "cannot be loaded", told: Callable[
 def _reason(error: BaseException) -> str:
     if "ignore_mismatched_sizes" in str(error):  # transformers logs which, and says here that it did
         return "its weights are not of the shapes that its config.json says"
-    return first_line(error)
+    mismatch = next((line.strip() for line in str(error).splitlines() if "size mismatch for" in line), None)
+    return mismatch or first_line(error)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import TASK, make_checkpoint
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from factors.types import Example
 from ranker.attribution import attribute
@@ -243,6 +243,168 @@ def test_an_adapter_of_an_encoder_without_a_head_brings_its_own(base, tmp_path):
     assert loaded.probabilities(EXAMPLES[:1])[0, 1] == pytest.approx(own[0].item(), abs=1e-6)
     with pytest.raises(ModelError, match=r"has no weights for classifier\.bias; it must hold a trained"):
         Classifier.load(tmp_path / "encoder", TASK, label_map=given)
+
+
+def renamed(folder, adapter, change):
+    """A copy of an adapter whose tensors are called otherwise, or left out where the new name is None."""
+    shutil.copytree(adapter, folder)
+    weights = {change(name): value for name, value in load_file(folder / "adapter_model.safetensors").items()}
+    save_file({name: value for name, value in weights.items() if name}, folder / "adapter_model.safetensors")
+    return folder
+
+
+def refusal(folder):
+    """Why an adapter is refused."""
+    with pytest.raises(ModelError) as caught:
+        Classifier.load(folder, TASK)
+    return str(caught.value)
+
+
+QUERY = "bert.encoder.layer.0.attention.self.query.lora_A.weight"
+
+
+def saved(folder, base, task, around):
+    """An adapter as PEFT saves it of a network that something stands around, or that is a part of it."""
+    from transformers import AutoModelForSequenceClassification
+
+    with torch.random.fork_rng(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as in `make_adapter`
+        torch.manual_seed(0)
+        network = around(AutoModelForSequenceClassification.from_pretrained(base))
+        config = peft.LoraConfig(
+            task_type=task, r=2, target_modules=["query", "value"], init_lora_weights=False,
+            base_model_name_or_path=str(base),
+        )  # fmt: skip
+        peft.get_peft_model(network, config).save_pretrained(folder)
+    config = json.loads((folder / "adapter_config.json").read_text())
+    (folder / "adapter_config.json").write_text(json.dumps({**config, "base_model_name_or_path": str(base)}))
+    return folder
+
+
+@pytest.mark.parametrize(("task", "count", "expected"), [(None, 8, QUERY), ("SEQ_CLS", 10, "classifier.")])
+def test_an_adapter_saved_from_torch_compile_is_refused(base, tmp_path, task, count, expected):
+    """None of its tensors fits, and it would answer as its base does; with a head, PEFT looks for that first."""
+    adapter = saved(tmp_path / "adapter", base, task, torch.compile)
+    message = refusal(adapter)
+    assert message.startswith(
+        f"{adapter}: {count} of the adapter's {count} tensors fit nothing in its base: it has base_model.model."
+        f"_orig_mod.{QUERY}, where the base expects base_model.model.{expected}"
+    )
+    assert message.endswith("; it was probably saved from a network wrapped by torch.compile: save it from the network "
+                            "inside")  # fmt: skip
+
+
+def test_an_adapter_saved_from_the_backbone_alone_is_refused(base, tmp_path):
+    """Its names lack the part that the classifier around the backbone puts before them."""
+    adapter = saved(tmp_path / "adapter", base, "FEATURE_EXTRACTION", lambda network: network.bert)
+    assert refusal(adapter) == (
+        f"{adapter}: 8 of the adapter's 8 tensors fit nothing in its base: it has base_model.model."
+        f"{QUERY.removeprefix('bert.')}, where the base expects base_model.model.{QUERY}; it was probably saved from "
+        "the backbone alone (bert): save it from the sequence classifier"
+    )
+
+
+def test_an_adapter_of_a_larger_base_is_refused(adapters, tmp_path):
+    """What fits is not enough: a layer of it has no place."""
+
+    def change(name):
+        return name.replace("layer.1.", "layer.7.")
+
+    adapter = renamed(tmp_path / "adapter", adapters[0][0], change)
+    message = refusal(adapter)
+    assert message.startswith(f"{adapter}: 4 of the adapter's 10 tensors fit nothing in its base: it has base_model")
+    assert message.endswith("; it was probably trained on another base")
+
+
+def test_an_adapter_that_was_cut_is_refused(adapters, tmp_path):
+    """PEFT would go on with what these weights began as."""
+
+    def change(name):
+        return None if "layer.1.attention.self.value" in name else name
+
+    adapter = renamed(tmp_path / "adapter", adapters[0][0], change)
+    lacking = "base_model.model.bert.encoder.layer.1.attention.self.value.lora_A.weight"
+    assert refusal(adapter) == f"{adapter} has no weights for {lacking}; it must hold a saved adapter, whole"
+
+
+def test_an_adapter_without_its_head_says_so(adapters, tmp_path):
+    """In words, and how to save it."""
+
+    def change(name):
+        return None if "classifier" in name else name
+
+    adapter = renamed(tmp_path / "adapter", adapters[0][0], change)
+    assert refusal(adapter) == (
+        f"{adapter} holds no weights of its classification head (classifier), so that the head would be random, or its "
+        'base\'s; save the adapter with task_type="SEQ_CLS" and modules_to_save=["classifier"]'
+    )
+
+
+def test_neither_an_adapter_nor_its_base_has_a_head(base, tmp_path):
+    """The base is refused for what the adapter should have brought."""
+    from transformers import AutoModel
+
+    shutil.copytree(base, tmp_path / "encoder")
+    AutoModel.from_pretrained(base).save_pretrained(tmp_path / "encoder")
+    config = json.loads((base / "config.json").read_text())
+    (tmp_path / "encoder" / "config.json").write_text(json.dumps(config))
+    adapter = saved(tmp_path / "adapter", base, None, lambda network: network)
+    config = json.loads((adapter / "adapter_config.json").read_text())
+    (adapter / "adapter_config.json").write_text(json.dumps({**config, "base_model_name_or_path": "../encoder"}))
+    assert refusal(adapter).endswith(
+        f"has no weights for classifier.bias; it must hold a trained sequence classifier, since the adapter {adapter} "
+        'brings no head of its own; save it with task_type="SEQ_CLS" and modules_to_save=["classifier"]'
+    )
+
+
+def test_an_adapter_of_other_shapes_says_which(adapters, tmp_path):
+    """The library names the tensor in its second line."""
+    shutil.copytree(adapters[0][0], tmp_path / "adapter")
+    weights = load_file(tmp_path / "adapter" / "adapter_model.safetensors")
+    weights = {name: value[:, :4] if "lora_A" in name else value for name, value in weights.items()}
+    save_file(
+        {name: value.contiguous() for name, value in weights.items()},
+        tmp_path / "adapter" / "adapter_model.safetensors",
+    )
+    assert "cannot be loaded: size mismatch for base_model.model.bert.encoder.layer.0" in refusal(tmp_path / "adapter")
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("AdaLoraConfig", {"init_r": 3, "target_r": 2, "total_step": 10}),
+        ("IA3Config", {"feedforward_modules": []}),
+        ("LNTuningConfig", {"target_modules": ["LayerNorm"]}),
+        ("LoraConfig", {"r": 2, "use_dora": True}),
+        ("LoraConfig", {"r": 2, "trainable_token_indices": [5, 6]}),
+        ("LoraConfig", {"r": 2, "target_modules": ["query", "word_embeddings"]}),
+        ("VeraConfig", {"r": 4, "save_projection": False}),
+        ("VBLoRAConfig", {"r": 2, "num_vectors": 8, "vector_length": 4, "topk": 2}),
+    ],
+)
+def test_whatever_kind_of_adapter_peft_saves_fits(base, tmp_path, kind, settings):
+    """Each kind names its tensors in its own way, and some leave out what can be made again."""
+    from transformers import AutoModelForSequenceClassification
+
+    with torch.random.fork_rng(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as in `make_adapter`
+        model = AutoModelForSequenceClassification.from_pretrained(base)
+        config = getattr(peft, kind)(task_type="SEQ_CLS", **{"target_modules": ["query"], **settings})
+        peft.get_peft_model(model, config).save_pretrained(tmp_path)
+    assert Classifier.load(tmp_path, TASK).probabilities(EXAMPLES).shape == (2, 2)
+
+
+def test_what_is_not_used_of_a_base_is_noted_of_each_adapter(tmp_path):
+    """Of the first, and of those that share the base with it."""
+    base = make_checkpoint(tmp_path / "base")
+    config = json.loads((base / "config.json").read_text())
+    (base / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 1}))
+    for seed, name in enumerate("ab"):
+        make_adapter(tmp_path / name, base, seed)
+    bases = {}
+    for name in "ab":
+        (note,) = Classifier.load(tmp_path / name, TASK, bases=bases).notes
+        assert note.startswith("of its base, 16 tensors of its weights are not used")
 
 
 def test_attributions_of_adapters_that_share_a_base_do_not_mix(adapters):

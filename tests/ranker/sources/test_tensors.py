@@ -1,0 +1,109 @@
+"""Tensors of a checkpoint's file that its network does not take: which of them are pointed out, and where."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from conftest import ENCODERS, TASK, make_checkpoint
+from safetensors.torch import load_file, save_file
+
+from factors.types import Example
+from ranker.progress import silent
+from ranker.runs.collect import ask
+from ranker.runs.gather import looked
+from ranker.runtime.base import Job, Request
+from ranker.runtime.executors.processes import Processes
+from ranker.runtime.executors.serial import Serial
+from ranker.runtime.guest import work
+from ranker.runtime.runtime import Runtime
+from ranker.runtime.store import Store
+from ranker.runtime.upkeep import verify
+from ranker.sources.base import Shelf
+from ranker.sources.hf.classifiers import Classifier
+from ranker.sources.hf.kind import Checkpoint
+from ranker.sources.suites import Model, Suite
+
+ROWS = [Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)]
+NOTE = (
+    "16 tensors of its weights are not used, since its config.json has no place for them "
+    "(bert.encoder.layer.1.attention.output.LayerNorm.bias, bert.encoder.layer.1.attention.output.LayerNorm.weight, "
+    "bert.encoder.layer.1.attention.output.dense.bias and 13 more)"
+)
+
+
+def with_tensors(folder, source, *names):
+    """A copy of a checkpoint whose file has more tensors."""
+    shutil.copytree(source, folder)
+    more = {name: torch.ones(2) for name in names}
+    save_file(load_file(folder / "model.safetensors") | more, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shortened(tmp_path_factory):
+    """A checkpoint whose configuration has one layer, and whose file has two."""
+    folder = make_checkpoint(tmp_path_factory.mktemp("shortened"))
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 1}))
+    return folder
+
+
+def test_layers_that_the_configuration_does_not_have_are_pointed_out(shortened):
+    """The network is another than the one that was trained, and runs all the same."""
+    assert Classifier.load(shortened, TASK).notes == (NOTE,)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_a_whole_checkpoint_has_nothing_to_point_out(classifier, name):
+    """Every encoder takes all that was saved of it."""
+    assert classifier(name).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("encoder", "name"),
+    [
+        ("bert", "bert.embeddings.position_ids"),
+        ("distilbert", "distilbert.embeddings.token_type_ids"),
+        ("bert", "cls.predictions.transform.dense.weight"),
+        ("bert", "cls.seq_relationship.bias"),
+        ("roberta", "lm_head.dense.weight"),
+        ("roberta", "roberta.pooler.dense.weight"),
+        ("distilbert", "vocab_transform.weight"),
+        ("electra", "discriminator_predictions.dense.weight"),
+        ("deberta-v3", "mask_predictions.dense.weight"),
+        ("albert", "sop_classifier.classifier.weight"),
+    ],
+)
+def test_what_no_answer_depends_on_is_passed_over(checkpoint, tmp_path, encoder, name):
+    """Heads of pre-training, buffers that networks compute, and a pooler that the network has not."""
+    assert Classifier.load(with_tensors(tmp_path / "copy", checkpoint(encoder), name), TASK).notes == ()
+
+
+@pytest.mark.parametrize("name", ["bert.pooler.gate.weight", "lstm.weight_ih_l0", "classifier2.weight"])
+def test_a_module_of_the_authors_own_is_pointed_out(checkpoint, tmp_path, name):
+    """Its weights were trained, and the network that is run does not have it."""
+    (note,) = Classifier.load(with_tensors(tmp_path / "copy", checkpoint("bert"), name), TASK).notes
+    assert note == f"1 tensor of its weights is not used, since its config.json has no place for it ({name})"
+
+
+@pytest.mark.parametrize("executor", [Serial(), Processes(2)], ids=["here", "elsewhere"])
+def test_a_note_is_said_whether_the_model_is_run_or_its_answers_are_kept(
+    shortened, checkpoint, tmp_path, caplog, executor
+):
+    """It is kept with the answers, so that a second run, which loads no model, says the same."""
+    suite = [Model(Checkpoint(folder.name, str(folder))) for folder in (shortened, checkpoint("bert"))]
+    for _ in range(2):
+        caplog.clear()
+        models = looked(Suite("two", tuple(suite)))
+        ask(models, TASK, [[Request(ROWS)]] * 2, Runtime(store=Store(tmp_path), executor=executor))
+        assert [record.getMessage() for record in caplog.records] == [f"{shortened.name}: {NOTE}"]
+        assert models.shelf.noted == {str(shortened): (0, (NOTE,)), str(checkpoint("bert")): (0, ())}
+    assert verify(tmp_path)[1] == []
+
+
+def test_a_dry_job_keeps_no_note(shortened, tmp_path):
+    """It leaves nothing in the store."""
+    job = Job(Checkpoint("a", str(shortened)), TASK, (Request(ROWS),), dry=True)
+    assert not work(job, Store(tmp_path), Shelf(), silent).failure
+    assert list((tmp_path / "v2").iterdir()) == []
