@@ -24,7 +24,7 @@ from factors.types import Floats, Ints
 from ranker.commands.options import PATH, together
 from ranker.datasets import sets
 from ranker.numbers import percent, points
-from ranker.runs.gather import agreed, looked
+from ranker.runs.gather import Own, labelled, looked
 from ranker.runs.label import predictions
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
@@ -127,7 +127,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
 def read(name: str, reference: str, ood: str, data_dir: str, store: Store | None) -> Case:
     """A suite's predictions on a population, and the truth."""
     where = None if data_dir == "-" else Path(data_dir)
-    data = sets.labelled(Path(ood), "nli") if Path(ood).is_file() else sets.load(ood, where)
+    data = labelled(Path(ood), "nli") if Path(ood).is_file() else sets.load(ood, where)
     suite = suites.load([reference])
     population = sets.sample(data, data.population)
     probs = predictions(looked(suite), data.task, population, Runtime(store=store))[0].probs
@@ -237,7 +237,7 @@ def accuracies(
 def files(data: Path, models: Sequence[str], draws: int, seed: int) -> None:
     """Pairwise accuracy of ACC and SURROGATE from random labels, with all rows of DATA as the pool."""
     seen = looked(models)
-    rows = sets.labelled(data, own=agreed(seen), free=True)
+    rows = Own(data).labelled(seen.stated)
     pool, _, failures = predictions(seen, rows.task, rows.examples)
     if failures:
         raise click.ClickException(f"some models have no answers: {failures}")

@@ -25,14 +25,14 @@ from factors.types import Attributions, Example
 
 def read(rows: int, folder: Path) -> Callable[[], object]:
     """Read a file of so many labelled pairs, and find their marks."""
-    from ranker.datasets import sets
+    from ranker import labelled
 
     file = folder / "rows.jsonl"
     with file.open("w") as out:
         for number in range(rows):
             row = {"id": str(number), "premise": f"The doctor near the actor {number} danced.", "label": number % 2}
             out.write(json.dumps({**row, "hypothesis": "The actor danced."}) + "\n")
-    return lambda: sets.labelled(file, task="nli", like="hans-sub")
+    return lambda: labelled(file, task="nli", like="hans-sub")
 
 
 def text(characters: int, folder: Path) -> Callable[[], object]:

@@ -17,9 +17,9 @@ import numpy as np
 from benchmarks.shift_domains import Row, lines, sentiment, toxicity, train
 from factors import BUILTIN, Attributions, Example, factor
 from factors.types import Bools, Floats, Ints
-from ranker.datasets.sets import labelled
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
+from ranker.runs.gather import labelled
 from ranker.runs.rank import rank
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.reference import Truth

@@ -101,7 +101,8 @@ def measured(path: Path, models: int, rows: int) -> tuple[float, float, float, f
     import pyarrow.parquet  # noqa: F401
 
     imported = time.process_time() - start
-    from ranker.sources.tables import files, join, reading
+    from ranker.files import reader
+    from ranker.sources.tables import join, reading
     from ranker.sources.tables.base import Rows
     from ranker.tasks.classes import ClassTask
 
@@ -111,7 +112,7 @@ def measured(path: Path, models: int, rows: int) -> tuple[float, float, float, f
     )
     before = peak()
     start = time.process_time()
-    columns = files.read(path)
+    columns = reader.read(path)
     read = time.process_time() - start
     understood = reading.understand(columns, ClassTask("sentiment", NAMES), rows=asked)
     known = time.process_time() - start - read

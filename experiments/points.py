@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable
 
-from ranker.datasets.rows import Row
+from ranker.files.columns import Row
 
 COLUMNS, RUN = ("model", "set", "value", "n", "group", "kind"), "run"
 

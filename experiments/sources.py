@@ -13,9 +13,8 @@ import numpy as np
 from experiments.recipe import Source
 from factors import Example
 from ranker.datasets import readers
-from ranker.datasets.cards import Layout
-from ranker.datasets.rows import read_rows
 from ranker.errors import DataError, UsageError, look_up
+from ranker.files import reader
 from ranker.tasks.classes import ClassTask
 
 NO_GOLD_LABEL = "-"
@@ -78,9 +77,7 @@ def of_each_label(examples: Sequence[Example], count: int, rng: np.random.Genera
 
 def _from_file(source: Source, task: ClassTask, path: Path) -> list[Example]:
     columns = {"label": (source.label,)} if source.label else {}
-
-    def choose(found: Sequence[str]) -> Layout:
-        return replace(readers.layout_of(found, columns), id=None, where=source.where)
-
-    rows = (row for row in read_rows(path) if row.cells.get(source.label or "gold_label") != NO_GOLD_LABEL)
-    return list(readers.examples(rows, task, choose))
+    file = reader.read(path)
+    layout = replace(readers.layout_of(file.order, columns), id=None, where=source.where)
+    rows = (row for row in file.rows() if row.cells.get(source.label or "gold_label") != NO_GOLD_LABEL)
+    return list(readers.examples(rows, task, layout))

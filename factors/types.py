@@ -130,6 +130,9 @@ class Example:
         label: index into the task's own label order; `UNLABELLED` where it is not known.
         marks: name -> spans, what a factor may look for ("control", "swapped", "feature").
         group: which rows it belongs with; "" where rows are independent.
+        numbered_in: the file whose row number stands in for an id, where no column holds one; "" where the id was
+            given. Rows of other files are never found by such a number.
+        stands: its number among the rows of its file, from 1, and how many these are; (0, 0) where it is of none.
 
     Raises:
         ValueError: not one or two segments, half a character in one, or a mark outside its segment.
@@ -145,6 +148,8 @@ class Example:
     label: int
     marks: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
     group: str = ""
+    numbered_in: str = field(default="", compare=False)
+    stands: tuple[int, int] = field(default=(0, 0), compare=False)
 
     def __post_init__(self) -> None:
         if len(self.segments) not in (1, 2):

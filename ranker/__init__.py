@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ranker.attribution import attribute
     from ranker.datasets.marks import marker
-    from ranker.datasets.sets import OODSet, labelled, unlabelled
+    from ranker.datasets.sets import OODSet, unlabelled
     from ranker.datasets.sets import from_rows as set_from_rows
     from ranker.datasets.sets import load as load_set
     from ranker.domains.compare import compare
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ranker.results.shift import Shift
     from ranker.runs.decide import decide
     from ranker.runs.explain import explain
+    from ranker.runs.gather import labelled
     from ranker.runs.label import Labelling, label
     from ranker.runs.label import Settings as LabelSettings
     from ranker.runs.over_tasks import over_tasks
@@ -100,7 +101,7 @@ __all__ = [
 _HOME = {
     "ranker.attribution": ("attribute",),
     "ranker.datasets.marks": ("marker",),
-    "ranker.datasets.sets": ("OODSet", "labelled", "unlabelled"),
+    "ranker.datasets.sets": ("OODSet", "unlabelled"),
     "ranker.domains.compare": ("compare",),
     "ranker.errors": ("DataError", "ModelError", "RankModelsError", "StoreError", "UsageError"),
     "ranker.progress": ("silent",),
@@ -116,6 +117,7 @@ _HOME = {
     "ranker.results.shift": ("Shift",),
     "ranker.runs.decide": ("decide",),
     "ranker.runs.explain": ("explain",),
+    "ranker.runs.gather": ("labelled",),
     "ranker.runs.label": ("Labelling", "label"),
     "ranker.runs.over_tasks": ("over_tasks",),
     "ranker.runs.rank": ("rank",),

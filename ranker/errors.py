@@ -4,6 +4,7 @@ RankModelsError                 exit code 1
 ├── UsageError                  exit code 2: an argument, or a file it names, cannot be right
 │   ├── UnknownName             no such OOD set, factor, suite or backend; the near one is offered
 │   └── DataError               a file of examples cannot be read; file and line are named
+│       └── Question            what a file means cannot be known; the option that says it is named
 ├── ModelError                  a checkpoint cannot be loaded or run; the other models go on
 │   └── LabelError              its labels cannot be mapped to the task's
 ├── FetchError                  official data cannot be had from its server
@@ -82,6 +83,10 @@ class UnknownName(UsageError):
 
 class DataError(UsageError):
     """A file of examples, or a card, cannot be read."""
+
+
+class Question(DataError):
+    """What a file means cannot be known, and an option says it: nothing is guessed, and no model left out for it."""
 
 
 class ModelError(RankModelsError):

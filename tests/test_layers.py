@@ -15,23 +15,24 @@ MAY_KNOW = {
     **dict.fromkeys(BASE, ()),
     "limits": ("errors",),
     "records": ("errors", "limits"),
+    "files": ("errors", "limits"),
     "statistics": (),
-    "labelling": ("datasets", "statistics", "errors"),
+    "labelling": ("datasets", "files", "statistics", "errors"),
     "tasks": ("errors",),
-    "datasets": ("tasks", "records", "limits", *BASE),
+    "datasets": ("tasks", "files", "records", "limits", *BASE),
     "results": ("statistics", "records", "limits", "errors", "numbers"),
-    "domains": ("datasets", "results", "statistics", "tasks", "records", "limits", *BASE),
-    "sources": ("datasets", "tasks", "records", "limits", "errors", "progress"),
+    "domains": ("datasets", "results", "statistics", "tasks", "files", "records", "limits", *BASE),
+    "sources": ("datasets", "tasks", "files", "records", "limits", "errors", "progress"),
     "report": ("results", "errors", "numbers"),
     "attribution": ("sources", "datasets", "tasks", "records", "errors", "progress"),
-    "runtime": ("attribution", "sources", "datasets", "tasks", "records", "limits", *BASE),
+    "runtime": ("attribution", "sources", "datasets", "tasks", "files", "records", "limits", *BASE),
     "scoring": ("results", "attribution", "statistics", "tasks", "errors", "numbers"),
 }
 MAY_KNOW["runs"] = tuple(room for room in MAY_KNOW if room not in ("report", "runs"))
 MAY_KNOW["commands"] = tuple(room for room in MAY_KNOW if room != "commands")
 MAY_KNOW["cli"] = ("commands", "errors")
 MAY_KNOW["__main__"] = ("cli",)
-MOST_FLOORS, MOST_ARROWS, MOST_FILES = 11, 147, 8
+MOST_FLOORS, MOST_ARROWS, MOST_FILES = 11, 158, 8
 COMPUTING = ("errors.py", "numbers.py", "scoring/score.py", "scoring/reference.py")
 HEAVY = ("torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow", "matplotlib", "sklearn")
 

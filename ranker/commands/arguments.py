@@ -9,34 +9,31 @@ import logging
 import math
 import os
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from factors import Example
-from factors.types import UNLABELLED
-from ranker.commands import custom
+from ranker.commands import custom, stderr
 from ranker.commands.outputs import meant
 from ranker.datasets import sets
-from ranker.datasets.cards import Card
-from ranker.datasets.encodings import check
 from ranker.datasets.mapping import by_hand
-from ranker.datasets.marks import marker
-from ranker.datasets.readers import Marker, Sheet, label_of, no_marks, sheet, unlabelled, written
 from ranker.datasets.sets import OODSet
-from ranker.errors import DataError, UnknownName, UsageError, listed, look_up
+from ranker.errors import UsageError, look_up
+from ranker.files.encodings import check
 from ranker.limits import LIMITS, Limits
 from ranker.progress import Progress, silent
 from ranker.records import parse_json, read_json
 from ranker.report import FORMATS
 from ranker.results.ranking import Ranking
 from ranker.runs.decide import decided
-from ranker.runs.gather import Looked, Named, Own, agreed, look, looked, said, unused, with_truth, without_truth
+from ranker.runs.explain import Chosen, find_example, text_example
+from ranker.runs.gather import Looked, Named, Own, look, looked, unused, with_truth, without_truth
+from ranker.runs.label import Settings
 from ranker.runs.over_tasks import Matched, matched
 from ranker.runs.plan import Plan, plan
 from ranker.runs.rank import evaluated
+from ranker.runs.task import NamedTask
 from ranker.runtime.base import Executor
 from ranker.runtime.executors.processes import Processes
 from ranker.runtime.executors.serial import Serial
@@ -48,13 +45,12 @@ from ranker.sources import suites
 from ranker.sources.base import OF_FILES, Machine, Shelf, SourceOptions
 from ranker.sources.suites import Suite
 from ranker.statistics.pool import PoolMethod
-from ranker.tasks.classes import ClassTask, of_classes
 
 log = logging.getLogger("ranker")
 
 Given = Mapping[str, Any]
 
-FOR_OWN_ROWS = ("pool", "method", "not_worse_than", "cluster")
+FOR_OWN_ROWS = ("pool", "pool_from_unlabelled", "method", "not_worse_than", "cluster")
 """Options of `run` that mean something on rows of one's own only, of ``--data`` or in the models' own files."""
 
 FOR_A_SET = ("data_dir", "limit", "population", "draws")
@@ -111,7 +107,8 @@ def own_rows(given: Given, option: str) -> Own | None:
     if option == "data" and given.get("cluster"):
         known["cluster"] = [given["cluster"]]
     like, include, encoding = given["ood_name"], tuple(given["include"]), check(given["encoding"] or "")
-    return Own(given[option], given.get("task"), known, like, include, encoding, given["limits"])
+    words = empty_words(given.get("empty_words"))
+    return Own(given[option], given.get("task"), known, like, include, encoding, given["limits"], words)
 
 
 def evidence(given: Given) -> Evidence:
@@ -145,6 +142,7 @@ class Wanted:
         models: the suite, or references to models.
         rows: a set whose truth is known, or labelled rows of one's own; None for those that the models' files bring.
         pool: rows without labels; None where there are none.
+        pool_from_unlabelled: rows without a true label, in the file of the labelled ones, are the pool.
         in_domain: labelled in-domain rows; None where there are none.
         evidence: what the models are to be ranked by.
         method: what a decision is to go by.
@@ -158,6 +156,7 @@ class Wanted:
     models: Suite
     rows: Named | Own | None
     pool: Own | None
+    pool_from_unlabelled: bool
     in_domain: Own | None
     evidence: Evidence
     method: str | None
@@ -171,7 +170,8 @@ class Wanted:
         """What models are to be asked."""
         if isinstance(self.rows, Named):
             return plan(with_truth(self.models, self.rows, self.size, self.in_domain), self.evidence)
-        gathered = without_truth(self.models, self.rows, self.pool or (), self.probe, self.in_domain)
+        beside = self.pool or (), self.probe, self.in_domain, self.pool_from_unlabelled
+        gathered = without_truth(self.models, self.rows, *beside)
         return plan(gathered, self.evidence, self.method)
 
     def answer(self, made: Plan) -> Ranking:
@@ -203,6 +203,7 @@ def wanted(given: Given, progress: Progress) -> Wanted:
         models=suite(given, None if given["data"] else given["ood_name"]),
         rows=rows,
         pool=own_rows(given, "pool"),
+        pool_from_unlabelled=bool(given["pool_from_unlabelled"]),
         in_domain=own_rows(given, "in_domain"),
         evidence=evidence(given),
         method=given["method"],
@@ -214,53 +215,50 @@ def wanted(given: Given, progress: Progress) -> Wanted:
     )
 
 
-def labelled(given: Given, task: ClassTask) -> tuple[Example, ...]:
-    """The rows of the files of ``--labelled``, one after the other; a row may be there several times."""
-    found: list[Example] = []
-    for file in given["labelled"]:
-        of = sheet(file, columns(given["columns"]), encoding=given["encoding"] or "", limits=given["limits"])
-        rows = [row for row, label in zip(of.rows, written(of), strict=True) if label is not None]
-        alone = of._replace(layout=replace(of.layout, id=None))  # several people's answers to a row share its id
-        read = [
-            replace(row, label=label_of(name, task, of.layout.numbers))
-            for row, name in zip(unlabelled(alone._replace(rows=tuple(rows))), filter(None, written(of)), strict=True)
-        ]
-        named = [str(row.cells.get("annotator") or "") for row in rows]
-        found += {(row.segments, row.label, who): row for row, who in zip(read, named, strict=True)}.values()
-    return tuple(found)
+@dataclass(frozen=True)
+class LabellingRequest:
+    """What `rank-models label` was asked.
 
-
-def task(given: Given, models: Looked, pool: Sheet) -> ClassTask:
-    """The task of ``--task``, or of the set of ``--ood``, or that of the models' own labels and those that rows have.
-
-    Args:
-        given: the command line.
-        models: whose own labels these are.
-        pool: rows to choose from; those of ``--labelled``, or of a file that is gone on with, go before them.
-
-    Raises:
-        UsageError, DataError: no task fits, as in `sets.task_of`; or the rows have labels that no model knows instead
-            of some that all know.
+    Attributes:
+        models: the models to choose from.
+        pool: the rows to label, and what the user names that tells the task.
+        labelled: files of rows that others have labelled.
+        label_map: the user says what the models' labels mean.
+        output: the file of the session; None where there is none.
+        annotator: who answers; None for the user of this process.
+        budget: how many answers are enough; None for any number.
+        settings: how rows are picked, and when it is enough.
+        runtime: how models are run.
     """
-    if given["task"]:
-        return look_up("task", given["task"], sets.tasks(given["include"]))
-    if given["ood_name"]:
-        return look_up("OOD set", given["ood_name"], sets.cards(given["include"])).task
-    read = {"encoding": given["encoding"] or "", "limits": given["limits"]}
-    file = next(iter(given["labelled"] or ()), None)
-    known = sheet(file, columns(given["columns"]), **read) if file else pool
-    own = agreed(models)
-    found = sets.task_of(known, own, given["include"], models.at_hand, said(models))
-    common = [name for name in own.labels if found.index(name) is not None] if own else []
-    if own and 0 < len(common) < len(own.labels) and not given["label_map"]:
-        strange = listed(repr(name[:50]) for name in found.labels if own.index(name) is None)
-        raise DataError(f"{known.origin}: no model knows the label {strange}; theirs are {listed(own.labels)}")
-    return found
+
+    models: Looked
+    pool: Own
+    labelled: tuple[Path, ...]
+    label_map: bool
+    output: Path | None
+    annotator: str | None
+    budget: int | None
+    settings: Settings
+    runtime: Runtime
 
 
-def own_labels(given: Given, models: Looked) -> ClassTask | None:
-    """The task of the models' own labels; None where a task is named, or they name no labels that all share."""
-    return None if given["task"] or given["ood_name"] else agreed(models)
+def labelling(given: Given, settings: Settings, progress: Progress) -> LabellingRequest:
+    """What `rank-models label` was asked, beside how rows are picked."""
+    models = looked(suite(given, given["ood_name"]))
+    point_out(given, models)
+    pool = own_rows(given, "pool")
+    assert pool is not None  # click requires it
+    return LabellingRequest(
+        models,
+        pool,
+        labelled=given["labelled"],
+        label_map=given["label_map"] is not None,
+        output=given["output"],
+        annotator=given["annotator"],
+        budget=given["budget"],
+        settings=settings,
+        runtime=runtime(given, progress),
+    )
 
 
 def check_example(given: Given) -> None:
@@ -275,87 +273,12 @@ def check_example(given: Given) -> None:
         raise UsageError("`--models A B` are needed to explain a text of your own" if given["texts"] else NOTHING_NAMED)
 
 
-def example(given: Given, models: Looked) -> tuple[ClassTask, str | None, Example]:
-    """The example that ``--id`` or ``--text`` names, with the task and the designed factor of its set or file."""
-    if given["texts"] and not given["ood_name"]:
-        return _of_models(given, models)
+def example(given: Given, models: Looked) -> Chosen:
+    """The example that ``--id`` or ``--text`` names."""
     if given["texts"]:
-        card = look_up("OOD set", given["ood_name"], sets.cards(given["include"]))
-        return card.task, card.designed, _own_example(card, given["texts"], given["label"])
-    loaded = _rows(given, models)
-    found = next((row for row in loaded.examples if row.id == given["example_id"]), None)
-    if found is None:
-        some = ", ".join(row.id for row in loaded.examples[:3])
-        raise UsageError(f"`--id`: {loaded.name} has no example {given['example_id']!r}; its ids are like {some}")
-    return of_classes(loaded.task, loaded.name), loaded.designed, found
-
-
-def _rows(given: Given, models: Looked) -> OODSet:
-    """All rows of ``--data``, with their labels where these can be read, or the whole set of ``--ood``."""
-    file = own_rows(given, "data")
-    if file is None:
-        return set_of(given).load()
-    rows, own = file.unlabelled(), own_labels(given, models)
-    try:
-        known = file.labelled(own, models.at_hand, said(models))
-    except DataError as error:
-        if not (given["task"] or given["ood_name"] or own):
-            raise
-        log.warning("the rows are taken without labels: %s", error)
-        of_task = task(
-            {**given, "labelled": None},
-            models,
-            sheet(given["data"], columns(given["columns"]), ("text",), given["encoding"] or "", given["limits"]),
-        )
-        cards, like = sets.cards(given["include"]), given["ood_name"]
-        designed = look_up("OOD set", like, cards).designed if like else None
-        return OODSet(given["data"].stem, of_task, rows, len(rows), designed, str(given["data"]))
-    labels = {row.id: row for row in known.examples}
-    alike = Counter(row.segments for row in known.examples)
-    once = {row.segments: row for row in known.examples if alike[row.segments] == 1}  # what repeats it was left out
-    named = (labels.get(row.id) or replace(once.get(row.segments, row), id=row.id) for row in rows)
-    return replace(known, examples=tuple(named))
-
-
-def _of_models(given: Given, models: Looked) -> tuple[ClassTask, None, Example]:
-    """``--text`` without a set: the task is that of the models' own labels, and nothing is marked.
-
-    Raises:
-        UsageError: they name no labels that all share, or more than two texts are given.
-    """
-    own = agreed(models)
-    if own is None:
-        unnamed = "the models name no labels; say with `label_map` what their outputs mean, or name a set: `--ood NAME`"
-        raise UsageError(said(models).differ or unnamed)
-    if len(given["texts"]) > 2:
-        raise UsageError(f"`--text` must be given once, or twice for a pair (got {len(given['texts'])})")
-    task = sets.known(own, given["include"])
-    return task, None, _text_example(given["texts"], given["label"], task, no_marks)
-
-
-def _own_example(card: Card, texts: tuple[str, ...], label_name: str | None) -> Example:
-    own = not card.layouts or any(layout.text == sets.OWN.text for layout in card.layouts)  # one text or two
-    wanted = {1, 2} if own else {len(layout.text) for layout in card.layouts}
-    if len(texts) not in wanted:
-        times = " or ".join(map(str, sorted(wanted)))
-        raise UsageError(f"`--text` must be given {times} times for {card.name} (got {len(texts)})")
-    return _text_example(texts, label_name, card.task, marker(card.marks))
-
-
-def _text_example(texts: tuple[str, ...], label_name: str | None, of: ClassTask, marks: Marker) -> Example:
-    true = UNLABELLED if label_name is None else label(label_name, of)
-    try:
-        return Example("text", texts, true, marks(texts, {}))
-    except ValueError as error:  # bytes of the command line that are no text
-        raise UsageError(f"`--text`: {error}") from error
-
-
-def label(name: str, task: ClassTask) -> int:
-    """A label's index, by its name or an alias."""
-    found = task.index(name)
-    if found is None:
-        raise UnknownName(f"label of {task.name}", name, task.labels)
-    return found
+        named = NamedTask(like=given["ood_name"], include=tuple(given["include"]), option="ood")
+        return text_example(given["texts"], given["label"], named, models)
+    return find_example(own_rows(given, "data") or set_of(given), given["example_id"], models)
 
 
 def suite(given: Given, ood_name: str | None, shelf: Shelf | None = None) -> Suite:
@@ -366,10 +289,7 @@ def suite(given: Given, ood_name: str | None, shelf: Shelf | None = None) -> Sui
 
 def models(given: Given, ood_name: str | None) -> Looked:
     """The same where one model is enough, and what they say of themselves."""
-    references = _references(given)
-    if not references:
-        return looked(_embedded_suite(given, ood_name))
-    return look(references, source_options(given))
+    return named_models(given) or looked(_embedded_suite(given, ood_name))
 
 
 def named_models(given: Given) -> Looked | None:
@@ -385,7 +305,7 @@ def _references(given: Given) -> list[str]:
 def _embedded_suite(given: Given, ood_name: str | None) -> Suite:
     if ood_name is None:
         raise UsageError("`--models` is needed: the models to choose from")
-    card = look_up("OOD set", ood_name, sets.cards(given["include"]))
+    card = sets.find_card(ood_name, given["include"])
     default = f"{card.name}-mini"
     if default not in suites.embedded():
         raise UsageError(f"no suite for {card.name} comes with the product; name your models with `--models`")
@@ -409,9 +329,20 @@ def source_options(given: Given) -> SourceOptions:
         scale=given.get("scale") or None,
         lower_is_better=bool(given.get("lower_is_better")),
         errors_are_wrong=given.get("errors") == "wrong",
+        empty_words=empty_words(given.get("empty_words")),
         encoding=check(given.get("encoding") or ""),
         limits=given["limits"],
     )
+
+
+def empty_words(text: str | None) -> tuple[str, ...] | None:
+    """``--empty-words``: words, comma-separated; none in an empty text, and None where it was left out.
+
+    Example:
+        >>> empty_words("N/A, -1"), empty_words(""), empty_words(None)
+        (('N/A', '-1'), (), None)
+    """
+    return None if text is None else tuple(_names(text))
 
 
 def machine(given: Given) -> Machine:
@@ -448,7 +379,8 @@ def executor(given: Given) -> Executor:
 
 
 def point_out(given: Given, models: Looked) -> None:
-    """Warn of options that do nothing for these models."""
+    """Warn of options that do nothing for these models; under ``--strict`` refuse what their files leave to guess."""
+    stderr.check_strict(given, (note for model in models.stated for note in model.notes))
     if given["label_map"] and unused(models.stated, "label_map"):
         log.warning("`--label-map`: none of its labels is one of these models', and it says nothing of them")
     for name, flag in SAID.items():
@@ -482,6 +414,8 @@ def check_mode(given: Given) -> None:
     for name, mode in refused.items():
         if given.get(name) is not None:
             raise UsageError(f"`--{name.replace('_', '-')}` is for {mode}")
+    if given.get("pool_from_unlabelled") and given["pool"]:
+        raise UsageError("`--pool-from-unlabelled` is for rows of one file, without `--pool`")
     if given.get("not_worse_than") and given["pool"]:
         raise UsageError("`--not-worse-than` is for labelled rows alone, without `--pool`")
     if math.isnan(given.get("by") or 0):

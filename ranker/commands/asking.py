@@ -197,7 +197,7 @@ def reveal(desk: Desk, face: Face, keys: dict[str, str]) -> None:
     told = [f"you said {labelling.task.labels[line.event.label]}"]
     told += [f"{name} said {label or 'nothing'}" for name, label in labelling.said(row).items()]
     face.show(Text(visible("\n".join(told))))
-    askable = not desk.models.at_hand
+    askable = not desk.request.models.at_hand
     looked = "w what they looked at  " if askable else ""
     face.show(Text(f"{looked}a label: your answer now (the first one counts)  other keys: on"))
     key = face.key()
@@ -215,7 +215,7 @@ def looked_at(desk: Desk, face: Face, row: Example) -> None:
     from ranker.runs.explain import explain
 
     try:
-        found = explain(desk.models, desk.labelling.task, row, runtime=desk.runtime)
+        found = explain(desk.request.models, desk.labelling.task, row, runtime=desk.request.runtime)
     except RankModelsError as error:
         face.show(Text(visible(str(error))))
         return
@@ -226,8 +226,8 @@ def ending(desk: Desk) -> str:
     """Why it is enough; "" where it is not."""
     labelling = desk.labelling
     answers = len(labelling.session.answers[0])
-    if desk.budget is not None and answers >= desk.budget:
-        return f"the budget of {desk.budget} answers is spent"
+    if desk.request.budget is not None and answers >= desk.request.budget:
+        return f"the budget of {desk.request.budget} answers is spent"
     if not answers:
         same = (labelling.pool.said == labelling.pool.said[0]).all()
         return "all models predict the same on every row of the pool: no label would tell them apart" if same else ""
@@ -238,16 +238,16 @@ def ending(desk: Desk) -> str:
         found.certain is None
         and not found.alarmed
         and labelling.session.rule != "random"
-        and found.within >= desk.until
+        and found.within >= desk.request.settings.until
     ):
-        return f"enough: P(the leader is within {found.points} of the best) has reached {desk.until:g}"
+        return f"enough: P(the leader is within {found.points} of the best) has reached {desk.request.settings.until:g}"
     return ""
 
 
 def last_words(desk: Desk) -> str:
     """What there is, and where it is kept."""
     labelling = desk.labelling
-    kept = f"kept in {desk.path}; the same command goes on"
+    kept = f"kept in {desk.request.output}; the same command goes on"
     if not len(labelling.session.answers[0]):
         return kept
     return f"{visible(labelling.ranking().answer)}\n{kept}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranker.commands import options, outputs
+from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
 from ranker.errors import UsageError, look_up
 
@@ -47,6 +47,7 @@ SAVED = ".json"
     help="Of trends: `plain`, or `probit` for normal quantiles.",
 )
 @click.option("--percent", is_flag=True, default=None, help="The values are percentages, also those below 1.")
+@options.STRICT
 @options.SEED
 @options.FORMAT
 @options.OUTPUT
@@ -97,7 +98,7 @@ def asked(given: Mapping[str, Any]) -> Document:
     from ranker.scoring.changes import what_changed
 
     files: tuple[Path, ...] = given["files"]
-    kept = [file for file in files if file.suffix == SAVED and not is_suite(file)]
+    kept = [file for file in files if file.suffix == SAVED and not is_suite(file) and _is_run(file)]
     if kept and len(kept) < len(files):
         raise UsageError(f"tables and runs that were kept cannot be mixed (got {files[0]} and {files[-1]})")
     runs = [Ranking.load(file, given["limits"]) for file in kept]
@@ -114,6 +115,7 @@ def asked(given: Mapping[str, Any]) -> Document:
         seed=given["seed"],
         limits=given["limits"],
     )
+    stderr.check_strict(given, found.notes)
 
     def drawn() -> Sequence[Drawing]:
         from ranker.report import sets_figures
@@ -121,6 +123,13 @@ def asked(given: Mapping[str, Any]) -> Document:
         return sets_figures.drawings(found)
 
     return several.document(found, drawn)
+
+
+def _is_run(file: Path) -> bool:
+    """Whether a JSON file begins as a run that was kept does, and is no table."""
+    from ranker.files.text import beginning
+
+    return b'"schema_version"' in beginning(file, 1 << 12)
 
 
 def _one_set(runs: Sequence[Ranking]) -> bool:

@@ -7,29 +7,22 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from factors import Example
-from ranker.commands import arguments, stderr
-from ranker.datasets import readers, readings
-from ranker.datasets.readers import Sheet
-from ranker.datasets.rows import read_rows
+from ranker.commands.arguments import LabellingRequest
+from ranker.datasets import readers
 from ranker.errors import RankModelsError
+from ranker.files.reader import read
 from ranker.labelling.agreement import agreement
-from ranker.labelling.sheet import Line, cells_of, read, written
+from ranker.labelling.sheet import Line, cells_of, lines_of, written
 from ranker.numbers import counted, percent
 from ranker.report.escapes import visible
-from ranker.runs.gather import Looked, looked
-from ranker.runs.label import Labelling, Settings, distinct
+from ranker.runs.label import Labelling, PoolFile, distinct, read_pool
 from ranker.runs.label import label as labelling_of
-from ranker.runtime.runtime import Runtime
 from ranker.runtime.storage import put
-from ranker.tasks.classes import ClassTask
 
 log = logging.getLogger("ranker")
-
-Given = Mapping[str, Any]
 
 SHOWN = 3
 """Disputed rows that are named."""
@@ -40,30 +33,18 @@ class Desk:
     """A session, and where it is kept.
 
     Attributes:
+        request: what was asked.
+        pool: the rows.
         labelling: the session.
-        pool: the file of rows.
-        all_rows: its rows, with those of one text.
-        models: who says something of them.
-        runtime: how models are run.
-        path: the file of the answers.
         column: that labels stand in.
         waiting: rows of the file that nothing was said of: texts, cells.
-        annotator: who answers.
-        until: the probability that is enough.
-        budget: how many answers are; None for any number.
     """
 
+    request: LabellingRequest
+    pool: PoolFile
     labelling: Labelling
-    pool: Sheet
-    all_rows: Sequence[Example]
-    models: Looked
-    runtime: Runtime
-    path: Path | None
     column: str
     waiting: Sequence[tuple[tuple[str, ...], Mapping[str, str]]]
-    annotator: str
-    until: float
-    budget: int | None
 
     def keep(self) -> None:
         """Replace the file by what is known now, in one piece, and bring it to the disk.
@@ -71,9 +52,10 @@ class Desk:
         Raises:
             RankModelsError: it cannot be written.
         """
-        if self.path is None:
+        path = self.request.output
+        if path is None:
             return
-        cells = cells_of(self.pool, self.all_rows)
+        cells = cells_of(self.pool.sheet, self.pool.rows)
         rows = self.labelling.rows
         lines = [
             line if line.cells is not None else replace(line, cells=cells.get(rows[line.event.row].segments, {}))
@@ -82,90 +64,59 @@ class Desk:
         said = {rows[line.event.row].segments for line in lines}
         waiting = [cells for texts, cells in self.waiting if texts not in said]
         try:
-            put(self.path, written(lines, waiting, self.labelling.task.labels, self.column).encode())
+            put(path, written(lines, waiting, self.labelling.task.labels, self.column).encode())
         except OSError as error:
-            raise RankModelsError(f"`--output`: {self.path} cannot be written: {error.strerror}") from error
+            raise RankModelsError(f"`--output`: {path} cannot be written: {error.strerror}") from error
 
     def beside(self, seconds: float) -> dict[str, Any]:
         """What is recorded beside an answer."""
         when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        return {"annotator": self.annotator, "seconds": seconds, "when": when}
+        return {"annotator": self.request.annotator or _user(), "seconds": seconds, "when": when}
 
 
-def opened(given: Given, settings: Settings, going_on: bool) -> Desk:
-    """Read the pool and what was said before, and ask the models about the rows.
-
-    Args:
-        given: the command line.
-        settings: how rows are picked.
-        going_on: there is a file to go on with.
-
-    Raises:
-        UsageError: something that cannot be right.
-        DataError: a file that cannot be read, or that is of another pool or task.
-        ModelError: fewer than two models could be asked.
-        StoreError: the store cannot be read or written.
-    """
-    models = looked(arguments.suite(given, given["ood_name"]))
-    arguments.point_out(given, models)
-    columns = arguments.columns(given["columns"])
-    pool = readers.pool(given["pool"], columns, given["encoding"] or "", given["limits"])
-    if hint := readings.swapped(pool):
-        log.warning("%s: %s", given["pool"], hint)
-    task = arguments.task(given, models, pool)
-    rows = readers.unlabelled(pool)
-    column = pool.layout.label or next(iter(columns.get("label", [])), "label")
-    own = [
-        replace(row, label=readers.label_of(label, task, pool.layout.numbers))
-        for row, label in zip(rows, readers.written(pool), strict=True)
-        if label is not None
-    ]
-    others = [*own, *arguments.labelled(given, task)]
-    of = distinct(rows)
-    lines, waiting = _said_before(given, pool, of, task, column) if going_on else ([], [])
+def opened(request: LabellingRequest, going_on: bool) -> Desk:
+    """Read the pool, and what was said before if `going_on`, and ask the models; see `read_pool` and `ranker.label`."""
+    pool = read_pool(request.pool, request.labelled, request.models, request.label_map)
+    column = pool.sheet.layout.label or next(iter(request.pool.columns.get("label", [])), "label")
+    of = distinct(pool.rows)
+    lines, waiting = _said_before(request, pool, of, column) if going_on else ([], [])
     answered = [line.event for line in lines if line.event.status == "answered"]
-    _disputed([*others, *(replace(of[event.row], label=event.label) for event in answered)])
-    runtime = arguments.runtime(given, stderr.bars(given))
-    session = labelling_of(rows, models, task=task, labelled=others, lines=lines, settings=settings, runtime=runtime)
-    annotator = given["annotator"] or _user()
-    return Desk(
-        session,
-        pool,
-        rows,
-        models,
-        runtime,
-        given["output"],
-        column,
-        [(of[at].segments, cells) for at, cells in waiting],
-        annotator,
-        settings.until,
-        given["budget"],
+    _disputed([*pool.labelled, *(replace(of[event.row], label=event.label) for event in answered)])
+    session = labelling_of(
+        pool.rows,
+        request.models,
+        task=pool.task,
+        labelled=pool.labelled,
+        lines=lines,
+        settings=request.settings,
+        runtime=request.runtime,
     )
+    return Desk(request, pool, session, column, [(of[at].segments, cells) for at, cells in waiting])
 
 
 def _said_before(
-    given: Given, pool: Sheet, rows: Sequence[Example], task: ClassTask, column: str
+    request: LabellingRequest, pool: PoolFile, rows: Sequence[Example], column: str
 ) -> tuple[list[Line], list[tuple[int, Mapping[str, str]]]]:
     """What the file of a session says, whoever began it."""
-    path, encoding, limits = given["output"], given["encoding"] or "", given["limits"]
-    if next(iter(read_rows(path, encoding, limits)), None) is None:
+    path, own = request.output, request.pool
+    if path is None or not read(path, own.encoding, own.limits, empty=True).size:
         return [], []
     places = {row.segments: at for at, row in enumerate(rows)}
-    ids = {row.id for row in rows} if pool.layout.id else set()
+    ids = {row.id for row in rows} if pool.sheet.layout.id else set()
 
     def place(row: Example) -> int:
         if row.segments in places:
             return places[row.segments]
         known = f"the id {row.id!r} has another text there" if row.id in ids else "its text is not there"
-        raise ValueError(f"a row that {given['pool']} does not have ({known}): the pool has changed since")
+        raise ValueError(f"a row that {pool.sheet.origin} does not have ({known}): the pool has changed since")
 
-    file = readers.sheet(path, arguments.columns(given["columns"]) | {"label": [column]}, ("text",), encoding, limits)
+    file = replace(own, file=path, columns={**own.columns, "label": [column]}).sheet("text")
     found = readers.unlabelled(file._replace(layout=replace(file.layout, id=None)))  # several lines may be of one row
     if ids and file.layout.id:
         found = tuple(
             replace(one, id=str(row.cells[file.layout.id])) for one, row in zip(found, file.rows, strict=True)
         )
-    return read(file, found, place, lambda cell: readers.label_of(cell, task))
+    return lines_of(file, found, place, lambda cell: readers.label_of(cell, pool.task))
 
 
 def _user() -> str:

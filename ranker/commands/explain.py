@@ -71,7 +71,7 @@ def explain(**given: Any) -> None:
     """
     from ranker.commands import arguments
     from ranker.report.explain import FORMATS, render
-    from ranker.runs.explain import check_askable
+    from ranker.runs.explain import check_askable, label_index
     from ranker.runs.explain import explain as explain_example
 
     stderr.log(given)
@@ -85,7 +85,7 @@ def explain(**given: Any) -> None:
     models = arguments.models(given, None if given["data"] else given["ood_name"])
     check_askable(models, evidence)
     task, designed, example = arguments.example(given, models)
-    toward = None if given["toward"] is None else arguments.label(given["toward"], task)
+    toward = None if given["toward"] is None else label_index(given["toward"], task)
     arguments.point_out(given, models)
     explanation = explain_example(
         models,

@@ -127,7 +127,7 @@ def _settings(given: dict[str, Any]) -> Any:
 
 
 def _batch(given: dict[str, Any]) -> None:
-    from ranker.commands import desks
+    from ranker.commands import arguments, desks
     from ranker.labelling import handing
     from ranker.labelling.sheet import cells_of
 
@@ -136,7 +136,7 @@ def _batch(given: dict[str, Any]) -> None:
     if suffix not in ("", FORMATS[given["format_name"]]):
         raise UsageError(f"`--output` must be a {FORMATS[given['format_name']]} file (got {given['output']})")
     settings = _settings(given)
-    desk = desks.opened(given, settings, going_on=False)
+    desk = desks.opened(arguments.labelling(given, settings, stderr.bars(given)), going_on=False)
     rows = desk.labelling.several(given["batch"])
     if settings.rule != "random":
         log.warning(
@@ -144,7 +144,7 @@ def _batch(given: dict[str, Any]) -> None:
             "for an estimate label rows drawn at random (`--rule random`)"
         )
     log.warning("%s", desk.labelling.balance(rows))
-    cells = cells_of(desk.pool, desk.all_rows)
+    cells = cells_of(desk.pool.sheet, desk.pool.rows)
     table = [cells.get(row.segments, {}) for row in rows]
     outputs.write(
         handing.render(given["format_name"], rows, table, desk.labelling.task.labels, desk.column), given["output"]
@@ -171,7 +171,7 @@ def _guidelines(given: dict[str, Any]) -> str:
 
 
 def _session(given: dict[str, Any]) -> None:
-    from ranker.commands import asking, desks
+    from ranker.commands import arguments, asking, desks
     from ranker.errors import RankModelsError
     from ranker.runtime.storage import held
 
@@ -192,7 +192,7 @@ def _session(given: dict[str, Any]) -> None:
             raise UsageError(f"`--output`: another process is labelling into {path}; end it first") from error
         except OSError as error:
             raise RankModelsError(f"`--output`: {path} cannot be written: {error.strerror}") from error
-        desk = desks.opened(given, settings, going_on=path.exists())
+        desk = desks.opened(arguments.labelling(given, settings, stderr.bars(given)), going_on=path.exists())
         terminal = sys.stdin.isatty() and sys.stdout.isatty() and not given["plain"]
         asking.ask(desk, asking.Screen() if terminal else asking.Lines(), guidelines)
     if desk.labelling.failures:

@@ -178,6 +178,13 @@ ENCODING = click.option(
     help="Of files of rows and answers that are not UTF-8, such as cp1252.  [default: UTF-8, or what a file says]",
 )
 
+EMPTY_WORDS = click.option(
+    "--empty-words",
+    metavar="WORD,...",
+    help="Of your own rows and tables: the words that are nothing, such as N/A,-1; '' for none but the empty "
+    "cell.  [default: NA, N/A, nan, null and None, unless a label is called so]",
+)
+
 OWN_ROWS = together(
     click.option(
         "--task",
@@ -185,6 +192,7 @@ OWN_ROWS = together(
         help="Of your own rows: nli, paraphrase, ...  [default: the models' own labels, or the one that labels fit]",
     ),
     COLUMNS,
+    EMPTY_WORDS,
     ENCODING,
 )
 
@@ -207,7 +215,14 @@ OUTPUT = click.option("--output", "-o", type=PATH, help="A file for the answer. 
 PLOTS = click.option("--plots", type=PATH, metavar="DIR", help="A folder for the figures, as PNG, SVG and PDF.")
 FORCE = click.option("--force", is_flag=True, help="Write over files that are there already.")
 
+STRICT = click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse to guess, for CI: a dropped row, an unread column or a guess is an error.",
+)
+
 TALK = together(
+    STRICT,
     click.option("--verbose", "-v", is_flag=True, help="Say more on stderr."),
     click.option("--quiet", "-q", is_flag=True, help="Say only errors on stderr."),
 )

@@ -179,7 +179,7 @@ def in_flags(text: str, known: Mapping[str, str]) -> str:
 def spoken(text: str) -> str:
     """A text of the library as the command that is running says it; as it is where none is."""
     context = click.get_current_context(silent=True)
-    return text if context is None else in_flags(text, flags(context.command))
+    return text if context is None else type(text)(in_flags(text, flags(context.command)))
 
 
 def _translated(error: RankModelsError, known: Mapping[str, str]) -> str:

@@ -26,6 +26,12 @@ from ranker.errors import listed, look_up
     help="With --data: rows of the same domain without labels, which make ten labels worth many (see `label`).",
 )
 @click.option(
+    "--pool-from-unlabelled",
+    is_flag=True,
+    default=None,
+    help="Take the rows of --data, or of the models' own files, that have no true label as the pool.",
+)
+@click.option(
     "--within",
     metavar="COLUMN",
     help="With --data: rank within each value of a column, such as a source, and say whether the best model differs.",
@@ -166,6 +172,7 @@ def run(**given: Any) -> None:
             click.echo(line)
         return
     ranking = outputs.in_words_of_the_command(wanted.answer(made)).made_by(click.get_current_context().obj)
+    stderr.check_strict(given, (*ranking.header.notes, *ranking.found.notes))
     with ExitStack() as rest:  # each is written, whatever becomes of the others
         rest.callback(outputs.plot, ranking, given["plots"])
         if given["save"]:

@@ -106,6 +106,7 @@ def shift(**given: Any) -> None:
     outputs.check(given)
     found = answered(_question({**given, "more_models": ()}))
     found = replace(found, failures={model: spoken(why) for model, why in found.failures.items()})
+    stderr.check_strict(given, found.notes)
     outputs.write(document.render(report.document(found), format_name), given["output"])
     if given["plots"] is not None:
         from ranker.report import figures, shift_figures
@@ -118,17 +119,17 @@ def shift(**given: Any) -> None:
 def _question(given: Mapping[str, Any]) -> Question:
     """What was typed, as the flow takes it."""
     from ranker.commands import arguments
-    from ranker.datasets.encodings import check
+    from ranker.files.encodings import check
     from ranker.runs.shift import Encoding, Question, Reading
 
-    columns = arguments.columns(given["columns"], ("summary",))
+    columns, words = arguments.columns(given["columns"], ("summary",)), arguments.empty_words(given["empty_words"])
     return Question(
         given["texts"],
         by=given["by"],
         topics=given["topics"],
         models=arguments.named_models(given),
         task=given["task"],
-        reading=Reading(columns, check(given["encoding"] or ""), given["limits"]),
+        reading=Reading(columns, check(given["encoding"] or ""), given["limits"], words),
         selecting=_selecting(given),
         encoding=Encoding(given["encoder"], given["layer"], given["pooling"]) if given["encoder"] else None,
         seed=given["seed"],

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ranker.commands.program import spoken
+from ranker.errors import Assumption, UsageError
 
 if TYPE_CHECKING:
     from ranker.progress import Progress
@@ -21,10 +22,35 @@ def log(given: Mapping[str, Any]) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Spoken("%(message)s"))
     handler.addFilter(once())
+    handler.setLevel(logging.ERROR if given["quiet"] else logging.DEBUG if given["verbose"] else logging.INFO)
     logger = logging.getLogger("ranker")
-    logger.handlers = [handler]
+    logger.handlers = [handler, *([Strict()] if given["strict"] else [])]
     logger.propagate = False
-    logger.setLevel(logging.ERROR if given["quiet"] else logging.DEBUG if given["verbose"] else logging.INFO)
+    logger.setLevel(min(handler.level, logging.WARNING) if given["strict"] else handler.level)
+
+
+class Strict(logging.Handler):
+    """What makes an error of the first guess, dropped row or unread column that is said."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Refuse what the line says, where it is an assumption."""
+        check_strict({"strict": True}, [record.msg])
+
+
+def check_strict(given: Mapping[str, Any], notes: Iterable[str]) -> None:
+    """Refuse guesses, dropped rows and unread columns, under ``--strict``.
+
+    Args:
+        given: the command line.
+        notes: sentences about what was read; those that are an `Assumption` count.
+
+    Raises:
+        UsageError: there is one.
+    """
+    assumptions = [note for note in notes if isinstance(note, Assumption)]
+    if given["strict"] and assumptions:
+        more = f" (and {len(assumptions) - 1} more)" if assumptions[1:] else ""
+        raise UsageError(f"`strict`: {assumptions[0]}{more}")
 
 
 class Spoken(logging.Formatter):

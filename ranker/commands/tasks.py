@@ -50,6 +50,7 @@ def run(given: Mapping[str, Any], tasks: Matched, format_name: str) -> None:
         wanted = replace(first, models=arguments.suite(_of(given, models), None, shelf))
         made = wanted.plan()
         ranking = wanted.answer(made)
+        stderr.check_strict(given, (*ranking.header.notes, *ranking.found.notes))
         return made, outputs.in_words_of_the_command(ranking).made_by(click.get_current_context().obj)
 
     if given["dry_run"]:

@@ -27,7 +27,17 @@ def run(given: Mapping[str, Any], format_name: str) -> None:
     rows = arguments.own_rows(given, "data")
     if rows is None:
         raise UsageError("`--within` is for `--data`: a file of labelled rows with such a column")
-    for name in ("pool", "save", "plots", "not_worse_than", "cluster", "method", "probe", "in_domain"):
+    for name in (
+        "pool",
+        "pool_from_unlabelled",
+        "save",
+        "plots",
+        "not_worse_than",
+        "cluster",
+        "method",
+        "probe",
+        "in_domain",
+    ):
         if given[name] is not None:
             raise UsageError(f"`--{name.replace('_', '-')}` is for one decision, without `--within`")
     look_up("format of several parts", format_name, document.FORMATS)

@@ -5,27 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
-from ranker.errors import UsageError
+from ranker.errors import Question, UsageError
 from ranker.tasks.classes import fold
 
 Map = dict[str, str]
 """What a model calls an output -> the label that rows have for it: what `label_map` takes."""
-
-
-@dataclass(frozen=True)
-class Said:
-    """What models say of their labels, for messages.
-
-    Attributes:
-        outputs: what the first calls its outputs, names or not, which `label_map` speaks of; none where it has no map.
-        differ: that they have other labels than each other; "" where they do not.
-    """
-
-    outputs: tuple[str, ...] = ()
-    differ: str = ""
-
 
 POLES = {
     -1: frozenset(("negative", "neg", "bad", "poor", "terrible", "unfavorable", "against", "no", "n", "false", "-1")),
@@ -41,7 +26,7 @@ LISTED = 10
 """Labels that are."""
 
 
-def readings(rows: Iterable[str], outputs: Sequence[str]) -> list[Map]:
+def candidate_label_maps(rows: Iterable[str], outputs: Sequence[str]) -> list[Map]:
     """The label maps that would make a model's outputs the labels of rows.
 
     Args:
@@ -53,11 +38,11 @@ def readings(rows: Iterable[str], outputs: Sequence[str]) -> list[Map]:
         that no label of the rows means; none where the rows have more labels, or nothing tells.
 
     Example:
-        >>> readings(["good", "bad"], ["NEGATIVE", "POSITIVE"])
+        >>> candidate_label_maps(["good", "bad"], ["NEGATIVE", "POSITIVE"])
         [{'NEGATIVE': 'bad', 'POSITIVE': 'good'}]
-        >>> readings(["2", "1"], ["negative", "positive"])
+        >>> candidate_label_maps(["2", "1"], ["negative", "positive"])
         [{'negative': '1', 'positive': '2'}, {'negative': '2', 'positive': '1'}]
-        >>> readings(["1", "2", "3"], ["negative", "positive"])
+        >>> candidate_label_maps(["1", "2", "3"], ["negative", "positive"])
         []
     """
     said = sorted(dict.fromkeys(rows), key=_place)
@@ -131,6 +116,31 @@ def line(label_map: Map) -> str:
     return f"`label_map={json.dumps(label_map, ensure_ascii=False)}`"
 
 
+def check_alike(origin: str, where: str, labels: Iterable[str]) -> None:
+    """Refuse two labels of one file that differ in no more than case: nobody can see whether they are one.
+
+    Args:
+        origin: the file.
+        where: the columns that they stand in, for the message.
+        labels: as they are written.
+
+    Raises:
+        Question: there are two.
+
+    Example:
+        >>> check_alike("a.csv", "'label'", ["yes", "no"])
+    """
+    spellings: dict[str, str] = {}
+    for label in labels:
+        other = spellings.setdefault(fold(label), label)
+        if other != label:
+            one, two = line({label: other}), line({other: other, label: label})
+            raise Question(
+                f"{origin}: {other!r} and {label!r} in {where} may be one label or two; `label_map` says it: {one} if "
+                f"one, {two} if two"
+            )
+
+
 def unlike(rows: Sequence[str], outputs: Sequence[str]) -> str:
     """Say that rows have other labels than models, and what to type.
 
@@ -139,7 +149,7 @@ def unlike(rows: Sequence[str], outputs: Sequence[str]) -> str:
         the rows say good, bad and the models negative, positive; if that is what they mean, say `label_map={"negative": "bad", "positive": "good"}`
     """  # noqa: E501
     differ = f"the rows say {_some(rows, LISTED)} and the models {_some(outputs, LISTED)}"
-    maps = readings(rows, outputs)
+    maps = candidate_label_maps(rows, outputs)
     if len(maps) == 1:
         return f"{differ}; if that is what they mean, say {line(maps[0])}"
     if maps:
@@ -183,7 +193,7 @@ def differing(said: Mapping[str, Sequence[str]]) -> str:
 
 def _bridges(common: Sequence[str], others: Iterable[Sequence[str]]) -> list[Map]:
     """Maps by which all other models say common labels; several where it is open what labels count as."""
-    ways = [readings(common, labels) for labels in others]
+    ways = [candidate_label_maps(common, labels) for labels in others]
     longest = max(map(len, ways))
     if {*map(len, ways)} - {1, longest}:
         return []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,12 +13,14 @@ from typing import Any, NamedTuple
 from factors import Example, Span
 from factors.types import UNLABELLED
 from ranker.datasets.cards import Layout
-from ranker.datasets.exports import exported, told
-from ranker.datasets.rows import PARQUET, Row, label_names
-from ranker.errors import DataError, UsageError, listed, look_up
+from ranker.errors import Assumption, DataError, UsageError, listed, look_up
+from ranker.files import reader
+from ranker.files.cells import cell_text
+from ranker.files.columns import Columns, Row
 from ranker.limits import LIMITS, Limits
 from ranker.records import parse_json
 from ranker.tasks.classes import ClassTask
+from ranker.tasks.empty import is_blank
 
 log = logging.getLogger(__name__)
 
@@ -64,16 +65,18 @@ class Sheet(NamedTuple):
         rows: all of them.
         layout: their columns.
         limits: how much of it is read.
+        size: how many rows the file has, of which some may be left out.
     """
 
     origin: str
     rows: tuple[Row, ...]
     layout: Layout
     limits: Limits = LIMITS
+    size: int = 0
 
 
 def sheet(
-    source: Path | Iterable[Mapping[str, Any]],
+    source: Path | Iterable[Mapping[str, Any]] | Columns,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     required: Sequence[str] = ("text", "label"),
     encoding: str = "",
@@ -91,11 +94,11 @@ def sheet(
 
     Args:
         source: the file; or mappings, such as a ``datasets.Dataset``, or a table with ``to_dict("records")``, such as a
-            pandas ``DataFrame``.
+            pandas ``DataFrame``; or what was read of them (see `content`).
         columns: "text" -> one or two columns, "label", "id" and "cluster", which says which rows belong together, ->
             one; what is left out is found by `USUAL` names.
         required: the parts that there must be columns for.
-        encoding: of a file that is not UTF-8 and does not say what it is: see `rows.read_rows`.
+        encoding: of a file that is not UTF-8 and does not say what it is: see `ranker.files.reader.read`.
         limits: how much of it is read.
 
     Raises:
@@ -110,22 +113,55 @@ def sheet(
         look_up("role of a column", role, {part: part for part in USUAL}): (names,) if isinstance(names, str) else names
         for role, names in (columns or {}).items()
     }
-    origin = place = str(source) if isinstance(source, Path) else "rows in memory"
-    if isinstance(source, Path) and source.suffix != PARQUET:
-        place += ", line 1"
-    nested = (*NESTED, *(name for names in roles.values() for name in names))
-    rows = tuple(exported(source, encoding, limits, nested) if isinstance(source, Path) else map(told, placed(source)))
-    if not rows:
-        raise DataError(f"{origin} holds no row")
+    file = source if isinstance(source, Columns) else content(source, columns, encoding, limits)
+    if not file.size:
+        raise DataError(f"{file.origin} holds no row")
     try:
-        layout = layout_of(tuple(dict.fromkeys(column for row in rows for column in row.cells)), roles, required)
+        layout = numbered(layout_of(file.order, roles, required), file)
     except (ValueError, DataError) as error:
-        raise DataError(f"{place}: {error}") from error
-    return Sheet(origin, rows, named(layout, source, limits), limits)
+        at = ", line 1" if file.unit == "line" else ""
+        raise DataError(f"{file.origin}{at}: {error}") from error
+    for column in layout.columns:
+        if column in file.unread and column not in file.nested:
+            raise DataError(f"{file.origin}: the column {column!r} holds {file.unread[column]}, which are not read")
+    return Sheet(file.origin, tuple(file.rows()), layout, limits, file.size)
+
+
+def content(
+    source: Path | Iterable[Mapping[str, Any]],
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    encoding: str = "",
+    limits: Limits = LIMITS,
+) -> Columns:
+    """Read the columns of rows, with lists and objects in those that may hold texts or marks. See `sheet`."""
+    if not isinstance(source, Path):
+        return reader.of_rows(source, limits)
+    named = (name for names in (columns or {}).values() for name in ((names,) if isinstance(names, str) else names))
+    return reader.read(source, encoding, limits, (*NESTED, *named))
+
+
+def check_named(columns: Mapping[str, str | Sequence[str]], files: Sequence[Columns], absent: str = "") -> None:
+    """Refuse columns that were named and are in none of the files that are read; one role may be of a column to come.
+
+    Raises:
+        UsageError: one is.
+    """
+    known = dict.fromkeys(name for file in files for name in file.order)
+    for role, names in columns.items() if files else ():
+        for name in (names,) if isinstance(names, str) else names:
+            if name not in known and role not in (absent, "cluster"):  # of clusters no file may lack its column
+                origins = listed(file.origin for file in files)
+                raise UsageError(f"`columns={role}={name}`: {origins} has no such column (columns: {listed(known)})")
+
+
+def numbered(layout: Layout, columns: Columns) -> Layout:
+    """The layout, with numbers read as the file or the container of the rows names them, if it does."""
+    names = columns.names.get(layout.label or "", ())
+    return replace(layout, numbers=names) if names else layout
 
 
 def pool(
-    source: Path | Iterable[Mapping[str, Any]],
+    source: Path | Iterable[Mapping[str, Any]] | Columns,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     encoding: str = "",
     limits: Limits = LIMITS,
@@ -138,11 +174,12 @@ def pool(
         UsageError, DataError: as in `sheet`; or no row has a text.
     """
     whole = sheet(source, columns, ("text",), encoding, limits)
-    rows = tuple(row for row in whole.rows if not any(blank(row.cells.get(column)) for column in whole.layout.text))
+    rows = tuple(row for row in whole.rows if not any(is_blank(row.cells.get(column)) for column in whole.layout.text))
     if not rows:
         raise DataError(f"{whole.origin} holds no row with a text")
     if len(rows) < len(whole.rows):
-        log.warning("%s: rows with a blank text are left out: %d", whole.origin, len(whole.rows) - len(rows))
+        number = len(whole.rows) - len(rows)
+        log.warning(Assumption(f"{whole.origin}: rows with a blank text are left out: {number}"))
     return whole._replace(rows=rows)
 
 
@@ -152,7 +189,7 @@ def unlabelled(of: Sheet, marker: Marker = no_marks) -> tuple[Example, ...]:
     Raises:
         DataError: as in `examples`.
     """
-    return tuple(examples(of.rows, None, lambda _: of.layout, marker, of.limits))
+    return tuple(examples(of.rows, None, of.layout, marker, of.limits, of.size))
 
 
 def written(of: Sheet) -> list[str | None]:
@@ -163,7 +200,7 @@ def written(of: Sheet) -> list[str | None]:
 
 def _label(cell: Any, names: Sequence[str]) -> str | None:
     """A cell of labels as text: its name, if it is a number of these."""
-    if blank(cell):
+    if is_blank(cell):
         return None
     if isinstance(cell, (list, dict)):
         return type(cell).__name__  # which is no label
@@ -172,72 +209,34 @@ def _label(cell: Any, names: Sequence[str]) -> str | None:
         return None
     if number is not None and 0 <= number < len(names):
         return names[number]
-    return str(int(cell)) if isinstance(cell, bool) else str(cell).strip()
-
-
-def blank(cell: Any) -> bool:
-    """Whether a cell says nothing: it is empty, or not there, or no number where one would stand.
-
-    Example:
-        >>> blank(" "), blank(None), blank(float("nan")), blank(0)
-        (True, True, True, False)
-    """
-    return (
-        cell is None or (isinstance(cell, float) and math.isnan(cell)) or (isinstance(cell, str) and not cell.strip())
-    )
-
-
-def placed(rows: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
-    """Rows that are in memory, with their numbers as places.
-
-    Raises:
-        UsageError: something is no mapping of columns to values.
-    """
-    to_dict = getattr(rows, "to_dict", None)
-    if to_dict is not None and not hasattr(rows, "features"):  # a data frame; the rows of a data set are mappings
-        rows = to_dict("records")
-    for number, cells in enumerate((rows,) if isinstance(rows, Mapping) else rows, 1):
-        if cells is rows or not isinstance(cells, Mapping):
-            what = type(rows if cells is rows else cells).__name__
-            raise UsageError(f"rows in memory must be a list of column -> value, one such a row (got a {what})")
-        yield Row(f"row {number}", number, cells)
-
-
-def named(layout: Layout, rows: object, limits: Limits = LIMITS) -> Layout:
-    """The layout, with numbers read as the container of the rows names them, if it does (a ``datasets.ClassLabel``)."""
-    if isinstance(rows, Path):
-        names = label_names(rows, layout.label, limits)
-    else:
-        features = getattr(rows, "features", None)
-        names = getattr(features.get(layout.label), "names", None) if isinstance(features, Mapping) else None
-    return replace(layout, numbers=tuple(names)) if names else layout
+    return cell_text(cell)
 
 
 def examples(
     rows: Iterable[Row],
     task: ClassTask | None,
-    choose: Callable[[Sequence[str]], Layout],
+    layout: Layout,
     marker: Marker = no_marks,
     limits: Limits = LIMITS,
+    size: int = 0,
 ) -> Iterator[Example]:
     """The rows that belong to the layout's part of the data, as examples.
 
     Args:
         rows: what was read.
         task: the labels; None leaves the rows without.
-        choose: the layout, given the columns of the first row; raises a ValueError where none fits.
+        layout: where their parts stand.
         marker: finds marks in rows that bring none.
         limits: how long a text may be.
+        size: how many rows their file has.
 
     Raises:
         DataError: a column is missing, a label is unknown, a text is empty or too long, an id occurs twice and no
             column `annotator` says that two people answered.
     """
-    layout: Layout | None = None
     taken: dict[tuple[str, str], str] = {}
     for place, number, cells in rows:
         try:
-            layout = layout or choose(tuple(cells))
             if any(str(cells[column]) != value for column, value in layout.where.items()):
                 continue
             segments = tuple(_texts(cells, layout.text, limits))
@@ -245,10 +244,11 @@ def examples(
             who = str(cells.get("annotator") or "")  # several people's answers to a row share its id
             if taken.setdefault((identity, who), place) is not place:
                 raise ValueError(f"the id {identity!r} is used at {taken[identity, who]} already")
-            label = UNLABELLED if task is None else label_of(cells[layout.label or ""], task, layout.numbers)
+            label = UNLABELLED if task is None else _label_in(cells, layout, task)
             own = _marks(cells["marks"]) if cells.get("marks") else {}
             group = "" if layout.cluster is None else _group(cells[layout.cluster], layout.cluster)
-            yield Example(identity, segments, label, {**marker(segments, cells), **own}, group)
+            made = place if layout.id is None else ""
+            yield Example(identity, segments, label, {**marker(segments, cells), **own}, group, made, (number, size))
         except KeyError as error:
             raise DataError(f"{place}: the column {error} is missing (columns: {listed(cells)})") from error
         except (ValueError, DataError) as error:
@@ -257,13 +257,25 @@ def examples(
             raise DataError(f"{place}: a value is nested too deeply") from error
 
 
+def _label_in(cells: Mapping[str, Any], layout: Layout, task: ClassTask) -> int:
+    """The class that a row gives.
+
+    Raises:
+        ValueError: its label is empty, or none of the task.
+    """
+    cell = cells[layout.label or ""]
+    if cell is None:
+        raise ValueError(f"the column {layout.label!r} is empty, and must hold a label")
+    return label_of(cell, task, layout.numbers)
+
+
 def _group(cell: Any, column: str) -> str:
     """What a cell says that its row belongs to.
 
     Raises:
         ValueError: nothing.
     """
-    if blank(cell):
+    if is_blank(cell):
         raise ValueError(f"the column {column!r} is empty, and must say which rows this one belongs with")
     return str(cell)
 
@@ -352,8 +364,8 @@ def number_of(value: Any) -> int | None:
     """The whole number that a cell of labels is, or says; None where it is another thing.
 
     Example:
-        >>> number_of("1"), number_of("1.0"), number_of("True"), number_of(0.5), number_of("entailment")
-        (1, 1, 1, None, None)
+        >>> [number_of(cell) for cell in ("1", "1.0", "True", 0.5, "01", "entailment")]
+        [1, 1, 1, None, None, None]
     """
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
@@ -364,19 +376,21 @@ def number_of(value: Any) -> int | None:
     return int(said[1]) if said else _TRUTHS.get(text.casefold())
 
 
-_NUMBER = re.compile(r"([0-9]{1,6})(\.0)?")
+_NUMBER = re.compile(r"(0|[1-9][0-9]{0,5})(\.0)?")
 _TRUTHS = {"false": 0, "true": 1}  # as data frames write them
 
 
 def _texts(cells: Mapping[str, Any], columns: tuple[str, ...], limits: Limits) -> Iterator[str]:
     for column in columns:
         value = cells[column]
+        if value is None:
+            raise ValueError(f"the column {column!r} is empty, and must hold a text")
         for text in value if isinstance(value, list) else (value,):
             if not isinstance(text, str) or not text.strip():
                 raise ValueError(f"the column {column!r} must hold a text (got {str(text)[:50]!r})")
             limits.check(f"the column {column!r}", "cell", len(text))
-            if not text.isascii():
-                text.encode()  # half a surrogate pair, which JSON can say, is no text; UnicodeError is a ValueError
+            if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+                raise ValueError(f"the column {column!r} holds a text with half of a character")
             yield text
 
 

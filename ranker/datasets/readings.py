@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from factors import Example
 from ranker.datasets.readers import Sheet, number_of
-from ranker.errors import listed
+from ranker.errors import Assumption, listed
 from ranker.numbers import counted
 from ranker.tasks.classes import ClassTask, fold
 
@@ -35,16 +35,15 @@ def notes(
         if len(says) > 1:
             yield f"The rows say {_and(sorted(says.values()))}, which count as one label here: {name}."
     if read_as := [f"{number} as {task.labels[label]}" for number, label in numbers(meant, task).items()]:
-        yield f"{listed(read_as).replace(' as', ' was read as', 1)}."
+        yield Assumption(f"{listed(read_as).replace(' as', ' was read as', 1)}.")
     if blank:
         what = counted(blank, "row has no label yet, and counts", "rows have no label yet, and count")
-        yield f"{what} only in a pool (`pool`)."
+        yield Assumption(f"{what} only in a pool (`pool`).")
     if repeated:
-        yield counted(
-            repeated,
-            "row that repeats another, label and all, was left out.",
-            "rows that repeat another, label and all, were left out.",
+        what = counted(
+            repeated, "row that repeats another, label and all, was", "rows that repeat another, label and all, were"
         )
+        yield Assumption(f"{what} left out.")
     several = [count for count in Counter(row.segments for row in kept).values() if count > 1]
     if several:
         yield f"{counted(sum(several), 'row has', 'rows have')} the same text as another, and another label."
@@ -71,7 +70,9 @@ def of_file(sheet: Sheet, kept: Sequence[Example], chosen: bool) -> Iterator[str
     ]
     if unread and not chosen:
         read, left = listed(layout.text), listed(unread)
-        yield f"Read as text: {read}. Not read, though it holds text: {left}; say which to read with `columns`."
+        yield Assumption(
+            f"Read as text: {read}. Not read, though it holds text: {left}; say which to read with `columns`."
+        )
     if hint := swapped(sheet):
         yield f"{hint}."
     if sheet.origin.removesuffix(".gz").endswith((".tsv", ".txt")):

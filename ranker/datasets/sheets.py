@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from factors.types import Example
-from ranker.datasets.readers import blank
+from ranker.tasks.empty import is_blank
 
 COLUMNS = {1: ("text",), 2: ("text1", "text2")}
 """The columns of texts that stood in a list, by their number; `datasets.readers` knows these names."""
@@ -55,4 +55,4 @@ def flat(cells: Mapping[str, Any], row: Example, texts: Sequence[str]) -> dict[s
 def _written(cell: Any) -> str:
     if isinstance(cell, str):
         return cell
-    return "" if blank(cell) else json.dumps(cell, ensure_ascii=False, default=str)
+    return "" if is_blank(cell) else json.dumps(cell, ensure_ascii=False, default=str)

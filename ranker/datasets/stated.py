@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ranker.datasets.embedded import SUITE
-from ranker.datasets.rows import Row
 from ranker.errors import UsageError
+from ranker.files.columns import Row
 from ranker.limits import LIMITS, Limits
 from ranker.records import read_json
 

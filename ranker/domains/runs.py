@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from factors.types import Floats
-from ranker.datasets.rows import Row
 from ranker.domains.values import Set, Values, of_rows
 from ranker.errors import listed
+from ranker.files.columns import Row
 from ranker.results.ranking import Ranking
 
 IN_DOMAIN = "in-domain"

@@ -8,6 +8,7 @@ run that a model is a checkpoint of).
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +19,14 @@ from typing import Any, Literal
 import numpy as np
 
 from factors.types import Floats
-from ranker.datasets.rows import Row, read_rows
 from ranker.datasets.stated import is_suite, points
-from ranker.errors import DataError, UsageError, listed, look_up
+from ranker.errors import Assumption, DataError, UsageError, listed, look_up
+from ranker.files import reader
+from ranker.files.cells import cell_text
+from ranker.files.columns import Row
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
+from ranker.tasks.empty import is_empty_word
 
 NEEDED = ("model", "set", "value")
 COLUMNS = (*NEEDED, "se", "n", "group", "kind", "run")
@@ -33,8 +37,8 @@ KINDS: Mapping[str, Kind] = {"ood": "ood", "in-domain": "in-domain"}
 MOST = 2_000
 """Models, and sets, of a table: what is worked out of them takes memory and time that grow with their squares."""
 
-EMPTY = ("", "-", "\N{EN DASH}", "na", "n/a", "nan", "none", "null")
-"""What a cell without a value holds, as published tables and data frames have it; case does not matter."""
+DASHES = ("-", "\N{EN DASH}")
+"""Cells without a number, as published tables have them, beside the usual words for nothing."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,7 @@ def read(
     """
     files = [Path(path) for path in paths]
     suites = [file for file in files if is_suite(file)]
-    tables = (row for file in files if file not in suites for row in read_rows(file, encoding, limits))
+    tables = (row for file in files if file not in suites for row in reader.read(file, encoding, limits).rows())
     return of_rows(chain(points(suites, limits), tables), percent=percent)
 
 
@@ -160,11 +164,12 @@ def of_rows(rows: Iterable[Row], *, percent: bool | None = None) -> Values:
     for (model, one), (_, *numbers) in cells.items():
         at = of_model[model], of_set[one]
         values[at], errors[at], sizes[at] = numbers
-    notes = [f"Columns that are not read: {listed(unread)}."] if unread else []
+    notes: list[str] = [Assumption(f"Columns that are not read: {listed(unread)}.")] if unread else []
     notes += _of_one_run(runs) if any(one.kind == "in-domain" for one in sets) else []
     if _are_percentages(values, percent):
         values, errors = values / 100, errors / 100
-        notes += [] if percent else ["All values are above 1, or 0: they are taken for percentages."]
+        guess = Assumption("All values are above 1, or 0: they are taken for percentages.")
+        notes += [] if percent else [guess]
     return Values(models, sets, values, _errors(values, errors, sizes), notes=tuple(notes))
 
 
@@ -189,8 +194,7 @@ def _check_columns(row: Row) -> None:
 
 def _optional(row: Row, column: str) -> str:
     cell = row.cells.get(column)
-    text = "" if cell is None or cell != cell else str(cell).strip()
-    return "" if text.casefold() in EMPTY else text
+    return "" if cell is None else cell_text(cell)
 
 
 def _text(row: Row, column: str) -> str:
@@ -218,9 +222,15 @@ def _numbers(row: Row) -> tuple[float, float, float]:
 
 def _number(row: Row, column: str) -> float:
     text = _optional(row, column)
+    if text in DASHES or is_empty_word(text):  # nothing in a column of numbers can be a name
+        text = ""
     try:
         number = float(text or "nan")
     except ValueError as error:
+        if re.fullmatch(r"[-+]?[0-9]*,[0-9]+", text):
+            raise DataError(
+                f"{row.place}: `{column}` has a decimal comma (got {text[:50]!r}); write a point"
+            ) from error
         raise DataError(f"{row.place}: `{column}` must be a number (got {text[:50]!r})") from error
     if math.isinf(number):
         raise DataError(f"{row.place}: `{column}` must be finite (got {text[:50]!r})")
@@ -258,7 +268,6 @@ def as_rows(table: Any) -> list[Row]:
     Raises:
         UsageError: it is neither.
     """
-    listed = table.to_dict("records") if hasattr(table, "to_dict") and hasattr(table, "columns") else table
-    if not isinstance(listed, Sequence) or isinstance(listed, str) or not all(isinstance(r, Mapping) for r in listed):
+    if isinstance(table, str) or not (isinstance(table, Sequence) or hasattr(table, "to_dict")):
         raise UsageError(f"a table must be a file, a data frame or a list of rows (got {type(table).__name__})")
-    return [Row(f"row {number}", number, cells) for number, cells in enumerate(listed, 1)]
+    return list(reader.of_rows(table).rows())

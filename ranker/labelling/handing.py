@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import quoteattr
 
 from factors.types import Example
-from ranker.datasets.exports import CANNOT_TELL
 from ranker.datasets.identity import text_key
 from ranker.datasets.sheets import table
+from ranker.files.exports import CANNOT_TELL
 
 ROW, ORDER = "rank_models_row", "rank_models_order"
 """What a row is told by when it comes back, and its place among those that were handed out."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from factors.types import Example
-from ranker.datasets.readers import Sheet, blank
+from ranker.datasets.readers import Sheet
 from ranker.datasets.sheets import flat, table
 from ranker.errors import DataError
 from ranker.labelling.session import Event
@@ -99,7 +99,7 @@ def written(
     return table((*names, *own), (*rows, *waiting))
 
 
-def read(
+def lines_of(
     file: Sheet, rows: Sequence[Example], place: Callable[[Example], int], label: Callable[[Any], int]
 ) -> tuple[list[Line], list[tuple[int, Mapping[str, str]]]]:
     """The lines of a file, in the order in which they were said; and rows that nothing was said of, with their cells.
@@ -130,7 +130,7 @@ def read(
                 continue
             changed = cells.get("changed_to")
             seconds, order = _number(cells.get("seconds")), _number(cells.get("order"))
-            later = -1 if blank(changed) else label(changed)
+            later = -1 if changed is None else label(changed)
             annotator, when, picked = (str(cells.get(name) or "") for name in ("annotator", "when", "picked"))
             line = Line(event, annotator, seconds, when, picked, later, kept)
         except ValueError as error:
@@ -141,12 +141,12 @@ def read(
 
 def _event(row: int, status: str, cell: Any, label: Callable[[Any], int]) -> Event | None:
     if status in ("skipped", "cannot-tell"):
-        if not blank(cell):
+        if cell is not None:
             raise ValueError(f"a row that is {status} has no label (got {str(cell)[:50]!r})")
         return Event(row, "skipped" if status == "skipped" else "cannot-tell")
     if status not in ("", "answered", CHANGED):
         raise ValueError(f"a status must be answered, cannot-tell, skipped or {CHANGED} (got {status[:50]!r})")
-    if blank(cell):
+    if cell is None:
         if status:
             raise ValueError(f"a row that is {status} must have a label")
         return None
@@ -154,4 +154,4 @@ def _event(row: int, status: str, cell: Any, label: Callable[[Any], int]) -> Eve
 
 
 def _number(cell: Any) -> float | None:
-    return None if blank(cell) else float(cell)
+    return None if cell is None else float(cell)

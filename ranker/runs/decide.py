@@ -26,6 +26,7 @@ def decide(
     evidence: Evidence = Evidence(),
     in_domain: OODSet | Own | None = None,
     base: str | None = None,
+    pool_from_unlabelled: bool = False,
     runtime: Runtime = Runtime(),
 ) -> Ranking:
     """Order models by a few labelled examples where nobody knows the truth, and say what of that order they support.
@@ -42,6 +43,7 @@ def decide(
             designed for the set.
         seed: of the draws behind P(best).
         base: a model that each other one is compared with, however many they are.
+        pool_from_unlabelled: take rows without a true label, in the file of the labelled ones, as the pool.
 
     Returns:
         The ranking, which holds a `Decision`.
@@ -60,7 +62,7 @@ def decide(
         first: inoc-4000; P(within a point of the best) 65.6 %, by ACC+TIES
         cannot be told from it: inoc-1600, inoc-800
     """
-    made = plan(without_truth(models, examples, pool, probe, in_domain), evidence, method)
+    made = plan(without_truth(models, examples, pool, probe, in_domain, pool_from_unlabelled), evidence, method)
     return decided(made, seed, runtime, base)
 
 

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from factors import BUILTIN
-from factors.types import Example
+from factors.types import UNLABELLED, Example
 from ranker.attribution import settings_of
+from ranker.datasets import readers, sets
+from ranker.datasets.marks import marker
 from ranker.datasets.sets import OODSet
-from ranker.errors import ModelError, UsageError
+from ranker.errors import DataError, ModelError, UnknownName, UsageError
 from ranker.results.explanation import Explanation
 from ranker.runs.collect import collect
-from ranker.runs.gather import Gathered, Looked, Models, Rows, looked
+from ranker.runs.gather import Gathered, Looked, Models, Named, Own, Rows, looked
 from ranker.runs.plan import BACKEND, plan
+from ranker.runs.task import NamedTask, decide_task
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.scoring.views import View
 from ranker.tasks.base import ANSWERED
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassTask, of_classes
+
+log = logging.getLogger(__name__)
 
 NOBODY = (
     "`attribution` must be none: the answers of these models lie in files, and nobody can be asked where they come from"
 )
 """Why predictions of files are not explained."""
+
+Chosen: TypeAlias = tuple[ClassTask, str | None, Example]
+"""An example to explain, with the task and the designed factor of its set."""
 
 UNANSWERED = "has no answer to it in its file"
 """Why a model says nothing of an example."""
@@ -104,3 +115,62 @@ def explain(
     view = View(task, made.settings, [*metric, *made.factors], designed, toward)
     shown = view.explanation(example, {one.model.name: one.to["population"].seen(0) for one in answered})
     return replace(shown, left_out=made.left_out, failures=failures)
+
+
+def find_example(rows: Own | Named, identity: str, models: Looked) -> Chosen:
+    """Find an example of a set, or of a user's own rows, by its id: the number of the row where rows have none.
+
+    It raises a UsageError: no row has that id, no task fits (see `decide_task`), or the rows cannot be read.
+    """
+    ood = rows.load() if isinstance(rows, Named) else _every_row(rows, models)
+    example = next((row for row in ood.examples if row.id == identity), None)
+    if example is None:
+        some = ", ".join(row.id for row in ood.examples[:3])
+        raise UsageError(f"`id`: {ood.name} has no example {identity!r}; its ids are like {some}")
+    return of_classes(ood.task, ood.name), ood.designed, example
+
+
+def _every_row(own: Own, models: Looked) -> OODSet:
+    """All rows of a user's own, with their labels where these can be read."""
+    card = own.named.card
+    sheet = own.with_texts()
+    task = decide_task(own.named, sheet, models.stated)
+    rows: Sequence[Example] = readers.unlabelled(sheet, readers.no_marks if card is None else marker(card.marks))
+    try:
+        places = [row.place for row in sheet.rows]
+        rows = sets.with_labels(rows, readers.written(sheet), places, task, sheet.layout.numbers)
+    except DataError as error:
+        log.warning("the rows are taken without labels: %s", error)
+    if sheet.layout.label is None:
+        log.warning("the rows are taken without labels: no column has a usual name for them; say which with `columns`")
+    return OODSet(own.name, task, tuple(rows), len(rows), None if card is None else card.designed)
+
+
+def text_example(texts: Sequence[str], label: str | None, named: NamedTask, models: Looked) -> Chosen:
+    """Make an example of a user's own text, or pair of texts, with its true label if that is known.
+
+    It raises a UsageError: more or fewer texts than the set's rows have, no such label, or no task (see `decide_task`).
+    """
+    card = named.card
+    layouts = [] if card is None else [layout.text for layout in card.layouts]
+    counts = {1, 2} if not layouts or sets.OWN.text in layouts else set(map(len, layouts))
+    if len(texts) not in counts:
+        of_set = "" if card is None else f" for {card.name}"
+        times = " or ".join(map(str, sorted(counts)))
+        raise UsageError(f"`text` must be given {times} times{of_set} (got {len(texts)})")
+    task = decide_task(named, stated=models.stated)
+    marks = readers.no_marks if card is None else marker(card.marks)
+    index = UNLABELLED if label is None else label_index(label, task)
+    try:
+        example = Example("text", tuple(texts), index, marks(tuple(texts), {}))
+    except ValueError as error:  # bytes of the command line that are no text
+        raise UsageError(f"`text`: {error}") from error
+    return task, None if card is None else card.designed, example
+
+
+def label_index(name: str, task: ClassTask) -> int:
+    """Look up the index of a label, by its name or an alias. It raises `UnknownName`."""
+    index = task.index(name)
+    if index is None:
+        raise UnknownName(f"label of {task.name}", name, task.labels)
+    return index

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,23 +12,22 @@ from typing import TypeAlias, cast
 
 from factors import Example
 from factors.types import Ints
-from ranker.datasets import sets
-from ranker.datasets.mapping import Said, differing
+from ranker.datasets import readers, readings, sets
 from ranker.datasets.pools import check_alike, with_labelled
+from ranker.datasets.readers import Sheet
 from ranker.datasets.sets import OODSet, sample
-from ranker.errors import ModelError, UsageError, listed
+from ranker.errors import Assumption, DataError, UsageError, listed
+from ranker.files.columns import Columns
 from ranker.limits import LIMITS, Limits
+from ranker.runs.task import NamedTask, check_readable, decide_task, mask_empty_words
 from ranker.scoring.score import check_probe
 from ranker.sources.base import Brought, Shelf, Source, SourceOptions, Stated
 from ranker.sources.suites import Model, Suite, named
 from ranker.tasks.base import Task
-from ranker.tasks.classes import ClassTask, fold, of_classes
+from ranker.tasks.classes import ClassTask, of_classes
 from ranker.tasks.given import GivenTask
 
 log = logging.getLogger(__name__)
-
-OWN = "own labels"
-"""The name of a task that is made of the models' own labels."""
 
 OWN_ROWS = "their own rows"
 """What the rows of several files are called that have no name in common."""
@@ -124,43 +124,119 @@ class Named:
 
 @dataclass(frozen=True)
 class Own:
-    """A file of rows of one's own: see `ranker.datasets.sets.labelled` and `unlabelled`.
+    """A user's own rows, and what is said of them.
 
     Attributes:
-        file: .jsonl, .csv, .tsv or .parquet.
-        task: the name of a known task; None takes the one whose labels the rows have.
+        file: .jsonl, .csv, .tsv or .parquet; or rows in memory (see `readers.sheet`).
+        task, columns, like, include, encoding, limits, empty_words: as in `labelled`; without a task `decide_task`
+            decides.
+    """
+
+    file: Path | Collection[Mapping[str, object]]
+    task: ClassTask | str | None = None
+    columns: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    like: str | None = None
+    include: tuple[str | Path, ...] = ()
+    encoding: str = ""
+    limits: Limits = LIMITS
+    empty_words: tuple[str, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the file, without its ending; "rows" in memory."""
+        return self.file.stem if isinstance(self.file, Path) else "rows"
+
+    @property
+    def named(self) -> NamedTask:
+        """What the user names that tells the task."""
+        return NamedTask(self.task, self.like, self.include)
+
+    @cached_property
+    def content(self) -> Columns:
+        """What the rows hold; a file is read once."""
+        return readers.content(self.file, self.columns, self.encoding, self.limits)
+
+    def sheet(self, *required: str) -> Sheet:
+        """Read the rows as they are written; there must be a column for each part that is required."""
+        return readers.sheet(self.content, self.columns, required, limits=self.limits)
+
+    def with_texts(self) -> Sheet:
+        """Read the rows that have a text, with or without labels as they are written."""
+        sheet = readers.pool(self.content, self.columns, limits=self.limits)
+        if hint := readings.swapped(sheet):
+            log.warning("%s: %s", sheet.origin, hint)
+        return sheet
+
+    def labelled(self, stated: Sequence[Stated] = ()) -> OODSet:
+        """Read the rows that have a label, as examples of the task that `decide_task` decides.
+
+        Args:
+            stated: what the models say of themselves.
+        """
+        sheet, words = mask_empty_words(self.sheet("text", "label"), self.empty_words, self.named, stated)
+        if not any(label is not None for label in readers.written(sheet)):
+            what = f"the column {sheet.layout.label!r} is still empty in all {len(sheet.rows)} rows"
+            raise DataError(f"{sheet.origin}: {what}")
+        task = decide_task(self.named, sheet, stated)
+        ood = sets.from_sheet(self.name, sheet, task, self.named.card, chosen="text" in self.columns)
+        return replace(ood, notes=(*words, *ood.notes))
+
+    def unlabelled(self) -> tuple[Example, ...]:
+        """Read all rows, without a label."""
+        roles = {role: names for role, names in self.columns.items() if role not in ("label", "cluster")}
+        return sets.unlabelled(self.content, roles, self.like, self.include, limits=self.limits)
+
+
+def check_columns(*files: object, absent: str = "") -> None:
+    """Refuse columns that a user names for several files, and that none of them has; see `readers.check_named`.
+
+    Raises:
+        UsageError: one is in none.
+    """
+    own = [file for file in files if isinstance(file, Own) and file.columns]
+    for file in own:
+        readers.check_named(file.columns, [each.content for each in own], absent)
+
+
+def labelled(
+    data: str | Path | Collection[Mapping[str, object]],
+    task: str | ClassTask | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    like: str | None = None,
+    include: Iterable[str | Path] = (),
+    encoding: str = "",
+    limits: Limits = LIMITS,
+    empty_words: Iterable[str] | None = None,
+) -> OODSet:
+    """Read a user's own labelled rows; all of them are the population.
+
+    Rows whose label is blank are left out, and so are those that repeat another, label and all: the notes say how many.
+
+    Args:
+        data: a ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, or rows in memory: mappings, a `datasets.Dataset`,
+            a data frame.
+        task: the labels, or the name of a known task; None takes the known task whose labels the rows have.
         columns: "text", "label" and "id" -> columns, where their names are unusual; "cluster" -> the one that says
             which rows belong together.
         like: an OOD set whose task, marks and designed factor hold for these rows, too.
-        include: folders of sets of one's own.
+        include: folders of a user's own sets.
         encoding: of a file that is not UTF-8 and does not say what it is, such as cp1252.
         limits: how much of the file is read.
+        empty_words: labels that are nothing, as they are written; () for none but the empty cell; None for N/A and the
+            like, where no label is called so.
+
+    Raises:
+        UsageError: no such set or task, or no task whose labels fit, or several.
+        DataError: the file cannot be read, with the line, or holds no row with a label.
+
+    Example:
+        >>> rows = [{"text": "Lovely.", "label": "good"}, {"text": "Dull.", "label": "bad"}]
+        >>> [row.label for row in labelled(rows, ClassTask("sentiment", ("bad", "good"))).examples]
+        [1, 0]
     """
-
-    file: Path
-    task: str | None = None
-    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    like: str | None = None
-    include: tuple[Path, ...] = ()
-    encoding: str = ""
-    limits: Limits = LIMITS
-
-    def labelled(self, own: ClassTask | None = None, free: bool = False, said: Said = Said()) -> OODSet:
-        """The rows that have a label; judged by the models' own labels if no task is named, else see `sets.task_of`."""
-        return sets.labelled(
-            self.file, self.task, self.columns, self.like, self.include, own, free, said, self.encoding, self.limits
-        )
-
-    def judged_by(self, task: ClassTask) -> OODSet:
-        """The rows that have a label of this task."""
-        return sets.labelled(
-            self.file, task, self.columns, include=self.include, encoding=self.encoding, limits=self.limits
-        )
-
-    def unlabelled(self) -> tuple[Example, ...]:
-        """All rows, without a label."""
-        roles = {role: names for role, names in self.columns.items() if role not in ("label", "cluster")}
-        return sets.unlabelled(self.file, roles, self.like, self.include, self.encoding, self.limits)
+    file = Path(data) if isinstance(data, str) else data
+    words = None if empty_words is None else tuple(empty_words)
+    return Own(file, task, columns or {}, like, tuple(include), encoding, limits, words).labelled()
 
 
 LabelledRows: TypeAlias = OODSet | Own | str | Path | Collection[Mapping[str, object]]
@@ -246,32 +322,36 @@ def without_truth(
     pool: UnlabelledRows = (),
     probe: int | None = None,
     in_domain: OODSet | Own | None = None,
+    pool_from_unlabelled: bool = False,
 ) -> Gathered:
     """Models, and a few labelled rows of a domain whose truth is not known.
 
     Args:
         models, in_domain: as for `with_truth`.
-        examples: the labelled rows; judged by the models' own labels if they have no others. None takes the rows that
-            the models' own files bring.
+        examples: the labelled rows, of the task that `decide_task` decides. None takes the rows that the models' own
+            files bring.
         pool: rows of the same domain without labels; labelled rows may be among them.
         probe: K, how many of the labelled ones to use; None for all.
+        pool_from_unlabelled: rows of the same files that have no true label are the pool, where none is named; else
+            they are left out.
 
     Raises:
         UsageError: K does not fit the rows, rows of one text beside rows of two, clusters of rows beside a pool, or
             labels that are numbers which the models count otherwise.
         ModelError: no model can be read, whose labels the rows should be judged by.
     """
+    check_columns(examples, pool, in_domain)
     seen, pool = looked(models), unlabelled(pool)
     if examples is None:
-        examples, own_pool = brought(seen)
+        examples, own_pool = brought(seen, pool_from_unlabelled and not pool)
         pool = pool or own_pool
-    if isinstance(examples, (str, Path)):
-        examples = Own(Path(examples))
+    whole = unlabelled(examples) if pool_from_unlabelled and not pool and not isinstance(examples, OODSet) else ()
+    if not isinstance(examples, (OODSet, Own)):
+        examples = Own(Path(examples) if isinstance(examples, str) else examples)
     if isinstance(examples, Own):
-        asked = not (examples.task or examples.like)
-        examples = examples.labelled(agreed(seen) if asked else None, seen.at_hand, said(seen) if asked else Said())
-    elif not isinstance(examples, OODSet):
-        examples = sets.labelled(examples, own=agreed(seen), free=seen.at_hand, said=said(seen))
+        examples = examples.labelled(seen.stated)
+    if {row.segments for row in whole} - {row.segments for row in examples.examples}:
+        pool = whole
     if probe is not None:
         check_probe(probe, len(examples.examples), "the labelled rows")
     if pool and any(row.group for row in examples.examples):
@@ -289,10 +369,11 @@ def without_truth(
     return _met(seen, rows, in_domain)
 
 
-def brought(seen: Looked) -> tuple[OODSet, tuple[Example, ...]]:
-    """The rows that the models' own files bring: those whose truth is known, and all, where there are others.
+def brought(seen: Looked, pool_from_unlabelled: bool = False) -> tuple[OODSet, tuple[Example, ...]]:
+    """The rows that the models' own files bring: those whose truth is known, and all, if others are to be the pool.
 
-    A row is the same in all files where its id is. Rows stand in the order of the first file that has them.
+    A row is the same in all files where its id is; without ids, where its texts are, or its place. Rows stand in the
+    order of the first file that has them.
 
     Raises:
         UsageError: no file brings rows, or they are judged by different metrics, or differ on the right answer to one.
@@ -304,26 +385,60 @@ def brought(seen: Looked) -> tuple[OODSet, tuple[Example, ...]]:
         why = next((f" ({one.unclear})" for one in seen.stated if one.unclear), "")
         raise UsageError(f"`data` or `ood` is needed: no model brings rows of its own whose truth is known{why}")
     first, of_first = found[0]
-    rows: dict[str, Example] = {}
-    checks: dict[str, str] = {}
+    rows: dict[Hashable, Example] = {}
+    checks: dict[Hashable, str] = {}
+    keys_of = _row_keys(found)
     for name, one in found:
         if (one.task.metric, type(one.task)) != (of_first.task.metric, type(of_first.task)):
             raise UsageError(
                 f"{first} is judged by {of_first.task.metric} and {name} by {one.task.metric}; name one with `metric`"
             )
-        for example, check in zip(one.examples, one.checks or ("",) * len(one.examples), strict=True):
-            known = rows.setdefault(example.id, example)
-            if check != checks.setdefault(example.id, check) or _another(known, example):
-                raise UsageError(f"{first} and {name} differ on the right answer to the row {example.id[:50]!r}")
+        every_check = one.checks or ("",) * len(one.examples)
+        for key, example, check in zip(keys_of(one.examples), one.examples, every_check, strict=True):
+            if example.numbered_in and key not in rows and one is not of_first:  # its number is another row's, too
+                example = replace(example, id=str(len(rows) + 1))
+            known = rows.setdefault(key, example)
+            if check != checks.setdefault(key, check) or _another(known, example):
+                raise UsageError(f"{first} and {name} differ on the right answer to the row {known.id[:50]!r}")
     _check_labels([(name, one.task) for name, one in found])
     task = _agreed_task([one.task for _, one in found])
     every = tuple(rows.values())
     judged = every if not isinstance(task, ClassTask) else tuple(row for row in every if row.label >= 0)
     origin = ", ".join(dict.fromkeys(one.source.place.partition("#")[0] for one in seen.stated if one.rows is not None))
     name = task.name if len({one.task.name for _, one in found}) == 1 else OWN_ROWS
-    notes = tuple(_asked_otherwise(found))
-    ood = OODSet(name, task, judged, len(judged), origin=origin, notes=notes)
-    return ood, every if len(judged) < len(every) else ()
+    notes = [*_asked_otherwise(found)]
+    without = len(every) - len(judged)
+    if without and not pool_from_unlabelled:
+        has, are, them = ("has", "is", "it") if without == 1 else ("have", "are", "them")
+        of = f"{without:,} of {len(every):,} rows {has} no true label, and {are} left out"
+        notes.append(Assumption(f"{of}; `pool_from_unlabelled` takes {them} as the pool."))
+    ood = OODSet(name, task, judged, len(judged), origin=origin, notes=tuple(notes))
+    return ood, every if without and pool_from_unlabelled else ()
+
+
+def _row_keys(found: Sequence[tuple[str, Brought]]) -> Callable[[Sequence[Example]], Iterator[Hashable]]:
+    """What rows of several files are known by: their ids, else their texts, where a file has no ids, else their places.
+
+    Raises:
+        UsageError: only places are left, and the files have different numbers of rows.
+    """
+    if not any(row.numbered_in for _, one in found for row in one.examples):
+        return lambda rows: (row.id for row in rows)
+    if all(any(row.segments) for _, one in found for row in one.examples):
+        return _text_keys
+    sizes = {name: len(one.examples) for name, one in found}
+    if len({*sizes.values()}) > 1:
+        each = listed(f"{name} has {size:,} rows" for name, size in sizes.items())
+        raise UsageError(f"which rows are the same cannot be told without ids or texts: {each}")
+    return lambda rows: iter(range(len(rows)))
+
+
+def _text_keys(rows: Sequence[Example]) -> Iterator[Hashable]:
+    """The texts of each row, and how many rows before it have the same."""
+    seen: Counter[tuple[str, ...]] = Counter()
+    for row in rows:
+        seen[row.segments] += 1
+        yield row.segments, seen[row.segments]
 
 
 def _asked_otherwise(found: Sequence[tuple[str, Brought]]) -> Iterator[str]:
@@ -373,60 +488,11 @@ def _met(seen: Looked, rows: Rows, in_domain: OODSet | Own | None) -> Gathered:
     """Models and rows together, once they are two or more and their labels are known to be the same."""
     _ = Suite(seen.name, seen.named)
     if isinstance(in_domain, Own):
-        in_domain = in_domain.judged_by(of_classes(rows.ood.task, "`in_domain`"))
+        in_domain = replace(in_domain, task=of_classes(rows.ood.task, "`in_domain`"), like=None).labelled()
     numbered = [*([] if rows.truth else [rows.ood]), *([in_domain] if in_domain else [])]
     if any(one.numbers for one in numbered):
         check_numbers(numbered, seen.stated)
     return Gathered(seen, rows, in_domain)
-
-
-def agreed(seen: Looked) -> ClassTask | None:
-    """The task of the models' own labels; None where they name none that all share.
-
-    Raises:
-        ModelError: no model can be read.
-    """
-    check_readable(seen.stated)
-    return own_task(seen.stated)
-
-
-def own_task(stated: Iterable[Stated]) -> ClassTask | None:
-    """The task that models do by their own account: its labels are those that they name.
-
-    Args:
-        stated: what the models say; one that names no labels, or cannot be read, has no say.
-
-    Returns:
-        The task, with the labels in the order of the first; None where none names any, or two name others.
-
-    Example:
-        >>> own_task(looked("paws-mini").stated).labels
-        ('non-paraphrase', 'paraphrase')
-    """
-    said = [one.labels for one in stated if one.labels]
-    named = [labels for labels in said if not all(name.isdecimal() for name in labels)] or said  # numbers name nothing
-    if not named or any({*map(fold, labels)} != {*map(fold, named[0])} for labels in named):
-        return None
-    labels = {fold(name): name for name in named[0]}
-    return ClassTask(OWN, tuple(labels.values())) if len(labels) > 1 else None
-
-
-def said(seen: Looked) -> Said:
-    """What the models say of their labels, for messages: see `Said`."""
-    outputs = next((one.outputs for one in seen.stated if one.outputs), ())
-    differ = "" if own_task(seen.stated) else differing({one.source.name: one.labels for one in seen.stated})
-    return Said(outputs, differ)
-
-
-def check_readable(stated: Iterable[Stated]) -> None:
-    """Refuse models of which none can be read: what is wrong with them is not to be said of the rows' labels.
-
-    Raises:
-        ModelError: what is wrong with the first.
-    """
-    troubles = [one.trouble for one in stated]
-    if troubles and all(troubles):
-        raise ModelError(troubles[0])
 
 
 def unused(stated: Sequence[Stated], option: str) -> bool:

@@ -6,15 +6,17 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
+from pathlib import Path
 from typing import cast
 
 import numpy as np
 
 from factors import Example
-from factors.types import Ints
-from ranker.datasets import sets
+from factors.types import UNLABELLED, Ints
+from ranker.datasets import readers, sets
 from ranker.datasets.identity import fingerprint
 from ranker.datasets.pools import check_alike, with_labelled
+from ranker.datasets.readers import Sheet
 from ranker.datasets.sets import OODSet
 from ranker.errors import DataError, ModelError, UsageError, listed
 from ranker.labelling.session import RULES, Event, Rule, Session, noted
@@ -22,10 +24,11 @@ from ranker.labelling.sheet import Line
 from ranker.numbers import counted
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.runs.collect import collect, unanswered
-from ranker.runs.gather import Gathered, Looked, Models, Rows, UnlabelledRows, agreed, looked, said, unlabelled
+from ranker.runs.gather import Gathered, Looked, Models, Own, Rows, UnlabelledRows, check_columns, looked, unlabelled
 from ranker.runs.measured import Measuring
 from ranker.runs.plan import Plan, plan
 from ranker.runs.pool import placed, pool_of
+from ranker.runs.task import NamedTask, check_known_labels, decide_task, mask_empty_words
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.statistics.beliefs import LABEL_NOISE
@@ -282,6 +285,68 @@ class Labelling:
         return f"on these rows together the models predict {listed} of the time{alone if most[0][1] >= LONELY else ''}"
 
 
+@dataclass(frozen=True)
+class PoolFile:
+    """A pool as its file holds it: its rows without labels, and those that have one, there or in other people's files.
+
+    Several of the labelled ones may be of one text.
+    """
+
+    sheet: Sheet
+    rows: tuple[Example, ...]
+    task: ClassTask
+    labelled: tuple[Example, ...]
+
+
+def read_pool(pool: Own, others: Sequence[Path], models: Looked, label_map: bool = False) -> PoolFile:
+    """Read a pool, and rows that others have labelled.
+
+    Args:
+        pool: the file of rows, and what the user says of it and of the others.
+        others: files of labelled rows; the labels in the first, else those in the pool, tell the task.
+        label_map: the user says what the models' labels mean, so that there may be other labels in the rows.
+
+    Raises:
+        UsageError, ModelError: as `decide_task`.
+        DataError: as `decide_task`; a file cannot be read, or has a label of no model, or that is none of the task's.
+    """
+    files = [replace(pool, file=file) for file in others]
+    check_columns(pool, *files, absent="label")
+    read = (pool.with_texts(), *(file.sheet("text", "label") for file in files))
+    sheet, *sheets = (_masked(each, pool, models) for each in read)
+    telling = next(iter(sheets), sheet)
+    task = decide_task(pool.named, telling, models.stated)
+    if not (pool.task or pool.like or label_map):
+        check_known_labels(task, models.stated, telling.origin)
+    rows = readers.unlabelled(sheet)
+    answers = [row for other in sheets for row in _distinct_answers(other, task)]
+    return PoolFile(sheet, rows, task, (*_labelled(sheet, rows, task), *answers))
+
+
+def _masked(sheet: Sheet, pool: Own, models: Looked) -> Sheet:
+    """A sheet without labels that are words for nothing, which is said."""
+    masked, notes = mask_empty_words(sheet, pool.empty_words, pool.named, models.stated)
+    for note in notes:
+        log.warning("%s: %s", sheet.origin, note)
+    return masked
+
+
+def _labelled(sheet: Sheet, rows: Sequence[Example], task: ClassTask) -> list[Example]:
+    """Those rows of a sheet that have a label, with it."""
+    places = [row.place for row in sheet.rows]
+    every = sets.with_labels(rows, readers.written(sheet), places, task, sheet.layout.numbers)
+    return [row for row in every if row.label != UNLABELLED]
+
+
+def _distinct_answers(sheet: Sheet, task: ClassTask) -> Iterable[Example]:
+    """The labelled rows of a sheet, where several people may answer one row; the same answer of one person once."""
+    rows = [row for row, label in zip(sheet.rows, readers.written(sheet), strict=True) if label is not None]
+    alone = sheet._replace(rows=tuple(rows), layout=replace(sheet.layout, id=None))  # their answers share its id
+    people = [str(row.cells.get("annotator") or "") for row in rows]
+    answers = _labelled(alone, readers.unlabelled(alone), task)
+    return {(row.segments, row.label, who): row for row, who in zip(answers, people, strict=True)}.values()
+
+
 def label(
     pool: UnlabelledRows,
     models: Models,
@@ -323,7 +388,7 @@ def label(
         True
     """
     seen = looked(models)
-    of = task or own_task(seen)
+    of = decide_task(NamedTask(task), stated=seen.stated)
     rows, places = with_labelled(distinct(unlabelled(pool)), labelled)
     check_alike(rows)
     rows, places, lines = _first(seen, of, rows, places, lines, runtime)
@@ -359,18 +424,6 @@ def label(
     )
     names = tuple(model.name for model in seen.models if model.name not in failures)
     return Labelling(of, names, tuple(rows[at] for at in asked), found, session, own, failures, len(before))
-
-
-def own_task(seen: Looked) -> ClassTask:
-    """The task of the models' own labels.
-
-    Raises:
-        UsageError: they name none that all share.
-    """
-    own = agreed(seen)
-    if own is None:
-        raise UsageError(said(seen).differ or "`task` is needed: the models name no labels, or not all the same")
-    return sets.known(own)
 
 
 def distinct(pool: Iterable[Example]) -> list[Example]:

@@ -266,9 +266,10 @@ def _read(plan: Plan) -> Iterator[str]:
     holds: dict[str, list[str]] = {}
     for one in stated:
         for note in dict.fromkeys((*one.notes, *noted.get(one.source.place, (0, ()))[1])):
-            holds.setdefault(note.rstrip("."), []).append(one.source.name)
+            holds.setdefault(type(note)(note.rstrip(".")), []).append(one.source.name)
     for note, names in holds.items():
-        yield f"{note[:1].upper()}{note[1:]}." if len(names) == len(stated) else f"{listed(names)}: {note}."
+        whole = f"{note[:1].upper()}{note[1:]}." if len(names) == len(stated) else f"{listed(names)}: {note}."
+        yield type(note)(whole)
 
 
 UNANSWERED = 0.1

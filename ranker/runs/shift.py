@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,20 +12,24 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ranker.datasets import readers, sets
-from ranker.datasets.readers import Sheet, blank
-from ranker.datasets.rows import Row
+from ranker.datasets.readers import Sheet
 from ranker.datasets.sets import OODSet
 from ranker.domains import parts
 from ranker.domains.drops import with_models
 from ranker.domains.select import SETS, SIMILAR, Candidate, chosen
 from ranker.domains.shift import Domain, measured
 from ranker.errors import DataError, UsageError, listed, look_up
+from ranker.files.columns import Columns, Row
 from ranker.limits import LIMITS, Limits
 from ranker.results.shift import Shift
-from ranker.runs.gather import Models
+from ranker.runs.gather import Models, looked
 from ranker.runs.over_sets import over_sets
+from ranker.runs.task import NamedTask, decide_task, mask_empty_words
 from ranker.runtime.runtime import Runtime
 from ranker.tasks.classes import ClassTask
+from ranker.tasks.empty import is_blank
+
+log = logging.getLogger(__name__)
 
 Texts: TypeAlias = OODSet | str | Path | Collection[Mapping[str, object]]
 """A set of texts as somebody names it: read already, a file, or rows in memory (see `readers.sheet`)."""
@@ -39,11 +44,13 @@ class Reading:
             text, which has none otherwise.
         encoding: of files that are not UTF-8 and do not say what they are.
         limits: how much of them is read.
+        empty_words: labels that are nothing; None for N/A and the like, where no label is called so.
     """
 
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     encoding: str = ""
     limits: Limits = LIMITS
+    empty_words: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -163,20 +170,19 @@ def shift(
 
 def answered(question: Question) -> Shift:
     """What comes of a question; see `shift` for errors."""
-    of, task = compared(question), question.task
+    of = compared(question)
     _check(question, of.domains)
-    task = look_up("task", task, sets.tasks(())) if isinstance(task, str) else task or of.task
+    named = NamedTask(question.task or of.task)
+    models = None if question.models is None else looked(question.models)
+    task = named.lookup() if models is None else decide_task(named, of.sheet, models.stated)
     given, said = (of.domains, "") if question.encoding is None else _encoded(of.domains, question.encoding, question)
-    done = None
-    if question.models is not None:
-        done = over_sets(given, question.models, task, of.sheet, question.runtime)
-        task = done.task
+    done = None if models is None or task is None else over_sets(given, models, task, question.runtime)
     if task is not None:
         given = [one.called(task) for one in given]
     found = measured(given, question.seed, question.runtime.progress, said)
-    if done is not None:
+    if done is not None and task is not None:
         true = done.true if (done.true >= 0).any() else None
-        found = with_models(found, done.answers, done.task.metric, done.task.labels, true, done.failures)
+        found = with_models(found, done.answers, task.metric, task.labels, true, done.failures)
     return found if question.selecting is None else _selected(found, question.selecting)
 
 
@@ -255,7 +261,8 @@ def compared(question: Question) -> Compared:
         raise UsageError(
             f"two sets or more are needed, up to {parts.MOST}: in-domain rows, and new ones (got {len(texts)})"
         )
-    read = [_read(one, question.reading) for one in texts]
+    read = [_read(one, question.reading, question.task) for one in texts]
+    readers.check_named(question.reading.columns, [one.columns for one in read if one.columns is not None])
     found = [one.domain for one in read]
     if topics is not None:
         found[-1:] = parts.by_topic(found[-1], topics, np.random.default_rng(question.seed))
@@ -271,9 +278,10 @@ class _Read(NamedTuple):
     domain: Domain
     sheet: Sheet | None = None
     task: ClassTask | None = None
+    columns: Columns | None = None
 
 
-def _read(source: Texts, reading: Reading) -> _Read:
+def _read(source: Texts, reading: Reading, task_named: ClassTask | str | None) -> _Read:
     """A set from wherever it is."""
     if isinstance(source, str) and not Path(source).exists() and source.casefold() in map(str.casefold, sets.cards(())):
         source = sets.load(source)
@@ -284,11 +292,16 @@ def _read(source: Texts, reading: Reading) -> _Read:
         return _Read(Domain(source.name, source.examples, labels, limits=reading.limits), None, task)
     columns = {role: names for role, names in reading.columns.items() if role != "summary"}
     read = Path(source) if isinstance(source, str) else source
-    sheet = readers.pool(read, columns, reading.encoding, reading.limits)
+    content = readers.content(read, columns, reading.encoding, reading.limits)
+    sheet, words = mask_empty_words(
+        readers.pool(content, columns, limits=reading.limits), reading.empty_words, NamedTask(task_named)
+    )
+    for note in words:
+        log.warning("%s: %s", sheet.origin, note)
     sheet = sheet._replace(layout=replace(sheet.layout, id=None))  # nothing is looked up by it
     summaries = [_summary(row, one) for one in reading.columns.get("summary", ()) for row in sheet.rows]
     name, rows, labels = _stem(sheet.origin), readers.unlabelled(sheet), readers.written(sheet)
-    return _Read(Domain(name, rows, labels, summaries=summaries, limits=reading.limits), sheet)
+    return _Read(Domain(name, rows, labels, summaries=summaries, limits=reading.limits), sheet, columns=content)
 
 
 def _summary(row: Row, column: str) -> str:
@@ -298,7 +311,7 @@ def _summary(row: Row, column: str) -> str:
         DataError: there is none.
     """
     found = row.cells.get(column)
-    if not isinstance(found, str) or blank(found):
+    if not isinstance(found, str) or is_blank(found):
         raise DataError(f"{row.place}: the column {column!r} must hold a summary (columns: {listed(row.cells)})")
     return found
 
@@ -317,7 +330,7 @@ def _column(by: str, read: _Read) -> list[str | None]:
     if by not in known:
         raise UsageError(f"`by`: {read.domain.name} has no column {by!r} (columns: {listed(known)})")
     cells: list[Any] = [row.cells.get(by) for row in sheet.rows]
-    return [None if blank(cell) else str(cell).strip() for cell in cells]
+    return [None if is_blank(cell) else str(cell).strip() for cell in cells]
 
 
 def _named(found: Sequence[Domain]) -> list[Domain]:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from factors.types import Attributions, Floats, Ints
-from ranker.datasets import footers
 from ranker.errors import DataError
+from ranker.files import footers
 from ranker.limits import LIMITS, within
 from ranker.runtime import arrays
 from ranker.tasks.classes import Classes

@@ -81,6 +81,8 @@ class SourceOptions:
         scale: what is worst and best of a recorded metric, or of outcomes; None for 0 and 1.
         lower_is_better: less of these is better, whatever the log says.
         errors_are_wrong: an answer that failed or was not scored counts as wrong; else its row is left out.
+        empty_words: the cells of tables that are nothing, as they are written; () for none but the empty cell, None
+            where that is not said.
         encoding: of tables of text that are not UTF-8 and do not say what they are, such as cp1252.
         limits: how much is read of what a reference names.
 
@@ -105,6 +107,7 @@ class SourceOptions:
     scale: tuple[float, float] | None = None
     lower_is_better: bool = False
     errors_are_wrong: bool = False
+    empty_words: tuple[str, ...] | None = None
     encoding: str = ""
     limits: Limits = LIMITS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -17,7 +17,7 @@ from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER, Predictions, Task
 
 @dataclass(frozen=True)
 class ClassTask:
-    """What the models are asked.
+    """What the models are asked. Labels that differ in case alone are two labels, and so are "+" and "-".
 
     Attributes:
         name: "nli", "paraphrase", ...: suites say which task they are for.
@@ -50,7 +50,9 @@ class ClassTask:
         for label in self.aliases:
             if label not in self.labels:
                 raise UnknownName("label with aliases", label, self.labels)
-        twice = repeated(fold(name) for label in self.labels for name in (label, *self.aliases.get(label, ())))
+        folded = {*map(fold, self.labels)}
+        aliases = [fold(alias) for names in self.aliases.values() for alias in names]
+        twice = repeated([*map(str.strip, self.labels)]) or repeated([*folded, *aliases])
         if twice is not None:
             raise ValueError(f"the label name {twice!r} is given twice")
         object.__setattr__(self, "aliases", Frozen(self.aliases))
@@ -83,18 +85,22 @@ class ClassTask:
     def index(self, name: str) -> int | None:
         """The class that a label name, or an alias, stands for; None if it is no name of this task.
 
-        Case does not matter, and "_", "-" and a blank are the same.
+        An exact name goes first. Else case does not matter, and "_", "-" and a blank are the same, where no second
+        label could be meant.
 
         Example:
             >>> task = ClassTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral",)})
             >>> task.index("ENTAILMENT"), task.index("non_entailment"), task.index("neutral"), task.index("LABEL_0")
             (1, 0, 0, None)
+        >>> task = ClassTask("answers", ("yes", "YES", "-", "+"))
+        >>> task.index("YES"), task.index("Yes"), task.index("-"), task.index("")
+        (1, None, 2, None)
         """
-        return self._index.get(fold(name))
+        return self._names.find(name)
 
     @cached_property
-    def _index(self) -> Mapping[str, int]:
-        return {fold(n): i for i, label in enumerate(self.labels) for n in (label, *self.aliases.get(label, ()))}
+    def _names(self) -> NameIndex:
+        return NameIndex((n, i) for i, label in enumerate(self.labels) for n in (label, *self.aliases.get(label, ())))
 
 
 def of_classes(task: Task, model: str) -> ClassTask:
@@ -108,19 +114,48 @@ def of_classes(task: Task, model: str) -> ClassTask:
     raise LabelError(f"{model} answers with labels, and {task.metric} is given for answers that were judged elsewhere")
 
 
+class NameIndex:
+    """Numbers by name: by the exact name, else by the only one that differs in no more than `fold` leaves out.
+
+    Args:
+        names: a name, and the number that it stands for.
+
+    Example:
+        >>> names = NameIndex([("Yes", 0), ("no", 1), ("NO", 2)])
+        >>> names.find(" Yes "), names.find("yes"), names.find("NO"), names.find("No")
+        (0, 0, 2, None)
+    """
+
+    def __init__(self, names: Iterable[tuple[str, int]]) -> None:
+        self.exact: dict[str, int] = {}
+        folded: dict[str, set[int]] = {}
+        for name, number in names:
+            self.exact[name.strip()] = number
+            folded.setdefault(fold(name), set()).add(number)
+        self.folded = {name: next(iter(numbers)) for name, numbers in folded.items() if len(numbers) == 1}
+
+    def find(self, name: str) -> int | None:
+        """The number of a name; None where there is none, or where several could be meant."""
+        name = name.strip()
+        return self.exact[name] if name in self.exact else self.folded.get(fold(name))
+
+
 def fold(name: str) -> str:
     """A label name without the differences that do not matter: case, "_" or a blank for "-", the "+" of a number.
 
+    A name of nothing but such signs stays as it is.
+
     Example:
-        >>> fold("Non_Entailment"), fold("+1"), fold("-1")
-        ('non-entailment', '1', '-1')
+        >>> fold("Non_Entailment"), fold("+1"), fold("-1.5"), fold("-"), fold("_")
+        ('non-entailment', '1', '-1.5', '-', '_')
     """
-    if signed := _SIGNED.fullmatch(name.strip()):
-        return signed[1].removeprefix("+")
-    return "-".join(name.casefold().replace("_", " ").replace("-", " ").split())
+    name = name.strip()
+    if _SIGNED.fullmatch(name):
+        return name.removeprefix("+")
+    return "-".join(name.casefold().replace("_", " ").replace("-", " ").split()) or name
 
 
-_SIGNED = re.compile(r"([-+][0-9]+)")
+_SIGNED = re.compile(r"[-+][0-9]+(\.[0-9]+)?")
 
 
 def softmax(logits: Floats) -> Floats:

@@ -27,8 +27,8 @@ from pathlib import Path
 warnings.simplefilter("ignore")
 resource.setrlimit(resource.RLIMIT_DATA, (6 << 30, 6 << 30))  # a machine is no place to try more
 
+from ranker import labelled
 from ranker import report
-from ranker.datasets import sets
 from ranker.errors import RankModelsError
 from ranker.limits import LIMITS
 from ranker.results.ranking import Ranking
@@ -45,7 +45,7 @@ def model(path):
     return "loaded"
 
 def rows(path):
-    return f"{len(sets.labelled(path, TASK).examples)} rows"
+    return f"{len(labelled(path, TASK).examples)} rows"
 
 def saved(path):
     found = Ranking.load(path)

@@ -38,6 +38,7 @@ from ranker.datasets import cards, embedded, readers, sets
 from ranker.datasets.identity import text_names
 from ranker.domains import values
 from ranker.errors import LONGEST, RankModelsError
+from ranker.files import reader
 from ranker.limits import LIMITS
 from ranker.results import ranking as ranking_module
 from ranker.results.ranking import Ranking
@@ -49,7 +50,6 @@ from ranker.sources import logs, suites
 from ranker.sources.hf import checkpoints, labels
 from ranker.sources.hf.files import opened
 from ranker.sources.hf.settings import check as check_settings
-from ranker.sources.tables import files as table_files
 from ranker.sources.tables import join, reading
 from ranker.sources.tables.base import Rows
 
@@ -244,7 +244,7 @@ def rows_of(file):
         {name: name for name in ("control", "swapped", "irregular-past", "ing-main-verb", "adjective")}
     )
     sheet = readers.sheet(file)
-    return list(readers.examples(sheet.rows, TASK, lambda _: sheet.layout, marker))
+    return list(readers.examples(sheet.rows, TASK, sheet.layout, marker))
 
 
 def label_map_of(file):
@@ -293,7 +293,7 @@ def settings_of(file):
 
 def table_of(file):
     """A table of predictions: what it says of its models, and of some rows."""
-    columns = table_files.read(file)
+    columns = reader.read(file)
     found = reading.understand(columns, name="a")
     for rows in (Rows(("a", "b"), ()), Rows(("1", "2"), (("The actor ran.",), ("It rained.",)))):
         join.join(reading.understand(columns, TASK, rows=rows, name="a"), rows)

@@ -15,9 +15,9 @@ from safetensors.torch import load_file, save_file
 
 from factors.types import Example
 from ranker.cli import main
-from ranker.datasets import rows
 from ranker.datasets.cards import read_card
 from ranker.errors import DataError, ModelError, UsageError
+from ranker.files import reader
 from ranker.limits import Limits
 from ranker.runtime.store import Store
 from ranker.sources import suites
@@ -321,7 +321,7 @@ def test_a_gzip_bomb_is_bounded(tmp_path, content):
     tracemalloc.start()
     try:
         with pytest.raises(DataError, match=r"the most that is read \(`limits\.(file|line)`\)$"):
-            for _ in rows.read_rows(file, limits=Limits(file=4 << 20)):  # as with the default, which takes longer
+            for _ in reader.read(file, limits=Limits(file=4 << 20)).rows():  # as with the default, which takes longer
                 pass
         assert tracemalloc.get_traced_memory()[1] < 16 << 20
     finally:

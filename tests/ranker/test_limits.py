@@ -19,9 +19,9 @@ from ranker import limits
 from ranker.cli import main
 from ranker.datasets.readers import sheet
 from ranker.errors import LONGEST, DataError
+from ranker.files import reader
 from ranker.limits import LIMITS, Limits
 from ranker.results.ranking import Ranking
-from ranker.sources.tables import files as table_files
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,7 +31,7 @@ from pathlib import Path
 import pyarrow.parquet
 from ranker.datasets.readers import sheet
 from ranker.errors import RankModelsError
-from ranker.sources.tables import files
+from ranker.files import reader
 
 def peak():
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -44,12 +44,12 @@ def measured(read, path):
         found = len(read(Path(path)).rows)
     except RankModelsError as error:
         found = str(error)
-    except AttributeError:
+    except TypeError:
         found = "a table"
     return found, peak() - before
 
 for path in sys.argv[1:]:
-    print(json.dumps([measured(sheet, path), measured(files.read, path)]))
+    print(json.dumps([measured(sheet, path), measured(reader.read, path)]))
 """
 
 
@@ -126,12 +126,12 @@ LYING = """
 import sys
 from pathlib import Path
 import pyarrow.parquet
-from ranker.datasets import rows
 from ranker.datasets.readers import sheet
 from ranker.errors import LONGEST, DataError
+from ranker.files import footers, parquet
 from ranker.limits import Limits
 
-rows.decoded = lambda path, file, *rest: (file.schema_arrow.names, [])
+parquet._stated = lambda path, file, limits: dict.fromkeys(file.schema_arrow.names, footers.Stated(0, 0))
 try:
     sheet(Path(sys.argv[1]), limits=Limits(memory=50_000_000))
 except DataError as error:
@@ -283,7 +283,7 @@ def test_a_name_that_is_there_twice_is_found(tmp_path, ending):
         path.write_text(f"{{{pairs}}}\n")
     else:
         path.write_text({"csv": ",", "tsv": "\t"}[ending].join(names) + "\n")
-    for read in (sheet, table_files.read):
+    for read in (sheet, reader.read):
         with pytest.raises(DataError):
             read(path)
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from ranker.errors import DataError, repeated
+from ranker.errors import DataError
+from ranker.files.shapes import once
+from ranker.files.text import unpacking
 from ranker.limits import LIMITS, Limits
-from ranker.limits import opened as regular
-
-GZIP = b"\x1f\x8b"
-"""How a gzip file begins."""
 
 _PIECE = 1 << 20
 
@@ -28,17 +24,8 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     Raises:
         DataError: it cannot be read, or is none: a folder, a pipe, a device.
     """
-    try:
-        with os.fdopen(regular(path), "rb") as raw:
-            packed = raw.read(len(GZIP)) == GZIP
-            raw.seek(0)
-            if packed:
-                with gzip.GzipFile(fileobj=raw) as stream:
-                    yield cast(IO[bytes], stream)
-            else:
-                yield raw
-    except (OSError, ValueError, EOFError, zlib.error) as error:  # ValueError: a name that no file can have
-        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    with unpacking(path) as (stream, _):
+        yield cast(IO[bytes], stream)
 
 
 def whole(path: Path, limits: Limits = LIMITS, name: str = "log_whole") -> bytes:
@@ -59,16 +46,6 @@ def whole(path: Path, limits: Limits = LIMITS, name: str = "log_whole") -> bytes
             size += len(piece)
             limits.check(path, name, size)
     return b"".join(pieces)
-
-
-def beginning(path: Path, size: int) -> bytes:
-    """The first bytes of a file, unpacked.
-
-    Raises:
-        DataError: it cannot be read.
-    """
-    with opened(path) as stream:
-        return stream.read(size)
 
 
 def lines(path: Path, limits: Limits = LIMITS) -> Iterator[tuple[int, bytes]]:
@@ -135,15 +112,7 @@ def parse(content: bytes, place: object, budget: Budget) -> Any:
         raise DataError(f"{place}: {_fault(error)}") from error
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = repeated(key for key, _ in pairs) or ""
-        raise ValueError(f"the key {twice[:50]!r} stands twice in one object")
-    return found
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_object)
+_DECODER = json.JSONDecoder(object_pairs_hook=once)
 _SIGNS = (b"[", b"{", b",", b":")  # a value of a JSON text costs one of these at least
 
 

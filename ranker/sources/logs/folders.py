@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ranker.errors import DataError, listed
+from ranker.files.text import beginning
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files, inspect_ai, inspect_samples, lm_eval
 from ranker.sources.logs.results import Beside, results_of, task_and_time
@@ -58,7 +59,7 @@ class Listing:
 def program_of(path: Path, limits: Limits = LIMITS) -> str | None:
     """What wrote a file, by what is in it: "lm-eval", "inspect", or None where it is no log of either."""
     try:
-        start = files.beginning(path, _LOOK)
+        start = beginning(path, _LOOK)
         if start.startswith(inspect_samples.ZIP):
             return inspect_ai.PROGRAM if path.name.removesuffix(".gz").endswith(".eval") else None
         start = start.removeprefix(b"\xef\xbb\xbf")
@@ -69,7 +70,7 @@ def program_of(path: Path, limits: Limits = LIMITS) -> str | None:
             return lm_eval.PROGRAM if b'"doc"' in bare and b'resps"' in bare else None
         if not bare.startswith(b"{"):
             return None
-        line = files.beginning(path, limits.log_line).split(b"\n", 1)[0]
+        line = beginning(path, limits.log_line).split(b"\n", 1)[0]
         if _is_row(line, path, limits):
             return lm_eval.PROGRAM
     except DataError:

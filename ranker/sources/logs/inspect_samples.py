@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ranker.datasets.archive import Archive
 from ranker.errors import DataError, listed
+from ranker.files.archive import Archive
+from ranker.files.text import beginning
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
 from ranker.sources.logs.base import canonical, hashed, name_of, number, shown
@@ -110,7 +111,7 @@ def samples_of(path: Path, cluster: str | None = None, limits: Limits = LIMITS) 
     Raises:
         DataError: it is no such log, or broken, or too large, or holds a sample twice.
     """
-    if files.beginning(path, 4).startswith(ZIP):
+    if beginning(path, 4).startswith(ZIP):
         with files.opened(path) as stream:
             header, samples = _of_archive(_seekable(stream, path, limits), path, cluster, limits)
     else:
@@ -131,7 +132,7 @@ def header_of(path: Path, limits: Limits = LIMITS) -> Header:
     Raises:
         DataError: as in `samples_of`.
     """
-    if files.beginning(path, 4).startswith(ZIP):
+    if beginning(path, 4).startswith(ZIP):
         with files.opened(path) as stream:
             return _archived(Archive(_seekable(stream, path, limits), path, limits), path, files.Budget(limits))
     return _header(_json(path, limits), path)

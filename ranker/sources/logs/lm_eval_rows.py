@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ranker.errors import DataError, listed
+from ranker.files.text import beginning
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
 from ranker.sources.logs.base import canonical, hashed, name_of, number, shown
@@ -84,7 +85,7 @@ def rows_of(path: Path, cluster: str | None, limits: Limits = LIMITS) -> Iterato
 
 def _contents(path: Path, limits: Limits) -> Iterator[tuple[int, str, Any]]:
     """(number, place, content) of each row."""
-    if files.beginning(path, 1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+    if beginning(path, 1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         content = files.parse(files.whole(path, limits), path, files.Budget(limits))
         if not isinstance(content, list):  # it begins like one
             raise DataError(f"{path} is no list of rows")

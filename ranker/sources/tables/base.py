@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from factors.types import Bools, Floats, Frozen, Ints
-from ranker.limits import LIMITS, Limits
+from ranker.files.columns import Columns as Columns
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 from ranker.tasks.classes import Classes
 
@@ -44,6 +44,7 @@ class Said:
         cluster: the column that says which rows belong together.
         answers: what the cells of the models are; "" where they show it.
         label_map: other names of labels, and numbers, -> labels of the task.
+        empty_words: the words that are nothing, as they are written; None where nobody says it.
         scale: the worst and the best outcome.
         lower_is_better: less of an outcome is better.
     """
@@ -55,6 +56,7 @@ class Said:
     cluster: str = ""
     answers: Kind | Literal[""] = ""
     label_map: Mapping[str, str] = field(default_factory=dict)
+    empty_words: tuple[str, ...] | None = None
     scale: tuple[float, float] = UNIT
     lower_is_better: bool = False
 
@@ -62,29 +64,6 @@ class Said:
         if self.answers not in ("", *KINDS):
             raise ValueError(f"`answers` must be one of {', '.join(KINDS)} (got {self.answers!r})")
         object.__setattr__(self, "label_map", Frozen(self.label_map))
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """What a file holds.
-
-    Attributes:
-        origin: the file, for messages.
-        size: n, how many rows it has.
-        cells: column -> (n,) a pyarrow array of texts, numbers or truth values, which may be dictionary-encoded.
-        groups: column of lists or objects -> the columns in `cells` that its parts became, ``column/part``.
-        unread: column -> what it holds, where that is nothing that can be read.
-        names: column -> the labels that its numbers stand for, where the file says so.
-        limits: how much of it was read.
-    """
-
-    origin: str
-    size: int
-    cells: Mapping[str, Any]
-    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    unread: Mapping[str, str] = field(default_factory=dict)
-    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    limits: Limits = LIMITS
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,14 +167,14 @@ class Own:
     """The rows that a file brings itself.
 
     Attributes:
-        ids: (n,) as they stand there; numbers from 1 where no column holds them.
+        ids: (n,) as they stand there; None where no column holds them.
         texts: (n,) of each row, as many as there are columns of texts.
         truth: (n,) the true labels, `NONE` where a row has none.
         clusters: (n,) which rows belong together; None where that is not said.
         labels: (C,) the names of the labels.
     """
 
-    ids: tuple[str, ...]
+    ids: tuple[str, ...] | None
     texts: tuple[tuple[str, ...], ...]
     truth: Ints
     clusters: tuple[str, ...] | None
@@ -207,15 +186,31 @@ class Rows:
     """The N rows that are asked about.
 
     Attributes:
-        ids: each once.
+        ids: each once, "" for a row that has none; None where none of them has one: nobody makes up ids to join by.
         texts: the segments of each; () where the rows have none.
+        places: where in the file each stands, for rows that come from this very file; None for others.
+        size: N; it need not be said where ids, texts or places are.
+        stands: the number of each among the rows of its own file, from 0; None where that is not known.
+        of: how many rows that file has; some of them may not be asked about.
     """
 
-    ids: tuple[str, ...]
+    ids: tuple[str, ...] | None
     texts: tuple[tuple[str, ...], ...]
+    places: tuple[int, ...] | None = None
+    size: int = 0
+    stands: tuple[int, ...] | None = None
+    of: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", self.size or len(self.ids or self.texts or self.places or ()))
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return self.size
+
+    def called(self, place: int) -> str:
+        """A row in a message: its id, or its number."""
+        name = self.ids[place] if self.ids else ""
+        return repr(name[:50]) if name else f"number {place + 1:,}"
 
     @property
     def segments(self) -> int:

@@ -14,28 +14,40 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from factors.types import Bools, Floats, Ints
-from ranker.datasets.readers import counted, number_of
-from ranker.errors import DataError, UnknownName, listed
-from ranker.sources.tables.arrays import filled, of_texts
+from ranker.datasets.readers import counted
+from ranker.errors import Assumption, DataError, UnknownName, listed
+from ranker.files.arrow import filled, of_texts
 from ranker.sources.tables.base import NONE, UNIT, Answers, Columns, Kind, count, some, states
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
-from ranker.tasks.classes import ClassTask, fold, softmax
+from ranker.tasks.classes import ClassTask, NameIndex, fold, softmax
+from ranker.tasks.empty import INVALID, WORDS, is_blank, is_empty_word
 
 SUM = 0.01
 """How far from 1 probabilities may add up, as rounded ones do; they are divided by their sum."""
 
-NOTHING = frozenset({"", "[invalid]", "invalid", "null", "none", "nan", "<na>", "na", "n/a", "n", "-1", "-1.0"})
-"""Cells that say that there is no answer, where they are no label of the task."""
-
-EMPTY = ("", "nan", "null", "none", "<na>", "na", "n/a")
-"""Cells that say that there is no number, which is an error."""
-
 UNKNOWN = -2
 """The number of a cell that is no label."""
 
+READABLE = 0.5
+"""The part of a column's filled cells that must be labels of the task for the others to count as no answer."""
+
 _NUMBERED = re.compile(r"label[_\- ]?([0-9]{1,6})", re.IGNORECASE)
-_NEGATIVE = re.compile(r"-\s*[0-9.]+")
+_WHOLE = re.compile(r"([-+]?(?:0|[1-9][0-9]{0,5}))(?:\.0)?")
+_TRUTHS = {"false": 0, "true": 1}  # as data frames write them
 _NUMBER = r"(?i)^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^[+-]?(inf|infinity)$"
+_COMMA = r"^[+-]?\d+,\d+$"
+_SHARE = r"^\+?(\d+\.?\d*|\.\d+) ?%$"
+
+
+def whole_number(text: str) -> int | None:
+    """The whole number that a text says; "01" is a name, and no number.
+
+    Example:
+        >>> [whole_number(text) for text in ("1", "1.0", "-1", "True", "01", "1.5")]
+        [1, 1, -1, 1, None, None]
+    """
+    number = _WHOLE.fullmatch(text)
+    return int(number[1]) if number else _TRUTHS.get(text.casefold())
 
 
 class Labels:
@@ -44,65 +56,84 @@ class Labels:
     Args:
         task: the labels.
         label_map: other names, or numbers, -> labels of the task.
-        order: the labels that 0, 1, ... stand for; empty: the task's own order.
+        order: the labels that 0, 1, ... stand for, as the file states it; empty: the task's own order.
+        words: words for nothing are no answers, unless the task has them as labels.
 
     Raises:
         UnknownName: the map leads to no label of the task.
 
     Example:
         >>> labels = Labels(ClassTask("nli", ("non-entailment", "entailment")), {"neutral": "non-entailment"})
-        >>> [labels.index(cell) for cell in ("Entailment", "neutral", "LABEL_1", 0, "-1", None, "maybe")]
+        >>> [labels.index(cell) for cell in ("Entailment", "neutral", "LABEL_1", 0, "N/A", None, "maybe")]
         [1, 0, 1, 0, -1, -1, -2]
     """
 
-    def __init__(self, task: ClassTask, label_map: Mapping[str, str] | None = None, order: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        task: ClassTask,
+        label_map: Mapping[str, str] | None = None,
+        order: Sequence[str] = (),
+        words: bool = True,
+    ) -> None:
         self.task = task
         self.given = label_map or {}
-        self._map: dict[str, int] = {}
-        for name, label in (label_map or {}).items():
-            at = task.index(label)
-            if at is None:
+        self.words = words
+        self.stated = bool(order)
+        for label in self.given.values():
+            if task.index(label) is None:
                 raise UnknownName("label of the task", label, task.labels)
-            self._map[_key(name)] = at
+        self._map = NameIndex((name, task.index(label) or 0) for name, label in self.given.items())
         known = task.ordered or len(task.labels) == 2  # of two, no is before yes, and negative before positive
-        self._order = order or (task.labels if known else ())
-        self._known: dict[Any, int] = {}
+        counted_on = known and not any(map(_WHOLE.fullmatch, task.labels))  # the number 1 is not the second of 1 and 2
+        self._order = order or (task.labels if counted_on else ())
+        self._known: dict[Any, tuple[int, bool]] = {}
+        names = [*task.labels, *(name for names in task.aliases.values() for name in names), *self.given]
+        self._longest = 2 * max(map(len, names)) + 20  # with blanks; a longer text is no label, and not looked up
 
     def index(self, cell: Any) -> int:
         """The class of a cell; `NONE` where it says that there is no answer, `UNKNOWN` where it is no label."""
+        return self._found(cell)[0]
+
+    def by_number(self, cells: Iterable[Any]) -> bool:
+        """Whether labels are given as numbers that only their order explains."""
+        return any(self._found(cell)[1] for cell in cells)
+
+    def with_order(self, order: Sequence[str]) -> Labels:
+        """The same, with numbers read as a file states them, if it does."""
+        return Labels(self.task, self.given, order, self.words) if order else self
+
+    def _found(self, cell: Any) -> tuple[int, bool]:
         kind = (type(cell), cell)
         if kind not in self._known:
-            self._known[kind] = NONE if cell is None else self._index(written(cell))
+            self._known[kind] = (NONE, False) if is_blank(cell) else self._read(written(cell))
         return self._known[kind]
 
-    def numbered(self, cells: Iterable[Any]) -> bool:
-        """Whether labels are given as numbers that only their order explains."""
-        texts = [written(cell) for cell in cells if cell is not None]
-        return any(self._named(text) is None and self.index(text) >= 0 for text in texts)
-
-    def _named(self, text: str) -> int | None:
-        if _key(text) in self._map:
-            return self._map[_key(text)]
-        if _NEGATIVE.fullmatch(text):  # "-" is no letter of a label's name: "-1" would be "1"
-            return self.task.labels.index(text) if text in self.task.labels else None
-        return self.task.index(text)
-
-    def _index(self, text: str) -> int:
-        named = self._named(text)
-        if named is not None:
-            return named
-        said = _NUMBERED.fullmatch(text)
-        number = int(said[1]) if said else number_of(text)
-        if number is not None and str(number) in self._map:
-            return self._map[str(number)]
+    def _read(self, text: str) -> tuple[int, bool]:
+        """The class of a text, and whether it is a number that only the order of the labels explains."""
+        if len(text) > self._longest:
+            return UNKNOWN, False
+        part = _NUMBERED.fullmatch(text)
+        number = int(part[1]) if part else whole_number(text)
+        if self.stated and number is not None:  # the file says what its numbers are, whatever labels are called
+            return self._at(number, text)
+        for name in (text,) if number is None else (text, str(number)):
+            for known in (self._map.find(name), self.task.index(name)):
+                if known is not None:
+                    return known, False
         if number is not None and 0 <= number < len(self._order):
-            at = self._named(self._order[number])
-            return UNKNOWN if at is None else at
-        return NONE if text.casefold() in NOTHING else UNKNOWN
+            return self._at(number, text)
+        nothing = text == INVALID or (self.words and is_empty_word(text))
+        return NONE if nothing else UNKNOWN, False
 
-
-def _key(text: str) -> str:
-    return text.strip() if _NEGATIVE.fullmatch(text.strip()) else fold(text)
+    def _at(self, number: int, text: str) -> tuple[int, bool]:
+        """The class that a number is of in the order; -1 is how `datasets` writes that a row has none."""
+        if number == -1 and self.stated:
+            return NONE, False
+        if mapped := [at for at in (self._map.find(text), self._map.find(str(number))) if at is not None]:
+            return mapped[0], False
+        name = self._order[number] if 0 <= number < len(self._order) else ""
+        known = next((at for at in (self._map.find(name), self.task.index(name)) if name and at is not None), None)
+        return (UNKNOWN, False) if known is None else (known, True)
 
 
 def written(cell: Any) -> str:
@@ -141,46 +172,124 @@ def texts(array: Any) -> list[str]:
     return [names[code] if code >= 0 else "" for code in codes.tolist()]
 
 
+def emptied(array: Any, words: Sequence[str] | None) -> Any:
+    """A column without blank texts, and without words for nothing that somebody named."""
+    values = array.dictionary if pa.types.is_dictionary(array.type) else array
+    if not words and not _is_text(values.type):
+        return array
+    empty = of_texts(["", *(words or ())])
+    trimmed = pc.utf8_trim_whitespace(values) if _is_text(values.type) else of_texts(texts(values))
+    blank = filled(pc.is_in(trimmed, empty.cast(trimmed.type)), False)
+    if not blank.any():
+        return array
+    if values is array:
+        return pc.if_else(pa.array(blank), pa.nulls(1, array.type)[0], array)
+    codes = filled(array.indices.cast(pa.int64()), -1)
+    gone = pa.array(np.isin(codes, np.flatnonzero(blank)))
+    return pc.if_else(gone, pa.nulls(1, values.type)[0], array.dictionary_decode()).dictionary_encode()
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def numbers(array: Any) -> tuple[Floats, Bools]:
-    """(n,) the cells as numbers, nan where one is empty or says nan; (n,) whether one is neither."""
+    """(n,) the cells as numbers, nan where one is empty or a word for nothing; (n,) whether one is neither.
+
+    A column in which all cells end in "%" holds shares of 100.
+    """
     flat = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
     if pa.types.is_null(flat.type):
         return np.full(len(flat), np.nan), np.zeros(len(flat), bool)
-    bad = np.zeros(len(flat), bool)
-    if not (pa.types.is_string(flat.type) or pa.types.is_large_string(flat.type)):
-        return filled(flat.cast(pa.float64(), safe=False), np.nan), bad
+    if not _is_text(flat.type):
+        return filled(flat.cast(pa.float64(), safe=False), np.nan), np.zeros(len(flat), bool)
     flat = pc.utf8_trim_whitespace(flat)
-    empty = pc.is_in(
-        pc.utf8_lower(flat), value_set=of_texts(["", "nan", "null", "none", "<na>", "na", "n/a"]).cast(flat.type)
-    )
+    empty = pc.is_in(pc.utf8_lower(flat), value_set=of_texts(["", *sorted(WORDS)]).cast(flat.type))
     flat = pc.if_else(empty, pa.nulls(1, flat.type)[0], flat)
+    shares = pc.all(pc.match_substring_regex(flat, _SHARE)).as_py() if flat.null_count < len(flat) else False
+    flat = pc.replace_substring_regex(flat, " ?%$", "") if shares else flat
     right = pc.match_substring_regex(flat, _NUMBER)  # null where the cell is
     bad = ~filled(right, True)
     values = pc.if_else(right, pc.replace_substring_regex(flat, r"^\+", ""), pa.nulls(1, flat.type)[0])
-    return filled(values.cast(pa.float64()), np.nan), bad
+    return filled(values.cast(pa.float64()), np.nan) / (100 if shares else 1), bad
+
+
+def has_decimal_commas(array: Any) -> bool:
+    """Whether a column holds nothing but numbers, some of them with a decimal comma."""
+    values = array.dictionary if pa.types.is_dictionary(array.type) else array
+    if not _is_text(values.type):
+        return False
+    commas = pc.match_substring_regex(pc.utf8_trim_whitespace(values), _COMMA)
+    return bool(pc.any(commas).as_py()) and not numbers(pc.filter(values, pc.invert(commas)))[1].any()
+
+
+def no_number(text: str) -> str:
+    """What is wrong with a cell that should be a number.
+
+    Example:
+        >>> no_number("0,13"), no_number("much")
+        ("'0,13' has a decimal comma", "'much' is no number")
+    """
+    return f"{text[:50]!r} {'has a decimal comma' if re.fullmatch(_COMMA, text) else 'is no number'}"
+
+
+def label_counts(columns: Columns, column: str) -> tuple[list[Any], Ints, Ints]:
+    """The distinct values of a column, (n,) which of them each cell is, -1 where it is empty, and how often each is."""
+    values, at = coded(columns.cells[column])
+    at = np.where(np.isin(at, [place for place, value in enumerate(values) if is_blank(value)]), -1, at)
+    return values, at, np.bincount(at[at >= 0], minlength=len(values))
 
 
 def of_labels(columns: Columns, column: str, name: str, labels: Labels) -> Answers:
-    """The answers of a column of labels.
+    """The answers of a column of labels; a cell that is no label of the task is no answer, and counted in a note.
 
     Raises:
-        DataError: a cell is no label of the task.
+        DataError: less than half of the filled cells are labels of the task; or others seem to be labels of another
+            task: they repeat, and a label of this one is never said; or are numbers beyond the order of the labels.
     """
-    codes = labels_of(columns, column, labels)
-    counts = {}
-    values, at = coded(columns.cells[column])
-    for place, value in enumerate(values):
-        if labels.index(None if value != value else value) == NONE and (many := int((at == place).sum())):
-            counts[written(value)] = many
-    empty = int((codes == NONE).sum()) - sum(counts.values())
-    empty += counts.pop("", 0)
-    notes = [f"{count(many, 'cell', 'says', 'say')} {said!r} in {column!r}: no answer" for said, many in counts.items()]
-    notes += [f"{count(empty, 'cell', 'is', 'are')} empty in {column!r}: no answer"] if empty else []
-    if labels.numbered(values):
-        notes.append(f"the numbers in {column!r} are labels: {_numbers_of(values, labels)}")
+    values, _, counts = label_counts(columns, column)
+    known = np.array([*map(labels.index, values), NONE])
+    codes = codes_of(columns, column, labels)
+    wrong = np.flatnonzero((known[:-1] == UNKNOWN) & (counts > 0))
+    readable, unread = int((codes >= 0).sum()), int((codes == UNKNOWN).sum())
+    beyond = labels.by_number(values) and any(whole_number(written(values[place])) is not None for place in wrong)
+    unsaid = len({*codes[codes >= 0].tolist()}) < len(labels.task.labels)
+    others = unsaid and bool((counts[wrong] > 1).any())  # "neutral", again and again, where "non-entailment" never is
+    if unread and (beyond or others or readable < READABLE * (readable + unread)):
+        raise DataError(_no_labels(columns, column, labels, [values[place] for place in wrong]))
+    notes = list(silent_notes(columns, column, labels, "no answer"))
+    if unread:
+        shown = some(written(values[place]) for place in wrong)
+        verb = "is no label" if unread == 1 else "are no labels"
+        notes.append(Assumption(f"{count(unread, 'cell', verb, verb)} in {column!r} ({shown}): no answer"))
+    if labels.by_number(values):
+        note = f"the numbers in {column!r} are labels: {_numbers_of(values, labels)}"
+        notes.append(note if labels.stated else Assumption(note))
+    notes += _alike(values, column, labels)
     classes = len(labels.task.labels)
-    kept = codes.astype(np.int8 if classes <= 127 else np.int32)
+    kept = np.maximum(codes, NONE).astype(np.int8 if classes <= 127 else np.int32)
     return Answers(name, "labels", classes, kept, states(codes >= 0, NO_ANSWER), True, tuple(notes))
+
+
+def silent_notes(columns: Columns, column: str, labels: Labels, what: str) -> Iterable[str]:
+    """How many cells of a column of labels say nothing, and by which words."""
+    values, at, counts = label_counts(columns, column)
+    for value, many in zip(values, counts.tolist(), strict=True):
+        if many and labels.index(value) == NONE:
+            says = f"{count(many, 'cell', 'says', 'say')} {written(value)!r} in {column!r}: {what}"
+            yield says if written(value) == INVALID else Assumption(says)
+    if empty := int((at < 0).sum()):
+        yield f"{count(empty, 'cell', 'is', 'are')} empty in {column!r}: {what}"
+
+
+def _alike(values: Sequence[Any], column: str, labels: Labels) -> Iterable[str]:
+    """Names of one label that differ in case, or in what else is left out of account."""
+    spellings: dict[tuple[str, int], list[str]] = {}
+    for text in dict.fromkeys(written(value) for value in values if labels.index(value) >= 0):
+        spellings.setdefault((fold(text), labels.index(text)), []).append(text)
+    for names in spellings.values():
+        if len(names) > 1:
+            yield Assumption(f"{some(names)} in {column!r} are read as one label")
 
 
 def _numbers_of(values: Sequence[Any], labels: Labels) -> str:
@@ -188,23 +297,32 @@ def _numbers_of(values: Sequence[Any], labels: Labels) -> str:
     return ", ".join(f"{value} is {labels.task.labels[at]}" for value, at in said[:5])
 
 
+def codes_of(columns: Columns, column: str, labels: Labels) -> Ints:
+    """(n,) the classes of a column of labels, `NONE` where there is none and `UNKNOWN` where a cell is no label."""
+    values, at, _ = label_counts(columns, column)
+    return np.array([*map(labels.index, values), NONE])[at]
+
+
 def labels_of(columns: Columns, column: str, labels: Labels) -> Ints:
-    """(n,) the classes of a column of labels, `NONE` where there is none.
+    """(n,) the classes of a column of true labels, `NONE` where there is none.
 
     Raises:
         DataError: a cell is no label of the task.
     """
-    values, codes = coded(columns.cells[column])
-    known = [labels.index(None if value != value else value) for value in values]
-    there = set(codes.tolist()) if UNKNOWN in known else set()
-    wrong = [value for place, value in enumerate(values) if known[place] == UNKNOWN and place in there]
-    if wrong:
-        verb, stands = ("is no label", "it stands") if len(wrong) == 1 else ("are no labels", "they stand")
-        raise DataError(
-            f"{columns.origin}: {some(map(written, wrong))} in the column {column!r} {verb} of the task "
-            f"({counted(labels.task.labels)}); `label_map` says what {stands} for"
-        )
-    return np.array([*known, NONE])[codes]
+    codes = codes_of(columns, column, labels)
+    if (codes == UNKNOWN).any():
+        values, _, counts = label_counts(columns, column)
+        wrong = [v for v, many in zip(values, counts, strict=True) if many and labels.index(v) == UNKNOWN]
+        raise DataError(_no_labels(columns, column, labels, wrong))
+    return codes
+
+
+def _no_labels(columns: Columns, column: str, labels: Labels, wrong: Sequence[Any]) -> str:
+    verb, stands = ("is no label", "it stands") if len(wrong) == 1 else ("are no labels", "they stand")
+    return (
+        f"{columns.origin}: {some(map(written, wrong))} in the column {column!r} {verb} of the task "
+        f"({counted(labels.task.labels)}); `label_map` says what {stands} for, `empty_words` which words are nothing"
+    )
 
 
 def of_scores(
@@ -325,7 +443,7 @@ def outcomes(array: Any) -> tuple[Floats, Bools, Bools]:
     silent = np.zeros(len(flat), bool)
     if pa.types.is_string(flat.type) or pa.types.is_large_string(flat.type):
         low = pc.utf8_lower(pc.utf8_trim_whitespace(flat))
-        silent = filled(pc.is_in(low, of_texts(["[invalid]", "invalid"]).cast(low.type)), False)
+        silent = filled(pc.equal(low, INVALID), False)
         flat = pc.replace_substring_regex(pc.replace_substring_regex(low, "^true$", "1"), "^false$", "0")
     values, bad = numbers(flat)
     return values, silent, bad & ~silent
@@ -369,7 +487,7 @@ def _number(columns: Columns, column: str) -> Floats:
     values, bad = numbers(columns.cells[column])
     if bad.any():
         got = texts(columns.cells[column].slice(int(bad.argmax()), 1))[0]
-        raise DataError(f"{_place(columns, bad)}: the column {column!r} holds scores, and {got[:50]!r} is no number")
+        raise DataError(f"{_place(columns, bad)}: the column {column!r} holds scores, and {no_number(got)}")
     return values
 
 

@@ -12,6 +12,7 @@ from ranker.errors import DataError
 from ranker.sources.tables.base import Columns, Rows
 from ranker.sources.tables.cells import coded, texts, written
 from ranker.sources.tables.keys import Keys
+from ranker.tasks.empty import says_nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +31,19 @@ class Entries:
     places: Mapping[str, Ints]
 
 
-def find(columns: Columns, keys: Keys, rows: Rows | None) -> Entries:
+def find(columns: Columns, keys: Keys, rows: Rows | None, empty_words: Sequence[str] | None = None) -> Entries:
     """The rows of a file; of one that repeats them for each model, every row once.
+
+    Args:
+        columns: the file's.
+        keys: which of them say what a row is.
+        rows: what is asked about; an id of theirs is one, whatever it is called.
+        empty_words: see `Said`.
 
     Raises:
         DataError: a row has no id, or two answers of one model; or without ids the models' rows differ.
     """
-    values, codes = _ids(columns, keys.id, rows) if keys.id else ([], np.arange(columns.size))
+    values, codes = _ids(columns, keys.id, rows, empty_words) if keys.id else ([], np.arange(columns.size))
     if not keys.model:
         if keys.id and len(values) < columns.size:
             _refuse_twice(columns, values, codes)
@@ -97,7 +104,7 @@ def check_same(columns: Columns, column: str, table: Entries) -> None:
             raise DataError(f"{columns.origin}: the row {which!r} has two truths in {column!r}")
 
 
-def _ids(columns: Columns, column: str, rows: Rows | None) -> tuple[list[str], Ints]:
+def _ids(columns: Columns, column: str, rows: Rows | None, empty_words: Sequence[str] | None) -> tuple[list[str], Ints]:
     """The distinct ids, as text, and (n,) which of them each row has.
 
     Ids are texts: "07" is not "7". A column of numbers, and one in which all end in ".0", is of whole numbers, as data
@@ -107,14 +114,10 @@ def _ids(columns: Columns, column: str, rows: Rows | None) -> tuple[list[str], I
         DataError: a row has none.
     """
     values, codes = coded(columns.cells[column])
-    wanted = set(rows.ids) if rows is not None else set()
+    wanted = set(rows.ids or ()) if rows is not None else set()
     named = [written(value) if value is not None and value == value else "" for value in values]
     named = whole(named)
-    empty = [
-        place
-        for place, text in enumerate(named)
-        if text.casefold() in ("", "nan", "none", "null", "<na>") and text not in wanted
-    ]
+    empty = [place for place, text in enumerate(named) if says_nothing(text, empty_words) and text not in wanted]
     without = (codes < 0) | np.isin(codes, empty)
     if without.any():
         many = int(without.sum())

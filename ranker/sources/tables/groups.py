@@ -14,6 +14,7 @@ from ranker.sources.tables.cells import Labels
 from ranker.sources.tables.names import (
     DECISION,
     GENERIC,
+    decimal_commas,
     has_fractions,
     holds_numbers,
     in_unit,
@@ -59,6 +60,9 @@ class Part(NamedTuple):
     numbered: bool
 
 
+SIGN = re.compile(r"[_.\-: |/]")
+"""Signs that stand before the name of a class in that of a column."""
+
 SIGNS = 50
 """Signs at the end of a column's name that the name of a class may have before or in it."""
 
@@ -67,13 +71,15 @@ def find(columns: Columns, said: Said, labels: Labels, rest: Sequence[str]) -> d
     """What stands before the names of the classes -> the columns, where no class is missing.
 
     Raises:
-        DataError: a model has no column for a class, or one for what is no class.
+        DataError: a model has no column for a class, or one for what is no class; or numbers have decimal commas.
     """
     if said.answers in ("labels", "outcomes"):
         return {}
     found: dict[str, list[Part]] = {}
     for name in rest:
         part = split(columns, labels, name)
+        for comma in decimal_commas(columns, [name] if part else ()):
+            raise DataError(f"{columns.origin}: {comma}")
         if part is not None and (holds_numbers(columns, name) or is_empty(columns, name)):
             found.setdefault(part.before, []).append(part)
     _check_lists(columns, said, labels, rest, found)
@@ -88,12 +94,12 @@ def split(columns: Columns, labels: Labels, name: str) -> Part | None:
         before, _, after = name.rpartition("/")
         cuts.append((before, after))
     else:
-        signs = [*re.finditer(r"[_.\-: |]", name)][-SIGNS:]
+        signs = [*SIGN.finditer(name)][-SIGNS:]
         cuts += [(name[: sign.start()], name[sign.end() :]) for sign in signs]
     for before, after in cuts:
         at = labels.index(after) if after else NONE
         if at >= 0:
-            return Part(name, before, at, after.isdigit() or labels.numbered([after]))
+            return Part(name, before, at, after.isdigit() or labels.by_number([after]))
     return None
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from factors.types import Bools, Ints
-from ranker.errors import DataError
+from ranker.errors import Assumption, DataError
 from ranker.sources.tables.base import Answers, Rows, count, some
 from ranker.sources.tables.entries import whole
 from ranker.sources.tables.keys import tidy
@@ -46,16 +46,17 @@ class Joined:
 def join(reading: Reading, rows: Rows) -> Joined:
     """The answers to rows.
 
-    By id, compared as text. Where the file has none, or none that any row has: by order, where there are as many rows
-    and most of the texts agree that both have; else by text, one that repeats in order, where it is as often on both
-    sides. Where both have texts, rows whose texts differ are not joined. It takes time and memory in proportion to
-    the rows of both.
+    By id, compared as text. Where either has none, or the file none that any row has: by order, where there are as many
+    rows and most of the texts agree that both have; else by text, one that repeats in order, where it is as often on
+    both sides. Where both have texts, rows whose texts differ are not joined. Rows that come from this very file are
+    where they were. It takes time and memory in proportion to the rows of both.
 
     Raises:
         DataError: no row is found, or most texts differ.
     """
     texts = _keys(reading, rows)
-    at, how, notes = _by_id(reading, rows, checked=texts is not None) or _by_texts(reading, rows, texts)
+    found = _here(rows) or _by_id(reading, rows, checked=texts is not None)
+    at, how, notes = found or _by_texts(reading, rows, texts)
     differ = 0
     if texts is not None:
         wrong = _differs(at, *texts)
@@ -64,11 +65,11 @@ def join(reading: Reading, rows: Rows) -> Joined:
             place = int(wrong.argmax())
             raise DataError(
                 f"{reading.origin}: {differ:,} of {int((at >= 0).sum()):,} texts are not those of the rows, "
-                f"the first that of {rows.ids[place][:50]!r}; are these answers to other rows?"
+                f"the first that of the row {rows.called(place)}; are these answers to other rows?"
             )
         at = np.where(wrong, -1, at)
         notes += (
-            [f"{count(differ, 'row', 'has', 'have')} another text in the file, and so no answer: missing"]
+            [Assumption(f"{count(differ, 'row', 'has', 'have')} another text in the file, and so no answer: missing")]
             if differ
             else []
         )
@@ -76,7 +77,7 @@ def join(reading: Reading, rows: Rows) -> Joined:
     if missing == len(rows):
         raise DataError(f"{reading.origin}: no row of the file is one of those asked about")
     if missing > differ:
-        notes.append(f"{count(missing - differ, 'row', 'is', 'are')} not in the file: missing")
+        notes.append(Assumption(f"{count(missing - differ, 'row', 'is', 'are')} not in the file: missing"))
     if unused > differ:
         notes.append(f"{count(unused - differ, 'row', 'is', 'are')} in the file alone")
     at.flags.writeable = False
@@ -85,13 +86,18 @@ def join(reading: Reading, rows: Rows) -> Joined:
     return Joined(models, at, how, differ, unused, tuple(notes))
 
 
+def _here(rows: Rows) -> tuple[Ints, How, list[str]] | None:
+    """(N,) the places of rows that come from this very file; None of others."""
+    return None if rows.places is None else (np.array(rows.places), "order", ["the rows are those of the file"])
+
+
 def _by_id(reading: Reading, rows: Rows, checked: bool) -> tuple[Ints, How, list[str]] | None:
     """(N,) the places of rows by their ids; None where the file's ids are none of theirs, and there are texts instead.
 
     Raises:
         DataError: they are none of theirs, and nothing else tells the rows.
     """
-    if reading.ids is None:
+    if reading.ids is None or rows.ids is None:
         return None
     wanted = whole([text.strip() for text in rows.ids])
     by_number = _numbered(reading.ids, wanted)
@@ -131,7 +137,7 @@ def _numbered(ids: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, How, lis
         return None
     at = np.full(size, -1)
     at[numbers - base] = np.arange(len(ids))
-    return at, "number", [f"the ids of the file are the numbers of the rows, counted from {base}"]
+    return at, "number", [Assumption(f"the ids of the file are the numbers of the rows, counted from {base}")]
 
 
 def _keys(reading: Reading, rows: Rows) -> tuple[list[str], list[str]] | None:
@@ -154,31 +160,48 @@ def _by_texts(reading: Reading, rows: Rows, texts: tuple[list[str], list[str]] |
     Raises:
         DataError: neither tells them.
     """
-    order = np.arange(len(rows))
-    alike = reading.size == len(rows)
+    order, alike = np.arange(len(rows)), reading.size == len(rows)
+    if rows.stands is not None and rows.of == reading.size:
+        order, alike = np.array(rows.stands), True
     if texts is None:
         if alike:
-            return (
-                order,
-                "order",
-                ["rows are joined by their order alone: nothing in the file can check it"],
-            )
+            _check_numbers(reading, rows)
+            ids = "" if reading.ids is None else "; it has ids, and the rows have none"
+            note = f"rows are joined by their order alone: nothing in the file can check it{ids}"
+            return order, "order", [Assumption(note)]
         raise DataError(
-            f"{reading.origin} has {count(reading.size, 'row')} and no ids or texts, so that their order must tell "
-            f"which is which, and {len(rows):,} rows are asked about (`id` and `text` name columns)"
+            f"{reading.origin} has {count(reading.size, 'row')} and no ids or texts that the rows have, too, so that "
+            f"their order must tell which is which, and {len(rows):,} rows are asked about (`id` and `text` name "
+            "columns)"
         )
     agree = len(rows) - int(_differs(order, *texts).sum()) if alike else 0
     if agree == len(rows):
         return order, "order", ["rows are joined by their order, and all texts agree"]
     at, notes = _by_text(*texts)
     if agree and agree >= (at >= 0).sum():
-        return order, "order", [f"rows are joined by their order: {agree:,} of {len(rows):,} texts agree"]
+        note = f"rows are joined by their order: {agree:,} of {len(rows):,} texts agree"
+        return order, "order", [Assumption(note)]
     if (at < 0).all():
         raise DataError(
             f"{reading.origin}: no text of the file is that of a row asked about (file: "
             f"{some([text.replace(chr(31), ' | ') for text in texts[0]], 1)})"
         )
     return at, "text", ["rows are joined by their texts", *notes]
+
+
+def _check_numbers(reading: Reading, rows: Rows) -> None:
+    """Refuse to join by order where the ids of the file number its rows in another one, and the rows have no ids.
+
+    Raises:
+        DataError: they do.
+    """
+    if rows.ids is None and reading.ids and all(text.isdecimal() for text in reading.ids):
+        numbers = [int(text) for text in reading.ids]
+        if sorted(numbers) != numbers and max(numbers) - min(numbers) == len(numbers) - 1:
+            raise DataError(
+                f"{reading.origin}: its ids number the rows in another order than they stand in, and the rows that are "
+                "asked about have no ids; give them ids, or texts to both"
+            )
 
 
 def _by_text(file: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, list[str]]:
@@ -199,4 +222,4 @@ def _by_text(file: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, list[str
             unequal += len(rows)
     which = "not as often in the file: which answer is whose is not known"
     notes = [f"{count(unequal, 'row', 'has a text that is', 'have texts that are')} {which}"]
-    return at, notes if unequal else []
+    return at, [Assumption(note) for note in notes] if unequal else []

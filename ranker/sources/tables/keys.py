@@ -112,9 +112,9 @@ def _in_order(columns: Columns, name: str) -> bool:
 def _id(columns: Columns, known: Sequence[str], rows: Rows | None) -> str:
     by_name = {name.strip().casefold(): name for name in reversed(known)}
     usual = [by_name[name.casefold()] for name in IDS if name.casefold() in by_name]
-    if rows is None:
+    if rows is None or not rows.ids:
         return next(iter(usual), "")
-    ids = set(rows.ids)
+    ids = {*rows.ids} - {""}
     shared = {name: len(ids & set(map(written, distinct(columns.cells[name])))) for name in usual}
     best = max(usual, key=lambda name: shared[name], default="")
     if best and shared[best]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import numpy as np
 
 from factors.types import Example, Floats
-from ranker.errors import DataError, ModelError, UnknownName, UsageError, look_up
+from ranker.errors import DataError, ModelError, Question, UnknownName, UsageError, look_up
 from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated
 from ranker.sources.references import Reference
 from ranker.tasks.base import ERROR, NO_ANSWER
@@ -116,11 +116,10 @@ class TableModel:
 
     def columns(self, shelf: Shelf) -> Columns:
         """What the file holds; it is parsed once for all its models."""
-        from ranker.sources.tables import files
+        from ranker.files.reader import read
 
         if (_COLUMNS, self.file) not in shelf:
-            read = files.read(Path(self.path), self.options.encoding, self.options.limits)
-            shelf[_COLUMNS, self.file] = read
+            shelf[_COLUMNS, self.file] = read(Path(self.path), self.options.encoding, self.options.limits)
         return cast("Columns", shelf[_COLUMNS, self.file])
 
     def reading(self, shelf: Shelf) -> Reading:
@@ -148,7 +147,15 @@ class TableModel:
         key = (_JOINED, self.path, self.options, id(examples))  # which stay the same while the shelf has them
         if key not in shelf:
             texts = tuple(example.segments for example in examples)
-            rows = Rows(tuple(example.id for example in examples), texts if any(map(any, texts)) else ())
+            ids = tuple("" if example.numbered_in else example.id for example in examples)
+            here = all(example.numbered_in == self.file for example in examples)
+            rows = Rows(
+                ids if any(ids) else None,
+                texts if any(map(any, texts)) else (),
+                tuple(int(example.id) - 1 for example in examples) if here else None,
+                len(examples),
+                *_standing(examples),
+            )
             said = said_by(self.options)
             of_task = task if isinstance(task, ClassTask) else None
             reading = understand(self.columns(shelf), of_task, said, rows, stem(self.path))
@@ -168,7 +175,8 @@ class TableModel:
             return look_up(f"model in {self.path}", self.column, known)
         if len(models) > 1:
             raise UsageError(
-                f"{self.path} holds {len(models)} models: {some(known)}; name one, {self.path}#{models[0].name}"
+                self.doubt
+                or f"{self.path} holds {len(models)} models: {some(known)}; name one, {self.path}#{models[0].name}"
             )
         return models[0]
 
@@ -191,6 +199,8 @@ class TableAnswers:
         try:
             joined = self.source.joined(self.task, examples, self.shelf)
             found = self.source.model(joined.models)
+        except Question:
+            raise
         except (DataError, UsageError) as error:
             raise ModelError(str(error)) from error
         if len(examples) >= self.shelf.noted.get(self.source.place, (0, ()))[0]:
@@ -205,6 +215,14 @@ class TableAnswers:
         else:
             yield Scores(_values(found), state)
         advance(len(examples))
+
+
+def _standing(examples: Sequence[Example]) -> tuple[tuple[int, ...] | None, int]:
+    """The places of examples in their file, and how many rows it has; None where they are not of one file of rows."""
+    sizes = {example.stands[1] for example in examples}
+    places = tuple(example.stands[0] - 1 for example in examples)
+    whole = len(sizes) == 1 and min(sizes) > 0 and len({*places}) == len(places)
+    return (places, min(sizes)) if whole else (None, 0)
 
 
 def _values(found: Answers) -> Floats:
@@ -225,6 +243,7 @@ def said_by(options: SourceOptions) -> Said:
         cluster=options.cluster,
         answers=cast("Any", options.answers),
         label_map=options.label_map or {},
+        empty_words=options.empty_words,
         scale=options.scale or UNIT,
         lower_is_better=options.lower_is_better,
     )
@@ -237,10 +256,11 @@ def _brought(reading: Reading) -> Brought:
     name = stem(reading.origin)
     judged = all(model.kind == "outcomes" for model in reading.models)
     task: Task = GivenTask(name, OUTCOME) if judged else replace(reading.task, name=name)
-    groups = own.clusters or ("",) * len(own.ids)
+    size, file = len(own.truth), "" if own.ids else os.path.abspath(reading.origin)
+    groups, ids = own.clusters or ("",) * size, own.ids or map(str, range(1, size + 1))
     examples = [
-        Example(key, texts[:2] or ("",), int(label), group=group)
-        for key, texts, label, group in zip(own.ids, own.texts, own.truth, groups, strict=True)
+        Example(key, texts[:2] or ("",), int(label), group=group, numbered_in=file)
+        for key, texts, label, group in zip(ids, own.texts, own.truth, groups, strict=True)
     ]
     return Brought(task, tuple(examples))
 

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from ranker.sources.tables.base import NONE, UNIT, Columns
-from ranker.sources.tables.cells import UNKNOWN, Labels, distinct, numbers, outcomes, written
+from ranker.sources.tables.cells import (
+    READABLE,
+    UNKNOWN,
+    Labels,
+    distinct,
+    has_decimal_commas,
+    label_counts,
+    no_number,
+    numbers,
+    outcomes,
+    written,
+)
 
 PREDICTED = frozenset(
     {"prediction", "predictions", "pred", "preds", "predicted", "predict", "yhat", "output", "outputs", "response"}
@@ -131,6 +145,14 @@ def has_fractions(columns: Columns, name: str) -> bool:
     return bool((values[np.isfinite(values)] % 1 != 0).any())
 
 
+def decimal_commas(columns: Columns, among: Iterable[str]) -> Iterator[str]:
+    """What is wrong with those of some columns whose numbers have a decimal comma."""
+    for name in among:
+        if has_decimal_commas(columns.cells[name]):
+            comma = next(cell for cell in map(written, distinct(columns.cells[name])) if "," in cell)
+            yield f"the column {name!r} holds numbers, and {no_number(comma)}; write {comma.replace(',', '.')}"
+
+
 def holds_whole(columns: Columns, name: str) -> bool:
     """Whether a column holds whole numbers, or truth values, which are written where labels are counted."""
     truths = {written(value).casefold() for value in distinct(columns.cells[name])} <= {"true", "false"}
@@ -153,15 +175,44 @@ def holds_decision(columns: Columns, name: str) -> bool:
     return not bad.any() and bool((values < 0).any() and (values > 0).any()) and has_fractions(columns, name)
 
 
-def holds_labels(columns: Columns, name: str, labels: Labels) -> bool:
-    """Whether a column holds labels, or, by its name, what is meant to be labels."""
+class LabelCells(NamedTuple):
+    """How much of a column is labels of the task.
+
+    Attributes:
+        readable: cells that are labels.
+        unread: filled cells that are none.
+        values: how many different labels there are.
+        strangers: how many different other values.
+    """
+
+    readable: int
+    unread: int
+    values: int
+    strangers: int
+
+
+def label_cells(columns: Columns, name: str, labels: Labels) -> LabelCells:
+    """How much of a column is labels of the task; of one of many numbers, nothing is."""
     array = columns.cells[name]
-    if str(array.type) != "null" and not str(array.type).startswith("dictionary"):
-        return False
-    every = [labels.index(value) for value in distinct(array)]
-    known, wrong = sum(at >= 0 for at in every), sum(at == UNKNOWN for at in every)
-    meant = is_prediction(name) and not (holds_numbers(columns, name) and has_fractions(columns, name))
-    return known > wrong or (meant and (known + wrong > 0 or not every))
+    if pa.types.is_floating(array.type):  # which was not kept as a few values
+        return LabelCells(0, len(array) - array.null_count, 0, len(array))
+    values, _, counts = label_counts(columns, name)
+    known = np.array([labels.index(value) for value in values], dtype=np.int64)
+    counts = np.where(known == NONE, 0, counts)
+    right, wrong = (known >= 0) & (counts > 0), (known == UNKNOWN) & (counts > 0)
+    return LabelCells(int(counts[right].sum()), int(counts[wrong].sum()), int(right.sum()), int(wrong.sum()))
+
+
+def holds_labels(columns: Columns, name: str, labels: Labels) -> bool:
+    """Whether a column holds labels, or, by its name, what is meant to be labels.
+
+    Most of its cells are; and of one of numbers most values, too: other numbers are more likely to count something.
+    """
+    cells = label_cells(columns, name, labels)
+    most = cells.readable > 0 and cells.readable >= READABLE * (cells.readable + cells.unread)
+    if most and (cells.values > cells.strangers or not holds_numbers(columns, name)):
+        return True
+    return is_prediction(name) and not (holds_numbers(columns, name) and has_fractions(columns, name))
 
 
 def holds_bits(columns: Columns, name: str, labels: Labels) -> bool:

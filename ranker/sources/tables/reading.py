@@ -9,13 +9,22 @@ from typing import Any
 import numpy as np
 
 from factors.types import Ints
-from ranker.errors import DataError, UnknownName, repeated
+from ranker.errors import Assumption, DataError, UnknownName, repeated
 from ranker.sources.tables import entries, roles
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import NONE, Answers, Columns, Own, Rows, Said, some
-from ranker.sources.tables.cells import Labels, labels_of, of_labels, of_outcomes, of_scores
+from ranker.sources.tables.cells import (
+    Labels,
+    codes_of,
+    emptied,
+    labels_of,
+    of_labels,
+    of_outcomes,
+    of_scores,
+    silent_notes,
+)
 from ranker.sources.tables.entries import Entries, check_same, taken
-from ranker.sources.tables.given import OUTCOMES, task_of
+from ranker.sources.tables.given import OUTCOMES, check_words, file_labels
 from ranker.sources.tables.groups import Model
 from ranker.sources.tables.keys import Keys
 from ranker.tasks.base import ANSWERED
@@ -71,11 +80,20 @@ def understand(
     """
     said = said or Said()
     keys = keys_of.find(columns, said, rows)
-    outcomes = said.answers == "outcomes" and not said.truth
-    task = task or (OUTCOMES if outcomes else task_of(columns, said, keys))
-    labels = Labels(task, said.label_map)
+    rest = {name: emptied(cells, said.empty_words) for name, cells in columns.cells.items() if name not in keys.columns}
+    columns = replace(columns, cells={**columns.cells, **rest})
+    declared = task is not None and (task.ordered or bool(said.label_map))
+    if task is None and said.answers == "outcomes" and not said.truth:
+        task, declared = OUTCOMES, True
+    elif task is None:
+        labels_there, ordered, declared = file_labels(columns, said, keys)
+        task = ClassTask("given", labels_there, ordered=ordered)
+    labels = Labels(task, said.label_map, words=said.empty_words is None)
     layout = roles.find(columns, said, keys, labels)
-    table = entries.find(columns, keys, rows)
+    if not declared:
+        of_answers = [model.columns[0] for model in layout.models if not model.classes and model.kind != "outcomes"]
+        check_words(columns, filter(None, (layout.truth, *of_answers)), said)
+    table = entries.find(columns, keys, rows, said.empty_words)
     models: list[Answers] = []
     for model in layout.models:
         found = _answers(columns, model, model.name or name or "model", labels, said)
@@ -85,9 +103,13 @@ def understand(
         raise DataError(f"{columns.origin}: two models are named {twice!r}")
     segments = {at: tuple(taken(columns, column, table.first)) for at, column in keys.texts.items()}
     own = _own(columns, keys, layout, labels, table, segments) if layout.truth or _all_outcomes(models) else None
-    if keys.model and layout.truth and own is not None:
-        check_same(columns, layout.truth, table)
-    notes = (*keys_of.described(keys), *layout.notes)
+    notes = [*keys_of.described(keys), *layout.notes]
+    if layout.truth:
+        in_order = labels.with_order(columns.names.get(layout.truth, ()))
+        says = silent_notes(columns, layout.truth, in_order, "no label")
+        notes += [note for note in says if isinstance(note, Assumption)]  # empty cells are counted with the rows
+        if keys.model:
+            check_same(columns, layout.truth, table)
     return Reading(columns.origin, tuple(models), table.ids, segments, own, task, tuple(notes))
 
 
@@ -108,23 +130,17 @@ def _answers(columns: Columns, model: Model, name: str, labels: Labels, said: Sa
     if model.kind == "outcomes":
         return of_outcomes(columns, first, name, said.scale, said.lower_is_better)
     if not model.classes:
-        return of_labels(columns, first, name, _ordered(columns, first, labels, said))
+        return of_labels(columns, first, name, labels.with_order(columns.names.get(first, ())))
     found = of_scores(columns, model.columns, model.classes, name, labels.task, model.kind)
     if not model.beside:
         return found
-    beside = labels_of(columns, model.beside, _ordered(columns, model.beside, labels, said))
-    both = (found.state == ANSWERED) & (beside != NONE)
+    beside = codes_of(columns, model.beside, labels.with_order(columns.names.get(model.beside, ())))
+    both = (found.state == ANSWERED) & (beside >= 0)
     differ = int((both & (found.predicted != beside)).sum())
     what = f"{model.beside!r} and the highest of {some(model.columns)} differ on {differ:,} of {int(both.sum()):,} rows"
     if differ > SWAPPED * both.sum():
         raise DataError(f"{columns.origin}: {what}; are columns swapped? `prediction` says which are to be read")
     return replace(found, notes=(*found.notes, f"{what}; the scores are read")) if differ else found
-
-
-def _ordered(columns: Columns, column: str, labels: Labels, said: Said) -> Labels:
-    """The labels, with numbers read as the file explains them, if it does."""
-    order = columns.names.get(column, ())
-    return Labels(labels.task, said.label_map, order) if order else labels
 
 
 def _placed(found: Answers, places: Ints, name: str) -> Answers:
@@ -144,15 +160,14 @@ def _own(
     size = len(table.first)
     truth: Ints = np.full(size, NONE)
     if layout.truth:
-        said = Said(label_map=labels.given)
-        truth = labels_of(columns, layout.truth, _ordered(columns, layout.truth, labels, said))[table.first]
-    ids = table.ids or tuple(str(i + 1) for i in range(size))
+        in_order = labels.with_order(columns.names.get(layout.truth, ()))
+        truth = labels_of(columns, layout.truth, in_order)[table.first]
     rows: Any = zip(*(segments[at] for at in sorted(segments)), strict=True) if segments else ((),) * size
     clusters = tuple(taken(columns, keys.cluster, table.first)) if keys.cluster else None
     if clusters is not None and "" in clusters:
         raise DataError(f"{columns.origin}, row {clusters.index('') + 1:,}: the column {keys.cluster!r} is empty")
     truth.flags.writeable = False
-    return Own(ids, tuple(rows), truth, clusters, labels.task.labels)
+    return Own(table.ids, tuple(rows), truth, clusters, labels.task.labels)
 
 
 def model_named(reading: Reading, name: str) -> Answers:

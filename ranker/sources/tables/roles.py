@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ranker.errors import DataError, UnknownName
+from ranker.errors import Assumption, DataError, UnknownName
 from ranker.sources.tables import groups, names
 from ranker.sources.tables.base import UNIT, Columns, Kind, Said, some
-from ranker.sources.tables.cells import Labels
+from ranker.sources.tables.cells import READABLE, UNKNOWN, Labels, distinct, written
 from ranker.sources.tables.groups import Model
 from ranker.sources.tables.keys import Keys, is_text, there
 
@@ -42,11 +42,9 @@ def find(columns: Columns, said: Said, keys: Keys, labels: Labels) -> Layout:
     used = {column for model in layout.models for column in (*model.columns, model.beside)} | {layout.truth}
     notes = list(layout.notes)
     if layout.truth and layout.truth != said.truth:
-        notes.append(f"{layout.truth!r} is taken for the truth, by its name; `truth` and `prediction` say otherwise")
-    left = [name for name in look.labelled if name not in used]
-    if left:
-        verb = "is" if len(left) == 1 else "are"
-        notes.append(f"{some(left)} {verb} not read; `prediction` names what is to be read")
+        note = f"{layout.truth!r} is taken for the truth, by its name; `truth` and `prediction` say otherwise"
+        notes.append(Assumption(note))
+    notes += look.unread([name for name in rest if name not in used])
     return replace(layout, notes=tuple(notes))
 
 
@@ -59,6 +57,29 @@ class _Look:
         inside = {column for model in self.groups.values() for column in model.columns}
         self.single = [name for name in rest if name not in inside]
         self.labelled = [name for name in self.single if names.holds_labels(columns, name, labels)]
+        if any(names.is_prediction(name) and self._is_readable(name) for name in self.labelled):
+            self.labelled = [name for name in self.labelled if self._is_readable(name) or not self._is_free(name)]
+
+    def unread(self, left: Sequence[str]) -> Iterator[str]:
+        """Sentences about the columns that are left; one about labels is no guess where answers were named."""
+        labelled = [name for name in left if name in self.labelled]
+        if labelled:
+            note = f"{some(labelled)} {_verb(labelled)} not read; `prediction` names what is to be read"
+            yield note if self.said.prediction else Assumption(note)
+        if self.said.prediction:
+            return
+        why: dict[str, list[str]] = {}
+        for name in (name for name in left if name not in labelled):
+            single = name not in groups.listed(self.columns)
+            empty = not distinct(self.columns.cells[name])
+            number = names.holds_numbers(self.columns, name)
+            held = "empty" if empty else "numbers" if number else "cells that are no labels"
+            why.setdefault(held if single else "lists or objects", []).append(name)
+        for name in self.columns.unread:
+            why.setdefault("lists or objects", []).append(name)
+        for held, columns in why.items():
+            holds = _listed(columns, held) if held != "empty" else f"{some(columns)} {_verb(columns)} empty"
+            yield Assumption(f"{holds}: not read")
 
     def named(self) -> Layout:
         """The columns, or groups of columns, that were named."""
@@ -95,18 +116,39 @@ class _Look:
             return self._scores()
         if len(self.columns.cells) == 1 and _hint(next(iter(self.columns.cells)), self.labels):
             raise DataError(self._nothing("answers"))
+        self._check_parts()
         right = [n for n in self.single if names.is_right(n) and self._may_be_right(n)]
         models, truth = self._labels([name for name in self.labelled if name not in right])
         if models:
             self._check_bits(models, truth)
             note = _listed(models, "labels")
             if len(models) == 1 and names.is_true(models[0]):
-                note = f"{models[0]!r} is read as the answers, since no other column could hold them"
+                note = Assumption(f"{models[0]!r} is read as the answers, since no other column could hold them")
             return Layout(_models(models, "labels"), truth, (note,))
         if right:
             note = _listed(right, "outcomes: what was right, not what was said")
             return Layout(_models(right, "outcomes"), truth, (note,))
         return self._others()
+
+    def _check_parts(self) -> None:
+        """Refuse a column of texts of which some are labels, and most are not: it may be a model, or a remark."""
+        for name in self.single:
+            cells = names.label_cells(self.columns, name, self.labels)
+            if cells.readable and name not in self.labelled and not names.holds_numbers(self.columns, name):
+                strange = next(v for v in distinct(self.columns.cells[name]) if self.labels.index(v) == UNKNOWN)
+                raise DataError(
+                    f"{self.columns.origin}: {cells.readable:,} of {cells.readable + cells.unread:,} cells of the "
+                    f"column {name!r} are labels of the task, and others not, such as {written(strange)[:50]!r}; "
+                    "`label_map` says what they stand for, or `prediction` which columns are to be read"
+                )
+
+    def _is_readable(self, name: str) -> bool:
+        return names.label_cells(self.columns, name, self.labels).readable > 0
+
+    def _is_free(self, name: str) -> bool:
+        """Whether a column holds texts that hardly repeat, and that are no labels."""
+        cells = names.label_cells(self.columns, name, self.labels)
+        return cells.readable == 0 and cells.strangers > READABLE * cells.unread
 
     def _others(self) -> Layout:
         """Single columns that hold no labels: one score for two labels; or texts, which are said to be no labels when
@@ -214,6 +256,7 @@ class _Look:
         unread = [f"{name!r} holds {held}, which are not read" for name, held in self.columns.unread.items()]
         more = f"; {', '.join(unread[:3])}" if unread else ""
         hint = _hint(next(iter(self.columns.cells)), self.labels) if len(self.columns.cells) == 1 else ""
+        hint = hint or next((f"; {comma}" for comma in names.decimal_commas(self.columns, self.rest)), "")
         return f"{self.columns.origin}: no column holds {what} (columns: {some(self.columns.cells, 10)}){more}{hint}"
 
 
@@ -233,6 +276,10 @@ def _models(columns: Sequence[str], kind: Kind) -> tuple[Model, ...]:
     short = len(set(before) - {""}) == len(columns)
     called = dict(zip(columns, before if short else columns, strict=True))
     return tuple(Model("" if len(columns) == 1 else called[name], (name,), kind=kind) for name in columns)
+
+
+def _verb(columns: Sequence[str]) -> str:
+    return "is" if len(columns) == 1 else "are"
 
 
 def _listed(columns: Sequence[str], what: str) -> str:

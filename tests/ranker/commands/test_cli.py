@@ -13,9 +13,8 @@ import pytest
 import torch
 
 from experiments.generate import sample
-from ranker import decide
+from ranker import decide, labelled
 from ranker.cli import main
-from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.results.ranking import Ranking
 from ranker.runtime import guest as measure
@@ -278,7 +277,7 @@ def test_the_hub_is_asked_for_a_model_once_a_run(run, ten, tmp_path, monkeypatch
         asked.clear()
     assert run("--ood", "hans-sub", *models, "--probe", "9999")[0] == 2
     with pytest.raises(UsageError, match="there is no method"):
-        decide(list(folders), sets.labelled(ten), method="AC")
+        decide(list(folders), labelled(ten), method="AC")
     assert asked == []  # before all else is right
     assert run("--ood", "hans-sub", *QUICK, *models, "--label-map", labels)[0] == 0
     assert sorted(asked) == sorted(folders)

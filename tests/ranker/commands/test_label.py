@@ -308,6 +308,8 @@ def test_killed_after_any_answer_nothing_is_lost(folder, kills):
         ),
         ("labels that no model knows", 2, "'fruit' is of no known task (own labels: bad, good;"),
         ("one of several labels", 2, "others.csv: no model knows the label 'fruit'; theirs are bad, good"),
+        ("a task beside a set of another", 2, "`--task` nli is not that of paws, which is paraphrase"),
+        ("a label in the pool", 2, "pool.csv, line 2: a label must be one of non-entailment (0), entailment (1) or an"),
         ("another pool", 2, "the pool has changed since"),
         ("all labelled", 0, "no row is left"),
         ("one row", 0, "no row is left"),
@@ -332,6 +334,8 @@ def test_what_cannot_be_labelled_is_one_clear_line(folder, change, status, says)
         others.write_text("text,label\nRow 0 of the pool.,fruit\n")
     elif change == "one of several labels":
         others.write_text("text,label\nRow 0 of the pool.,good\nRow 1 of the pool.,fruit\n")
+    elif change == "a label in the pool":
+        (folder / "pool.csv").write_text("id,text,label\nr0,Row 0 of the pool.,fruit\n")
     elif change == "another pool":
         labels.write_text("id,text,label\nr0,Row 0 as it was.,good\n")
     elif change == "all labelled":
@@ -341,6 +345,8 @@ def test_what_cannot_be_labelled_is_one_clear_line(folder, change, status, says)
         for name in ("alpha", "beta", "gamma"):
             (folder / f"{name}.csv").write_text(f"id,prediction\nr0,{KNOWN[name == 'beta']}\nr1,bad\nr2,good\n")
     more = ("--labelled", "others.csv") if others.exists() else ()
+    more += ("--task", "nli") if change in ("a task beside a set of another", "a label in the pool") else ()
+    more += ("--ood", "paws") if change == "a task beside a set of another" else ()
     code, out, err = plain(folder, "1q", *more, **given)
     assert code == status, err
     assert says in out + err

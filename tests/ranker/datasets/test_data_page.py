@@ -8,6 +8,7 @@ import pytest
 from conftest import make_checkpoint
 
 from factors import Span
+from ranker import labelled
 from ranker.commands.program import flags, in_flags
 from ranker.commands.run import run
 from ranker.datasets import sets
@@ -15,7 +16,9 @@ from ranker.datasets.cards import read_card
 from ranker.datasets.readers import USUAL
 from ranker.errors import RankModelsError
 from ranker.limits import LIMITS
-from ranker.tasks.classes import ClassTask
+from ranker.runs.gather import Own
+from ranker.sources.base import Stated
+from ranker.sources.hf.kind import Checkpoint
 
 PAGE = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"(?ms)^```\w+\n# file: (\S+)\n(.*?)^```", PAGE))
@@ -35,8 +38,8 @@ def folder(tmp_path, monkeypatch):
 
 def test_the_rows_are_read(folder):
     """Columns, labels and task are found; marks come along."""
-    assert [example.label for example in sets.labelled(Path("mine.csv")).examples] == [0, 1]
-    marked = sets.labelled(Path("marked.jsonl")).examples
+    assert [example.label for example in labelled(Path("mine.csv")).examples] == [0, 1]
+    marked = labelled(Path("marked.jsonl")).examples
     assert [example.marks for example in marked] == [{"cue": (Span(0, 9, 14),)}, {}]
     assert marked[0].text(Span(0, 9, 14)) == "never"
 
@@ -44,7 +47,8 @@ def test_the_rows_are_read(folder):
 def test_single_texts_are_read_by_the_models_own_labels(folder):
     """The row without a label is left out; the page's own task has the labels of its rows."""
     columns = {"text": "review", "label": "mood"}
-    found = sets.labelled("reviews.csv", columns=columns, own=ClassTask("own", ("negative", "neutral", "positive")))
+    mood = Stated(Checkpoint("mood", "mood"), ("negative", "neutral", "positive"))
+    found = Own(Path("reviews.csv"), columns=columns).labelled([mood])
     assert [example.label for example in found.examples] == [2, 1, 0]
     assert found.notes == ("1 row has no label yet, and counts only in a pool (`pool`).",)
 
@@ -105,7 +109,7 @@ def test_the_messages_come_as_they_stand(folder, part):
     name, content = WRONG[part]
     Path(name).write_text(content, encoding="latin-1")
     with pytest.raises(RankModelsError) as caught:
-        sets.labelled(Path(name), task="nli")
+        labelled(Path(name), task="nli")
     assert in_flags(str(caught.value), flags(run)) in MESSAGES
     assert part in str(caught.value)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ranker.datasets import sets
+from ranker import labelled
 from ranker.datasets.readers import sheet, written
 from ranker.errors import DataError
 from ranker.limits import Limits
@@ -50,7 +50,7 @@ def test_real_exports_say_who_gave_which_answer(name, people):
     assert texts["r2"] == ('A "quoted" word, and a comma, moved.', "It moved.")
     assert texts["r3"] == ("Naïve cafés are near the <b>old</b> & new bridge.", "Cafés are near a bridge.")
     assert texts["r4"][0] == "One line.\nA second line of the premise."
-    read = sets.labelled(EXPORTS / name, NLI)  # answers that agree are one
+    read = labelled(EXPORTS / name, NLI)  # answers that agree are one
     assert sorted((row.id, row.label) for row in read.examples) == [
         ("r0", 0),
         ("r1", 0),
@@ -88,13 +88,13 @@ def test_the_json_of_label_studio(tmp_path):
     assert written(found) == ["entailment", "not_entailment", None, None, None]
     assert [row.cells["annotator"] for row in found.rows[:2]] == ["1", "a@b.c"]
     assert found.rows[0].cells["seconds"] == 3.2
-    assert [row.label for row in sets.labelled(path, TASK).examples] == [1, 0]
+    assert [row.label for row in labelled(path, TASK).examples] == [1, 0]
 
 
 def test_json_min_is_refused_with_what_to_do(tmp_path):
     """It overwrites columns, and drops rows."""
     path = tmp_path / "min.json"
-    path.write_text(json.dumps([{**PAIR, "id": 1, "label": "entailment", "annotator": 1}]))
+    path.write_text(json.dumps([{**PAIR, "annotation_id": 1, "label": "entailment", "annotator": 1, "lead_time": 2.5}]))
     with pytest.raises(DataError, match="export JSON or CSV instead"):
         sheet(path)
 

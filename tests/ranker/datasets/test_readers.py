@@ -6,8 +6,8 @@ import pytest
 from pyarrow import parquet
 
 from factors import Span
+from ranker import labelled
 from ranker.datasets.readers import examples, no_marks, sheet
-from ranker.datasets.sets import labelled
 from ranker.errors import DataError, UsageError
 from ranker.limits import Limits
 from ranker.tasks.classes import ClassTask
@@ -25,7 +25,7 @@ def read(tmp_path):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         found = sheet(path, columns)
-        return tuple(examples(found.rows, NLI, lambda _: found.layout, marker))
+        return tuple(examples(found.rows, NLI, found.layout, marker))
 
     return write_and_read
 
@@ -56,6 +56,10 @@ def columnar(*rows, names=None, **columns):
         ("a.tsv", TABLE.replace(",", "\t")),
         ("a.txt", TABLE.replace(",", "\t")),
         ("a.csv.gz", gzip.compress(TABLE.encode(), mtime=0)),
+        ("a.csv.gz", TABLE),
+        ("a.csv", TABLE.replace("label\n", "label\n\n") + "\n"),
+        ("a.jsonl", "\n" + lines(GOOD) + "\n"),
+        ("a.csv", "sep=,\n" + TABLE),
         ("a.tsv", b"\xef\xbb\xbf" + TABLE.replace(",", "\t").encode()),
         ("a.jsonl", lines({"segments": ["The actor ran.", "An actor ran."], "label": 1})),
         ("a.csv", TABLE.replace("entailment", "1")),
@@ -181,18 +185,17 @@ WRONG = [
     ("a.jsonl", lines(GOOD) + "{'premise': 1}\n", "a.jsonl, line 2: no JSON (Expecting property name enclosed in"),
     ("a.jsonl", lines(GOOD) + DEEP + "\n", "a.jsonl, line 2: no JSON ("),
     ("a.jsonl", lines(GOOD) + "[1]\n", "a.jsonl, line 2: an object {...} is needed (got '[1]')"),
-    ("a.jsonl", lines(GOOD) + "\n" + lines(GOOD), "a.jsonl, line 2: empty"),
-    ("a.jsonl", lines(GOOD, {**GOOD, "label": None}), "a label must be one of non-entailment (0), entailment (1) or"),
+    ("a.jsonl", lines(GOOD, {**GOOD, "label": None}), "line 2: the column 'label' is empty, and must hold a label"),
     ("a.jsonl", lines({**GOOD, "label": "LABEL_1"}), "or an alias (got 'LABEL_1')"),
     ("a.jsonl", lines({**GOOD, "label": -1}), "line 1: a label must be one of"),
     ("a.jsonl", lines({**GOOD, "label": 10**400}), "line 1: a label must be one of"),
     ("a.jsonl", lines({**GOOD, "label": 0.5}), "or an alias (got '0.5')"),
-    ("a.jsonl", lines({**GOOD, "label": float("nan")}), "or an alias (got 'nan')"),
-    ("a.jsonl", lines({**GOOD, "premise": ""}), "line 1: the column 'premise' must hold a text (got '')"),
+    ("a.jsonl", lines({**GOOD, "label": float("nan")}), "line 1: the column 'label' is empty, and must hold a label"),
+    ("a.jsonl", lines({**GOOD, "premise": ""}), "line 1: the column 'premise' is empty, and must hold a text"),
     ("a.jsonl", lines({**GOOD, "premise": 3}), "line 1: the column 'premise' must hold a text (got '3')"),
-    ("a.jsonl", lines({**GOOD, "premise": None}), "line 1: the column 'premise' must hold a text (got 'None')"),
+    ("a.jsonl", lines({**GOOD, "premise": None}), "line 1: the column 'premise' is empty, and must hold a text"),
     ("a.jsonl", lines({"segments": ["a", "b", "c"], "label": 1}), "one or two segments are needed (got 3)"),
-    ("a.jsonl", '{"text": "\\ud800", "label": 1}\n', "line 1: 'utf-8' codec can't encode"),
+    ("a.jsonl", '{"text": "\\ud800", "label": 1}\n', "line 1: the column 'text' holds a text with half"),
     ("a.jsonl", lines({**GOOD, "premise": "a" * 100_001}), "more than 100,000 characters in a cell"),
     ("a.jsonl", lines({**GOOD, "premise": LONG}), "a.jsonl, line 1: more than 1,048,576 bytes in a line"),
     ("a.tsv", f"text\tlabel\n{LONG}\t1\n", "a.tsv, line 2: more than 1,048,576 bytes in a line"),
@@ -204,9 +207,8 @@ WRONG = [
         "line 2: more than 1,048,576 bytes in a line",
     ),
     ("a.csv.gz", gzip.compress(TABLE.encode(), mtime=0)[:-9], "a.csv.gz cannot be read: Compressed file ended before"),
-    ("a.csv.gz", TABLE, "a.csv.gz cannot be read: Not a gzipped file"),
     ("a.jsonl", lines({**GOOD, "id": "x"}, {**GOOD, "id": "x"}), "line 2: the id 'x' is used at"),
-    ("a.jsonl", lines(GOOD, {"premise": "a", "label": 1}), "line 2: the column 'hypothesis' is missing (columns: pre"),
+    ("a.jsonl", lines(GOOD, {"premise": "a", "label": 1}), "line 2: the column 'hypothesis' is empty, and must"),
     ("a.jsonl", lines({"words": "a", "label": 1}), "no column has a usual name for the text; say which"),
     ("a.csv", "premise,hypothesis,score\na,b,1\n", "label; say which with `columns` (columns: premise, "),
     ("a.csv", "premise;hypothesis;label\na;b\n", "a.csv, line 2: 3 cells are needed, as in line 1 (got 2)"),
@@ -232,13 +234,13 @@ WRONG = [
     ("a.parquet", columnar(GOOD)[:-9], "a.parquet cannot be read: "),
     ("a.parquet", gzip.compress(columnar(GOOD), mtime=0), "a.parquet cannot be read: "),
     ("a.parquet", columnar(GOOD, {**GOOD, "label": "often"}), "a.parquet, row 2: a label must be one of"),
-    ("a.parquet", columnar(GOOD, {**GOOD, "premise": None}), "a.parquet, row 2: the column 'premise' must hold a text"),
-    ("a.parquet", columnar({**GOOD, "premise": b"a"}), "row 1: the column 'premise' must hold a text (got \"b'a'\")"),
+    ("a.parquet", columnar(GOOD, {**GOOD, "premise": None}), "a.parquet, row 2: the column 'premise' is empty"),
+    ("a.parquet", columnar({**GOOD, "premise": b"\xe9"}), "the column 'premise' holds binary, which are not read"),
     ("a.parquet", columnar({"words": "a", "label": 1}), "a.parquet: no column has a usual name for the text; say"),
     ("a.parquet", columnar(text=pa.array([], pa.string()), label=pa.array([], pa.int64())), "a.parquet holds no row"),
     ("a.parquet", of_names("{"), "a.parquet cannot be read: Expecting property name"),
     ("a.parquet", of_names("[" * 100_000), "a.parquet cannot be read: it is nested too deeply"),
-    ("a.parquet", columnar(text=pa.array([b"caf\xe9"]).view(pa.string()), label=[1]), "a.parquet cannot be read: 'utf"),
+    ("a.parquet", columnar(text=pa.array([b"caf\xe9"]).view(pa.string()), label=[1]), "holds no UTF-8 text"),
 ]  # fmt: skip
 
 
@@ -265,7 +267,7 @@ def test_an_unknown_kind_of_file_is_refused(read, name):
     """The message lists the kinds that are known."""
     with pytest.raises(
         UsageError,
-        match=r"ends in \.jsonl, \.csv, \.tsv, \.txt, one of these and \.gz, or \.parquet$",
+        match=r"ends in \.csv, \.tsv, .*; those of text may be gzipped \(\.csv\.gz\)$",
     ):
         read(name, "")
 

@@ -12,7 +12,7 @@ import pytest
 
 from ranker.datasets import readers, sets
 from ranker.datasets.marks import RULES, control
-from ranker.datasets.rows import read_rows
+from ranker.files import reader
 from ranker.tasks.classes import ClassTask
 
 DATA = os.environ.get("RANK_MODELS_DATA")
@@ -53,7 +53,7 @@ def load(name):
 @cache
 def table(path):
     """The rows of a file as they stand, read once."""
-    return [row.cells for row in read_rows(path)]
+    return [row.cells for row in reader.read(path).rows()]
 
 
 def lines(path):
@@ -164,7 +164,7 @@ def test_training_files_are_read_as_a_users_own_data(path, rows, text, label):
     name = "paraphrase" if "qqp" in path else "nli"
     task: ClassTask = sets.tasks()[name]
     sheet = readers.sheet(Path(DATA, path))
-    found = list(readers.examples(sheet.rows, task, lambda _: sheet.layout))
+    found = list(readers.examples(sheet.rows, task, sheet.layout))
     assert len(found) == rows
     first = lines(path)[0]
     assert found[0].segments == tuple(first[column] for column in text)

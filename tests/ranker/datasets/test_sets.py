@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from factors import Span
-from ranker.datasets import readers, sets
+from ranker import labelled
+from ranker.datasets import sets
 from ranker.datasets.identity import fingerprint
 from ranker.datasets.sets import EMBEDDED, OODSet, sample
 from ranker.errors import DataError, UnknownName, UsageError
@@ -107,13 +108,13 @@ def test_a_path_may_be_text(toy, data, tmp_path):
     assert sets.load("toy", str(data), [str(toy)]) == sets.load("toy", data, [toy])
     rows = tmp_path / "ten.jsonl"
     rows.write_text('{"text": "A tree.", "label": "red"}\n', encoding="utf-8")
-    own = sets.labelled(rows, like="toy", include=[toy])
-    assert sets.labelled(rows, "COLOUR", like="TOY", include=[toy]) == own
-    assert sets.labelled(str(rows), like="toy", include=[toy]) == own
+    own = labelled(rows, like="toy", include=[toy])
+    assert labelled(rows, "COLOUR", like="TOY", include=[toy]) == own
+    assert labelled(str(rows), like="toy", include=[toy]) == own
     assert (own.name, own.origin) == ("ten", str(rows))
     assert sets.unlabelled(str(rows)) == sets.unlabelled(rows)
     with pytest.raises(UsageError, match="`task` nli is not that of toy, which is colour"):
-        sets.labelled(rows, "nli", like="toy", include=[toy])
+        labelled(rows, "nli", like="toy", include=[toy])
 
 
 def test_another_layout_is_as_good(toy, data):
@@ -191,29 +192,29 @@ def test_rows_of_a_user_are_all_population(tmp_path):
     path.write_text(
         "premise,hypothesis,label\nA cook ran.,A cook ran.,entailment\nA cook ran.,It rained.,neutral\n", "utf-8"
     )
-    found = sets.labelled(path)
+    found = labelled(path)
     assert (found.name, found.task.name, found.population, found.designed) == ("mine", "nli", 2, None)
     assert [example.marks for example in found.examples] == [{}, {}]
-    assert sets.labelled(path, task="NLI") == found
+    assert labelled(path, task="NLI") == found
 
 
 def test_rows_of_a_user_may_be_like_a_set():
     """They take its task, its marks and its designed factor."""
     rows = [{"premise": "Unless it rains, we go.", "hypothesis": "We go.", "label": "neutral"}]
-    found = sets.labelled(rows, like="hans-con")
+    found = labelled(rows, like="hans-con")
     assert (found.name, found.designed, found.origin) == ("rows", "CONST", "rows in memory")
     assert found.examples[0].marks == {"control": (Span(0, 0, 6),)}
 
 
 def test_rows_of_a_user_may_be_like_a_set_of_ones_own(toy):
     """Which `include` brings."""
-    found = sets.labelled([{"text": "A tall tree.", "label": "blue"}], like="toy", include=[toy])
+    found = labelled([{"text": "A tall tree.", "label": "blue"}], like="toy", include=[toy])
     assert (found.task.name, found.examples[0].marks) == ("colour", {"cue": (Span(0, 2, 6),)})
 
 
 def test_a_users_own_task_is_known_through_its_card(toy):
     """`include` brings its labels as well."""
-    assert sets.labelled([{"text": "A hut.", "label": "Blue"}], include=[toy]).task.name == "colour"
+    assert labelled([{"text": "A hut.", "label": "Blue"}], include=[toy]).task.name == "colour"
 
 
 def said(*labels):
@@ -221,49 +222,10 @@ def said(*labels):
     return [{"text": f"A tree of {number} years.", "label": label} for number, label in enumerate(labels)]
 
 
-THREE = ClassTask("own", ("entailment", "neutral", "contradiction"))
-GLUE = ClassTask("own", ("entailment", "not entailment"))
-MOOD = ClassTask("own", ("negative", "positive"))
-
-
-@pytest.mark.parametrize(
-    ("own", "labels", "task"),
-    [
-        (THREE, ("neutral", "contradiction"), "own"),
-        (THREE, ("Entailment", "neutral"), "own"),
-        (THREE, ("entailment", "non-entailment"), "nli"),
-        (THREE, (0, 1, "2"), "own"),
-        (GLUE, ("neutral", "entailment"), "nli"),
-        (GLUE, (0, 1), "nli"),
-        (MOOD, ("Positive", "NEGATIVE"), "own"),
-        (MOOD, (0, 1), "own"),
-        (MOOD, ("entailment", "neutral"), "nli"),
-        (None, ("entailment", "neutral"), "nli"),
-    ],
-)
-def test_labels_are_the_models_own_where_no_known_task_has_them(own, labels, task):
-    """Three ways by three-way models; two ways where the rows say so; a known task where it has all the same labels."""
-    assert sets.labelled(said(*labels), own=own).task.name == task
-
-
-def test_labels_of_no_task_of_the_models_are_not_taken_for_one():
-    """0 and 1 may be the first two of three, or those of two."""
-    with pytest.raises(UsageError, match="`task=NAME` is needed: the labels of rows in memory fit several tasks"):
-        sets.labelled(said(0, 1), own=THREE)
-
-
-def test_rows_without_labels_are_of_the_models_task():
-    """Of the known one with the same labels, if there is one; where the models name none, the task has to be named."""
-    rows = readers.sheet([{"text": "A tree."}], required=["text"])
-    assert (sets.task_of(rows, MOOD), sets.task_of(rows, GLUE).name) == (MOOD, "nli")
-    with pytest.raises(UsageError, match=r"`task=NAME` is needed \(nli, msgs, paraphrase\): the models name no labels"):
-        sets.task_of(rows)
-
-
 def test_a_task_of_ones_own_needs_no_card():
     """From Python a task is a record like any other; of as many labels as it has."""
     task = ClassTask("group", tuple(f"group {n}" for n in range(12)))
-    found = sets.labelled(said("11", "group 3", 7), task)
+    found = labelled(said("11", "group 3", 7), task)
     assert ([row.label for row in found.examples], found.task) == ([11, 3, 7], task)
 
 
@@ -273,7 +235,7 @@ def test_rows_without_a_label_and_repeats_are_left_out_and_that_is_said():
     rows = [
         {"text": text, "label": label} for text, label in (("A.", "red"), ("B.", ""), ("A.", "Red"), ("A.", "blue"))
     ]
-    found = sets.labelled(rows, task)
+    found = labelled(rows, task)
     assert [(row.segments, row.label, row.id) for row in found.examples] == [(("A.",), 1, "1"), (("A.",), 0, "4")]
     assert found.population == 2
     assert found.notes == (
@@ -285,13 +247,13 @@ def test_rows_without_a_label_and_repeats_are_left_out_and_that_is_said():
 
 def test_labels_that_count_as_one_and_numbers_are_told():
     """Whoever wrote three labels hears that two were judged; whoever wrote numbers, how they were read."""
-    assert sets.labelled(said("neutral", "contradiction", "Neutral", "entailment")).notes == (
+    assert labelled(said("neutral", "contradiction", "Neutral", "entailment")).notes == (
         "The rows say Neutral and contradiction, which count as one label here: non-entailment.",
     )
-    found = sets.labelled(said("1", 0, True), "nli")
+    found = labelled(said("1", 0, True), "nli")
     assert found.notes == ("0 was read as non-entailment, 1 as entailment.",)
     assert found.numbers == {0: 0, 1: 1}
-    assert sets.labelled(said("neutral", "entailment")).notes == ()
+    assert labelled(said("neutral", "entailment")).notes == ()
 
 
 def test_rows_of_a_data_frame_are_rows():
@@ -305,7 +267,7 @@ def test_rows_of_a_data_frame_are_rows():
         def __iter__(self):
             return iter(["text", "label"])
 
-    found = sets.labelled(Frame(), ClassTask("colour", ("blue", "red")), columns={"text": "text", "label": "label"})
+    found = labelled(Frame(), ClassTask("colour", ("blue", "red")), columns={"text": "text", "label": "label"})
     assert [row.segments for row in found.examples] == [("A.",)]
 
 
@@ -315,8 +277,8 @@ def test_columns_that_hold_text_and_are_not_read_are_named():
     rows = [{**asked, "label": "yes"}, {**asked, "question": "Who sang?", "label": "no"}]
     task = ClassTask("asked", ("no", "yes"))
     said = "Read as text: question. Not read, though it holds text: answer; say which to read with `columns`."
-    assert said in sets.labelled(rows, task).notes
-    assert not sets.labelled(rows, task, {"text": ["question", "answer"]}).notes
+    assert said in labelled(rows, task).notes
+    assert not labelled(rows, task, {"text": ["question", "answer"]}).notes
 
 
 @pytest.mark.parametrize(("ending", "said"), [("tsv", True), ("csv", False)])
@@ -325,7 +287,7 @@ def test_quotes_that_a_tsv_does_not_have_are_told(tmp_path, ending, said):
     sign = {"tsv": "\t", "csv": ","}[ending]
     file = tmp_path / f"rows.{ending}"
     file.write_text(f'text{sign}label\n"Well, it ran."{sign}yes\nIt sang.{sign}no\n')
-    found = sets.labelled(file, ClassTask("asked", ("no", "yes")))
+    found = labelled(file, ClassTask("asked", ("no", "yes")))
     assert found.examples[0].segments == (('"Well, it ran."' if said else "Well, it ran."),)
     assert any(note.startswith("1 row has a text in quotes") for note in found.notes) == said
 
@@ -342,14 +304,14 @@ def test_blank_lines_at_the_end_are_no_rows(tmp_path, ending, content):
     """Nor are the commas that a spreadsheet leaves of cells that were cleared."""
     file = tmp_path / f"rows.{ending}"
     file.write_text(content)
-    found = sets.labelled(file, ClassTask("asked", ("no", "yes")))
+    found = labelled(file, ClassTask("asked", ("no", "yes")))
     assert (len(found.examples), found.notes) == (1, ())
 
 
 def test_truths_as_data_frames_write_them_are_numbers():
     """True is 1 in a file of text, too."""
     rows = [{"text": "It ran.", "label": "True"}, {"text": "It sang.", "label": "False"}]
-    assert [row.label for row in sets.labelled(rows, ClassTask("asked", ("no", "yes"))).examples] == [1, 0]
+    assert [row.label for row in labelled(rows, ClassTask("asked", ("no", "yes"))).examples] == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -414,61 +376,52 @@ def test_truths_as_data_frames_write_them_are_numbers():
             "row 1: example x: mark 'cue' lies outside its text (Span(segment=0, start=2, end=60))",
         ),
         (
-            lambda toy, data: sets.labelled(OWN, task="colours", include=[toy]),
+            lambda toy, data: labelled(OWN, task="colours", include=[toy]),
             UnknownName,
             "there is no task 'colours'; did you mean colour?",
         ),
         (
-            lambda toy, data: sets.labelled(OWN, like="pawss"),
+            lambda toy, data: labelled(OWN, like="pawss"),
             UnknownName,
             "there is no OOD set 'pawss'; did you mean paws?",
         ),
         (
-            lambda toy, data: sets.labelled([{**OWN[0], "label": 1}], include=[toy]),
+            lambda toy, data: labelled([{**OWN[0], "label": 1}], include=[toy]),
             UsageError,
             "`task=NAME` is needed: the labels of rows in memory fit several tasks (nli, msgs, paraphrase, colour); "
             "or write names instead of numbers",
         ),
         (
-            lambda toy, data: sets.labelled([{**OWN[0], "label": "green"}]),
+            lambda toy, data: labelled([{**OWN[0], "label": "green"}]),
             DataError,
             "row 1: the label 'green' is of no known task (nli: non-entailment, entailment; msgs: no-feature, feature; "
             "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `include=DIR`, see docs/data.md, or "
             "say with `label_map` which outputs of the models are meant",
         ),
         (
-            lambda toy, data: sets.labelled(
-                [{**OWN[0], "label": "green"}], own=ClassTask("own", ("not_entailment", "entailment"))
-            ),
-            DataError,
-            "row 1: the label 'green' is of no known task (nli: non-entailment, entailment; msgs: no-feature, feature; "
-            "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `include=DIR`, see docs/data.md, or "
-            "say with `label_map` which outputs of the models are meant",
-        ),
-        (
-            lambda toy, data: sets.labelled(said("neutral", "entailed", "maybe")),
+            lambda toy, data: labelled(said("neutral", "entailed", "maybe")),
             DataError,
             "row 3: a label must be one of non-entailment (0), entailment (1) or an alias (got 'maybe'); for another "
             "task say `task=NAME`, or describe it: a card and `include=DIR`, see docs/data.md, or say with "
             "`label_map` what the models' outputs mean",
         ),
         (
-            lambda toy, data: sets.labelled(said("", None, " ")),
+            lambda toy, data: labelled(said("", None, " ")),
             DataError,
             "rows in memory: the column 'label' is still empty in all 3 rows",
         ),
         (
-            lambda toy, data: sets.labelled(OWN, columns={"gold": "label"}),
+            lambda toy, data: labelled(OWN, columns={"gold": "label"}),
             UnknownName,
             "there is no role of a column 'gold'; known: text, label, id, cluster",
         ),
         (
-            lambda toy, data: sets.labelled({"text": ["A hut."], "label": ["red"]}),
+            lambda toy, data: labelled({"text": ["A hut."], "label": ["red"]}),
             UsageError,
             "rows in memory must be a list of column -> value, one such a row (got a dict)",
         ),
         (
-            lambda toy, data: sets.labelled(["A hut."]),
+            lambda toy, data: labelled(["A hut."]),
             UsageError,
             "rows in memory must be a list of column -> value, one such a row (got a str)",
         ),
@@ -494,7 +447,7 @@ MOST = ", the most that is read (`limits.%s`)"
         ("\t0\t", "\t7\t", "line 2: a label must be one of blue (0), red (1) or an alias (got '7')"),
         ("kind", "sort", "line 2: the column 'kind' is missing (columns: first, second, label, name, sort)"),
         ("\tc\t", "\ta\t", "line 4: the id 'a' is used at {file}, line 2 already"),
-        ("A day.", "", "line 4: the column 'second' must hold a text (got '')"),
+        ("A day.", "", "line 4: the column 'second' is empty, and must hold a text"),
         ("A day.", "A d\xe4y.", f"line 4: not UTF-8 (byte 0xe4); {ANOTHER}"),
         ("A day.", "a" * 200000, "line 4: the column 'second': more than 100,000 characters in a cell" + MOST % "cell"),
         ("A day.", "a" * (10 << 20), "line 4: more than 1,048,576 bytes in a line" + MOST % "line"),

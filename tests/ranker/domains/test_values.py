@@ -112,7 +112,7 @@ def test_checkpoints_of_one_run_are_no_models_of_their_own(tmp_path):
         (HEAD + "a,x,0.5,,,g,\na,y,0.5,,,g,\na,x,0.4,,,g,\n", "line 4: a on g: x a second time; the first is"),
         (HEAD + "a,x,0.5,,,g,\nb,x,0.5,,,g,in-domain\n", "line 3: x is in-domain here, and ood in"),
         ("model,set,value,run\na,x,0.5,r\na,y,0.5,s\n", "line 3: a is of the run 's' here, and of 'r' before"),
-        ("model,set,value\n", "the table has no rows"),
+        ("model,set,value\n", "table.csv holds no row"),
         ("model,set,value\na,x,0.91\nb,x,88.4\n", "some values are above 1 (88.4), others below (0.91): percentages"),
         ("model,set,value\na,x,910\nb,x,0.5\n", "values must be fractions in [-1, 1], or percentages (got 910)"),
         ("model,set,value\na,x,0.9\na,y,0.5\n", "at least two models are needed (got 1)"),
@@ -138,7 +138,7 @@ def test_a_table_of_very_many_models_or_sets_is_refused():
 def test_what_is_no_table_is_refused():
     """A number, a text, a list of numbers."""
     for wrong in (3, "a", [1, 2]):
-        with pytest.raises(UsageError, match="a table must be a file, a data frame or a list of rows"):
+        with pytest.raises(UsageError, match="must be a (file, a data frame or a list of rows|list)"):
             values.as_rows(wrong)
     with pytest.raises(DataError, match="row 1: the columns"):
         values.of_rows(values.as_rows([{}]))

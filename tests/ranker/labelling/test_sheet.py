@@ -5,13 +5,14 @@ import json
 import pytest
 
 from factors import Example
-from ranker.datasets import readers, sets
+from ranker import labelled
+from ranker.datasets import readers
 from ranker.datasets.readers import sheet
 from ranker.errors import DataError
 from ranker.labelling import handing
 from ranker.labelling.agreement import agreement
 from ranker.labelling.session import Event
-from ranker.labelling.sheet import Line, read, written
+from ranker.labelling.sheet import Line, lines_of, written
 
 ROWS = [Example(str(n), (f"Row {n}, said\nin two lines.",), -1) for n in range(5)]
 LABELS = ("bad", "good")
@@ -33,7 +34,7 @@ def read_back(path):
     """What stands in a file."""
     file = sheet(path, {"label": "label"}, ["text"])
     places = {row.segments: n for n, row in enumerate(ROWS)}
-    return read(file, readers.unlabelled(file), lambda row: places[row.segments], LABELS.index)
+    return lines_of(file, readers.unlabelled(file), lambda row: places[row.segments], LABELS.index)
 
 
 def test_what_was_said_is_read_back_as_it_was(tmp_path):
@@ -53,7 +54,7 @@ def test_the_file_is_one_of_labelled_rows(tmp_path):
     path.write_text(written(with_cells(LINES), [], LABELS), newline="")
     from ranker.tasks.classes import ClassTask
 
-    found = sets.labelled(path, ClassTask("mood", LABELS))
+    found = labelled(path, ClassTask("mood", LABELS))
     assert [(row.segments, row.label) for row in found.examples] == [
         (ROWS[0].segments, 1),
         (ROWS[1].segments, 0),

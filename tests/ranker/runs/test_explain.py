@@ -341,12 +341,14 @@ def test_a_row_of_a_file_is_explained_like_one_of_a_set(run, tmp_path, labels, k
 
 
 @pytest.mark.parametrize(
-    ("number", "says"), [(1, "non-entailment"), (2, "label unknown"), (3, "entailment"), (4, "non-entailment")]
+    ("number", "says"),
+    [(1, "non-entailment"), (2, "label unknown"), (3, "entailment"), (4, "non-entailment"), (5, "label unknown")],
 )
 def test_a_row_of_a_half_filled_file_is_the_one_of_its_number(run, tmp_path, number, says):
-    """Rows without a label, or that repeat another (the fourth is the first again), are rows of the file, too."""
+    """Each has the label of its own line, though the fourth is the first again, and the fifth has its text."""
     rows = ["The poets ran.,The poets slept.,neutral", "A poet ran.,It ran.,", "A cook ran.,A cook ran.,entailment"]
-    (tmp_path / "rows.csv").write_text("\n".join(["premise,hypothesis,label", *rows, rows[0], ""]))
+    rows += [rows[0], rows[0].removesuffix("neutral"), ""]
+    (tmp_path / "rows.csv").write_text("\n".join(["premise,hypothesis,label", *rows]))
     out = run("--data", tmp_path / "rows.csv", "--id", number, "--models", ONE, "--attribution", "none", ood=())[1]
     assert out.startswith(f"{number}: {says}\n")
 
@@ -469,7 +471,7 @@ def test_a_text_of_ones_own_that_no_models_are_for(run, moods):
             "the labels of the models differ: one says bad, good; three says bad",
         ),
         (("--text", "x", "--label", "meh", "--models", one), "there is no label of own labels 'meh'; known: bad, good"),
-        ((*PAIR, "--text", "x", "--models", one), "`--text` must be given once, or twice for a pair (got 3)"),
+        ((*PAIR, "--text", "x", "--models", one), "`--text` must be given 1 or 2 times (got 3)"),
     ):
         status, out, err = run(*arguments, ood=())
         assert (status, out) == (2, "")

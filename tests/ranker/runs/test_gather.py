@@ -7,12 +7,13 @@ import pytest
 from conftest import TASK
 
 from factors.types import UNLABELLED
+from ranker import labelled
 from ranker.datasets import sets
-from ranker.errors import DataError, ModelError, UsageError
-from ranker.runs.gather import check_numbers, check_readable, looked, own_task, unused, without_truth
+from ranker.errors import DataError, UsageError
+from ranker.runs.gather import check_numbers, looked, unused, without_truth
+from ranker.runs.task import decide_task
 from ranker.sources.base import SourceOptions
 from ranker.sources.hf.kind import Checkpoint
-from ranker.sources.suites import load
 
 THREE = ("entailment", "neutral", "contradiction")
 
@@ -40,28 +41,11 @@ def stated(models, label_map=None):
     return looked([replace(model, options=options) for model in models]).stated
 
 
-@pytest.mark.parametrize(
-    ("names", "labels"),
-    [
-        ([("bad", "so-so", "good"), ("GOOD", "Bad", "so_so")], ("bad", "so-so", "good")),
-        ([("LABEL_0", "LABEL_1"), ("bad", "good")], ("bad", "good")),
-        ([(), ("bad", "good")], ("bad", "good")),
-        ([("bad", "good"), ("no", "yes")], None),
-        ([("LABEL_0", "LABEL_1"), ()], None),
-        ([("bad", "Bad")], None),
-    ],
-)
-def test_models_say_what_their_task_is(models, names, labels):
-    """In the order of the first that names its outputs; where two name others, none is taken."""
-    found = own_task(stated(models(*names)))
-    assert (found and found.labels) == labels
-
-
 def test_a_label_map_names_the_labels_of_a_task_too(models):
     """Two outputs may have one name; a model that is not there has no say."""
     given = {"LABEL_0": "bad", "LABEL_1": "good", "LABEL_2": "good"}
     gone = Checkpoint("gone", "/nowhere")
-    found = own_task(stated([gone, *models(("LABEL_0", "LABEL_1", "LABEL_2"))], given))
+    found = decide_task(stated=stated([gone, *models(("LABEL_0", "LABEL_1", "LABEL_2"))], given))
     assert found.labels == ("bad", "good")
 
 
@@ -85,18 +69,10 @@ def test_a_label_map_that_fits_no_model_is_known(models, given, none):
         assert not unused(stated([*named, Checkpoint("gone", "/nowhere")], given), "label_map")
 
 
-def test_models_of_which_none_can_be_read_are_refused(tmp_path):
-    """The first is named; beside one that can be read, those that cannot are no matter."""
-    missing = [Checkpoint(name, str(tmp_path / name)) for name in "ab"]
-    with pytest.raises(ModelError, match="there is no directory '.*a'"):
-        check_readable(stated(missing))
-    check_readable(stated([*missing, load(["paws-mini"]).models[0].source]))
-
-
 def test_numbers_that_a_checkpoint_counts_otherwise_are_refused(models):
     """MNLI's 0 is entailment, and that of the task is not: nobody but their author knows which is meant."""
     row = {"premise": "A cook ran.", "hypothesis": "It rained.", "label": 0}
-    rows = sets.labelled([row, {**row, "premise": "It rained.", "label": 1}], TASK)
+    rows = labelled([row, {**row, "premise": "It rained.", "label": 1}], TASK)
     agreeing = models(("no entailment", "entailment"), ("LABEL_0", "LABEL_1"), ("neutral", "entailment"))
     check_numbers([rows], stated(agreeing, {"no entailment": "neutral"}))
     with pytest.raises(UsageError) as caught:
@@ -105,7 +81,7 @@ def test_numbers_that_a_checkpoint_counts_otherwise_are_refused(models):
         "the labels of rows in memory are numbers: in the task nli 0 is non-entailment, 1 is entailment, and to "
         "model-0 0 is entailment, 1 is neutral; write names instead"
     )
-    named = sets.labelled([{**row, "label": "neutral"}], TASK)
+    named = labelled([{**row, "label": "neutral"}], TASK)
     check_numbers([named], stated(models(THREE)))
 
 

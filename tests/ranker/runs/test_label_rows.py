@@ -12,6 +12,7 @@ import pytest
 
 from factors import Example
 from factors.types import UNLABELLED
+from ranker import labelled
 from ranker.cli import main
 from ranker.datasets import readers, sets
 from ranker.datasets.pools import with_labelled
@@ -124,7 +125,7 @@ def test_the_file_to_fill_in_is_read_back_as_it_was_written(tmp_path):
         file = tmp_path / "filled.csv"
         content = filled(pool, readers.unlabelled(pool)).replace(",It moved.,", ",It moved.,entailment")
         file.write_text(content.replace('"It moved.",""', '"It moved.","entailment"'), encoding="utf-8", newline="")
-        read = sets.labelled(file, "nli").examples
+        read = labelled(file, "nli").examples
         assert [row.segments for row in read] == [row.segments for row in readers.unlabelled(pool)]
         assert {row.label for row in read} == {1}
 
@@ -135,7 +136,7 @@ def test_what_json_does_not_know_is_written_as_text():
     pool = sheet([{"text": "A dog ran.", "seen": seen, "cost": decimal.Decimal("1.5")}], required=["text"])
     written = filled(pool, readers.unlabelled(pool))
     assert list(csv.DictReader(io.StringIO(written)))[0] == {
-        "text": "A dog ran.", "seen": '"2026-01-02 03:04:00"', "cost": '"1.5"', "label": ""
+        "text": "A dog ran.", "seen": "2026-01-02 03:04:00", "cost": "1.5", "label": ""
     }  # fmt: skip
 
 
@@ -159,9 +160,9 @@ def test_the_file_to_fill_in_has_all_that_the_pool_has():
     pool = sheet(rows, {"id": "key"}, ["text"])
     written = filled(pool, readers.unlabelled(pool)[::-1], "gold")
     assert list(csv.reader(io.StringIO(written))) == [
-        ["key", "text1", "text2", "extra", "marks", "by", "gold"],
-        ["8", "A dog sang.", "It moved.", "?", "", "", ""],
-        ["7", "A dog ran.", "It moved.", "", '{"cue": [[0, 2, 5]]}', "Ann", ""],
+        ["key", "text1", "text2", "marks", "by", "extra", "gold"],
+        ["8", "A dog sang.", "It moved.", "", "", "?", ""],
+        ["7", "A dog ran.", "It moved.", '{"cue": [[0, 2, 5]]}', "Ann", "", ""],
     ]
 
 
@@ -282,7 +283,7 @@ def test_from_a_pool_to_a_decision_on_the_command_line(capsys, tmp_path, rows, r
     [
         (("--task", "nli"), "columns: a, b"),
         (("--task", "nli", "-o", "chosen.tsv"), "`--output` must be a .csv file (got chosen.tsv)"),
-        (("--task", "nli", "--columns", "text=c"), "column 'c' is missing"),
+        (("--task", "nli", "--columns", "text=c"), "pool.csv has no such column (columns: a, b)"),
         (("--task", "nlu", "--columns", "text=a"), "did you mean nli"),
         (("--task", "nli", "--rule", "bst"), "did you mean best"),
         (("--task", "nli", "--batch", "0"), "--batch"),
@@ -370,6 +371,6 @@ def test_an_empty_pool_is_an_error(tmp_path, task):
     file.write_text("text,label\n")
     for given in ({}, {"task": task.name}, {"like": "hans-sub"}):
         with pytest.raises(DataError, match="holds no row"):
-            sets.labelled(file, **given)
+            labelled(file, **given)
     with pytest.raises(DataError, match="rows in memory holds no row"):
-        sets.labelled([])
+        labelled([])

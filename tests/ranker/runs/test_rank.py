@@ -12,7 +12,7 @@ import pytest
 
 import ranker
 from factors import BUILTIN, Example
-from ranker import Ranking, decide, rank
+from ranker import Ranking, decide, labelled, rank
 from ranker.attribution import SETTINGS, attribute, settings_of, spelled
 from ranker.attribution.settings import Attributing, LIMESettings, SHAPSettings
 from ranker.datasets import sets
@@ -202,7 +202,7 @@ def test_a_decision_is_refused_before_any_model_is_loaded(labelled_rows, tmp_pat
     """The folders are not even there."""
     models = Suite("two", tuple(Model(Checkpoint(name, str(tmp_path / name))) for name in "ab"))
     with pytest.raises(UsageError, match=message):
-        decide(models, sets.labelled(labelled_rows), evidence=Evidence("none"), **given)
+        decide(models, labelled(labelled_rows), evidence=Evidence("none"), **given)
 
 
 def test_rows_are_not_judged_by_labels_of_models_that_cannot_be_read(labelled_rows, tmp_path):
@@ -214,7 +214,7 @@ def test_rows_are_not_judged_by_labels_of_models_that_cannot_be_read(labelled_ro
 
 def test_the_first_rows_are_used_when_fewer_are_asked_for(labelled_rows):
     """Of the others a decision knows nothing but, if there is a pool, that they are rows of it."""
-    rows = sets.labelled(labelled_rows)
+    rows = labelled(labelled_rows)
     first = dataclasses.replace(rows, examples=rows.examples[:2])
     for pool in ((), POOL):
         more = [dataclasses.replace(row, label=-1) for row in rows.examples] if pool else ()
@@ -260,7 +260,7 @@ def test_a_decision_attributes_nothing_that_no_factor_reads(labelled_rows, attri
 
 def test_the_designed_factor_of_a_set_is_measured_in_a_decision(labelled_rows, attributed):
     """It breaks the ties of accuracy; and a factor that is to order the models is measured, too."""
-    rows = sets.labelled(labelled_rows, like="hans-sub")
+    rows = labelled(labelled_rows, like="hans-sub")
     assert decide("hans-sub-mini", rows).decision.method == "ACC+TIES"
     assert "shap" in attributed
     attributed.clear()
@@ -303,7 +303,7 @@ def test_a_decision_takes_a_file(labelled_rows):
     models = [folder / name for name in ("untouched", "inoc-4000")]
     found = [
         decide(models, given, evidence=Evidence("none")).decision
-        for given in (str(labelled_rows), labelled_rows, sets.labelled(labelled_rows))
+        for given in (str(labelled_rows), labelled_rows, labelled(labelled_rows))
     ]
     assert found[0] == found[1] == found[2]
 
@@ -336,12 +336,12 @@ def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
     )
     rows.write_text("text,label\nThe judge ran.,0\nThe actor saw it.,1\n")
     assert decide(models, rows, evidence=Evidence("none")).notes[0] == "0 was read as Dull, 1 as LOVELY."
-    turned = sets.labelled(rows, ClassTask("reviews", ("lovely", "dull")))
+    turned = labelled(rows, ClassTask("reviews", ("lovely", "dull")))
     with pytest.raises(
         UsageError, match="in the task reviews 0 is lovely, 1 is dull, and to untouched 0 is Dull, 1 is"
     ):
         decide(models, turned, evidence=Evidence("none"))
-    home = sets.labelled(rows, ClassTask("nli", ("entailment", "non-entailment")))
+    home = labelled(rows, ClassTask("nli", ("entailment", "non-entailment")))
     with pytest.raises(UsageError, match="write names instead"):
         rank("hans-sub-mini", "hans-sub", evidence=Evidence("none"), in_domain=home)
 

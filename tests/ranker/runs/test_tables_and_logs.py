@@ -683,23 +683,123 @@ def test_rows_that_a_file_lacks_are_no_part_of_the_pool(run, tmp_path):
     )
 
 
-def test_a_wide_file_with_some_labels_brings_its_pool(run, tmp_path):
-    """Rows without a truth are read, too; so is said what --not-worse-than cannot do then."""
+def test_rows_without_a_truth_are_a_pool_where_somebody_says_so(run, tmp_path):
+    """Else they are left out, and counted; so is said what --not-worse-than cannot do beside a pool."""
     label = [name if n < 10 else "" for n, name in enumerate(truth())]
     columns = keyed(label=label, a=said(range(0, 40, 9)), b=said(range(0, 40, 3)), c=said(range(0, 40, 2)))
     written(tmp_path / "wide.csv", columns)
-    status, out, _ = run("--models", "wide.csv")
+    status, out, _ = run("--models", "wide.csv", "--not-worse-than", "c", "--by", "1")
+    assert status == 0
+    assert "ACC puts a first" in flat(out)
+    left_out = "30 of 40 rows have no true label, and are left out; `--pool-from-unlabelled` takes them as the pool."
+    assert left_out in flat(out)
+    pooled = ("--models", "wide.csv", "--pool-from-unlabelled")
+    status, out, _ = run(*pooled)
     assert status == 0
     assert "SURROGATE puts a first" in flat(out)
     assert "K = 10" in out
-    status, _, err = run("--models", "wide.csv", "--not-worse-than", "a")
+    assert "left out;" not in flat(out)
+    status, _, err = run(*pooled, "--not-worse-than", "a")
     assert status == 2
     assert "`--not-worse-than` is for labelled rows alone" in err
-    found = [json.loads(run("--models", "wide.csv", "--format", "json")[1])["decision"]]
+    found = [json.loads(run(*pooled, "--format", "json")[1])["decision"]]
     written(tmp_path / "wide.csv", {**columns, "text": [f"Sentence number {n}." for n in range(SIZE)]})
-    found += [json.loads(run("--models", "wide.csv", "--format", "json")[1])["decision"]]
+    found += [json.loads(run(*pooled, "--format", "json")[1])["decision"]]
     without, with_texts = ([(m["name"], m["scores"], m["p_best"]) for m in one["models"]] for one in found)
     assert without == with_texts  # rows are told by their ids, too
+    assert decide(["wide.csv"], pool_from_unlabelled=True).decision.method == "SURROGATE"
+
+
+def test_one_row_without_a_truth_changes_no_verdict(run, tmp_path):
+    """The models are compared on the others: a pair stays a pair, and no draws stand in for the missing label."""
+    columns = keyed(label=truth(), a=said(range(8)), b=said(range(4, 12)))
+    written(tmp_path / "whole.csv", {name: cells[:39] for name, cells in columns.items()})
+    written(tmp_path / "gap.csv", {**columns, "label": [*truth()[:39], ""]})
+    whole, gap = (decide([tmp_path / f"{name}.csv"]).decision for name in ("whole", "gap"))
+    assert (gap.method, gap.versus) == (whole.method, whole.versus)
+
+
+def test_rows_of_a_labelled_file_are_its_pool_where_somebody_says_so(run, tmp_path):
+    """Of `--data`, too; where all have labels there is no pool, and one beside `--pool` is refused."""
+    rows(tmp_path)
+    label = [name if n < 10 else "" for n, name in enumerate(truth())]
+    texts = [f"Sentence number {n}." for n in range(SIZE)]
+    written(tmp_path / "some.csv", keyed(text=texts, label=label))
+    for name, wrong in (("a", range(0, 40, 9)), ("b", range(0, 40, 2))):
+        written(tmp_path / f"{name}.csv", keyed(prediction=said(wrong)))
+    models = ("--models", "a.csv", "b.csv", "--pool-from-unlabelled")
+    assert "SURROGATE puts a first" in flat(run("--data", "some.csv", *models)[1])
+    assert "Better: a" in run("--data", "rows.csv", *models)[1]
+    assert one_line(run("--data", "some.csv", "--pool", "rows.csv", *models)) == (
+        "`--pool-from-unlabelled` is for rows of one file, without `--pool`"
+    )
+    assert one_line(run("--ood", "hans-sub", "--pool-from-unlabelled")).startswith("`--pool-from-unlabelled` is for")
+
+
+def test_a_model_that_is_no_label_at_times_is_ranked(run, tmp_path):
+    """In the ranking, in the JSON and under --not-worse-than, with its other answers as wrong ones."""
+    best = [answer if n not in (3, 8) else f"I cannot say, {n}" for n, answer in enumerate(said(()))]
+    wide(tmp_path, fair=said(range(12)), poor=said(range(20)), best=best)
+    found = json.loads(run("--models", "wide.csv", "--format", "json")[1])
+    assert [model["name"] for model in found["decision"]["models"]] == ["best", "fair", "poor"]
+    assert found["decision"]["models"][0]["outcome"] == 38 / 40
+    note = "2 cells are no labels in 'best' ('I cannot say, 3' and 'I cannot say, 8'): no answer."
+    assert f"best: {note}" in found["header"]["notes"]
+    status, _, err = run("--models", "wide.csv", "--not-worse-than", "best")
+    assert (status, err) == (3, "not shown to be no worse than best: fair, poor\n")
+
+
+def test_a_word_for_nothing_among_labels_is_asked_about(run, tmp_path):
+    """One line, in the words of the command; either answer is another number."""
+    label = ["none" if n % 4 == 0 else name for n, name in enumerate(truth())]
+    wide(tmp_path, a=["none" if n % 8 == 0 else name for n, name in enumerate(label)], b=said(range(0, 40, 8)))
+    written(tmp_path / "wide.csv", {**keyed(label=label), "a": label, "b": truth()})
+    assert one_line(run("--models", "wide.csv")) == (
+        "a ranking needs at least two models (got 1); wide.csv: 'none' in 10 cells of the column 'label' may be a "
+        "label or no answer; `--empty-words` says: `--empty-words none`, or `--empty-words ''` where it is a label"
+    )
+    for words, means, size in (("", {"a": 1.0, "b": 0.75}, 40), ("none", {"a": 1.0, "b": 1.0}, 30)):
+        found = json.loads(run("--models", "wide.csv", "--empty-words", words, "--format", "json")[1])["decision"]
+        assert {model["name"]: model["outcome"] for model in found["models"]} == means
+        assert len(found["rows"]) == size
+
+
+def test_labels_that_are_numbers_with_a_sign_are_labels(run, tmp_path):
+    """In a table with the truth, and beside rows of one's own: -1 is an answer like any other."""
+    labels = [str(n % 3 - 1) for n in range(24)]
+    models = {"a": labels, "b": [label if label == "-1" else "-1" for label in labels]}
+    texts = [f"Sentence number {n}." for n in range(24)]
+    written(tmp_path / "wide.csv", keyed(24, label=labels, **models))
+    written(tmp_path / "rows.csv", keyed(24, text=texts, label=labels))
+    for name, column in models.items():
+        written(tmp_path / f"{name}.csv", keyed(24, prediction=column))
+    for asked in (("--models", "wide.csv"), ("--data", "rows.csv", "--models", "wide.csv")):
+        found = json.loads(run(*asked, "--format", "json")[1])
+        assert {model["name"]: model["outcome"] for model in found["decision"]["models"]} == {"a": 1, "b": 1 / 3}
+        assert not any("no answer" in note or "left out" in note for note in found["header"]["notes"])
+
+
+def test_tables_without_ids_meet_by_their_texts_or_their_places(run, tmp_path):
+    """Never by numbers of our own: another order is told by the texts, and another size is one line."""
+    texts = [f"Sentence number {n}." for n in range(SIZE)]
+    a, b = ({"label": truth(), "prediction": said(wrong)} for wrong in (range(4), range(12)))
+    written(tmp_path / "a.csv", {"text": texts, **a})
+    written(tmp_path / "b.csv", {"text": texts[::-1], **{name: cells[::-1] for name, cells in b.items()}})
+    texts_said = json.loads(run("--models", "a.csv", "b.csv", "--format", "json")[1])["decision"]["models"]
+    assert {model["name"]: model["outcome"] for model in texts_said} == {"a": 0.9, "b": 0.7}
+    for name, columns in (("a", a), ("b", b)):
+        written(tmp_path / f"{name}.csv", columns)
+    found = json.loads(run("--models", "a.csv", "b.csv", "--format", "json")[1])
+    assert {model["name"]: model["outcome"] for model in found["decision"]["models"]} == {"a": 0.9, "b": 0.7}
+    assert any("by their order alone" in note for note in found["header"]["notes"])
+    written(tmp_path / "b.csv", {name: cells[:30] for name, cells in b.items()})
+    assert one_line(run("--models", "a.csv", "b.csv")) == (
+        "which rows are the same cannot be told without ids or texts: a has 40 rows, b has 30 rows"
+    )
+    gap = {"label": ["", *truth()[1:]], "a": said(range(4)), "b": said(range(12))}
+    written(tmp_path / "wide.csv", gap)
+    found = json.loads(run("--models", "wide.csv", "--format", "json")[1])["decision"]
+    assert {model["name"]: model["outcome"] for model in found["models"]} == {"a": 36 / 39, "b": 28 / 39}
 
 
 def test_a_dry_run_counts_rows_without_texts(run, tmp_path):
@@ -872,11 +972,12 @@ def test_no_model_library_is_imported(tmp_path):
 
 def test_a_file_of_many_models_is_read_once(tmp_path, monkeypatch):
     """However many models it holds, and whatever they are asked."""
-    from ranker.sources.tables import files, join
+    from ranker.files import reader
+    from ranker.sources.tables import join
 
     wide(tmp_path, **{f"m{m}": said(range(m)) for m in range(8)})
     calls = {"read": 0, "join": 0}
-    for module, name in ((files, "read"), (join, "join")):
+    for module, name in ((reader, "read"), (join, "join")):
         inner = getattr(module, name)
 
         def counting(*given, inner=inner, name=name):

@@ -16,8 +16,8 @@ import pytest
 from factors import Example
 from ranker import decide
 from ranker.cli import main
-from ranker.datasets.archive import Archive
 from ranker.errors import DataError
+from ranker.files.archive import Archive
 from ranker.sources import suites
 from ranker.sources.base import SourceOptions
 from ranker.sources.logs import Choice, listing, read

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from ranker.sources.tables import files, join, reading
+from ranker.files import reader
+from ranker.sources.tables import join, reading
 from ranker.sources.tables.base import Rows, Said
 from ranker.tasks.classes import ClassTask
 
@@ -58,7 +59,7 @@ def understood(path, content=None, task=TASK, rows=None, **said):
     """What a table says; it is written first, where a content is given."""
     if content is not None:
         written(path, content)
-    return reading.understand(files.read(path), task, Said(**said), rows, path.name.partition(".")[0])
+    return reading.understand(reader.read(path), task, Said(**said), rows, path.name.partition(".")[0])
 
 
 def answers(path, content=None, task=TASK, rows=ROWS, **said):

@@ -1,5 +1,4 @@
 import gzip
-import json
 import os
 import tracemalloc
 
@@ -10,8 +9,9 @@ import pytest
 from tables_made import ROWS, TASK, npy, written, zipped
 
 from ranker.errors import DataError
+from ranker.files import reader
 from ranker.limits import LIMITS, Limits
-from ranker.sources.tables import files, join, reading
+from ranker.sources.tables import join, reading
 from ranker.sources.tables.base import Said
 
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -31,7 +31,6 @@ BROKEN = {
     "header alone": ("a.csv", "id,prediction\n", {}, "holds no row"),
     "empty gzip": ("a.csv.gz", b"", {}, "is empty"),
     "cut gzip": ("a.csv.gz", None, {}, "ended before the end-of-stream marker"),
-    "no gzip": ("b.csv.gz", "plain", {}, "Not a gzipped file"),
     "a cell less": ("a.csv", "id,prediction\na\n", {}, "line 2: 2 cells are needed, as in line 1 (got 1)"),
     "a cell more": ("a.csv", "id,prediction\na,positive,1\n", {}, "line 2: 2 cells are needed, as in line 1 (got 3)"),
     "open quote": ("a.csv", 'id,prediction\n"a,positive\n', {}, "unexpected end of data"),
@@ -64,11 +63,7 @@ BROKEN = {
     ),
     "NUL in JSON": ("a.json", '[{"id": "a\\u0000", "prediction": "good"}]', {}, "the column 'id' holds a NUL"),
     "NUL in Parquet": ("a.parquet", {"id": ["a\0"], "prediction": ["good"]}, {}, "the column 'id' holds a NUL"),
-    "half a character": ("a.json", '[{"id": "\\ud800", "prediction": "good"}]', {}, "the column 'id' holds no text"),
-    "huge cell": ("a.csv", f"id,prediction\n{'a' * 100_001},good\n", {}, "more than 100,000 characters in a cell"),
     "huger cell": ("a.csv", f"id,prediction\n{'a' * 200_000},good\n", {}, "field larger than field limit"),
-    "huge cell, JSON": ("a.jsonl", json.dumps({"id": "a" * 100_001}), {}, "more than 100,000 characters in a cell"),
-    "huge cell, Parquet": ("a.parquet", {"id": ["a" * 100_001]}, {}, "more than 100,000 characters in a cell"),
     "huge line": (
         "a.csv",
         "id,prediction\n" + "a" * (1 << 20) + "\n",
@@ -83,12 +78,6 @@ BROKEN = {
     ),
     "many columns, JSON": ("a.json", [{str(i): i} for i in range(20_001)], {}, "more than "),
     "no JSON": ("a.json", "{", {}, "no JSON (Expecting property name enclosed in double quotes)"),
-    "lines in a .json": (
-        "a.json",
-        '{"id": 1}\n{"id": 2}\n',
-        {},
-        "no JSON (Extra data); a file with an object a line is",
-    ),
     "deep JSON": ("a.json", DEEP, {}, "no JSON (it is nested too deeply)"),
     "deep line": ("a.jsonl", DEEP, {}, "line 1: no JSON"),
     "deep cell": ("a.jsonl", '{"id": "a", "prediction": [[["positive"]]]}', {}, "'prediction' holds lists or objects"),
@@ -109,8 +98,8 @@ BROKEN = {
     "cut line": ("a.jsonl", '{"id": "a", "prediction": "good"}\n{"id": "b", "pre', {}, "line 2: no JSON"),
     "no Parquet": ("a.parquet", b"PAR1", {}, "cannot be read"),
     "cut Parquet": ("cut.parquet", None, {}, "cannot be read"),
-    "Parquet of dates": ("a.parquet", {"prediction": pa.array([1], pa.date32())}, {}, "'prediction' holds date32[day]"),
-    "Parquet of bytes": ("a.parquet", {"prediction": [b"positive"]}, {}, "'prediction' holds binary"),
+    "Parquet of dates": ("a.parquet", {"prediction": pa.array([1], pa.date32())}, {}, "'1970-01-02' in the column"),
+    "Parquet of bytes": ("a.parquet", {"prediction": [b"\xe9"]}, {}, "'prediction' holds binary"),
     "Parquet of no rows": ("a.parquet", {"id": pa.array([], pa.string())}, {}, "holds no row"),
     "no array": ("a.npy", b"something", {}, "cannot be read: the magic string is not correct"),
     "array of objects": ("a.npy", npy(np.array([{}, []], object), allow_pickle=True), {}, "are never unpickled"),
@@ -231,7 +220,7 @@ BROKEN = {
         {},
         "row 2: the column 'positive' holds scores, and 'much'",
     ),
-    "decimal commas": ("a.tsv", "negative\tpositive\n0.5\t0.5\n0,4\t0,6\n0.1\t0.9\n", {}, "'0,4' is no number"),
+    "decimal commas": ("a.tsv", "negative\tpositive\n0.5\t0.5\n0,4\t0,6\n0.1\t0.9\n", {}, "'0,4' has a decimal comma"),
     "a score too high": (
         "a.csv",
         "id,p\na,1.5\nb,0.1\n",
@@ -283,8 +272,6 @@ def broken(case, folder):
     elif case == "cut Parquet":
         content = written(folder / "whole.parquet", TWO).read_bytes()
         path.write_bytes(content[: len(content) // 2])
-    elif name == "b.csv.gz":
-        path.write_bytes(content.encode())
     else:
         written(path, content)
     return path, Said(**said), message
@@ -295,7 +282,7 @@ def test_a_broken_table_is_one_line(case, tmp_path):
     """It names the file first, and says what is wrong."""
     path, said, message = broken(case, tmp_path)
     with pytest.raises(DataError) as caught:
-        reading.understand(files.read(path), TASK, said)
+        reading.understand(reader.read(path), TASK, said)
     text = str(caught.value)
     assert text.startswith(str(path))
     assert message in text
@@ -325,7 +312,7 @@ def test_a_table_of_other_rows_is_one_line(case, tmp_path):
     name, content, message = FOREIGN[case]
     path = written(tmp_path / name, content)
     with pytest.raises(DataError) as caught:
-        join.join(reading.understand(files.read(path), TASK, None, ROWS), ROWS)
+        join.join(reading.understand(reader.read(path), TASK, None, ROWS), ROWS)
     assert str(caught.value).startswith(str(path))
     assert message in str(caught.value)
 
@@ -335,7 +322,7 @@ def bounded(path, most=64 << 20, limits=LIMITS):
     tracemalloc.start()
     try:
         with pytest.raises(DataError) as caught:
-            files.read(path, limits=limits)
+            reader.read(path, limits=limits)
         assert tracemalloc.get_traced_memory()[1] < most
     finally:
         tracemalloc.stop()
@@ -394,7 +381,7 @@ def test_a_parquet_of_repeats_is_no_bomb(tmp_path):
     """A long text that stands in every row is kept once."""
     path = written(tmp_path / "a.parquet", {"text": ["a" * 50_000] * 2_000, "prediction": ["good"] * 2_000})
     assert path.stat().st_size < 100_000
-    found = files.read(path)
+    found = reader.read(path)
     assert found.size == 2_000
     assert sum(array.nbytes for array in found.cells.values()) < 1 << 20
 
@@ -406,16 +393,16 @@ def test_links_out_of_the_folder_are_refused(tmp_path):
     folder.mkdir()
     (folder / "a.csv").symlink_to(away)
     with pytest.raises(DataError, match=r"a\.csv links to .*away\.csv, outside of its folder; put a copy there"):
-        files.read(folder / "a.csv")
+        reader.read(folder / "a.csv")
     written(folder / "here.csv", "id,prediction\na,good\n")
     (folder / "b.csv").symlink_to("here.csv")
-    assert files.read(folder / "b.csv").size == 1
+    assert reader.read(folder / "b.csv").size == 1
     snapshot = tmp_path / "hub" / "snapshots" / "abc"
     snapshot.mkdir(parents=True)
     (tmp_path / "hub" / "blobs").mkdir()
     away.rename(tmp_path / "hub" / "blobs" / "123")
     (snapshot / "a.csv").symlink_to("../../blobs/123")
-    assert files.read(snapshot / "a.csv").size == 1
+    assert reader.read(snapshot / "a.csv").size == 1
 
 
 def test_what_is_no_file_is_not_opened(tmp_path):

@@ -5,9 +5,10 @@ from tables_made import TASK, said_by, understood
 from ranker.datasets.mapping import by_hand
 from ranker.errors import DataError, UnknownName, UsageError
 from ranker.sources.tables.base import Said
-from ranker.sources.tables.cells import NOTHING, Labels
+from ranker.sources.tables.cells import Labels
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.classes import ClassTask, softmax
+from ranker.tasks.empty import INVALID, WORDS
 
 NLI = ClassTask("nli", ("entailment", "neutral", "contradiction"))
 
@@ -25,7 +26,7 @@ def test_a_label_by_any_of_its_names(tmp_path, cell):
     assert said_by(understood(tmp_path / "a.csv", csv(["prediction"], [cell], ["negative"])).models[0])[0] == "positive"
 
 
-@pytest.mark.parametrize("cell", sorted(NOTHING - {""}))
+@pytest.mark.parametrize("cell", [*sorted(WORDS), "None", "N/A", INVALID])
 def test_no_answer_is_wrong(tmp_path, cell):
     """It counts as 0, and is said with how often it stands there."""
     found = understood(tmp_path / "a.csv", csv(["id", "prediction"], ["a", cell], ["b", "good"], ["c", ""])).models[0]
@@ -50,6 +51,7 @@ def test_minus_one_is_not_one(tmp_path):
     found = understood(tmp_path / "a.csv", csv(["id", "prediction"], ["a", -1], ["b", 1], ["c", 0]), task).models[0]
     assert found.state.tolist() == [NO_ANSWER, ANSWERED, ANSWERED]
     assert found.predicted.tolist() == [-1, 1, 0]
+    assert found.notes == ("1 cell is no label in 'prediction' ('-1'): no answer",)
 
 
 def test_a_label_map(tmp_path):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables_made import ROWS, TASK, answers, said_by, understood
 
-from ranker.errors import DataError
+from ranker.errors import Assumption, DataError
 from ranker.sources.tables import join
 from ranker.sources.tables.base import Columns, Rows
 from ranker.sources.tables.reading import understand
@@ -72,6 +72,39 @@ def test_ids_that_number_the_rows(tmp_path, file, ids, expected):
     """They are not taken for the ids that they look like: counted from 0, the number 1 is the second row."""
     content = table("index,prediction", *(f"{number},good" for number in file.split()))
     assert answers(tmp_path / "a.csv", content, rows=Rows(tuple(ids.split()), ())).at.tolist() == expected
+
+
+def test_rows_without_ids_are_joined_by_no_number(tmp_path):
+    """The ids of a file are its own then: its order tells the rows, or their texts, and a note says so."""
+    rows = Rows(None, (), size=4)
+    found = answers(tmp_path / "a.csv", table("id,prediction", "9,good", "3,good", "70,negative", "2,good"), rows=rows)
+    assert (found.how, found.at.tolist()) == ("order", [0, 1, 2, 3])
+    (note,) = found.notes
+    assert isinstance(note, Assumption)
+    assert note.endswith("nothing in the file can check it; it has ids, and the rows have none")
+    texts = Rows(None, ROWS.texts)
+    lines = ["3,Poor.,good", "1,Dull.,good", "2,Lovely.,negative"]
+    found = answers(tmp_path / "b.csv", table("id,text,prediction", *lines), rows=texts)
+    assert (found.how, found.at.tolist()) == ("text", [2, 1, -1, 0])
+    with pytest.raises(DataError, match="has 3 rows and no ids or texts that the rows have, too"):
+        answers(tmp_path / "c.csv", table("id,prediction", "1,good", "2,good", "3,good"), rows=rows)
+    with pytest.raises(DataError, match="its ids number the rows in another order than they stand in"):
+        answers(tmp_path / "d.csv", table("id,prediction", "1,good", "0,good", "3,good", "2,good"), rows=rows)
+
+
+def test_rows_of_the_file_itself_are_where_they_were(tmp_path):
+    """Whatever order they are asked about in, and however few."""
+    rows = Rows(None, (), places=(2, 0))
+    found = answers(tmp_path / "a.csv", table("prediction", "good", "good", "negative"), rows=rows)
+    assert said_by(found.models[0]) == ["negative", "positive"]
+
+
+def test_what_ids_leave_out_is_an_assumption(tmp_path):
+    """That all were found is none."""
+    lines = [f"{name},good" for name in "abcd"]
+    for rows, expected in ((lines, []), (lines[:3], ["1 row is not in the file: missing"])):
+        found = answers(tmp_path / "a.csv", table("id,prediction", *rows))
+        assert [note for note in found.notes if isinstance(note, Assumption)] == expected
 
 
 def test_numbers_of_some_rows_tell_nothing(tmp_path):

@@ -11,7 +11,8 @@ import pytest
 
 from ranker.datasets.mapping import by_hand
 from ranker.errors import DataError
-from ranker.sources.tables import files, join
+from ranker.files import reader
+from ranker.sources.tables import join
 from ranker.sources.tables.base import Rows, Said
 from ranker.sources.tables.reading import understand
 from ranker.tasks.classes import ClassTask
@@ -42,7 +43,7 @@ def sst2():
 def read(path, rows, task=SST2, **said):
     """The models of a table, joined: name -> answers."""
     name = path.name.partition(".")[0]
-    found = join.join(understand(files.read(path), task, Said(**said), rows, name), rows)
+    found = join.join(understand(reader.read(path), task, Said(**said), rows, name), rows)
     return {model.name: model for model in found.models}, found
 
 
@@ -110,7 +111,7 @@ def test_the_arrays_of_a_trainer():
     assert np.allclose(models["trainer_predict"].probs, powers / powers.sum(axis=1, keepdims=True), atol=1e-12)
     expected = float((logits.argmax(axis=1) == arrays["label_ids"]).mean())
     assert accuracy(models["trainer_predict"], truth) == pytest.approx(expected, abs=1e-12)
-    own = understand(files.read(path), SST2).own
+    own = understand(reader.read(path), SST2).own
     assert own.truth.tolist() == arrays["label_ids"].tolist()
 
 
@@ -138,7 +139,7 @@ def test_outcomes_are_not_taken_for_labels():
 
 def test_wide_tables_bring_their_own_rows():
     """Ids, texts and truth, read without being told a task."""
-    own = understand(files.read(LOGS / "tables" / "wide_labels.parquet")).own
+    own = understand(reader.read(LOGS / "tables" / "wide_labels.parquet")).own
     rows, truth = sst2()
     assert own.ids == rows.ids
     assert own.texts == rows.texts

@@ -6,7 +6,8 @@ import pytest
 from tables_made import ROWS, TASK, answers, said_by, understood
 
 from ranker.errors import DataError, UsageError
-from ranker.sources.tables import arrays, files, reading
+from ranker.files import arrow, collect, reader
+from ranker.sources.tables import reading
 
 RECORDS = [
     {"id": "a", "text": "Lovely.", "prediction": "positive"},
@@ -114,7 +115,7 @@ def test_arrays(tmp_path, kind):
     assert said_by(found.models[0]) == ["negative", "positive", "negative"]
     assert found.models[0].kind == "logits"
     assert found.own.truth.tolist() == [0, 1, 1]
-    assert found.own.ids == ("1", "2", "3")
+    assert found.own.ids is None
     alone = understood(tmp_path / "run.npy", np.asfortranarray(logits))
     assert np.array_equal(alone.models[0].probs, found.models[0].probs)
 
@@ -126,7 +127,7 @@ def test_what_else_an_archive_holds_is_not_read(tmp_path):
     np.savez(
         path, predictions=logits, label_ids=truth, metrics=np.array({"test_loss": 0.5}, object), loss=np.array(0.5)
     )
-    found = files.read(path)
+    found = reader.read(path)
     assert found.size == 2
     assert set(found.cells) == {"predictions/0", "predictions/1", "label_ids"}
     assert found.unread == {"metrics": "no numbers or texts", "loss": "an array of the shape ()"}
@@ -205,22 +206,22 @@ def test_types_of_a_json_column_may_differ(tmp_path):
 
 def test_a_key_that_some_rows_lack_is_empty_there(tmp_path):
     """Also where it comes first after many rows."""
-    lines = '{"id": "a"}\n' + "".join(f'{{"id": "{i}", "prediction": "good"}}\n' for i in range(files.BLOCK))
+    lines = '{"id": "a"}\n' + "".join(f'{{"id": "{i}", "prediction": "good"}}\n' for i in range(collect.BLOCK))
     found = understood(tmp_path / "a.jsonl", lines)
-    assert said_by(found.models[0]) == ["no answer", *["positive"] * files.BLOCK]
+    assert said_by(found.models[0]) == ["no answer", *["positive"] * collect.BLOCK]
 
 
 def test_an_unknown_ending_is_one_line(tmp_path):
     """Before anything is opened."""
     for name in ("a.xlsx", "a.parquet.gz", "a.npz.gz", "a"):
-        with pytest.raises(UsageError, match=r"a table ends in \.csv, \.jsonl, .* may be gzipped"):
-            files.read(tmp_path / name)
+        with pytest.raises(UsageError, match=r"a table ends in \.csv, \.tsv, .* may be gzipped"):
+            reader.read(tmp_path / name)
 
 
 def test_many_values_are_kept_as_they_are():
     """Beyond some, a number for each is no saving; few are kept once."""
-    many = arrays.compact(pa.array([str(i) for i in range(arrays.FEW + 1)]))
-    few = arrays.compact(pa.array(["a", "b"] * 5_000))
+    many = arrow.compact(pa.array([str(i) for i in range(arrow.FEW + 1)]))
+    few = arrow.compact(pa.array(["a", "b"] * 5_000))
     assert pa.types.is_string(many.type)
     assert few.indices.type == pa.int8()
 
@@ -237,7 +238,7 @@ def test_a_table_in_another_encoding(tmp_path, name, encoding):
         text = '[{"id": "caf\xe9", "prediction": "positive"}]'
     raw = text.encode(encoding)
     (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
-    found = files.read(tmp_path / name, "" if encoding == "utf-16" else encoding)
+    found = reader.read(tmp_path / name, "" if encoding == "utf-16" else encoding)
     assert {column: cells.to_pylist() for column, cells in found.cells.items()} == {
         "id": ["caf\xe9"],
         "prediction": ["positive"],

@@ -7,19 +7,19 @@ import io
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.lib import format as npy
 
-from ranker.datasets.archive import Archive
 from ranker.errors import DataError, listed
+from ranker.files.archive import Archive
+from ranker.files.arrow import compact, masked
+from ranker.files.columns import Columns
 from ranker.limits import LIMITS, Limits, opened
-from ranker.sources.tables.base import Columns
 
 MAX_HEADER = 10_000
 """Bytes of the header of an array, as numpy itself reads."""
@@ -32,52 +32,6 @@ FIRST = f"{ALONE}.npy"
 
 TRUTH = "label_ids"
 """What `trainer.predict` calls the true labels."""
-
-FEW = 1_000
-"""Distinct values of a column, up to which each is kept once, and a small number for each cell."""
-
-
-def of_texts(values: Sequence[str | None]) -> Any:
-    """(N,) texts, None where there is none, as a column; `pyarrow.array` imports pandas for that, if it is installed.
-
-    Example:
-        >>> of_texts(["a", None, ""]).to_pylist()
-        ['a', None, '']
-    """
-    builder = pa.lib.StringBuilder()
-    builder.append_values(values)
-    return builder.finish()
-
-
-def filled(array: Any, value: float) -> np.ndarray:
-    """(N,) the numbers, or truths, of a column, with a value where there is none.
-
-    Example:
-        >>> filled(pa.array([1.5, None]), 0.0).tolist(), filled(pa.array([True, None]), False).tolist()
-        ([1.5, 0.0], [True, False])
-    """
-    if not array.null_count:
-        return numbers(array)
-    known, there = numbers(array.drop_null()), numbers(pc.is_valid(array))
-    found = np.full(len(there), value, known.dtype)
-    found[there] = known
-    return found
-
-
-def numbers(array: Any) -> np.ndarray:
-    """(N,) the numbers, or truths, of a column without gaps, from its memory: Arrow's own conversion imports pandas.
-
-    Example:
-        >>> numbers(pa.array([1, 2, 3])[1:]).tolist(), numbers(pa.array([True, False])).tolist()
-        ([2, 3], [True, False])
-    """
-    if pa.types.is_boolean(array.type):
-        return np.asarray(numbers(array.cast(pa.uint8())).astype(bool))
-    dtype = np.dtype(array.type.to_pandas_dtype())
-    content = array.buffers()[1]
-    if content is None:
-        return np.empty(0, dtype)
-    return np.frombuffer(content, dtype)[array.offset : array.offset + len(array)].copy()
 
 
 def read(path: Path, limits: Limits = LIMITS) -> Columns:
@@ -108,7 +62,7 @@ def read(path: Path, limits: Limits = LIMITS) -> Columns:
             if array.ndim == 2:
                 groups[name] = tuple(f"{name}/{i}" for i in range(array.shape[1]))
             for column, values in zip(groups.get(name, (name,)), np.atleast_2d(array.T), strict=True):
-                cells[column] = compact(pa.array(np.ascontiguousarray(values)))
+                cells[column] = compact(masked(pa.array(np.ascontiguousarray(values))))
     except (ValueError, OverflowError, OSError, pa.ArrowException, SyntaxError, MemoryError) as error:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if len(set(sizes.values())) > 1:
@@ -117,7 +71,7 @@ def read(path: Path, limits: Limits = LIMITS) -> Columns:
             + listed(f"{name!r} {size:,}" for name, size in sizes.items())
         )
     limits.check(path, "table_cells", len(cells) * max(sizes.values(), default=0))
-    return Columns(str(path), max(sizes.values(), default=0), cells, groups, unread, limits=limits)
+    return Columns(str(path), max(sizes.values(), default=0), cells, groups, unread, order=tuple(sizes), limits=limits)
 
 
 def _arrays(path: Path, limits: Limits, unread: dict[str, str]) -> Iterator[tuple[str, np.ndarray]]:
@@ -181,15 +135,3 @@ def _header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype
     if not sides or type(by_column) is not bool:
         raise ValueError("its header is none of numpy's")
     return shape, by_column, kind
-
-
-def compact(array: Any) -> Any:
-    """The same array, each value once where there are few of them."""
-    if pa.types.is_null(array.type) or (pa.types.is_floating(array.type) and pc.count_distinct(array).as_py() > 127):
-        return array
-    coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    if len(coded.dictionary) > FEW:
-        return coded.dictionary_decode() if array is coded else array
-    return pa.DictionaryArray.from_arrays(
-        coded.indices.cast(pa.int8() if len(coded.dictionary) <= 127 else pa.int16()), coded.dictionary
-    )

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from ranker.datasets import footers
 from ranker.errors import DataError
+from ranker.files import footers
 from ranker.limits import Limits
 
 TABLE = pa.table(

@@ -1,4 +1,4 @@
-"""The shapes that JSON gives to a table, as rows; and a row's lists and objects as columns of their own."""
+"""JSON as rows: its lines, and the shapes that it gives to a table; and a row's lists and objects as columns."""
 
 from __future__ import annotations
 
@@ -7,34 +7,86 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ranker.datasets.rows import Row, content, once
 from ranker.errors import DataError, repeated
 from ranker.limits import LIMITS, Limits
 
 ANSWER = "prediction"
 """What the column of a bare list of answers is called, and of answers by id."""
 
+Record = tuple[int, Mapping[str, Any]]
+"""Where a row stands, as a number, and its cells."""
+
 _SINGLE = (str, int, float, bool, type(None))
 
 
-def read(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[Row]:
-    """The rows of a JSON file: an array of records or of answers, ``{"columns", "data"}``, columns of lists or of
-    objects, records by id, or answers by id.
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object that JSON says, if no key of it is there twice.
+
+    Raises:
+        ValueError: one is; which of its values is meant, nobody can tell.
+
+    Example:
+        >>> json.loads('{"a": 1, "a": 2}', object_pairs_hook=once)
+        Traceback (most recent call last):
+        ValueError: the key 'a' is there twice
+    """
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        twice = repeated(name for name, _ in pairs) or ""
+        raise ValueError(f"the key {twice[:50]!r} is there twice")
+    return content
+
+
+def of_lines(origin: str, lines: Iterator[tuple[int, str]]) -> Iterator[Record]:
+    """The rows of JSON lines: an object each, or the scores that a model gives to each.
+
+    Args:
+        origin: the file, for messages.
+        lines: their numbers, and what they hold.
+
+    Raises:
+        DataError: a line is no JSON, or of another kind than the first.
+    """
+    kind = None
+    for at, line in lines:
+        try:
+            cells = json.loads(line, object_pairs_hook=once)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{origin}, line {at}: no JSON ({getattr(error, 'msg', None) or error})") from error
+        kind = kind or (list if _are_scores(cells) else dict)
+        if not isinstance(cells, kind) or (kind is list and not _are_scores(cells)):
+            raise DataError(f"{origin}, line {at}: an object {{...}} is needed (got {line[:50]!r})")
+        yield at, cells if isinstance(cells, dict) else {ANSWER: cells}
+
+
+def _are_scores(cell: Any) -> bool:
+    """Whether a cell is a list of the scores of labels."""
+    numbers = isinstance(cell, list) and all(isinstance(item, (int, float)) for item in cell)
+    return bool(cell) and (numbers or _are_named(cell))
+
+
+def _are_named(cell: Any) -> bool:
+    """Whether a cell is a list of labels and their scores, as pipelines of transformers answer."""
+    return isinstance(cell, list) and all(isinstance(i, dict) and {*i} == {"label", "score"} for i in cell)
+
+
+def of_text(path: Path, text: str, limits: Limits = LIMITS) -> Iterator[Mapping[str, Any]]:
+    """The rows of a JSON text: an array of records or of answers, ``{"columns", "data"}``, columns of lists or of
+    objects, records by id, answers by id; or lines of records, as `datasets` writes them.
 
     Raises:
         DataError: it is no JSON, has another shape, or is too large.
     """
-    text = content(path, encoding, limits)
     limits.check_objects(path, text)
     try:
         whole = json.loads(text, object_pairs_hook=once)  # with NaN, which Python's own programs write
     except (ValueError, RecursionError) as error:
+        if getattr(error, "msg", "") == "Extra data" and text.lstrip()[:1] == "{":
+            lines = ((at, line) for at, line in enumerate(text.splitlines(), 1) if line.strip())
+            return (cells for _, cells in of_lines(str(path), lines))
         why = "it is nested too deeply" if isinstance(error, RecursionError) else getattr(error, "msg", None) or error
-        hint = "; a file with an object a line is called .jsonl" if "Extra data" in str(why) else ""
-        raise DataError(f"{path}: no JSON ({why}){hint}") from error
-    del text
-    for number, cells in enumerate(_rows(path, whole), 1):
-        yield Row(f"{path}, row {number}", number, cells)
+        raise DataError(f"{path}: no JSON ({why})") from error
+    return _rows(path, whole)
 
 
 def _rows(path: Path, whole: Any) -> Iterator[Mapping[str, Any]]:
@@ -90,7 +142,7 @@ def _split(path: Path, names: list[Any], data: list[Any]) -> Iterator[Mapping[st
 def flat(
     cells: Mapping[str, Any], groups: dict[str, dict[str, None]], unread: dict[str, str], most: int = LIMITS.list
 ) -> Mapping[str, Any]:
-    """The row with each list of numbers, or of two texts, and each object of numbers as columns ``column/part``.
+    """The row with each list of numbers, or of two texts, and each object of single values as columns ``column/part``.
 
     Args:
         cells: of one row.
@@ -100,10 +152,10 @@ def flat(
     """
     if {list, dict}.isdisjoint(map(type, cells.values())):
         return cells
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name, value in cells.items():
         if not isinstance(value, (list, dict)):
-            found[name] = value
+            columns[name] = value
             continue
         parts = _parts(value, most)
         if parts is None:
@@ -111,15 +163,15 @@ def flat(
             continue
         for part, item in parts.items():
             groups.setdefault(name, {})[f"{name}/{part}"] = None
-            found[f"{name}/{part}"] = item
-    return found
+            columns[f"{name}/{part}"] = item
+    return columns
 
 
 def _parts(value: list[Any] | dict[str, Any], most: int) -> Mapping[str, Any] | None:
     if isinstance(value, dict):
         return value if all(isinstance(item, _SINGLE) for item in value.values()) else None
-    if value and all(isinstance(item, dict) and {*item} == {"label", "score"} for item in value):
-        return {str(item["label"]): item["score"] for item in value}  # as pipelines of transformers answer
+    if value and _are_named(value):
+        return {str(item["label"]): item["score"] for item in value}
     single = all(isinstance(item, _SINGLE) for item in value)
     most = 2 if any(isinstance(item, str) for item in value) else most
     return {str(at): item for at, item in enumerate(value)} if single and len(value) <= most else None

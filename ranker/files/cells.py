@@ -1,0 +1,17 @@
+"""How a cell is written as text, whatever kind of file it stands in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def cell_text(cell: Any) -> str:
+    """A cell as text: whole numbers without a point, truth values as 0 and 1.
+
+    Example:
+        >>> cell_text(1.0), cell_text(True), cell_text(" a ")
+        ('1', '1', 'a')
+    """
+    if isinstance(cell, bool):
+        return str(int(cell))
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()

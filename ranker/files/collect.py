@@ -1,0 +1,146 @@
+"""Rows, one after the other, as columns: some at a time as Python's values, and the whole as Arrow's."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from ranker.errors import DataError
+from ranker.files import shapes
+from ranker.files.arrow import compact, concatenated, of_cells
+from ranker.files.columns import MEMORY, Columns
+from ranker.limits import LIMITS, Limits
+
+BLOCK = 1_000
+"""Rows that are in memory as Python's own values at once."""
+
+NESTED = 1 << 20
+"""Values in lists and objects of these rows, from which on they are fewer."""
+
+UNNAMED = "Unnamed: 0"
+"""What a column without a name is called."""
+
+Record = tuple[int, Mapping[str, Any]]
+"""Where a row stands, as a number, and its cells."""
+
+
+def collect(records: Iterable[Record], origin: str = MEMORY, unit: str = "row", limits: Limits = LIMITS) -> Columns:
+    """Rows as columns; what a row does not name is empty there.
+
+    Args:
+        records: the rows.
+        origin: the file, for messages.
+        unit: what the numbers of the rows count: lines, or rows.
+        limits: how much is read.
+
+    Raises:
+        DataError: they hold too much, or no text.
+
+    Example:
+        >>> collect([(1, {"a": 1, "p": [0.2, 0.8]}), (2, {"a": "x"})]).cells["a"].to_pylist()
+        ['1', 'x']
+    """
+    parts: dict[str, list[Any]] = {}
+    order: dict[str, None] = {}
+    groups: dict[str, dict[str, None]] = {}
+    unread: dict[str, str] = {}
+    deep: dict[str, list[Any]] = {}
+    stands = array("q")
+    inside = 0
+    for block in _blocks(records, origin, unit, limits):
+        size = len(stands)
+        stands.extend(at for at, _ in block)
+        order.update(dict.fromkeys(chain.from_iterable(cells for _, cells in block)))
+        inside += sum(nested_in(cells) for _, cells in block)
+        flat = [shapes.flat(cells, groups, unread, limits.list) for _, cells in block]
+        for name in dict.fromkeys(chain.from_iterable(flat)):
+            parts.setdefault(name, [pa.nulls(size)] if size else [])
+        for name in unread:
+            deep.setdefault(name, [pa.nulls(size)] if size else []).append(
+                of_cells([_json(cells.get(name)) for _, cells in block])
+            )
+        limits.check(origin, "columns", len(parts))
+        limits.check(origin, "table_rows", len(stands))
+        limits.check(origin, "table_cells", len(stands) * len(parts) + inside)
+        for name, blocks in parts.items():
+            try:
+                blocks.append(_array([cells.get(name) for cells in flat], name, block, origin, unit))
+            except UnicodeError:
+                unread[name] = "half of a character"
+                blocks.append(pa.nulls(len(block)))
+                deep.setdefault(name, [pa.nulls(size)] if size else []).append(
+                    of_cells([_json(cells.get(name)) for _, cells in block])
+                )
+    cells = {name: compact(concatenated(parts.pop(name))) for name in list(parts)}
+    if "" in order and UNNAMED not in order:  # pandas' numbering of the rows, under the name that it reads it by
+        cells = {name or UNNAMED: column for name, column in cells.items()}
+        order = dict.fromkeys(name or UNNAMED for name in order)
+    whole = {name: tuple(columns) for name, columns in groups.items()}
+    found = Columns(origin, len(stands), cells, whole)
+    nested = {name: _filled(found, name, concatenated(blocks)) for name, blocks in deep.items()}
+    for name in unread:
+        for part in (name, *whole.pop(name, ())):
+            cells.pop(part, None)
+    return Columns(origin, len(stands), cells, whole, unread, {}, nested, tuple(order), stands, unit, limits)
+
+
+def _filled(columns: Columns, name: str, texts: Any) -> Any:
+    """(N,) a column of JSON, with the rows above the first that could not be read as single values."""
+    if not texts.null_count or (name not in columns.cells and name not in columns.groups):
+        return texts
+    above = columns.values(name)
+    return of_cells([_json(above[at]) if text is None else text for at, text in enumerate(texts.to_pylist())])
+
+
+def _blocks(records: Iterable[Record], origin: str, unit: str, limits: Limits) -> Iterator[list[Record]]:
+    """Rows that are in memory at once."""
+    block: list[Record] = []
+    nested = 0
+    for at, cells in records:
+        limits.check(f"{origin}, {unit} {at}", "columns", len(cells))
+        block.append((at, cells))
+        nested += nested_in(cells)
+        if len(block) == BLOCK or nested >= NESTED:
+            yield block
+            block, nested = [], 0
+    if block:
+        yield block
+
+
+def nested_in(cells: Mapping[str, Any]) -> int:
+    """How many values stand in the lists and objects of a row, and in those within.
+
+    Example:
+        >>> nested_in({"text": "a", "probs": [0.5, 0.5], "marks": {"x": [[0, 1]]}})
+        6
+    """
+    total, left = 0, [cell for cell in cells.values() if isinstance(cell, (list, dict))]
+    while left:
+        inner = left.pop()
+        total += len(inner)
+        values = inner.values() if isinstance(inner, dict) else inner
+        left += [value for value in values if isinstance(value, (list, dict))]
+    return total
+
+
+def _json(cell: Any) -> str | None:
+    """A list or an object as JSON; None of an empty cell, and of any other value its own JSON."""
+    return None if cell is None else json.dumps(cell, ensure_ascii=True, default=str)
+
+
+def _array(values: Sequence[Any], name: str, block: Sequence[Record], origin: str, unit: str) -> Any:
+    """(R,) the cells of one column in some rows.
+
+    Raises:
+        DataError: one holds a NUL.
+        UnicodeError: one holds half of a character, as JSON can.
+    """
+    if any(isinstance(value, str) and "\0" in value for value in values):
+        at = next(at for (at, _), value in zip(block, values, strict=True) if "\0" in str(value))
+        raise DataError(f"{origin}, {unit} {at}: the column {name!r} holds a NUL; is the file text, and UTF-8?")
+    return of_cells(values)

@@ -1,0 +1,106 @@
+"""What a file holds: named columns of a whole file, in which an empty cell is null; and the same row by row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ranker.limits import LIMITS, Limits
+
+MEMORY = "rows in memory"
+"""The origin of rows that no file holds."""
+
+
+class Row(NamedTuple):
+    """One row of a file, or of any other table.
+
+    Attributes:
+        place: where it stands, for messages: "dev.tsv, line 17".
+        number: its place among the rows, from 1.
+        cells: column -> value; None where the cell is empty.
+    """
+
+    place: str
+    number: int
+    cells: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What a file holds. The type of a column is that of all its cells.
+
+    Attributes:
+        origin: the file, for messages.
+        size: n, how many rows it has.
+        cells: column -> (n,) a pyarrow array of texts, numbers or truth values, which may be dictionary-encoded; null
+            where a cell is empty: it is blank, null or nan.
+        groups: column of lists or objects -> the columns in `cells` that its parts became, ``column/part``.
+        unread: column -> what it holds, where that is nothing that can be read as single values.
+        names: column -> the labels that its numbers stand for, where the file says so.
+        nested: column of deeper lists or objects -> (n,) a pyarrow array of JSON texts.
+        order: the columns as they stand in the file.
+        stands: (n,) the line or row that each row is; None for rows from 1.
+        unit: what these count.
+        limits: how much of it was read.
+    """
+
+    origin: str
+    size: int
+    cells: Mapping[str, Any]
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    nested: Mapping[str, Any] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+    stands: Sequence[int] | None = None
+    unit: str = "row"
+    limits: Limits = LIMITS
+
+    def place(self, row: int) -> str:
+        """Where a row stands, for messages.
+
+        Example:
+            >>> Columns("a.csv", 2, {}, stands=[2, 5], unit="line").place(1)
+            'a.csv, line 5'
+        """
+        stands = f"{self.unit} {self.stands[row] if self.stands is not None else row + 1}"
+        return stands if self.origin == MEMORY else f"{self.origin}, {stands}"
+
+    def rows(self) -> Iterator[Row]:
+        """The rows, one after the other; what the parts of a list or object became is put together again.
+
+        Raises:
+            DataError: they are more, or larger, than rows may be.
+        """
+        from ranker.files.arrow import characters, commas
+
+        self.limits.check(self.origin, "rows", self.size)
+        self.limits.check(self.origin, "file", sum(map(characters, self.cells.values())))
+        inside = sum(map(commas, self.nested.values()))
+        self.limits.check(self.origin, "values", self.size * (len(self.cells) + len(self.nested)) + inside)
+        names = [name for name in self.order if name in self.cells or name in self.nested or name in self.groups]
+        values = [self.values(name) for name in names]
+        for at, cells in enumerate(zip(*values, strict=True) if values else ((),) * self.size):
+            yield Row(self.place(at), at + 1, dict(zip(names, cells, strict=True)))
+
+    def values(self, name: str) -> list[Any]:
+        """(n,) the cells of one column of the file, as Python's own values; None where one is empty."""
+        from ranker.files.arrow import listed
+
+        if name in self.cells:
+            return listed(self.cells[name])
+        if name in self.nested:
+            return [None if text is None else json.loads(text) for text in listed(self.nested[name])]
+        parts = [part[len(name) + 1 :] for part in self.groups[name]]
+        rows = zip(*(listed(self.cells[part]) for part in self.groups[name]), strict=True)
+        if all(part.isdecimal() for part in parts):
+            return [_trimmed(row) for row in rows]
+        return [dict(zip(parts, row, strict=True)) if any(v is not None for v in row) else None for row in rows]
+
+
+def _trimmed(row: Sequence[Any]) -> list[Any] | None:
+    """A list without the places that it is shorter than the longest; None where nothing is left."""
+    size = max((at + 1 for at, value in enumerate(row) if value is not None), default=0)
+    return list(row[:size]) or None

@@ -1,0 +1,111 @@
+"""A place -> columns. See `ranker.files`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ranker.errors import DataError, UsageError
+from ranker.files import exports, separated, shapes, text
+from ranker.files.columns import Columns
+from ranker.limits import LIMITS, Limits
+
+PARQUET = ".parquet"
+"""How the name of a Parquet file ends, whose compression is its own."""
+
+_LINES: Mapping[str, Callable[[Path, str, Limits], Iterator[separated.Record]]] = {
+    ".csv": separated.by_commas,
+    ".tsv": separated.by_tabs,
+    ".txt": separated.by_either,
+    ".jsonl": lambda path, encoding, limits: shapes.of_lines(str(path), text.filled(path, encoding, limits)),
+}
+
+ENDINGS = (*_LINES, ".json", PARQUET, ".npy", ".npz", ".zip")
+"""How the names of files end that are read; those of text may be gzipped."""
+
+
+def read(
+    path: Path, encoding: str = "", limits: Limits = LIMITS, nested: Collection[str] = (), empty: bool = False
+) -> Columns:
+    """The columns of a file, whoever wrote it; exports of tools for labelling have an annotation in each row.
+
+    Args:
+        path: ends in .csv, .tsv, .txt, .jsonl, .json, one of these and .gz, or .parquet, .npy, .npz, .zip.
+        encoding: of a file of text that is not UTF-8 and does not say what it is, as UTF-16 does by its mark.
+        limits: how much of it is read.
+        nested: of a Parquet file: the columns of lists and objects that are read whole.
+        empty: a file without rows is no error.
+
+    Raises:
+        UsageError: its name does not end in a known way.
+        DataError: it cannot be read, is larger than `limits`, malformed, or holds no row.
+    """
+    columns = _read(path, encoding, limits, nested)
+    if not columns.size and not empty:
+        raise DataError(f"{path} holds no row")
+    return columns
+
+
+def _read(path: Path, encoding: str, limits: Limits, nested: Collection[str]) -> Columns:
+    packed = path.name.endswith(".gz")
+    ending = Path(path.name.removesuffix(".gz")).suffix
+    if ending not in ENDINGS or (packed and ending not in (*_LINES, ".json")):
+        known = ", ".join(ENDINGS)
+        raise UsageError(f"{path}: a file of rows or a table ends in {known}; those of text may be gzipped (.csv.gz)")
+    text.check_file(path, limits)
+    if ending == PARQUET:
+        from ranker.files import parquet
+
+        return parquet.read(path, limits, nested)
+    if ending in (".npy", ".npz"):
+        from ranker.files import npy
+
+        return npy.read(path, limits)
+    from ranker.files.collect import collect
+
+    unit = "line" if ending in _LINES else "row"
+    return collect(_records(path, ending, encoding, limits), str(path), unit, limits)
+
+
+def of_rows(rows: Iterable[Mapping[str, Any]], limits: Limits = LIMITS) -> Columns:
+    """The columns of rows in memory: mappings, a data set of `datasets`, or a data frame.
+
+    Raises:
+        UsageError: something is no mapping of columns to values.
+        DataError: they hold too much.
+
+    Example:
+        >>> [row.cells for row in of_rows([{"text": "Fine.", "label": 1}, {"text": "Dull."}]).rows()]
+        [{'text': 'Fine.', 'label': 1}, {'text': 'Dull.', 'label': None}]
+    """
+    from ranker.files.collect import collect
+
+    features = getattr(rows, "features", None)
+    columns = collect(exports.told(_numbered(rows)), limits=limits)
+    if not isinstance(features, Mapping):
+        return columns
+    named = {name: getattr(features.get(name), "names", None) for name in columns.order}
+    return replace(columns, names={name: tuple(names) for name, names in named.items() if names})
+
+
+def _numbered(rows: Any) -> Iterator[separated.Record]:
+    """Rows that are in memory, with their numbers."""
+    if hasattr(rows, "to_dict") and not hasattr(rows, "features"):  # a data frame; rows of a data set are mappings
+        rows = rows.to_dict("records")
+    for number, cells in enumerate((rows,) if isinstance(rows, Mapping) else rows, 1):
+        if cells is rows or not isinstance(cells, Mapping):
+            what = type(rows if cells is rows else cells).__name__
+            raise UsageError(f"rows in memory must be a list of column -> value, one such a row (got a {what})")
+        yield number, cells
+
+
+def _records(path: Path, ending: str, encoding: str, limits: Limits) -> Iterator[separated.Record]:
+    """The rows of a file that is no table of arrays."""
+    if ending in _LINES:
+        return exports.told(_LINES[ending](path, encoding, limits), f"{path}, line")
+    if ending == ".zip":
+        return exports.told(exports.doccano(path, limits), f"{path}, row")
+    whole = text.content(path, encoding, limits)
+    return exports.told(exports.label_studio(path, shapes.of_text(path, whole, limits), limits), f"{path}, row")

@@ -1,0 +1,157 @@
+"""Files of text: unpacked, decoded, and as lines, of which one is in memory at a time."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import itertools
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from ranker.errors import DataError
+from ranker.files import encodings
+from ranker.limits import LIMITS, Limits, opened
+
+GZIP = b"\x1f\x8b"
+"""How a gzip file begins."""
+
+
+@contextmanager
+def unpacking(path: Path) -> Iterator[tuple[encodings.Stream, int]]:
+    """The stream of a file's bytes, unpacked if it is gzip, whatever its name, and how many they are packed.
+
+    Raises:
+        DataError: it cannot be read, or is none: a folder, a pipe, a device.
+    """
+    try:
+        with os.fdopen(opened(path), "rb") as raw:
+            packed = os.fstat(raw.fileno()).st_size
+            if raw.peek(len(GZIP))[: len(GZIP)] != GZIP:
+                yield raw, packed
+            else:
+                with gzip.GzipFile(fileobj=raw) as stream:
+                    yield stream, packed
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: {encodings.unreadable(error)}") from error
+    except (OSError, EOFError, ValueError, zlib.error) as error:  # ValueError: a name that no file can have
+        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def check_file(path: Path, limits: Limits = LIMITS) -> None:
+    """Refuse what is no file, too large, or a link that leads out of its folder, as in the folder of a checkpoint.
+
+    The hub's cache, which links to its own blobs, is not refused.
+
+    Raises:
+        DataError: it is one of these.
+    """
+    try:
+        about = path.stat()
+        if path.is_symlink():
+            folder = path.parent.resolve()
+            hub = next((up.parent for up in (folder, *folder.parents) if up.name == "snapshots"), folder)
+            if not Path(os.path.realpath(path)).is_relative_to(hub):
+                raise DataError(f"{path} links to {os.readlink(path)}, outside of its folder; put a copy there")
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    if not stat.S_ISREG(about.st_mode):
+        raise DataError(f"{path} is no file" + (", but a folder" if stat.S_ISDIR(about.st_mode) else ""))
+    limits.check(path, "file", about.st_size)
+
+
+def lines(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[str]:
+    """The lines of a file with their ends, unpacked and decoded.
+
+    Args:
+        path: the file.
+        encoding: of a file that is not UTF-8 and does not say what it is, as UTF-16 does by its mark.
+        limits: how much of it is read.
+
+    Raises:
+        DataError: it cannot be read, is of another encoding, or it or a line of it is too large.
+    """
+    size = 0
+    with unpacking(path) as (stream, packed):
+        readline = encodings.reader(stream, _encoding(path, stream, encoding, limits))
+        for number in itertools.count(1):
+            place = f"{path}, line {number}"
+            line = readline(limits.line + 1)
+            size += len(line)
+            if not line:
+                return
+            if len(line) > limits.line:
+                raise limits.passed(place, "line")
+            if size > limits.file:
+                raise limits.passed(place, "file")
+            limits.check_ratio(path, size, packed)
+            if number == 1 and b"\0" in line:
+                nul = UnicodeDecodeError("utf-8", line, 0, 1, "")
+                raise DataError(f"{place}: {encodings.unreadable(nul, nul=True)}")
+            try:
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise DataError(f"{place}: {encodings.unreadable(error)}") from error
+
+
+def filled(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[tuple[int, str]]:
+    """The lines that say something, without their ends, and their numbers."""
+    blank = 0
+    for number, line in enumerate(lines(path, encoding, limits), 1):
+        if line.isspace():
+            blank += 1
+            limits.check(path, "blank", blank)
+        else:
+            yield number, line.rstrip("\r\n")
+
+
+def content(path: Path, encoding: str = "", limits: Limits = LIMITS) -> str:
+    """A JSON file as one text, unpacked and decoded.
+
+    Raises:
+        DataError: it cannot be read, is of another encoding, or has more bytes than ``limits.json``.
+    """
+    with unpacking(path) as (stream, packed):
+        told = _encoding(path, stream, encoding, limits)
+        whole = bytearray()
+        while piece := stream.read(1 << 20):  # asked for all at once, memory for the most there may be would be taken
+            whole += piece
+            limits.check(path, "json", len(whole))
+            limits.check_ratio(path, len(whole), packed)
+        return whole.decode(told or "utf-8-sig")
+
+
+def beginning(path: Path, size: int) -> bytes:
+    """The first bytes of a file, unpacked.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    with unpacking(path) as (stream, _):
+        return cast(IO[bytes], stream).read(size)
+
+
+def _encoding(path: Path, stream: encodings.Stream, said: str, limits: Limits) -> str:
+    """What the file says itself; else what was said of it, unless it is UTF-8; "" for that."""
+    return encodings.marked(stream) or (said if said and not _is_utf8(path, limits) else "")
+
+
+def _is_utf8(path: Path, limits: Limits) -> bool:
+    """Whether a whole file is text in UTF-8."""
+    decoder, size = codecs.getincrementaldecoder("utf-8")(), 0
+    with unpacking(path) as (stream, packed):
+        while block := stream.read(1 << 16):
+            size += len(block)
+            limits.check(path, "file", size)
+            limits.check_ratio(path, size, packed)
+            try:
+                decoder.decode(block)
+            except UnicodeDecodeError:
+                return False
+            if b"\0" in block:
+                return False
+    return True

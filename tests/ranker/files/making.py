@@ -1,0 +1,301 @@
+"""Tables of predictions as people have them, made of a few choices: what labels, what is empty, how it is written."""
+
+import csv
+import json
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+from opinion import fold
+from pyarrow import parquet
+
+LABELS: dict[str, tuple[Any, ...]] = {
+    "moods": ("pos", "neg"),
+    "three": ("Negative", "Neutral", "Positive"),
+    "nli": ("entailment", "non-entailment"),
+    "two words": ("not_related", "Related To"),
+    "letters": ("A", "B", "C", "D"),
+    "y and n": ("y", "n"),
+    "valid": ("valid", "invalid"),
+    "signs": ("-", "+"),
+    "three signs": ("-", "0", "+"),
+    "dashes": ("_", "-"),
+    "minus one": ("-1", "0", "1"),
+    "plus one": ("-1", "+1"),
+    "zero padded": ("01", "02", "10"),
+    "padded or not": ("01", "1"),
+    "versions": ("v1", "v-1"),
+    "accents": ("né", "été"),
+    "separators": ("a,b", "a;b", 'say "c"'),
+    "True": ("True", "False"),
+    "bits": (0, 1),
+    "counted": (1, 2, 3),
+    "stars": (1, 2, 3, 4, 5),
+    "far numbers": (10, 250, 1001),
+    "below zero": (-1, 0, 1),
+    "booleans": (False, True),
+    "alike": ("a-b", "a_b"),
+    "case": ("us", "US"),
+}
+"""Alphabets of labels; those that are no texts stand in JSON and in Parquet as what they are."""
+
+NUMBERS = {name for name, labels in LABELS.items() if not isinstance(labels[0], str)}
+
+WORDS = ("NA", "N/A", "nan", "NaN", "null", "None", "none", "#N/A")
+"""Words that programs write where nothing is known."""
+
+STRAY = ("unsure", "I cannot say", "refused")
+"""Answers that are no label of any alphabet."""
+
+LATE = ("booleans", "floats", "stray", "large")
+"""What the first answers of the first model are, other than the rest, in a JSON file of numbers."""
+
+FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
+
+JSON = (".jsonl", ".json")
+
+LARGE = 2**53 + 1
+"""A whole number that no float is."""
+
+MODELS = ("bert", "gpt", "llama", "mistral")
+
+
+@dataclass(frozen=True)
+class File:
+    """What a table, or a table and files of answers, is like.
+
+    Attributes:
+        formats: the ending of the wide table; or that of the rows, and that of each model's file.
+        labels: which alphabet.
+        rows: how many.
+        models: how many.
+        silent: the part of the answers that are empty.
+        unknown: how many rows have no truth.
+        respelled: answers differ from the truth in case, and in `_`, `-` and blanks.
+        strays: how many different answers are no label.
+        word: a word for nothing that stands in a column of labels, and in which.
+        declared: what `--empty-words` says; None where it is not said.
+        late: where the kind of the first model's cells changes, and what they are before that: see `LATE`.
+        ids: "text", "number", "padded", "large", or "" for none.
+        own_ids: of the models' files: "same", "shuffled", "" for none, or "other": where the rows have none.
+        texts: rows have texts.
+        own_texts: and so do the models' files; the rows of which are then shuffled.
+        quoted: all cells of a `.tsv` stand in quotes, so do names.
+        answers: `--answers labels` is said.
+        seed: of what is drawn.
+    """
+
+    formats: tuple[str, ...] = (".csv",)
+    labels: str = "moods"
+    rows: int = 12
+    models: int = 2
+    silent: float = 0.0
+    unknown: int = 0
+    respelled: bool = False
+    strays: int = 0
+    word: tuple[str, str] = ("", "")
+    declared: str | None = None
+    late: tuple[int, str] = (0, "")
+    ids: str = "text"
+    own_ids: str = "same"
+    texts: bool = False
+    own_texts: bool = False
+    quoted: bool = False
+    answers: bool = False
+    seed: int = 0
+
+    @property
+    def wide(self) -> bool:
+        """Whether it is one table."""
+        return len(self.formats) == 1
+
+
+def drawn(wide: bool, number: int) -> File:
+    """A file that somebody may have; most are small, and some are larger than a block of 1,000 rows."""
+    draw = random.Random(number)
+    one = draw.choice
+    models = one((2, 2, 2, 3, 4))
+    late = one(LATE) if one(range(8)) == 0 else ""
+    rows = one([*range(1, 31), *range(4, 61), 999, 1000, 1001, 1500, 2100, 3000])
+    formats = tuple(one(FORMATS) for _ in range(1 if wide else 1 + models))
+    labels = one(list(LABELS))
+    if late:
+        rows, labels = one((24, 40, 1001, 1500, 2100)), one(("bits", "counted"))
+        formats = (one(JSON),) if wide else (formats[0], one(JSON), *formats[2:])
+    if labels == "booleans" and formats[0] not in (".csv", ".tsv"):  # is `True` in a text JSON's true? nobody says
+        formats = (formats[0], *(one((*JSON, ".parquet")) for _ in formats[1:]))
+    plain = labels != "booleans" or {*formats} <= {*JSON}
+    word = one(WORDS) if plain and not late and one(range(6)) == 0 else ""
+    ids = one(("text", "text", "number", "padded", "large", ""))
+    texts = not wide or one((False, True))
+    return File(
+        formats=formats,
+        labels=labels,
+        rows=rows,
+        models=models if rows < 900 else 2,
+        silent=one((0.0, 0.0, 0.1, 0.3)),
+        unknown=one((0, 0, 0, 1, rows // 4)),
+        respelled=one((False, True)),
+        strays=one((0, 0, 0, 1, 2)) if rows >= 12 and plain and not late else 0,
+        word=(word, one(("truth", "answers", "both")) if word else ""),
+        declared=one((None, word, "")) if word else None,
+        late=(one((rows // 2, rows - 5, min(1000, rows - 1))) if late else 0, late),
+        ids=ids,
+        own_ids=one(("same", "shuffled", "shuffled", "") if ids else ("", "", "other")),
+        texts=texts,
+        own_texts=texts and one((False, True)),
+        quoted=one((False, True)),
+        answers=labels in ("bits", "booleans") or bool(late) or one((False, True)),
+        seed=draw.randrange(2**16),
+    )
+
+
+def files(wide: bool) -> st.SearchStrategy[File]:
+    """Files that differ in everything: of one number each, since hypothesis would vary a few of them many times."""
+    return st.builds(drawn, st.just(wide), st.integers(0, 2**48))
+
+
+def simpler(file: File) -> Iterator[File]:
+    """The same file with one thing less, each of which may still be read wrongly."""
+    usual = File(texts=file.texts, ids=file.ids)
+    for name in ("silent", "unknown", "respelled", "strays", "own_texts", "quoted", "models", "labels"):
+        if not (name == "labels" and file.late[1]):
+            yield replace(file, **{name: getattr(usual, name)})
+    yield replace(file, formats=tuple(".jsonl" if file.late[1] else ".csv" for _ in file.formats))
+    for rows in (3, 6, 12, 24):
+        if rows < file.rows:
+            yield replace(
+                file, rows=rows, unknown=min(file.unknown, 1), late=(min(file.late[0], rows // 2), file.late[1])
+            )
+
+
+def columns(file: File) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """The columns of the rows (ids, texts, truth) and of the models, in one order."""
+    draw = random.Random(file.seed)
+    labels, size = LABELS[file.labels], file.rows
+    of_text = isinstance(labels[0], str)
+    truth: list[Any] = [labels[n % len(labels)] for n in range(size)]
+    draw.shuffle(truth)
+    models: dict[str, list[Any]] = {}
+    for at, name in enumerate(MODELS[: file.models]):
+        models[name] = [said if draw.random() < 0.85 - at / 10 else draw.choice(labels) for said in truth]
+        if file.respelled and of_text:
+            models[name] = [respelled(said, draw) for said in models[name]]
+    first, name = models[MODELS[0]], MODELS[file.models - 1]
+    until, kind = file.late
+    if kind:
+        first[:until] = [early(said, kind, at) for at, said in enumerate(first[:until])]
+    for stray in STRAY[: file.strays]:
+        models[name][draw.randrange(size)] = LARGE if not of_text and stray == STRAY[0] else stray
+    word, where = file.word
+    if word and where != "answers":
+        truth[draw.randrange(size)] = word
+    if word and where != "truth":
+        for place in draw.sample(range(size), min(size, 3)):
+            models[name][place] = word
+    for said in models.values():
+        said[:] = [None if draw.random() < file.silent else cell for cell in said]
+    for place in draw.sample(range(size), file.unknown):
+        truth[place] = None
+    start = LARGE if file.ids == "large" else draw.choice((0, 1, 5, 400))
+    numbers = list(range(start, start + size))
+    ids = {"text": [f"r{n}" for n in numbers], "padded": [f"{n:05}" for n in range(size)]}.get(file.ids, numbers)
+    whole: dict[str, list[Any]] = {"id": ids} if file.ids else {}
+    if file.texts:
+        odd = ("The meal, number {}.", 'He said "no", and\nleft: {}.', "Row\t{}; fine.", "Plain {}")
+        whole["text"] = [draw.choice(odd).format(n) for n in range(size)]
+    return {**whole, "label": truth}, models
+
+
+def respelled(label: str, draw: random.Random) -> str:
+    """A label in another spelling of the same, as models write it."""
+    if not label[0].isalpha() or label.casefold() in ("us", "v1"):
+        return label
+    between = draw.choice(("_", "-", " "))
+    if label[:2] not in ("v-", "a-", "a_"):
+        label = "".join(between if sign in "_- " else sign for sign in label)
+    return draw.choice((label, label.upper(), label.lower(), label.title(), f" {label} "))
+
+
+def early(label: Any, kind: str, place: int) -> Any:
+    """A label as the first part of a file has it, the rest of which is of whole numbers."""
+    if kind == "booleans":
+        return bool(label) if label in (0, 1) else label
+    if kind == "floats":
+        return float(label)
+    if place % 7:
+        return float(label) if kind == "large" else label
+    return STRAY[1] if kind == "stray" else LARGE
+
+
+def written(file: File, folder: Path) -> tuple[list[str | Path], list[Path]]:
+    """Write the files; the arguments of the program, and the same files for a reader without Parquet."""
+    rows, models = columns(file)
+    more: list[str | Path] = ["--answers", "labels"] if file.answers else []
+    if file.declared is not None:
+        more += ["--empty-words", file.declared]
+    if file.wide:
+        path, twin = saved(folder / "wide", file.formats[0], {**rows, **models}, file)
+        return ["--models", path, *more], [twin]
+    draw = random.Random(file.seed + 1)
+    data, twin = saved(folder / "rows", file.formats[0], rows, file)
+    paths, twins = [], [twin]
+    for (name, said), ending in zip(models.items(), file.formats[1:], strict=False):
+        own: dict[str, list[Any]] = {}
+        order = list(range(file.rows))
+        if file.own_ids == "other":
+            own["id"] = draw.sample(range(1, 3 * file.rows + 2), file.rows)
+        elif file.own_ids:
+            own["id"] = rows["id"]
+        if file.own_texts:
+            own["text"] = rows["text"]
+        if file.own_ids == "shuffled" or (file.own_texts and file.own_ids != "same"):
+            draw.shuffle(order)
+        shown = {column: [cells[at] for at in order] for column, cells in {**own, "prediction": said}.items()}
+        path, twin = saved(folder / name, ending, shown, file)
+        paths.append(path)
+        twins.append(twin)
+    return ["--data", data, "--models", *paths, *more], twins
+
+
+def saved(path: Path, ending: str, cells: dict[str, list[Any]], file: File) -> tuple[Path, Path]:
+    """Write a table; its path, and that of the same for a reader without Parquet."""
+    path = path.with_suffix(ending)
+    if ending == ".parquet":
+        cells = {name: one_kind(said) for name, said in cells.items()}
+    items = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
+    if ending == ".parquet":
+        parquet.write_table(pa.table(cells), path)
+        twin = path.with_name(f"{path.stem}-twin.jsonl")
+        twin.write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
+        return path, twin
+    if ending in JSON:
+        nothing = random.Random(file.seed).choice((None, float("nan"), "")) if ending == ".json" else None
+        items = [{name: nothing if cell is None else cell for name, cell in item.items()} for item in items]
+        text = json.dumps(items) if ending == ".json" else "".join(json.dumps(item) + "\n" for item in items)
+        path.write_text(text, encoding="utf-8")
+        return path, path
+    with path.open("w", encoding="utf-8", newline="") as opened:
+        odd = ending == ".tsv" and ("text" in cells or file.labels == "separators" or len(cells) == 1)
+        quoting = csv.QUOTE_ALL if file.quoted or odd else csv.QUOTE_MINIMAL
+        out = csv.writer(opened, delimiter="," if ending == ".csv" else "\t", quoting=quoting, lineterminator="\n")
+        out.writerow(cells)
+        out.writerows([["" if cell is None else cell for cell in item.values()] for item in items])
+    return path, path
+
+
+def one_kind(cells: list[Any]) -> list[Any]:
+    """A column as Parquet can hold it: as texts, where it holds texts and other things."""
+    if len({type(cell) for cell in cells} - {type(None)}) < 2:
+        return cells
+    return [None if cell is None else str(cell) for cell in cells]
+
+
+def readable(file: File, truth: Sequence[str | None]) -> bool:
+    """Whether the rule leaves no question: labels of two kinds or more, no ambiguity, no ids that rows lack."""
+    labels = {text for text in truth if text is not None}
+    return len(labels) > 1 and len({*map(fold, labels)}) == len(labels) and file.own_ids != "other"

@@ -1,0 +1,300 @@
+"""One table, in every kind of file, through every door: each sees the same rows, texts, labels and empty cells."""
+
+import csv
+from functools import cache
+from importlib import metadata
+
+import pytest
+from calling import called
+from corpus import KINDS, UNQUOTED, asked, plain, records, saved, separated
+
+TEXTS = [
+    "The ferry was late, and nobody said why.",
+    "Hot soup; cold bread.",
+    'A sign read "closed", yet they were open.',
+    "Left before noon.\nCame back at two.",
+    "Añejo, crème brûlée and 茶.",
+    "It rained = we stayed.",
+    "The lift's out of order",
+    "Nine steps down, no light.",
+    "A fine view of the harbour!",
+    "Towels? None.",
+    "They found us a cot within minutes.",
+    "The key would not turn.",
+    "Tea at four, as promised.",
+    "Music until three in the morning.",
+    "The clerk drew us a map.",
+    "Our booking was gone.",
+    "Fresh figs on the table.",
+    "The tap dripped all night long.",
+]
+
+LONE = {
+    2: '"Closed, a sign read, yet they were open.',
+    3: 'Left before noon, 6" of snow.',
+    6: "The lift's out of order",
+}
+"""Texts of kinds that know no quotes, by their place."""
+
+
+def said(signs):
+    """Labels by their first letters; a point is an empty cell."""
+    return [{"b": "bad", "g": "good"}.get(sign) for sign in signs]
+
+
+LABELS = said("bgb.g.bbg.gb..g.gb")
+BERT = said("bgbbgg.bgbgggbgb.b")
+GPT = said("bbgbgbbbbbgbg.gbgg")
+IDS = [301 + 2 * n for n in range(len(TEXTS))]
+
+RIGHT = {"bert": 9 / 12, "gpt": 8 / 12}
+"""The accuracies on the twelve rows with a label, where no answer is wrong."""
+
+RESULTS = {
+    "model": [f"m{m}" for m in range(3) for _ in range(4)],
+    "set": [f"s{s}" for _ in range(3) for s in range(4)],
+    "value": [0.61, 0.52, 0.7, 0.55, 0.66, 0.5, 0.75, 0.6, 0.71, 0.63, None, 0.625],
+}
+"""What three models scored on four sets, one value of which is not known."""
+
+MEANS = {"m0": 0.56, "m1": 1.76 / 3, "m2": 1.965 / 3}
+"""The means over the sets for which every model has a value."""
+
+
+def texts_of(kind):
+    """The texts that a kind of file can hold."""
+    if kind not in UNQUOTED:
+        return TEXTS
+    one_line = {place: text.replace('"', "'") if kind.startswith("r-") else text for place, text in LONE.items()}
+    return [one_line.get(place, text) for place, text in enumerate(TEXTS)]
+
+
+def rows(kind, **more):
+    """The table of rows."""
+    return {"id": IDS, "text": texts_of(kind), "label": LABELS, **more}
+
+
+def expected(kind):
+    """What is known of each row with a label: id -> text, label, what models said."""
+    answers = zip(map(str, IDS), texts_of(kind), LABELS, BERT, GPT, strict=True)
+    return {
+        one: (text, label, {"bert": bert or "no answer", "gpt": gpt or "no answer"})
+        for one, text, label, bert, gpt in answers
+        if label
+    }
+
+
+def found(ended):
+    """The same, of what the program wrote."""
+    return {row["id"]: (row["text"], row["label"], row["predicted"]) for row in ended.found["decision"]["rows"]}
+
+
+def done(ended):
+    """The JSON of a call that must have worked."""
+    assert ended.status == 0, ended.said
+    return ended
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with what two models say of all texts, in files found by their texts alone; and a store."""
+    path = tmp_path_factory.mktemp("doors")
+    for name, answers in (("bert", BERT), ("gpt", GPT)):
+        (path / name).mkdir()
+        for which, texts in (("quoted", TEXTS), ("plain", texts_of("plain.tsv")), ("r", texts_of("r-default.tsv"))):
+            table = {"text": [*texts, *OTHER], "prediction": [*answers, *OTHER_SAID[name]]}
+            (path / name / f"{which}.csv").write_text(separated(table, ","), encoding="utf-8")
+    (path / "few.csv").write_text(separated({"text": OTHER, "label": OTHER_LABELS}, ","), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RANK_MODELS_STORE", str(path / "store"))
+        patch.chdir(path)
+        patch.setattr(metadata, "entry_points", cache(metadata.entry_points))
+        yield path
+
+
+OTHER = [f"A note of {n} words left at the desk." for n in ("two", "three", "five", "six", "eight", "nine")]
+OTHER_LABELS = ["good", "bad", "good", "bad", "good", "bad"]
+OTHER_SAID = {"bert": ["good", "bad", "good", "bad", "bad", "bad"], "gpt": ["bad", "bad", "good", "good", "bad", "bad"]}
+
+
+def models(folder, kind):
+    """The files of answers that have the texts of a kind of file."""
+    which = "quoted" if kind not in UNQUOTED else "r" if kind.startswith("r-") else "plain"
+    return [f"{name}={folder / name / which}.csv" for name in ("bert", "gpt")]
+
+
+@cache
+def through_json(folder, door, plain_texts):
+    """What a door makes of the same table as JSON lines."""
+    kind = "r-default.tsv" if plain_texts == "r" else "plain.tsv" if plain_texts else "lines.jsonl"
+    path = saved("lines.jsonl", rows(kind), folder, f"reference-{plain_texts}-{door}")
+    more = models(folder, kind)
+    if door == "pool":
+        return done(
+            called(
+                "run", "--data", folder / "few.csv", "--pool", path, "--models", *more, "-q", output=folder / "r.json"
+            )
+        )
+    return done(called("shift", path, folder / "few.csv", "-q", output=folder / "r.json"))
+
+
+def reference(folder, door, kind):
+    """What a door makes of the same table as JSON lines."""
+    return through_json(folder, door, "r" if kind.startswith("r-") else "plain" if kind in UNQUOTED else "")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_data(folder, kind):
+    """`--data`: the rows with a label, with their ids and texts, by which answers find them."""
+    path = saved(kind, rows(kind), folder, "data")
+    ended = done(
+        called("run", "--data", path, "--models", *models(folder, kind), *asked(kind), "-q", output=folder / "o.json")
+    )
+    assert found(ended) == expected(kind)
+    assert ended.accuracies == pytest.approx(RIGHT, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_a_pool(folder, kind):
+    """`--pool`: all rows with a text; the order of the models is that of the same pool as JSON lines."""
+    path = saved(kind, rows(kind), folder, "pool")
+    arguments = ["run", "--data", folder / "few.csv", "--pool", path, "--models", *models(folder, kind), *asked(kind)]
+    ended, other = done(called(*arguments, "-q", output=folder / "o.json")), reference(folder, "pool", kind)
+    assert ended.found["decision"]["models"] == other.found["decision"]["models"]
+    assert ended.found["decision"]["notes"] == other.found["decision"]["notes"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_wide_table(folder, kind):
+    """`--models`: rows, truth and a column for each model."""
+    path = saved(kind, rows(kind, bert=BERT, gpt=GPT), folder, "wide")
+    ended = done(called("run", "--models", path, *asked(kind), "-q", output=folder / "o.json"))
+    assert ended.accuracies == pytest.approx(RIGHT, abs=1e-12)
+    assert found(ended) == expected(kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_of_a_model(folder, kind):
+    """`--data` and `--models`: the answers of one model, found by their ids."""
+    data = saved("lines.jsonl", rows(kind), folder, "asked")
+    path = saved(kind, {"id": IDS[::-1], "prediction": BERT[::-1]}, folder, "answers")
+    other = models(folder, kind)[1]
+    arguments = ["run", "--data", data, "--models", f"bert={path}", other, *asked(kind)]
+    ended = done(called(*arguments, "-q", output=folder / "o.json"))
+    assert ended.accuracies == pytest.approx(RIGHT, abs=1e-12)
+    assert found(ended) == expected(kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_to_label(folder, kind):
+    """`label --batch`: three of the rows without a label, with their ids and texts as they are."""
+    path, sheet = saved(kind, rows(kind), folder, "to-label"), folder / "sheet.csv"
+    sheet.unlink(missing_ok=True)
+    arguments = ["label", "--pool", path, "--models", *models(folder, kind), "--batch", "3", "-o", sheet]
+    ended = called(*arguments, *asked(kind), "-q")
+    assert ended.status == 0, ended.said
+    with sheet.open(encoding="utf-8", newline="") as file:
+        written = list(csv.DictReader(file))
+    known = {str(one): text for one, text, label in zip(IDS, texts_of(kind), LABELS, strict=True) if label is None}
+    chosen = [row for row in written if not row["label"]]
+    assert len(chosen) == 3
+    assert {row["id"]: row["text"] for row in chosen}.items() <= known.items()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_domain(folder, kind):
+    """`shift`: as many texts, of as many words, the same labels and distances as of the same rows as JSON lines."""
+    path = saved(kind, rows(kind), folder, "domain")
+    ended = done(called("shift", path, folder / "few.csv", *asked(kind), "-q", output=folder / "o.json")).found
+    other = reference(folder, "shift", kind).found
+    of, as_json = ended["domains"][0], other["domains"][0]
+    assert of["rows"] == len(TEXTS)
+    assert {**of, "name": ""} == {**as_json, "name": ""}
+    assert ended["pairs"][0]["measures"] == other["pairs"][0]["measures"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_of_results(folder, kind):
+    """`compare`: the values of each model, and which set lacks one."""
+    path = saved(kind, RESULTS, folder, "results")
+    ended = done(called("compare", path, output=folder / "o.json"))
+    assert {model["model"]: model["value"] for model in ended.found["models"]} == pytest.approx(MEANS, abs=1e-12)
+
+
+def test_the_corpus_holds_what_its_kinds_can_hold(tmp_path):
+    """The files differ in how they are written, and each is there once."""
+    contents = {kind: saved(kind, rows(kind), tmp_path, "x").read_bytes() for kind in KINDS}
+    assert len({*contents.values()}) >= len(KINDS) - 3
+    assert '"Closed' in plain(rows("plain.tsv"))
+    assert len(records(rows("plain.csv"))) == len(TEXTS)
+
+
+def scores_of(*answers, form):
+    """The scores of both labels, for each model, a column each: `bert/bad`, `bert/good`, ..."""
+    high, low = (form(0.87), form(0.13))
+    return {
+        f"{name}/{label}": [high if one == label else low for one in said]
+        for name, said in zip(("bert", "gpt"), answers, strict=False)
+        for label in ("bad", "good")
+    }
+
+
+@pytest.mark.parametrize("door", ["models", "data"])
+def test_a_decimal_comma_is_named(folder, door):
+    """Where a cell of numbers has a comma for a point, the message names it, and nothing is ranked."""
+    scores = scores_of(*((BERT, GPT) if door == "models" else (BERT,)), form=lambda score: f"{score}".replace(".", ","))
+    table, path = {"id": IDS, **scores}, folder / f"comma-{door}.csv"
+    if door == "models":
+        table["label"] = LABELS
+    path.write_text(separated(table, ";"), encoding="utf-8")
+    data = ["--data", saved("lines.jsonl", rows("plain.csv"), folder, "comma")] if door == "data" else []
+    more = [models(folder, "plain.csv")[1]] if door == "data" else []
+    ended = called("run", *data, "--models", path, *more, "-q", output=folder / "o.json")
+    assert ended.refused, ended.said
+    assert "decimal comma" in ended.said
+    assert "0,13" in ended.said or "0,87" in ended.said
+
+
+def test_a_decimal_comma_of_results_is_named(folder):
+    """`compare` names the cell, and says that it has a comma."""
+    path = folder / "comma-results.csv"
+    values = [None if value is None else str(value).replace(".", ",") for value in RESULTS["value"]]
+    path.write_text(separated({**RESULTS, "value": values}, ";"), encoding="utf-8")
+    ended = called("compare", path, output=folder / "o.json")
+    assert ended.refused
+    assert ended.status == 2
+    assert "comma" in ended.said
+    assert "0,61" in ended.said
+
+
+def test_percent_signs_of_results_are_read_or_named(folder):
+    """`61%` is 0.61, or a line names the cell."""
+    path = folder / "percent.csv"
+    values = [None if value is None else f"{100 * value:g}%" for value in RESULTS["value"]]
+    path.write_text(separated({**RESULTS, "value": values}, ","), encoding="utf-8")
+    ended = called("compare", path, output=folder / "o.json")
+    named = ended.refused and "61%" in ended.said
+    if not named:
+        assert ended.status == 0, ended.said
+        assert {model["model"]: model["value"] for model in ended.found["models"]} == pytest.approx(MEANS, abs=1e-12)
+
+
+@pytest.mark.parametrize("door", ["models", "data"])
+def test_percent_signs_of_scores_are_read_or_named(folder, door):
+    """`87%` among probabilities is 0.87, or a line names the cell; it is never taken for a label."""
+    other = {"good": "bad", "bad": "good"}  # no answer is wrong, and rows without scores are not judged
+    answers = [
+        [said or other.get(label) or "bad" for said, label in zip(model, LABELS, strict=True)] for model in (BERT, GPT)
+    ]
+    scores = scores_of(*answers[: 2 if door == "models" else 1], form=lambda score: f"{100 * score:g}%")
+    table, path = {"id": IDS, **scores}, folder / f"percent-{door}.csv"
+    if door == "models":
+        table["label"] = LABELS
+    path.write_text(separated(table, ","), encoding="utf-8")
+    data = ["--data", saved("lines.jsonl", rows("plain.csv"), folder, "percent")] if door == "data" else []
+    more = [models(folder, "plain.csv")[1]] if door == "data" else []
+    ended = called("run", *data, "--models", path, *more, "-q", output=folder / "o.json")
+    named = ended.refused and ("87%" in ended.said or "13%" in ended.said)
+    if not named:
+        assert ended.status == 0, ended.said
+        assert max(ended.accuracies.values()) == pytest.approx(RIGHT["bert"], abs=1e-12)

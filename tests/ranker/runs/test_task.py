@@ -1,0 +1,155 @@
+"""The task, decided in one place."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from ranker.datasets import readers
+from ranker.datasets.sets import find_card
+from ranker.errors import DataError, ModelError, UnknownName, UsageError
+from ranker.runs.task import SHARED, NamedTask, check_known_labels, check_readable, decide_task
+from ranker.sources.base import Stated
+from ranker.tasks.classes import ClassTask
+
+THREE = ("entailment", "neutral", "contradiction")
+GLUE = ("entailment", "not entailment")
+MOOD = ("negative", "positive")
+MINE = ClassTask("mine", ("yes", "no"))
+
+
+def stated(*labels, at_hand=False, **more):
+    """What models with these labels say of themselves."""
+    sources = [SimpleNamespace(name=f"model-{number}", at_hand=at_hand) for number in range(len(labels))]
+    return [Stated(source, of, **more) for source, of in zip(sources, labels, strict=True)]
+
+
+def sheet(*labels):
+    """Rows with these labels."""
+    rows = [{"text": f"A tree of {number} years.", "label": label} for number, label in enumerate(labels)]
+    return readers.sheet(rows, required=["text"])
+
+
+def test_what_the_user_named_comes_first():
+    """A task, its name, or a set that has one; whatever rows and models say, and whether these can be read."""
+    models = [*stated(MOOD, THREE), *stated((), trouble="it is gone")]
+    for named, task in (
+        (NamedTask(MINE), MINE),
+        (NamedTask("NLI"), find_card("hans-sub").task),
+        (NamedTask(like="PAWS"), find_card("paws").task),
+        (NamedTask("paraphrase", "paws"), find_card("paws").task),
+    ):
+        assert decide_task(named, sheet("bad", "good"), models) == task
+        assert decide_task(named, stated=stated((), trouble="it is gone")) == task
+
+
+def test_a_task_beside_a_set_of_another_is_refused():
+    """Neither is dropped silently, whatever is asked."""
+    with pytest.raises(UsageError, match="`task` nli is not that of paws, which is paraphrase"):
+        decide_task(NamedTask("nli", "paws"), sheet("entailment"), stated(GLUE))
+    with pytest.raises(UnknownName, match="there is no task 'nil'; did you mean nli?"):
+        decide_task(NamedTask("nil"))
+
+
+@pytest.mark.parametrize(
+    ("own", "labels", "task"),
+    [
+        (THREE, ("neutral", "contradiction"), SHARED),
+        (THREE, ("Entailment", "neutral"), SHARED),
+        (THREE, ("entailment", "non-entailment"), "nli"),
+        (THREE, (0, 1, "2"), SHARED),
+        (GLUE, ("neutral", "entailment"), "nli"),
+        (GLUE, (0, 1), "nli"),
+        (MOOD, ("Positive", "NEGATIVE"), SHARED),
+        (MOOD, (0, 1), SHARED),
+        (MOOD, ("entailment", "neutral"), "nli"),
+        ((), ("entailment", "neutral"), "nli"),
+    ],
+)
+def test_labels_are_the_models_own_where_no_known_task_has_them(own, labels, task):
+    """Three ways by three-way models; two ways where the rows say so; a known task where it has all the same labels."""
+    assert decide_task(rows=sheet(*labels), stated=stated(own)).name == task
+
+
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        ([("bad", "so-so", "good"), ("GOOD", "Bad", "so_so")], ("bad", "so-so", "good")),
+        ([("0", "1"), ("bad", "good")], ("bad", "good")),
+        ([(), ("bad", "good")], ("bad", "good")),
+    ],
+)
+def test_models_say_what_their_task_is(names, labels):
+    """In the order of the first that names its outputs; numbers name nothing beside names."""
+    assert decide_task(stated=stated(*names)).labels == labels
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([("bad", "good"), ("no", "yes")], "the labels of the models differ: model-0 says bad, good"),
+        ([(), ()], r"`task=NAME` is needed \(nli, msgs, paraphrase\): the models name no labels, or not all the same$"),
+        ([("bad", "bad")], "`task=NAME` is needed"),
+    ],
+)
+def test_models_that_share_no_labels_tell_no_task(names, message):
+    """The line says which differ, or what to name."""
+    for rows in (None, sheet(None, "")):
+        with pytest.raises(UsageError, match=message):
+            decide_task(rows=rows, stated=stated(*names))
+
+
+def test_what_names_a_task_is_said_as_it_is_called_there():
+    """One text of the user's own has no `task`; outputs without names may be told by a map."""
+    with pytest.raises(UsageError, match=r"`ood=NAME` is needed \(hans-con, .*; or say with `label_map` what"):
+        decide_task(NamedTask(option="ood"), stated=stated((), outputs=("LABEL_0", "LABEL_1")))
+
+
+def test_rows_without_labels_are_of_the_models_task():
+    """Of the known one with the same labels, if there is one."""
+    for rows in (None, sheet(None, " ")):
+        assert decide_task(rows=rows, stated=stated(MOOD)) == ClassTask(SHARED, MOOD)
+        assert decide_task(rows=rows, stated=stated(GLUE)).name == "nli"
+
+
+def test_numbers_that_several_tasks_count_are_not_taken_for_one():
+    """0 and 1 may be the first two of three, or those of two."""
+    with pytest.raises(UsageError, match="`task=NAME` is needed: the labels of rows in memory fit several tasks"):
+        decide_task(rows=sheet(0, 1), stated=stated(THREE))
+
+
+def test_the_rows_own_labels_are_the_task_where_files_of_answers_name_none():
+    """In the order of the alphabet, which nobody gave them; a known task that would count two of them as one waits."""
+    files = stated(("0", "1", "2"), ("0", "1", "2"), at_hand=True)
+    task = decide_task(rows=sheet("maybe", "yes", "no"), stated=files)
+    assert (task.labels, task.ordered) == (("maybe", "no", "yes"), False)
+    assert decide_task(rows=sheet(*THREE), stated=files).labels == ("contradiction", "entailment", "neutral")
+    assert decide_task(rows=sheet("entailment", "neutral"), stated=files).name == "nli"
+    for others in (stated(("0", "1", "2")), ()):
+        with pytest.raises(DataError, match="'maybe' is of no known task"):
+            decide_task(rows=sheet("maybe", "yes", "no"), stated=others)
+        assert decide_task(rows=sheet(*THREE), stated=others).name == "nli"
+
+
+def test_two_spellings_of_a_label_are_asked_about():
+    """They may be one label or two."""
+    with pytest.raises(DataError, match="'Good' and 'good' in 'label' may be one label or two; `label_map` says it"):
+        decide_task(rows=sheet("Good", "good"), stated=stated((), at_hand=True))
+
+
+def test_labels_that_no_model_knows_are_refused_beside_some_that_all_know():
+    """Models that say "bad" can be right on no row that says "fruit" instead; a label more than theirs is no matter."""
+    models = stated(("bad", "good"))
+    with pytest.raises(DataError, match="rows.csv: no model knows the label 'fruit'; theirs are bad, good"):
+        check_known_labels(ClassTask("rows", ("fruit", "good")), models, "rows.csv")
+    check_known_labels(ClassTask("rows", ("bad", "fruit", "good")), models, "rows.csv")
+    check_known_labels(ClassTask("rows", ("x", "y")), models, "rows.csv")
+
+
+def test_models_of_which_none_can_be_read_are_refused():
+    """The first is named; beside one that can be read, those that cannot are no matter."""
+    missing = [*stated((), trouble="a is gone"), *stated((), trouble="b is gone")]
+    for refused in (check_readable, lambda models: decide_task(rows=sheet("entailment"), stated=models)):
+        with pytest.raises(ModelError, match="a is gone"):
+            refused(missing)
+    check_readable([*missing, *stated(MOOD)])
+    assert decide_task(rows=sheet("entailment"), stated=[*missing, *stated(GLUE)]).name == "nli"

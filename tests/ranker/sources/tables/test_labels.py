@@ -1,0 +1,224 @@
+"""Which cells of a table are labels, which are nothing, and which are neither."""
+
+import pyarrow as pa
+import pytest
+from tables_made import STATES, TASK, understood
+
+from ranker.errors import Assumption, DataError
+from ranker.files import reader
+from ranker.sources.tables.base import Columns, Said
+from ranker.sources.tables.cells import Labels, emptied, numbers
+from ranker.sources.tables.reading import understand
+from ranker.tasks.base import ANSWERED, NO_ANSWER
+from ranker.tasks.classes import ClassTask
+
+
+def csv(*rows):
+    """A table of these rows, the first of them its header."""
+    return "\n".join(",".join(map(str, row)) for row in rows) + "\n"
+
+
+def read(path, *rows, **said):
+    """What a table says by itself."""
+    path.write_text(csv(*rows))
+    return understand(reader.read(path), said=Said(**said))
+
+
+def assumed(found):
+    """The notes that guess, of the file and of its models."""
+    notes = (*found.notes, *(note for model in found.models for note in model.notes))
+    return [note for note in notes if isinstance(note, Assumption) and "for the truth, by its name" not in note]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [("-", "+"), ("_", "-"), ("01", "1"), ("-1", "1"), ("1", "10"), ("a b", "ab"), ("True", "10")],
+)
+def test_a_label_is_itself_and_nothing_else(tmp_path, labels):
+    """Signs, zeros before a number and numbers with a sign are names; an empty cell is none of them."""
+    one, two = labels
+    found = read(tmp_path / "a.csv", ["id", "label", "m"], ["a", one, one], ["b", two, one], ["c", one, ""])
+    assert set(found.task.labels) >= set(labels)
+    (model,) = found.models
+    assert [found.task.labels[at] if at >= 0 else "" for at in model.predicted] == [one, one, ""]
+    assert model.state.tolist() == [ANSWERED, ANSWERED, NO_ANSWER]
+    assert model.correct(found.own.truth).tolist() == [1, 0, 0]
+
+
+def test_names_that_differ_in_case_are_asked_about(tmp_path):
+    """They may be one label or two, and a label map says either."""
+    rows = [["id", "label", "m"], ["a", "yes", "yes"], ["b", "YES", "yes"], ["c", "no", "Yes"], ["d", "no", "no"]]
+    with pytest.raises(DataError, match="'yes' and 'YES' in 'label' may be one label or two; `label_map` says it"):
+        read(tmp_path / "a.csv", *rows)
+    found = read(tmp_path / "a.csv", *rows, label_map={"YES": "yes"})
+    assert found.task.labels == ("no", "yes")
+    assert found.models[0].correct(found.own.truth).tolist() == [1, 1, 0, 1]
+    two = rows[:3] + rows[4:]
+    found = read(tmp_path / "a.csv", *two, label_map={"YES": "YES", "yes": "yes"})
+    assert found.task.labels == ("no", "YES", "yes")
+    assert found.models[0].correct(found.own.truth).tolist() == [1, 0, 1]
+
+
+def test_names_of_one_label_in_a_model_are_said(tmp_path):
+    """Where the truth has but one of them, nothing else can be meant."""
+    rows = [["id", "label", "m"], ["a", "yes", "yes"], ["b", "yes", "Yes"], ["c", "no", "no"]]
+    found = read(tmp_path / "a.csv", *rows)
+    assert found.models[0].correct(found.own.truth).tolist() == [1, 1, 1]
+    assert assumed(found) == ["'yes' and 'Yes' in 'm' are read as one label"]
+
+
+def test_the_exact_name_goes_first():
+    """Another spelling is a label only where no second one could be meant."""
+    labels = Labels(ClassTask("own", ("yes", "YES", "no")), {"Y": "YES", "y": "yes"})
+    assert [labels.index(cell) for cell in ("yes", "YES", "Yes", "NO", "y", "Y", "01")] == [0, 1, -2, 2, 0, 1, -2]
+
+
+def test_numbers_are_no_places_of_labels_that_are_numbers():
+    """Of the labels 1 and 2, 1 is the first, and 0 is none; what a file states of its numbers goes before."""
+    stars = ClassTask("stars", ("1", "2", "3"))
+    assert [Labels(stars).index(cell) for cell in (0, 1, 3.0, "2.0", "LABEL_0")] == [-2, 0, 2, 1, -2]
+    stated = Labels(stars, order=("1", "2", "3"))
+    assert [stated.index(cell) for cell in (0, 1, 2, -1, 3)] == [0, 1, 2, -1, -2]
+
+
+@pytest.mark.parametrize("word", ["N/A", "None", "nan", "NULL", "na", "#N/A"])
+def test_a_word_for_nothing_is_asked_about_where_labels_are_read_off_the_cells(tmp_path, word):
+    """In the truth and in answers; what is said then holds."""
+    rows = [
+        ["id", "label", "m"],
+        ["a", "x", "x"],
+        ["b", "y", word],
+        ["c", "y", word],
+        ["d", word, word],
+        ["e", "y", "x"],
+    ]
+    wanted = f"a.csv: '{word}' in 1 cell of the column 'label' may be a label or no answer; `empty_words` says: "
+    with pytest.raises(DataError) as caught:
+        read(tmp_path / "a.csv", *rows)
+    assert wanted + f"`empty_words={word}`, or `empty_words=` where it is a label" in str(caught.value)
+    with pytest.raises(DataError, match="in 2 cells of the column 'm' may be"):
+        read(tmp_path / "a.csv", *(row for row in rows if row[0] != "d"))
+    found = read(tmp_path / "a.csv", *rows, empty_words=(word,))
+    assert (found.task.labels, found.own.truth.tolist()) == (("x", "y"), [0, 1, 1, -1, 1])
+    assert [STATES[state] for state in found.models[0].state] == ["answered", *["no answer"] * 3, "answered"]
+    found = read(tmp_path / "a.csv", *rows, empty_words=())
+    assert word in found.task.labels
+    assert found.models[0].correct(found.own.truth).tolist() == [1, 0, 0, 1, 0]
+
+
+def test_declared_labels_ask_nothing(tmp_path):
+    """A word that is none of them is nothing, in the truth, too, and counted; one that is a label is one."""
+    rows = [["id", "label", "m"], ["a", "good", "N/A"], ["b", "N/A", "negative"], ["c", "negative", "negative"]]
+    found = understood(tmp_path / "a.csv", csv(*rows))
+    assert (found.own.truth.tolist(), found.models[0].state.tolist()) == ([1, -1, 0], [NO_ANSWER, ANSWERED, ANSWERED])
+    assert assumed(found) == ["1 cell says 'N/A' in 'label': no label", "1 cell says 'N/A' in 'm': no answer"]
+    of_scores = [["id", "label", "yes", "no"], ["a", "yes", 0.9, 0.1], ["b", "None", 0.5, 0.5], ["c", "no", 0, 1]]
+    assert read(tmp_path / "b.csv", *of_scores).own.truth.tolist() == [1, -1, 0]
+    found = read(tmp_path / "c.csv", *rows, label_map={"good": "positive"})
+    assert found.task.labels == ("negative", "positive")
+    task = ClassTask("own", ("good", "negative", "N/A"))
+    assert understood(tmp_path / "a.csv", csv(*rows), task).models[0].predicted.tolist() == [2, 1, 1]
+
+
+def test_the_classes_that_a_file_states(tmp_path):
+    """Its numbers are theirs, -1 is a row without a label, and a class may be called None."""
+    cells = {"label": pa.array([0, 1, -1]), "m": pa.array([1, 1, 0])}
+    cells = {name: array.dictionary_encode() for name, array in cells.items()}
+    found = understand(Columns("memory", 3, cells, names=dict.fromkeys(cells, ("None", "some"))))
+    assert (found.task.labels, found.own.truth.tolist()) == (("None", "some"), [0, 1, -1])
+    assert found.models[0].predicted.tolist() == [1, 1, 0]
+
+
+def test_words_for_nothing_are_no_numbers(tmp_path):
+    """Of scores and outcomes they are errors, and nobody is asked."""
+    rows = [["id", "a", "b"], ["x", 1, "N/A"], ["y", "None", 0], ["z", 0, 1]]
+    one, other = read(tmp_path / "a.csv", *rows, answers="outcomes").models
+    assert [STATES[state] for state in one.state] == ["answered", "error", "answered"]
+    assert [STATES[state] for state in other.state] == ["error", "answered", "answered"]
+
+
+def test_cells_that_are_emptied():
+    """Blank ones always; a word that is named wherever it stands, of any type."""
+    for array in (pa.array(["a", " ", "-1", None]), pa.array(["a", " ", "-1", None]).dictionary_encode()):
+        assert emptied(array, None).to_pylist() == ["a", None, "-1", None]
+        assert emptied(array, ("-1",)).to_pylist() == ["a", None, None, None]
+    assert emptied(pa.array([1.5, -1.0]), ("-1",)).to_pylist() == [1.5, None]
+    assert emptied(pa.array([1, -1]), None).to_pylist() == [1, -1]
+
+
+def test_a_model_of_which_most_cells_are_labels_is_one(tmp_path):
+    """The others are no answers, are counted, and shown; with fewer than half it is refused by name."""
+    rows = [["id", "label", "m", "n"], *([f"r{i}", "yn"[i % 2], "yn"[i % 2], "n"] for i in range(6))]
+    for at, cell in ((1, "who knows"), (2, "maybe"), (3, "y or n")):
+        rows[at][2] = cell
+    found = read(tmp_path / "a.csv", *rows)
+    assert [model.name for model in found.models] == ["m", "n"]
+    assert found.models[0].state.tolist() == [NO_ANSWER] * 3 + [ANSWERED] * 3
+    assert found.models[0].notes == ("3 cells are no labels in 'm' ('who knows', 'maybe' and 'y or n'): no answer",)
+    assert isinstance(found.models[0].notes[0], Assumption)
+    rows[4][2] = "perhaps"
+    with pytest.raises(DataError, match="2 of 6 cells of the column 'm' are labels of the task, and others not"):
+        read(tmp_path / "a.csv", *rows)
+    assert [model.name for model in read(tmp_path / "a.csv", *rows, prediction=("n",)).models] == ["n"]
+    with pytest.raises(DataError, match="'who knows', 'maybe', 'y or n' and 1 more in the column 'm' are no labels"):
+        read(tmp_path / "a.csv", *rows, prediction=("m",))
+
+
+def test_labels_of_another_task_are_no_missing_answers(tmp_path):
+    """Of three labels one is this task's, and two are said again and again in place of its other one."""
+    task = ClassTask("own", ("no", "yes"))
+    rows = [["id", "m"], *([f"r{i}", "yes" if i < 7 else "surely not"] for i in range(9))]
+    with pytest.raises(DataError, match="'surely not' in the column 'm' is no label of the task .* `label_map` says"):
+        understood(tmp_path / "a.csv", csv(*rows), task)
+    rows[-1][1] = "no"
+    found = understood(tmp_path / "a.csv", csv(*rows), task).models[0]
+    assert found.state.tolist() == [*[ANSWERED] * 7, NO_ANSWER, ANSWERED]
+
+
+def test_a_model_with_many_different_answers_is_one(tmp_path):
+    """However many of its cells differ from each other."""
+    rows = [[f"r{i}", "yn"[i % 2], f"Hm {i}." if i % 3 == 0 else "y", "n"] for i in range(4_000)]
+    found = read(tmp_path / "a.csv", ["id", "label", "m", "n"], *rows)
+    assert [model.name for model in found.models] == ["m", "n"]
+    assert int((found.models[0].state == NO_ANSWER).sum()) == 1_334
+
+
+def test_every_column_is_something(tmp_path):
+    """What is not read is said with the reason, in a note that guesses; nothing is said of what was named."""
+    header = ["id", "text", "label", "m", "source", "remark", "length", "nothing"]
+    rows = [[f"r{i}", f"Text {i}.", "yn"[i % 2], "y", "web", f"Remark {i}.", 7 * i + 3, ""] for i in range(6)]
+    found = read(tmp_path / "a.csv", header, *rows)
+    assert [model.name for model in found.models] == ["model"]
+    assert assumed(found) == [
+        "'source' and 'remark' hold cells that are no labels: not read",
+        "'length' holds numbers: not read",
+        "'nothing' is empty: not read",
+    ]
+    assert assumed(read(tmp_path / "a.csv", header, *rows, prediction=("m",))) == []
+
+
+def test_numbers_that_count_something_are_no_model(tmp_path):
+    """Beside labels that are numbers: a count of which few values are labels is not read."""
+    rows = [[f"r{i}", i % 2, i % 2, [0, 0, 0, 1, 2, 3, 4, 5][i % 8]] for i in range(16)]
+    found = read(tmp_path / "a.csv", ["id", "label", "m", "errors"], *rows)
+    assert [model.name for model in found.models] == ["model"]
+    assert "'errors' holds numbers: not read" in assumed(found)
+
+
+def test_shares_of_a_hundred(tmp_path):
+    """A column of nothing but percentages; one that is mixed has a cell that is no number."""
+    found = understood(tmp_path / "a.csv", csv(["negative", "positive"], ["13%", "87 %"], ["60%", "40%"])).models[0]
+    assert found.probs.tolist() == [[0.13, 0.87], [0.6, 0.4]]
+    assert numbers(pa.array(["50%", None, "100%"]))[0].tolist()[::2] == [0.5, 1.0]
+    with pytest.raises(DataError, match="row 2: the column 'positive' holds scores, and '40%' is no number"):
+        understood(tmp_path / "b.csv", csv(["negative", "positive"], [0.13, 0.87], [0.6, "40%"], [0, 1]))
+
+
+def test_decimal_commas_are_named(tmp_path):
+    """Wherever numbers would be read: beside a task that is known, and by the file alone."""
+    content = "id;p_positive;p_negative\nx;0,87;0,13\ny;0,4;0,6\n"
+    for task in (TASK, None):
+        with pytest.raises(
+            DataError, match="the column 'p_positive' holds numbers, and '0,87' has a decimal comma; wr"
+        ):
+            understood(tmp_path / "a.csv", content, task)
