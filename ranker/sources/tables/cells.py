@@ -17,6 +17,7 @@ from factors.types import Bools, Floats, Ints
 from ranker.datasets.readers import counted
 from ranker.errors import Assumption, DataError, UnknownName, listed
 from ranker.files.arrow import filled, of_texts
+from ranker.files.cells import cell_text
 from ranker.sources.tables.base import NONE, UNIT, Answers, Columns, Kind, count, some, states
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.classes import ClassTask, NameIndex, fold, softmax
@@ -105,7 +106,7 @@ class Labels:
     def _found(self, cell: Any) -> tuple[int, bool]:
         kind = (type(cell), cell)
         if kind not in self._known:
-            self._known[kind] = (NONE, False) if is_blank(cell) else self._read(written(cell))
+            self._known[kind] = (NONE, False) if is_blank(cell) else self._read(cell_text(cell))
         return self._known[kind]
 
     def _read(self, text: str) -> tuple[int, bool]:
@@ -136,18 +137,6 @@ class Labels:
         return (UNKNOWN, False) if known is None else (known, True)
 
 
-def written(cell: Any) -> str:
-    """A cell as text: whole numbers without a point, truth values as 0 and 1.
-
-    Example:
-        >>> written(1.0), written(True), written(" a ")
-        ('1', '1', 'a')
-    """
-    if isinstance(cell, bool):
-        return str(int(cell))
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
-
-
 def coded(array: Any) -> tuple[list[Any], Ints]:
     """The distinct values of a column, and (n,) which of them each cell is, -1 where it is empty or nan."""
     if pa.types.is_null(array.type):
@@ -168,7 +157,7 @@ def distinct(array: Any) -> list[Any]:
 def texts(array: Any) -> list[str]:
     """(n,) the cells as text; "" where one is empty."""
     values, codes = coded(array)
-    names = ["" if value is None or value != value else written(value) for value in values]
+    names = ["" if value is None or value != value else cell_text(value) for value in values]
     return [names[code] if code >= 0 else "" for code in codes.tolist()]
 
 
@@ -252,14 +241,14 @@ def of_labels(columns: Columns, column: str, name: str, labels: Labels) -> Answe
     codes = codes_of(columns, column, labels)
     wrong = np.flatnonzero((known[:-1] == UNKNOWN) & (counts > 0))
     readable, unread = int((codes >= 0).sum()), int((codes == UNKNOWN).sum())
-    beyond = labels.by_number(values) and any(whole_number(written(values[place])) is not None for place in wrong)
+    beyond = labels.by_number(values) and any(whole_number(cell_text(values[place])) is not None for place in wrong)
     unsaid = len({*codes[codes >= 0].tolist()}) < len(labels.task.labels)
     others = unsaid and bool((counts[wrong] > 1).any())  # "neutral", again and again, where "non-entailment" never is
     if unread and (beyond or others or readable < READABLE * (readable + unread)):
         raise DataError(_no_labels(columns, column, labels, [values[place] for place in wrong]))
     notes = list(silent_notes(columns, column, labels, "no answer"))
     if unread:
-        shown = some(written(values[place]) for place in wrong)
+        shown = some(cell_text(values[place]) for place in wrong)
         verb = "is no label" if unread == 1 else "are no labels"
         notes.append(Assumption(f"{count(unread, 'cell', verb, verb)} in {column!r} ({shown}): no answer"))
     if labels.by_number(values):
@@ -276,8 +265,8 @@ def silent_notes(columns: Columns, column: str, labels: Labels, what: str) -> It
     values, at, counts = label_counts(columns, column)
     for value, many in zip(values, counts.tolist(), strict=True):
         if many and labels.index(value) == NONE:
-            says = f"{count(many, 'cell', 'says', 'say')} {written(value)!r} in {column!r}: {what}"
-            yield says if written(value) == INVALID else Assumption(says)
+            says = f"{count(many, 'cell', 'says', 'say')} {cell_text(value)!r} in {column!r}: {what}"
+            yield says if cell_text(value) == INVALID else Assumption(says)
     if empty := int((at < 0).sum()):
         yield f"{count(empty, 'cell', 'is', 'are')} empty in {column!r}: {what}"
 
@@ -285,7 +274,7 @@ def silent_notes(columns: Columns, column: str, labels: Labels, what: str) -> It
 def _alike(values: Sequence[Any], column: str, labels: Labels) -> Iterable[str]:
     """Names of one label that differ in case, or in what else is left out of account."""
     spellings: dict[tuple[str, int], list[str]] = {}
-    for text in dict.fromkeys(written(value) for value in values if labels.index(value) >= 0):
+    for text in dict.fromkeys(cell_text(value) for value in values if labels.index(value) >= 0):
         spellings.setdefault((fold(text), labels.index(text)), []).append(text)
     for names in spellings.values():
         if len(names) > 1:
@@ -293,7 +282,7 @@ def _alike(values: Sequence[Any], column: str, labels: Labels) -> Iterable[str]:
 
 
 def _numbers_of(values: Sequence[Any], labels: Labels) -> str:
-    said = sorted({written(value): labels.index(value) for value in values if labels.index(value) >= 0}.items())
+    said = sorted({cell_text(value): labels.index(value) for value in values if labels.index(value) >= 0}.items())
     return ", ".join(f"{value} is {labels.task.labels[at]}" for value, at in said[:5])
 
 
@@ -320,7 +309,7 @@ def labels_of(columns: Columns, column: str, labels: Labels) -> Ints:
 def _no_labels(columns: Columns, column: str, labels: Labels, wrong: Sequence[Any]) -> str:
     verb, stands = ("is no label", "it stands") if len(wrong) == 1 else ("are no labels", "they stand")
     return (
-        f"{columns.origin}: {some(map(written, wrong))} in the column {column!r} {verb} of the task "
+        f"{columns.origin}: {some(map(cell_text, wrong))} in the column {column!r} {verb} of the task "
         f"({counted(labels.task.labels)}); `label_map` says what {stands} for, `empty_words` which words are nothing"
     )
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from factors.types import Ints
 from ranker.errors import DataError
+from ranker.files.cells import cell_text
 from ranker.sources.tables.base import Columns, Rows
-from ranker.sources.tables.cells import coded, texts, written
+from ranker.sources.tables.cells import coded, texts
 from ranker.sources.tables.keys import Keys
 from ranker.tasks.empty import says_nothing
 
@@ -74,7 +75,7 @@ def _models(columns: Columns, column: str) -> dict[str, Ints]:
     order = np.argsort(of, kind="stable")
     starts = np.flatnonzero(np.diff(of[order], prepend=-1))
     parts = sorted(np.split(order, starts[1:]), key=lambda part: int(part[0]))
-    return {written(names[of[part[0]]]): part for part in parts}
+    return {cell_text(names[of[part[0]]]): part for part in parts}
 
 
 def _check_texts(columns: Columns, keys: Keys, every: Sequence[Ints]) -> None:
@@ -115,7 +116,7 @@ def _ids(columns: Columns, column: str, rows: Rows | None, empty_words: Sequence
     """
     values, codes = coded(columns.cells[column])
     wanted = set(rows.ids or ()) if rows is not None else set()
-    named = [written(value) if value is not None and value == value else "" for value in values]
+    named = [cell_text(value) if value is not None and value == value else "" for value in values]
     named = whole(named)
     empty = [place for place, text in enumerate(named) if says_nothing(text, empty_words) and text not in wanted]
     without = (codes < 0) | np.isin(codes, empty)

@@ -10,9 +10,10 @@ import numpy as np
 
 from ranker.datasets.mapping import check_alike
 from ranker.errors import DataError, Question
+from ranker.files.cells import cell_text
 from ranker.sources.tables import names
 from ranker.sources.tables.base import Columns, Said, some
-from ranker.sources.tables.cells import SUM, distinct, has_decimal_commas, label_counts, numbers, whole_number, written
+from ranker.sources.tables.cells import SUM, distinct, has_decimal_commas, label_counts, numbers, whole_number
 from ranker.sources.tables.groups import SIGN, SIGNS, listed
 from ranker.sources.tables.keys import Keys, is_text
 from ranker.tasks.classes import ClassTask, NameIndex, fold
@@ -118,7 +119,7 @@ def _named_after(columns: Columns, rest: Sequence[str]) -> tuple[str, ...]:
 
 def _values(columns: Columns, name: str, said: Said) -> list[str]:
     """The distinct cells of a column that may be labels."""
-    values = (written(value) for value in distinct(columns.cells[name]) if not is_blank(value))
+    values = (cell_text(value) for value in distinct(columns.cells[name]) if not is_blank(value))
     unsaid = said.empty_words is None
     return [text for text in values if text != INVALID and not (unsaid and is_empty_word(text))]
 

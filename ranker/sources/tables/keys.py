@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from ranker.datasets.readers import USUAL, layout_of
 from ranker.errors import DataError, UnknownName
+from ranker.files.cells import cell_text
 from ranker.sources.tables.base import Columns, Rows, Said, some
-from ranker.sources.tables.cells import coded, distinct, texts, written
+from ranker.sources.tables.cells import coded, distinct, texts
 
 INDEX = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 """How pandas' own numbering of the rows is called, in CSV and in Parquet."""
@@ -115,7 +116,7 @@ def _id(columns: Columns, known: Sequence[str], rows: Rows | None) -> str:
     if rows is None or not rows.ids:
         return next(iter(usual), "")
     ids = {*rows.ids} - {""}
-    shared = {name: len(ids & set(map(written, distinct(columns.cells[name])))) for name in usual}
+    shared = {name: len(ids & set(map(cell_text, distinct(columns.cells[name])))) for name in usual}
     best = max(usual, key=lambda name: shared[name], default="")
     if best and shared[best]:
         return best
@@ -123,7 +124,7 @@ def _id(columns: Columns, known: Sequence[str], rows: Rows | None) -> str:
         array = columns.cells[name]
         if name in usual or pa.types.is_floating(array.type):
             continue
-        values = set(map(written, distinct(array))) if _many(array, columns.size) else set()
+        values = set(map(cell_text, distinct(array))) if _many(array, columns.size) else set()
         if len(values) == columns.size and len(ids & values) >= MOST * columns.size:
             return name
     return best
@@ -139,7 +140,7 @@ def _texts(columns: Columns, free: Sequence[str], rows: Rows | None) -> dict[int
     found: dict[int, str] = {}
     if rows is not None and rows.segments:
         left = {
-            name: set(map(tidy, map(written, distinct(columns.cells[name])))) - {""}
+            name: set(map(tidy, map(cell_text, distinct(columns.cells[name])))) - {""}
             for name in free
             if is_text(columns.cells[name])
         }

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from ranker.files.cells import cell_text
 from ranker.sources.tables.base import NONE, UNIT, Columns
 from ranker.sources.tables.cells import (
     READABLE,
@@ -20,7 +21,6 @@ from ranker.sources.tables.cells import (
     no_number,
     numbers,
     outcomes,
-    written,
 )
 
 PREDICTED = frozenset(
@@ -149,13 +149,13 @@ def decimal_commas(columns: Columns, among: Iterable[str]) -> Iterator[str]:
     """What is wrong with those of some columns whose numbers have a decimal comma."""
     for name in among:
         if has_decimal_commas(columns.cells[name]):
-            comma = next(cell for cell in map(written, distinct(columns.cells[name])) if "," in cell)
+            comma = next(cell for cell in map(cell_text, distinct(columns.cells[name])) if "," in cell)
             yield f"the column {name!r} holds numbers, and {no_number(comma)}; write {comma.replace(',', '.')}"
 
 
 def holds_whole(columns: Columns, name: str) -> bool:
     """Whether a column holds whole numbers, or truth values, which are written where labels are counted."""
-    truths = {written(value).casefold() for value in distinct(columns.cells[name])} <= {"true", "false"}
+    truths = {cell_text(value).casefold() for value in distinct(columns.cells[name])} <= {"true", "false"}
     return truths or (holds_numbers(columns, name) and not has_fractions(columns, name))
 
 
@@ -217,6 +217,6 @@ def holds_labels(columns: Columns, name: str, labels: Labels) -> bool:
 
 def holds_bits(columns: Columns, name: str, labels: Labels) -> bool:
     """Whether a column holds 0 and 1, or true and false, and these are no names of labels."""
-    said = {written(value).casefold() for value in distinct(columns.cells[name]) if labels.index(value) != NONE}
+    said = {cell_text(value).casefold() for value in distinct(columns.cells[name]) if labels.index(value) != NONE}
     named = {label.casefold() for label in labels.task.labels} - {"0", "1"}
     return bool(said) and said <= {"0", "1", "true", "false"} and not said & named

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ranker.errors import Assumption, DataError, UnknownName
+from ranker.files.cells import cell_text
 from ranker.sources.tables import groups, names
 from ranker.sources.tables.base import UNIT, Columns, Kind, Said, some
-from ranker.sources.tables.cells import READABLE, UNKNOWN, Labels, distinct, written
+from ranker.sources.tables.cells import READABLE, UNKNOWN, Labels, distinct
 from ranker.sources.tables.groups import Model
 from ranker.sources.tables.keys import Keys, is_text, there
 
@@ -138,7 +139,7 @@ class _Look:
                 strange = next(v for v in distinct(self.columns.cells[name]) if self.labels.index(v) == UNKNOWN)
                 raise DataError(
                     f"{self.columns.origin}: {cells.readable:,} of {cells.readable + cells.unread:,} cells of the "
-                    f"column {name!r} are labels of the task, and others not, such as {written(strange)[:50]!r}; "
+                    f"column {name!r} are labels of the task, and others not, such as {cell_text(strange)[:50]!r}; "
                     "`label_map` says what they stand for, or `prediction` which columns are to be read"
                 )
 
