@@ -26,7 +26,7 @@ CALLS = {
 BOUNDS = {
     "look-ups": 8,  # a reference to a model is turned into its folder: once, when it is looked at
     "listings": 56,  # of models' folders
-    "JSON files": 33,  # opened: 8 for labels, 24 to be hashed, and suite.json
+    "JSON files": 41,  # opened: 8 for labels, 24 to be hashed, 8 with what was said of answers, and suite.json
     "weights": 8,  # files opened, to be hashed: no model is loaded
     "keys built": 8,  # of the store
     "keys read": 8,  # folders of keys that are listed for their shards: once a model, whose answers are under one key

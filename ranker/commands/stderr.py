@@ -24,9 +24,9 @@ def log(given: Mapping[str, Any]) -> None:
     handler.addFilter(once())
     handler.setLevel(logging.ERROR if given["quiet"] else logging.DEBUG if given["verbose"] else logging.INFO)
     logger = logging.getLogger("ranker")
-    logger.handlers = [handler, *([Strict()] if given["strict"] else [])]
+    logger.handlers = [handler, *([Strict()] if given.get("strict") else [])]
     logger.propagate = False
-    logger.setLevel(min(handler.level, logging.WARNING) if given["strict"] else handler.level)
+    logger.setLevel(min(handler.level, logging.WARNING) if given.get("strict") else handler.level)
 
 
 class Strict(logging.Handler):
@@ -48,7 +48,7 @@ def check_strict(given: Mapping[str, Any], notes: Iterable[str]) -> None:
         UsageError: there is one.
     """
     assumptions = [note for note in notes if isinstance(note, Assumption)]
-    if given["strict"] and assumptions:
+    if given.get("strict") and assumptions:
         more = f" (and {len(assumptions) - 1} more)" if assumptions[1:] else ""
         raise UsageError(f"`strict`: {assumptions[0]}{more}")
 

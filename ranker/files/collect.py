@@ -52,11 +52,10 @@ def collect(records: Iterable[Record], origin: str = MEMORY, unit: str = "row", 
     deep: dict[str, list[Any]] = {}
     stands = array("q")
     inside = 0
-    for block in _blocks(records, origin, unit, limits):
-        size = len(stands)
+    for block, values in _blocks(records, origin, unit, limits):
+        size, inside = len(stands), inside + values
         stands.extend(at for at, _ in block)
         order.update(dict.fromkeys(chain.from_iterable(cells for _, cells in block)))
-        inside += sum(nested_in(cells) for _, cells in block)
         flat = [shapes.flat(cells, groups, unread, limits.list) for _, cells in block]
         for name in dict.fromkeys(chain.from_iterable(flat)):
             parts.setdefault(name, [pa.nulls(size)] if size else [])
@@ -97,8 +96,8 @@ def _filled(columns: Columns, name: str, texts: Any) -> Any:
     return of_cells([_json(above[at]) if text is None else text for at, text in enumerate(texts.to_pylist())])
 
 
-def _blocks(records: Iterable[Record], origin: str, unit: str, limits: Limits) -> Iterator[list[Record]]:
-    """Rows that are in memory at once."""
+def _blocks(records: Iterable[Record], origin: str, unit: str, limits: Limits) -> Iterator[tuple[list[Record], int]]:
+    """Rows that are in memory at once, and how many values stand in their lists and objects."""
     block: list[Record] = []
     nested = 0
     for at, cells in records:
@@ -106,10 +105,10 @@ def _blocks(records: Iterable[Record], origin: str, unit: str, limits: Limits) -
         block.append((at, cells))
         nested += nested_in(cells)
         if len(block) == BLOCK or nested >= NESTED:
-            yield block
+            yield block, nested
             block, nested = [], 0
     if block:
-        yield block
+        yield block, nested
 
 
 def nested_in(cells: Mapping[str, Any]) -> int:

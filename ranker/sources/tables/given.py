@@ -142,5 +142,7 @@ def _in_order(values: Sequence[str]) -> Sequence[str]:
     numbers_of = [whole_number(value) for value in values]
     whole = [n for n, value in zip(numbers_of, values, strict=True) if n is not None and value[:1].isdigit()]
     if values and len(whole) == len(values):
+        if 0 not in whole:  # they count no labels from 0: none is made that nobody says
+            return tuple(map(str, sorted({*whole})))
         return tuple(map(str, range(max(whole) + 1))) if max(whole) < MOST_LABELS else ()
     return sorted(values, key=lambda value: (value.casefold(), value))

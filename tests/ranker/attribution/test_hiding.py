@@ -61,7 +61,10 @@ def notes(models, data, settings, **named):
     return [note for note in found.notes if "means something to these models" in note]
 
 
-@pytest.mark.parametrize(("token", "settings", "other"), [("[MASK]", MASK, QUICK), ("[PAD]", QUICK, MASK)])
+@pytest.mark.parametrize(
+    ("token", "settings", "other"),
+    [pytest.param("[MASK]", MASK, QUICK, marks=pytest.mark.slow), ("[PAD]", QUICK, MASK)],
+)
 def test_a_token_that_speaks_is_told_of(loud, models, data, token, settings, other):
     """With the way out; one that is as quiet as the other is not, and neither is one that is not used."""
     speaking = loud(token)

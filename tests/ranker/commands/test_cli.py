@@ -187,7 +187,10 @@ def test_a_decision_as_json(run, ten):
         ("--data {ten}", "`--models` is needed: the models to choose from"),
         ("--data {ten} --models hans-sub-mini --probe 5", "`--probe` must be between 1 and 4"),
         ("--data {ten} --models hans-sub-mini --task nly", "there is no task 'nly'; did you mean nli?"),
-        ("--data {ten} --models hans-sub-mini --columns label=gold", "{ten}, line 1: the column 'gold' is missing"),
+        (
+            "--data {ten} --models hans-sub-mini --columns label=gold",
+            "`--columns label=gold`: {ten} has no such column",
+        ),
         ("--data {ten} --models hans-sub-mini --columns gold", "`--columns` must be like text=premise"),
         ("--data {ten} --models hans-sub-mini --method ACCC --attribution none", "there is no method 'ACCC'"),
         ("--data {ten} --models hans-sub-mini --task paraphrase", "{ten}, line 1: "),

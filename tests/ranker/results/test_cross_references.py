@@ -57,7 +57,7 @@ def changed(whole, path, new="changed"):
     return result
 
 
-@pytest.mark.parametrize("mode", ["evaluation", pytest.param("decision", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["decision", pytest.param("evaluation", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "new", ["changed", *(pytest.param(one, marks=pytest.mark.slow) for one in ("", "ACC", "untouched", "label-free"))]
 )

@@ -131,8 +131,8 @@ def test_a_factor_that_nobody_can_identify_is_computed_each_time(store, calls):
     [
         {"target": "true"},
         {"norm": "l1"},
-        {"examples": Named("hans-sub", limit=23)},
-        {"examples": Named("hans-sub", limit=24, population=20)},
+        pytest.param({"examples": Named("hans-sub", limit=23)}, marks=pytest.mark.slow),
+        pytest.param({"examples": Named("hans-sub", limit=24, population=20)}, marks=pytest.mark.slow),
     ],
     ids=lambda given: "-".join(map(str, given)),
 )

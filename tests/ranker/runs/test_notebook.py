@@ -49,6 +49,7 @@ def done(script, folder):
     return ran.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the processes of a process are read from /proc")
 def test_a_call_starts_no_process(tmp_path, monkeypatch):
     """Neither a server of processes nor a worker; the same call starts them where an executor asks for it."""

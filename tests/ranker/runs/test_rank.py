@@ -104,6 +104,7 @@ def test_how_often_the_shortcut_misleads_is_told_of_each_model(ranking):
     assert ranking.method("NLL").splits["misled"] == pytest.approx(np.mean([pair.accuracy for pair in found]))
 
 
+@pytest.mark.slow
 def test_where_no_model_follows_the_shortcut_factors_are_doubted(ranking):
     """A note says so, if there are factors at all; not where one model does, nor where nobody can know."""
     data = dataclasses.replace(sets.load("hans-sub"), population=40)

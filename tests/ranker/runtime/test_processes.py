@@ -146,6 +146,7 @@ def test_one_worker_without_limits_is_this_process(suite, rows, loads):
     assert len(loads) == len(suite.models)
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_one_process(suite, rows, tmp_path, loads, caplog, capfd):
     """This process loads nothing; a model that fails is left out in one line, in the words of one process."""
     make_checkpoint(tmp_path / "odd", labels=("yes", "no"))

@@ -38,7 +38,7 @@ def without(table, name):
     return ScoreTable(table.models, columns, table.examples, table.values[:, kept].copy(), truth=table.truth)
 
 
-@pytest.mark.parametrize("draws", ["exact", 500])
+@pytest.mark.parametrize("draws", ["exact", pytest.param(500, marks=pytest.mark.slow)])
 def test_a_method_is_the_same_whoever_is_beside_it(draws):
     """Alone, beside all others, in another order, and without a column that it does not read."""
     table, seen = world()
