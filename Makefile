@@ -6,8 +6,8 @@ DEV := .venv-test
 LM_EVAL := .venv-lm-eval
 INSPECT := .venv-inspect
 WRITTEN := tests/ranker/sources/logs/programs
-# two processes of one thread each: half of the time on two cores
-QUICK := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 2 --dist worksteal -m "not slow and not soak"
+# three processes of one thread each, for two cores: while one waits for a process of its own, another computes
+QUICK := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 3 --dist worksteal -m "not slow and not soak"
 PIP := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test test-slow soak check format bench api pictures suites logs clean

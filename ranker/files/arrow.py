@@ -167,9 +167,15 @@ def characters(array: Any) -> int:
     return int(array.nbytes)
 
 
-def commas(array: Any) -> int:
-    """About how many values stand in the lists and objects of a column of JSON."""
-    return int(pc.sum(pc.count_substring(array, ",")).as_py() or 0) if is_text(array.type) else 0
+def values_inside(array: Any) -> int:
+    """About how many values, lists and objects stand in a column of JSON.
+
+    Example:
+        >>> values_inside(pa.array(["[[1, 2], [3]]", None]))
+        5
+    """
+    signs = (",", "[", "{") if is_text(array.type) else ()
+    return sum(int(pc.sum(pc.count_substring(array, sign)).as_py() or 0) for sign in signs)
 
 
 def compact(array: Any) -> Any:

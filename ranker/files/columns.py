@@ -74,11 +74,11 @@ class Columns:
         Raises:
             DataError: they are more, or larger, than rows may be.
         """
-        from ranker.files.arrow import characters, commas
+        from ranker.files.arrow import characters, values_inside
 
         self.limits.check(self.origin, "rows", self.size)
         self.limits.check(self.origin, "file", sum(map(characters, self.cells.values())))
-        inside = sum(map(commas, self.nested.values()))
+        inside = sum(map(values_inside, self.nested.values()))
         self.limits.check(self.origin, "values", self.size * (len(self.cells) + len(self.nested)) + inside)
         names = [name for name in self.order if name in self.cells or name in self.nested or name in self.groups]
         values = [self.values(name) for name in names]

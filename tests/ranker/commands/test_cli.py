@@ -189,7 +189,7 @@ def test_a_decision_as_json(run, ten):
         ("--data {ten} --models hans-sub-mini --task nly", "there is no task 'nly'; did you mean nli?"),
         (
             "--data {ten} --models hans-sub-mini --columns label=gold",
-            "`--columns label=gold`: {ten} has no such column",
+            "`--columns label=gold`: {ten} has no",
         ),
         ("--data {ten} --models hans-sub-mini --columns gold", "`--columns` must be like text=premise"),
         ("--data {ten} --models hans-sub-mini --method ACCC --attribution none", "there is no method 'ACCC'"),

@@ -66,7 +66,16 @@ def test_a_table_of_results_is_strict_too(tmp_path):
 def test_a_pool_without_a_text_is_said(tmp_path):
     """`label` drops no row in silence either."""
     saved(tmp_path, pool=["id,text", "r1,A fine day.", "r2,", "r3,A long day."], a=ANSWERS, b=OTHERS)
-    typed = ["label", "--pool", tmp_path / "pool.csv", "--models", tmp_path / "a.csv", tmp_path / "b.csv", "--batch", "1"]
+    typed = [
+        "label",
+        "--pool",
+        tmp_path / "pool.csv",
+        "--models",
+        tmp_path / "a.csv",
+        tmp_path / "b.csv",
+        "--batch",
+        "1",
+    ]
     strict = called(*typed, "--strict", "-o", tmp_path / "out.csv")
     assert strict.status == 2
     assert "rows with a blank text are left out: 1" in strict.said

@@ -130,7 +130,7 @@ def test_a_factor_that_nobody_can_identify_is_computed_each_time(store, calls):
     "given",
     [
         {"target": "true"},
-        {"norm": "l1"},
+        pytest.param({"norm": "l1"}, marks=pytest.mark.slow),
         pytest.param({"examples": Named("hans-sub", limit=23)}, marks=pytest.mark.slow),
         pytest.param({"examples": Named("hans-sub", limit=24, population=20)}, marks=pytest.mark.slow),
     ],
