@@ -13,9 +13,7 @@ from ranker.files.text import beginning
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
 from ranker.sources.logs.base import canonical, hashed, name_of, number, shown
-
-INVALID = "[invalid]"
-"""What its filters write where they find no answer."""
+from ranker.tasks.empty import INVALID
 
 _OWN = frozenset(
     ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics")
