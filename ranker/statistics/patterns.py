@@ -225,7 +225,13 @@ def read(patterns: Patterns, rows: Ints, labels: Ints, label_noise: float = 0.0)
     kinds, counts = np.unique(kinds, axis=0, return_counts=True)
     given = -kinds[:, 1:]
     wrong = label_noise / patterns.classes
-    likelihood = (1 - label_noise + wrong) ** given * wrong ** (given.sum(axis=1, keepdims=True) - given)
+    others = given.sum(axis=1, keepdims=True) - given
+    likelihood = _powers(1 - label_noise + wrong, given) * _powers(wrong, others)
     if (likelihood.sum(axis=1) == 0).any():
         raise ValueError("without label_noise, all answers to one row must be the same")
     return Readings(kinds[:, 0], likelihood / likelihood.max(axis=1, keepdims=True, initial=0.0), counts, distinct)
+
+
+def _powers(base: float, exponents: Ints) -> Floats:
+    """By multiplication, which rounds alike on every processor; `**` does not, and `seed` hashes every bit."""
+    return np.cumprod([1.0, *[base] * int(exponents.max(initial=0))])[exponents]
