@@ -211,6 +211,12 @@ def columns(file: File) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
     return {**whole, "label": truth}, models
 
 
+def holds_word(file: File) -> bool:
+    """Whether a word for nothing stands in the file: an empty cell may have come in its place."""
+    rows, models = columns(file)
+    return bool(file.word[0]) and any(file.word[0] in said for said in (rows["label"], *models.values()))
+
+
 def respelled(label: str, draw: random.Random) -> str:
     """A label in another spelling of the same, as models write it."""
     if not label[0].isalpha() or label.casefold() in ("us", "v1"):

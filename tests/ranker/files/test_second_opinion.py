@@ -9,7 +9,7 @@ from importlib import metadata
 import pytest
 from calling import Ended, called
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from making import File, files, readable, simpler, written
+from making import File, files, holds_word, readable, simpler, written
 from opinion import accuracies, column, joined, rows_of, truth_of
 
 MOST_REFUSED = 0.05
@@ -95,12 +95,10 @@ def looked_at(file: File, folder, survey: Survey) -> str:
     arguments, twins = written(file, folder)
     ended = called("run", *arguments, "-q", output=folder / "out.json")
     truth, readings = opinion(twins, (file.declared,) if file.declared else ())
-    if file.word[0] and file.declared is None:
-        known = readable(file, truth) and readable(
-            file, opinion(twins, file.word[:1])[0]
-        )  # else another may come first
+    if file.declared is None and holds_word(file):
         named = ended.status == 2 and "--empty-words" in ended.said
-        asked = ended.refused and not ended.found and (named or not known)
+        told = ("run", *arguments, "--empty-words", file.word[0], "-q")
+        asked = ended.refused and not ended.found and (named or called(*told, output=folder / "told.json").refused)
         return "" if asked else f"it must ask what {file.word} is (got {ended.status}: {ended.said[:300]})"
     if readable(file, truth):
         survey.read += 1
