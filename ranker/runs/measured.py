@@ -79,10 +79,12 @@ class Measuring:
             rows = judged(answer.attributions, examples, self.plan.settings)
             return [Scores(rows[place], np.full(rows.shape[1], -1)) for place in places]
 
+        if not answer.attributions:
+            return quality_of(np.array([part.values for part in compute(range(3))]))
         settings = json.dumps([REVISION, asdict(self.plan.settings)], sort_keys=True)
         made = json.dumps(functions.made_with(), sort_keys=True)
         names = [_digest(f"quality {part} {settings} {made}", self._rows(examples)) for part in range(3)]
-        found = self._known(one, answer, names if answer.attributions else [None] * 3, compute)
+        found = self._known(one, answer, names, compute)
         return quality_of(np.array([part.values for part in found]))
 
     def _known(self, one: Answered, answer: Answer, names: Sequence[bytes | None], compute: Compute) -> list[Scores]:

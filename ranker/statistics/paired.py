@@ -274,23 +274,23 @@ def detectable(se: float, power: float = 0.8) -> float:
     return float((Z95 + ndtri(power)) * se) if se > TIE else np.nan
 
 
-def not_worse(difference: Estimate, by: float) -> bool:
+def not_worse(low: float, by: float) -> bool:
     """Whether a model is shown to be no worse than another, but for a margin: the 95 % interval lies above -margin.
 
     A test of one side at 2.5 %. One cluster shows nothing, so the answer is no.
 
     Args:
-        difference: the model minus the other.
+        low: the lower end of the 95 % interval of the model minus the other; nan where there is none.
         by: the margin, at least 0.
 
     Example:
-        >>> equal = means(np.ones((2, 300))).difference, means(np.ones((2, 100))).difference
-        >>> [not_worse(one, 0.02) for one in equal]  # with 100 rows nobody knows
+        >>> never_apart = [means(np.ones((2, rows))).difference.low for rows in (300, 100)]
+        >>> [not_worse(low, 0.02) for low in never_apart]  # 100 rows are too few to know
         [True, False]
 
     Source: ICH E9 1998, "Statistical principles for clinical trials", section 3.3.2.
     """
-    return difference.low >= -by - TIE
+    return low >= -by - TIE
 
 
 def p_of(difference: Estimate) -> float:

@@ -25,7 +25,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from factors.types import Floats
+from factors.types import Floats, Ints
 
 HALF = 0.5
 """Continuity correction, in rows. Without it coverage falls to 93 %, and one end is missed in 5 % of cases."""
@@ -101,7 +101,7 @@ def _tango(better: int, worse: int, rows: int, delta: float) -> float:
     return _divided(better - worse - rows * delta, rows * (2 * q + delta * (1 - delta)))
 
 
-def _z(residuals: Floats, counts: Floats, lost: float) -> float:
+def _z(residuals: Floats, counts: Ints, lost: float) -> float:
     """The z of residuals; that of a cluster which was not seen may be as far below 0 as `lost`."""
     from scipy.optimize import brentq
 
