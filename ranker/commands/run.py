@@ -156,7 +156,7 @@ def run(**given: Any) -> None:
     if given["ood_name"]:  # before anything large is imported
         look_up("OOD set", given["ood_name"], embedded.cards(given["include"]))
     from ranker import report
-    from ranker.commands import arguments, tasks, within
+    from ranker.commands import arguments
     from ranker.runs.collect import foretold
     from ranker.scoring.gate import of_decision
 
@@ -164,9 +164,13 @@ def run(**given: Any) -> None:
     format_name = arguments.format_name(given)
     look_up("format", format_name, report.FORMATS)
     if given["within"] is not None:
+        from ranker.commands import within
+
         within.run(given, format_name)
         return
     if (several := arguments.tasks(given)) is not None:
+        from ranker.commands import tasks  # it imports what writes pages
+
         tasks.run(given, several, format_name)
         return
     outputs.check(given)

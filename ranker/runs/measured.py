@@ -75,12 +75,13 @@ class Measuring:
             StoreError: the store cannot be read or written.
         """
 
+        if not answer.attributions:
+            return quality_of(np.empty((3, 0)))
+
         def compute(places: Sequence[int]) -> list[Scores]:
             rows = judged(answer.attributions, examples, self.plan.settings)
             return [Scores(rows[place], np.full(rows.shape[1], -1)) for place in places]
 
-        if not answer.attributions:
-            return quality_of(np.array([part.values for part in compute(range(3))]))
         settings = json.dumps([REVISION, asdict(self.plan.settings)], sort_keys=True)
         made = json.dumps(functions.made_with(), sort_keys=True)
         names = [_digest(f"quality {part} {settings} {made}", self._rows(examples)) for part in range(3)]
