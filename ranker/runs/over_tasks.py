@@ -130,7 +130,7 @@ def over_tasks(
         ...         write_log(f"{folder}/b", task, [1, 0, 1, 0] * 5)
         ...     over_tasks([f"{folder}/a", f"{folder}/b"])
         2 models on 2 tasks
-        a is 25.0 points above b, p 0.001
+        a is 25.0 points above b, p 0.005
 
     Source: Miller 2024, "Adding error bars to evals"; of the means see `ranker.statistics.paired`.
     """
@@ -186,7 +186,7 @@ def _notes(found: Matched, whole: Mapping[str, Judged], rankings: Mapping[str, R
         yield f"Fewer than {FEW_ROWS} rows, on which small differences are mostly not seen: {listed(few)}."
     few = [task for task, one in whole.items() if one.clusters is not None and len(set(one.clusters)) < FEW_CLUSTERS]
     if few:
-        yield f"Fewer than {FEW_CLUSTERS} clusters of rows, so that intervals are rather too narrow: {listed(few)}."
+        yield f"Fewer than {FEW_CLUSTERS} clusters of rows, on which only large differences are seen: {listed(few)}."
     said: dict[str, list[str]] = {}
     for task, ranking in rankings.items():
         for note in ranking.header.notes:
