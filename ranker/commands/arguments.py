@@ -40,6 +40,7 @@ from ranker.runtime.executors.serial import Serial
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.storage import USER_STORE, Remote, place
 from ranker.runtime.store import Store
+from ranker.scoring.gate import MARGIN
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
 from ranker.sources.base import OF_FILES, Machine, Shelf, SourceOptions
@@ -418,10 +419,18 @@ def check_mode(given: Given) -> None:
         raise UsageError("`--pool-from-unlabelled` is for rows of one file, without `--pool`")
     if given.get("not_worse_than") and given["pool"]:
         raise UsageError("`--not-worse-than` is for labelled rows alone, without `--pool`")
+    for name in ("by", "allow_absent"):
+        if given.get(name) is not None and not given.get("not_worse_than"):
+            raise UsageError(f"`--{name.replace('_', '-')}` is for `--not-worse-than`")
     if math.isnan(given.get("by") or 0):
         raise UsageError("`--by` must be between 0 and 1 (got nan)")
     if given["columns"] and not (given["data"] or given.get("in_domain")):
         raise UsageError("`--columns` is for files of your own: `--data`, `--pool`, `--in-domain`")
+
+
+def gate(given: Given) -> tuple[float, bool]:
+    """How much worse is no worse, a fraction, and whether tasks and rows may be absent."""
+    return MARGIN if given["by"] is None else given["by"], bool(given["allow_absent"])
 
 
 def decides_on_own(given: Given) -> bool:

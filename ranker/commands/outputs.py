@@ -17,6 +17,7 @@ from ranker.errors import RankModelsError, UsageError
 
 if TYPE_CHECKING:
     from ranker.report.figures import Drawing
+    from ranker.results.gate import Gate
     from ranker.results.ranking import Ranking
 
 FILES = {"output": "`--output`", "save": "`--save`"}
@@ -149,23 +150,17 @@ def write(answer: str | bytes, path: Path | None) -> None:
         raise RankModelsError(f"`--output`: {path} cannot be written: {error.strerror}") from error
 
 
-def worse(ranking: Ranking, base: str, by: float) -> list[str]:
-    """The models that are not shown to be no worse than one, but for a margin.
-
-    Args:
-        ranking: a decision on labelled rows alone.
-        base: the model that the others are held to.
-        by: how much worse is no worse, a fraction.
+def hold(gate: Gate) -> None:
+    """Say the verdict of ``--not-worse-than`` in a line.
 
     Raises:
-        UsageError: a pool was read, too: the files of the models brought one.
+        SystemExit: 3, it does not hold.
     """
-    found = ranking.decision
-    if not found.versus:
-        raise UsageError("`--not-worse-than` is for labelled rows alone, and the models' files bring others, too")
-    low = {one.b: -one.high for one in found.versus if one.a == base and one.high is not None}
-    low |= {one.a: one.low for one in found.versus if one.b == base and one.low is not None}
-    return [name for name in found.names if name != base and low.get(name, -1.0) < -by - 1e-12]
+    from ranker.report.escapes import visible
+
+    click.echo(visible(gate.in_words).replace("\n", "\\n"), err=True)
+    if not gate.passes:
+        raise SystemExit(3)
 
 
 def plot(ranking: Ranking, folder: Path | None) -> None:

@@ -8,7 +8,7 @@ import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
-from ranker.errors import listed, look_up
+from ranker.errors import look_up
 
 
 @click.command()
@@ -115,10 +115,15 @@ from ranker.errors import listed, look_up
 @click.option(
     "--by",
     type=click.FloatRange(0, 1),
-    default=0.0,
-    show_default=True,
     metavar="MARGIN",
-    help="How much worse is no worse, as a fraction: the 95 % interval of the difference must lie above minus this.",
+    help="How much worse is no worse, as a fraction: the 95 % interval of the difference must lie above minus this.  "
+    "[default: 0.02, two points]",
+)
+@click.option(
+    "--allow-absent",
+    is_flag=True,
+    default=None,
+    help="Let --not-worse-than pass though tasks or rows are absent, or a log is partial.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would run, and how much of it is known already.")
 @options.TALK
@@ -144,22 +149,28 @@ def run(**given: Any) -> None:
     --not-worse-than asks for does not hold; 130 stopped by Ctrl-C, 143 by SIGTERM.
     """
     from contextlib import ExitStack
+    from dataclasses import replace
 
     from ranker.datasets import embedded
 
     if given["ood_name"]:  # before anything large is imported
         look_up("OOD set", given["ood_name"], embedded.cards(given["include"]))
     from ranker import report
-    from ranker.commands import arguments, tasks, within
+    from ranker.commands import arguments
     from ranker.runs.collect import foretold
+    from ranker.scoring.gate import of_decision
 
     stderr.log(given)
     format_name = arguments.format_name(given)
     look_up("format", format_name, report.FORMATS)
     if given["within"] is not None:
+        from ranker.commands import within
+
         within.run(given, format_name)
         return
     if (several := arguments.tasks(given)) is not None:
+        from ranker.commands import tasks  # it imports what writes pages
+
         tasks.run(given, several, format_name)
         return
     outputs.check(given)
@@ -172,6 +183,10 @@ def run(**given: Any) -> None:
             click.echo(line)
         return
     ranking = outputs.in_words_of_the_command(wanted.answer(made)).made_by(click.get_current_context().obj)
+    gate = None
+    if wanted.base is not None and not ranking.header.failures:
+        gate = of_decision(ranking, wanted.base, *arguments.gate(given))
+        ranking = replace(ranking, found=replace(ranking.decision, gate=gate))
     stderr.check_strict(given, (*ranking.header.notes, *ranking.found.notes))
     with ExitStack() as rest:  # each is written, whatever becomes of the others
         rest.callback(outputs.plot, ranking, given["plots"])
@@ -180,6 +195,5 @@ def run(**given: Any) -> None:
         outputs.write(outputs.rendered(ranking, format_name, given["output"]), given["output"])
     if ranking.header.failures or ranking.header.failed_factors:
         raise SystemExit(1)
-    if given["not_worse_than"] and (worse := outputs.worse(ranking, given["not_worse_than"], given["by"])):
-        click.echo(f"not shown to be no worse than {given['not_worse_than']}: {listed(worse)}", err=True)
-        raise SystemExit(3)
+    if gate is not None:
+        outputs.hold(gate)

@@ -10,11 +10,12 @@ import click
 
 from ranker.commands import arguments, outputs, stderr
 from ranker.commands.program import spoken
-from ranker.errors import UsageError, listed, look_up
+from ranker.errors import UsageError, look_up
 from ranker.report import document, over_tasks
 from ranker.results.ranking import Ranking
 from ranker.runs.over_tasks import Matched, decide_each
 from ranker.runs.plan import Plan
+from ranker.scoring.gate import of_tasks
 from ranker.sources.base import Shelf
 
 
@@ -58,16 +59,18 @@ def run(given: Mapping[str, Any], tasks: Matched, format_name: str) -> None:
         return
     found = decide_each(tasks, asked)
     found = replace(found, failures={task: spoken(why) for task, why in found.failures.items()})
+    gate = None
+    if first.base is not None and not found.failures:
+        models = next(iter(found.rankings.values())).table.models
+        gate = of_tasks(found, tasks.tasks_of(models), first.base, *arguments.gate(given))
+        found = replace(found, gate=gate)
     if given["save"] is not None:
         outputs.save_each(found.rankings, given["save"])
     outputs.write(document.render(over_tasks.document(found), format_name), given["output"])
     if found.failures:
         raise SystemExit(1)
-    if base := given["not_worse_than"]:
-        worse = {task: outputs.worse(ranking, base, given["by"]) for task, ranking in found.rankings.items()}
-        if told := [f"{listed(names)} on {task}" for task, names in worse.items() if names]:
-            click.echo(f"not shown to be no worse than {base}: {'; '.join(told)}", err=True)
-            raise SystemExit(3)
+    if gate is not None:
+        outputs.hold(gate)
 
 
 def _of(given: Mapping[str, Any], models: Sequence[str]) -> dict[str, Any]:

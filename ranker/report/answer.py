@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ranker.errors import listed
 from ranker.numbers import LEAST_P, counted, interval, p_value, percent, points, probability
 from ranker.report.words import MOST_LABELS, labels, words
 from ranker.results.decision import Decision, Versus
 from ranker.results.evaluation import Evaluation, level
 from ranker.results.ranking import Ranking
+from ranker.results.result import NAMES
 from ranker.results.table import ScoreTable
 
 NEXT = (
@@ -82,7 +84,16 @@ def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     said.append(next_step(ranking, found))
     if len(found.groups) == 1:
         return f"No two models are told apart; {names[0]} is first", said
-    return f"First choice: {names[0]}{_but(found)}", said
+    return f"{_strength(found)}{_but(found)}", said
+
+
+def _strength(found: Decision) -> str:
+    """What the rows bear: that the first of the order is the one to take, probably so, or one of several."""
+    first, tied = found.names[0], found.tied(0)
+    if found.against or not tied:
+        sure = all(found.better(0, j) for j in range(1, len(found.names)))
+        return f"{'First choice' if sure or found.against else 'Probably first'}: {first}"
+    return f"Not told apart for first place: {listed([first, *tied], NAMES)}"
 
 
 def _defined(table: ScoreTable, method: str) -> str:
@@ -118,16 +129,21 @@ def between(ranking: Ranking, found: Decision, pair: Versus) -> tuple[str, list[
         f"The difference is {points(pair.difference)} points ({spread(pair.low, pair.high)}; "
         f"p {equals(pair.p)} by {TESTS[pair.test]}); {pair.a} is the better one in the domain with a probability of "
         f"{probability(found.p_beats[0][1])} %.",
-        f"{pair.a} did better on {counted(pair.better, 'row')}, {pair.b} on {pair.worse:,}. An unpaired test, which "
-        f"ignores that the rows are the same, would say p {equals(pair.p_unpaired)}.",
+        f"{pair.a} did better on {counted(pair.better, 'row')}, {pair.b} on {pair.worse:,}.",
     ]
+    if pair.p_unpaired is not None:
+        said.append(
+            f"An unpaired test, which ignores that the rows are the same, would say p {equals(pair.p_unpaired)}."
+        )
     if pair.detectable is not None and pair.detectable > 1:
         said.append("With so few rows not even the largest difference is found in four of five cases.")
     elif pair.detectable is not None:
         least = percent(pair.detectable)
         said.append(f"With these rows a true difference of {least} points or more is found in four of five cases.")
-    apart = found.apart(0, 1)
-    lead = f"Better: {pair.a}" if apart else f"Not told apart: {pair.a} and {pair.b}"
+    i, j = (1, 0) if found.against else (0, 1)
+    lead = f"{'Better' if found.better(i, j) else 'Probably better'}: {found.names[i]}"
+    if not found.apart(0, 1):
+        lead = f"Not told apart: {pair.a} and {pair.b}"
     return lead, [*said, next_step(ranking, found)]
 
 
@@ -175,7 +191,11 @@ def next_step(ranking: Ranking, found: Decision) -> str:
         )
     rivals = [j for j in range(1, len(names)) if not found.apart(0, j)]
     if not rivals:
-        return f"Next: take {names[0]}."
+        unsure = [j for j in range(1, len(names)) if not found.better(0, j)]
+        if not unsure:
+            return f"Next: take {names[0]}."
+        least = probability(min(found.p_beats[0][j] for j in unsure))
+        return f"Next: label more rows, or take {names[0]} where a probability of {least} % is enough."
     nearest = min(rivals, key=lambda j: found.p_beats[0][j])
     rival = names[nearest] if len(rivals) == 1 else f"{names[nearest]}, the nearest of {len(rivals)} rivals,"
     label = "Next: label" if len(rivals) == len(names) - 1 else f"Next: take {names[0]}, or label"

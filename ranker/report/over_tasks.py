@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
 from ranker.numbers import counted, interval, p_value, percent, points
 from ranker.report.answer import equals, spread
 from ranker.report.document import Document
+from ranker.report.remarks import verdict
 from ranker.report.tables import Table, table
 from ranker.results.over_tasks import Gap, OverTasks, Part
 
-SURE = 0.05
-"""p below which two models are told apart over several tasks."""
+SURE, PROBABLE = 0.05, 0.2
+"""p of a mean over tasks below which a model may be called better, and probably better: its interval leaves out 0, and
+the chance that it is the worse one is below 10 %."""
 
 HINT = "Next: `rank-models --models A#TASK B#TASK` shows one task with the rows on which the models differ."
 
@@ -34,13 +36,12 @@ def answer(found: OverTasks) -> list[str]:
     """Which model is better over the tasks, how sure that is, and on how many of them."""
     whole, first, second = found.whole, *found.models[:2]
     gap = whole[-1].gap(first, second)
-    apart = gap.p is not None and gap.p < SURE
     on = f"on {found.tasks[0].name}" if len(whole) == 1 else f"over {counted(len(found.tasks), 'task')}"
-    lead = (
-        f"{'Better' if len(found.models) == 2 else 'First'} {on}: {first}"
-        if apart
-        else f"Not told apart {on}: {first} and {second}"
-    )
+    sure, probable = _strength(found, whole, first, second)
+    better = "better" if len(found.models) == 2 else "first"
+    lead = f"{better.capitalize() if sure else f'Probably {better}'} {on}: {first}"
+    if not sure and not probable:
+        lead = f"Not told apart {on}: {first} and {second}"
     values = {mean.model: mean.value for mean in whole[-1].means}
     said = [
         f"{first} has a mean {'outcome' if not whole[-1].metric else whole[-1].metric} of {percent(values[first])} %, "
@@ -56,6 +57,16 @@ def answer(found: OverTasks) -> list[str]:
     return [lead, " ".join([*said, *_each(found, first, second)]), HINT]
 
 
+def _strength(found: OverTasks, whole: Sequence[Part], first: str, second: str) -> tuple[bool, bool]:
+    """Whether the first model may be called better, and probably better: of one task as its decision has it."""
+    if len(whole) == 1:
+        decision = found.rankings[whole[0].name].decision
+        i, j = map(decision.names.index, (first, second))
+        return decision.better(i, j), decision.apart(i, j) and decision.p_beats[i][j] > 0.5
+    p = whole[-1].gap(first, second).p
+    return p is not None and p < SURE, p is not None and p < PROBABLE
+
+
 def _each(found: OverTasks, first: str, second: str) -> Iterator[str]:
     """On how many of several tasks one model is told from another as the better one."""
     if len(found.tasks) == 1:
@@ -63,13 +74,13 @@ def _each(found: OverTasks, first: str, second: str) -> Iterator[str]:
     better = {first: 0, second: 0}
     for part in found.tasks:
         decision = found.rankings[part.name].decision
-        i, j = sorted(decision.names.index(name) for name in (first, second))
-        if decision.apart(i, j):
-            better[decision.names[i] if decision.p_beats[i][j] > 0.5 else decision.names[j]] += 1
+        i, j = map(decision.names.index, (first, second))
+        better[first] += decision.better(i, j)
+        better[second] += decision.better(j, i)
     neither = len(found.tasks) - sum(better.values())
     yield (
-        f"{first} is better on {counted(better[first], 'task')}, {second} on {better[second]}; on {neither} they are "
-        "not told apart."
+        f"{first} is better on {counted(better[first], 'task')}, {second} on {better[second]}; on {neither} that is "
+        "not sure."
     )
 
 
@@ -114,6 +125,8 @@ def _said(gap: Gap) -> tuple[str, str]:
 
 def remarks(found: OverTasks) -> Iterator[str]:
     """What is not in the tables, and how they are to be read."""
+    if found.gate:
+        yield verdict(found.gate)
     for reference, tasks in found.only.items():
         yield f"Only {reference} has {', '.join(tasks)}."
     for task, why in found.failures.items():

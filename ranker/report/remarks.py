@@ -10,6 +10,7 @@ from ranker.report.answer import untold
 from ranker.report.words import MOST_LABELS, labels, words
 from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation
+from ranker.results.gate import Gate
 from ranker.results.ranking import Ranking
 
 NOISE = 0.02
@@ -26,6 +27,8 @@ def remarks(ranking: Ranking) -> list[str]:
 def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
     """What a reader of a decision has to know."""
     metric = ranking.header.metric
+    if decision.gate:
+        yield verdict(decision.gate)
     yield (
         f"{words(metric).over}. The interval, P(near best) and P(row > column) are about {words(metric).what} in the "
         "whole domain. P(near best) is the probability that no other model is better by more than a point. Of two "
@@ -50,6 +53,11 @@ def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
         yield f"Treat as equal {'; '.join(equal)}: {labels(MOST_LABELS + 1, 'label')} would be needed to tell."
     for why, pairs in by_reason(reasons, "; ").items():
         yield f"{pairs}: how many more labels would tell is not known: {why}."
+
+
+def verdict(gate: Gate) -> str:
+    """Whether models are shown to be no worse than one, in a sentence."""
+    return f"{'PASSED' if gate.passes else 'NOT PASSED'}: {gate.in_words}."
 
 
 def notes(ranking: Ranking, found: Evaluation) -> Iterator[str]:

@@ -9,9 +9,13 @@ from typing import Any
 
 from ranker.errors import listed
 from ranker.numbers import interval, percent, probability
+from ranker.results.gate import Gate
 from ranker.results.result import NAMES, Result, plain
 from ranker.statistics.pool import Kind
 from ranker.statistics.significance import Test
+
+SURE = 0.95
+"""Probability from which on a model may be called the better one, where its interval leaves out 0, too."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,8 @@ class Versus:
         p: of a two-sided test that both do equally well; 1 where no row tells them apart.
         test: where p comes from: "mcnemar", "sign-flip", or "sign-flip-drawn".
         p_corrected: the same, corrected for the number of pairs (Holm).
-        p_unpaired: what a test would have said that takes the two as judged on different rows.
+        p_unpaired: what a test would have said that takes the two as judged on different rows; None, too, where each
+            model has the same outcome on every row, and not the other's.
         detectable: the smallest true difference that as many such rows find in 80 % of cases; None where no row tells
             the two apart.
         rows: how many rows both were judged on.
@@ -124,6 +129,7 @@ class Decision(Result):
             read, too.
         rows: (K,) the labelled rows, as every model predicts them; none where answers have no labels.
         notes: what a reader of these numbers has to know, a sentence each.
+        gate: whether the others are shown to be no worse than one of them; None where that was not asked.
 
     Raises:
         ValueError: there is no model, or the lengths do not agree.
@@ -146,6 +152,7 @@ class Decision(Result):
     versus: tuple[Versus, ...] = ()
     rows: tuple[RowResult, ...] = ()
     notes: tuple[str, ...] = ()
+    gate: Gate | None = None
 
     def __post_init__(self) -> None:
         size = len(self.models)
@@ -171,6 +178,27 @@ class Decision(Result):
     def apart(self, i: int, j: int) -> bool:
         """Whether the models at two places of the order are told apart, whichever is the better one."""
         return apart(self.p_beats, i, j, self.level)
+
+    def interval(self, one: str, other: str) -> tuple[float | None, float | None]:
+        """The 95 % interval of the mean outcome of one model minus that of another; None for ends that are not known.
+
+        They are not where a pool was read, too, where the two were not compared, and of one row or cluster.
+        """
+        for pair in self.versus:
+            if (pair.a, pair.b) == (one, other):
+                return pair.low, pair.high
+            if (pair.a, pair.b) == (other, one) and pair.low is not None and pair.high is not None:
+                return -pair.high, -pair.low
+        return None, None
+
+    def better(self, i: int, j: int) -> bool:
+        """Whether the model at one place of the order may be called better than that at another.
+
+        It is better with a probability of 95 %, and, where labelled rows alone were compared, the interval of the
+        difference lies above 0.
+        """
+        low, _ = self.interval(self.names[i], self.names[j])
+        return self.p_beats[i][j] >= SURE and (not self.versus or (low is not None and low > 0))
 
     def tied(self, i: int) -> list[str]:
         """The models that the one at a place of the order cannot be told apart from."""

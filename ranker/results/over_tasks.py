@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from ranker.errors import listed
 from ranker.numbers import counted, p_value, percent
+from ranker.results.gate import Gate
 from ranker.results.ranking import Ranking
 from ranker.results.result import NAMES, Result, plain
 
@@ -44,7 +45,8 @@ class Gap:
         difference: the mean outcome of a minus that of b.
         se: its standard error; None where one cluster of rows is all there is, as below.
         low, high: its 95 % interval.
-        p: of a two-sided test that both do equally well: of one task the test of its decision, of several a t-test.
+        p: of a two-sided test that both do equally well: of one task the test of its decision, of several
+            read off the interval.
         p_corrected: of one task, corrected for all pairs and tasks (Holm); None of a mean over tasks.
     """
 
@@ -96,6 +98,7 @@ class OverTasks(Result):
         only: reference -> its tasks that not all models were asked.
         failures: task -> why nothing is said of it.
         notes: what a reader has to know, a sentence each.
+        gate: whether the others are shown to be no worse than one of them; None where that was not asked.
 
     Example:
         >>> OverTasks(("a", "b"), (), {}).title
@@ -110,6 +113,7 @@ class OverTasks(Result):
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    gate: Gate | None = None
 
     @property
     def tasks(self) -> tuple[Part, ...]:
@@ -162,6 +166,6 @@ class OverTasks(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """The stable schema: see `docs/json-schema.md`."""
-        own = {name: plain(getattr(self, name)) for name in ("models", "parts", "only", "failures", "notes")}
+        own = {name: plain(getattr(self, name)) for name in ("models", "parts", "only", "failures", "notes", "gate")}
         tasks = {task: ranking.to_dict() for task, ranking in self.rankings.items()}
         return {"schema_version": SCHEMA_VERSION, **own, "tasks": tasks}

@@ -75,6 +75,9 @@ class Measuring:
             StoreError: the store cannot be read or written.
         """
 
+        if not answer.attributions:
+            return quality_of(np.empty((3, 0)))
+
         def compute(places: Sequence[int]) -> list[Scores]:
             rows = judged(answer.attributions, examples, self.plan.settings)
             return [Scores(rows[place], np.full(rows.shape[1], -1)) for place in places]
@@ -82,7 +85,7 @@ class Measuring:
         settings = json.dumps([REVISION, asdict(self.plan.settings)], sort_keys=True)
         made = json.dumps(functions.made_with(), sort_keys=True)
         names = [_digest(f"quality {part} {settings} {made}", self._rows(examples)) for part in range(3)]
-        found = self._known(one, answer, names if answer.attributions else [None] * 3, compute)
+        found = self._known(one, answer, names, compute)
         return quality_of(np.array([part.values for part in found]))
 
     def _known(self, one: Answered, answer: Answer, names: Sequence[bytes | None], compute: Compute) -> list[Scores]:

@@ -30,6 +30,7 @@ class Matched:
         references: as they were written.
         shared: the tasks that all models were asked.
         only: reference -> its other tasks.
+        asked: of each reference, model -> the tasks that it was asked.
         groups: group of tasks -> the tasks in it.
         shelf: what was opened meanwhile.
     """
@@ -37,12 +38,26 @@ class Matched:
     references: tuple[str, ...]
     shared: tuple[str, ...]
     only: Mapping[str, tuple[str, ...]]
+    asked: tuple[Mapping[str, tuple[str, ...]], ...]
     groups: Mapping[str, tuple[str, ...]]
     shelf: Shelf = field(compare=False, repr=False)
 
     def of(self, task: str) -> list[str]:
         """References to the models' answers to one task."""
         return [f"{reference}#{task}" for reference in self.references]
+
+    def tasks_of(self, models: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Model -> the tasks that it was asked.
+
+        Args:
+            models: names, in the order of the references; one that was renamed is told by its place.
+        """
+        found: dict[str, tuple[str, ...]] = {}
+        rest = [*models]
+        for of in self.asked:
+            here, rest = rest[: len(of)], rest[len(of) :]
+            found |= {name if name in here else here[n]: tasks for n, (name, tasks) in enumerate(of.items())}
+        return found
 
 
 def matched(references: Sequence[str | Path], options: SourceOptions) -> Matched | None:
@@ -72,7 +87,8 @@ def matched(references: Sequence[str | Path], options: SourceOptions) -> Matched
         for text, tasks in zip(texts, of, strict=True)
         if (rest := tuple(t for t in tasks if t not in shared))
     }
-    return Matched(texts, shared, only, {name: tasks for one in found for name, tasks in one.groups.items()}, shelf)
+    groups = {name: tasks for one in found for name, tasks in one.groups.items()}
+    return Matched(texts, shared, only, tuple(one.of for one in found), groups, shelf)
 
 
 def over_tasks(
@@ -114,7 +130,7 @@ def over_tasks(
         ...         write_log(f"{folder}/b", task, [1, 0, 1, 0] * 5)
         ...     over_tasks([f"{folder}/a", f"{folder}/b"])
         2 models on 2 tasks
-        a is 25.0 points above b, p 0.001
+        a is 25.0 points above b, p 0.005
 
     Source: Miller 2024, "Adding error bars to evals"; of the means see `ranker.statistics.paired`.
     """
@@ -170,7 +186,7 @@ def _notes(found: Matched, whole: Mapping[str, Judged], rankings: Mapping[str, R
         yield f"Fewer than {FEW_ROWS} rows, on which small differences are mostly not seen: {listed(few)}."
     few = [task for task, one in whole.items() if one.clusters is not None and len(set(one.clusters)) < FEW_CLUSTERS]
     if few:
-        yield f"Fewer than {FEW_CLUSTERS} clusters of rows, so that intervals are rather too narrow: {listed(few)}."
+        yield f"Fewer than {FEW_CLUSTERS} clusters of rows, on which only large differences are seen: {listed(few)}."
     said: dict[str, list[str]] = {}
     for task, ranking in rankings.items():
         for note in ranking.header.notes:

@@ -115,9 +115,8 @@ def best(rankings: Mapping[str, Ranking]) -> str:
 
 
 def _told(ranking: Ranking, better: str, worse: str) -> bool:
-    """Whether one model is told from another as the better one."""
+    """Whether one model may be called better than another."""
     decision = ranking.decision
     if better == worse or better not in decision.names or worse not in decision.names:
         return False
-    i, j = decision.names.index(better), decision.names.index(worse)
-    return decision.p_beats[i][j] >= decision.level
+    return decision.better(decision.names.index(better), decision.names.index(worse))

@@ -16,7 +16,7 @@ from ranker.statistics import engine, paired
 from ranker.statistics.significance import holm
 
 FEW_CLUSTERS = 20
-"""Clusters below which intervals were seen to be too narrow (docs/STATISTICS.md)."""
+"""Clusters below which only large differences are shown: intervals are wide (docs/STATISTICS.md)."""
 
 FEW_ROWS = 300
 """Rows of a table or log below which a difference of a few points is seldom seen."""
@@ -103,8 +103,7 @@ def warnings(found: Sequence[Versus], kept: bool) -> Iterator[str]:
     if kept and found and found[0].rows < FEW_ROWS:
         yield f"{counted(found[0].rows, 'row is', 'rows are')} few{_least(found)}."
     if found and found[0].clusters is not None and found[0].clusters < FEW_CLUSTERS:
-        few = f"{found[0].clusters} clusters of rows are few"
-        yield f"{few}: intervals and tests of differences claim too much certainty."
+        yield f"{found[0].clusters} clusters of rows are few: only large differences are seen."
 
 
 def _least(found: Sequence[Versus]) -> str:

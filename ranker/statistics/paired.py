@@ -6,8 +6,8 @@ cluster belong together (questions on one passage, cases from one template): the
 not.
 
 `compare` answers for two models, `pooled` and `macro` for a group of tasks. How probable it is that one model is
-better, `posterior` says; many pairs at once are `significance.holm`'s. Axis letters as in `engine`, and G clusters (N
-where every row is one).
+better, `posterior` says; many pairs at once are `significance.holm`'s; intervals of differences are
+`score_interval`'s. Axis letters as in `engine`, and G clusters (N where every row is one).
 
 A quantity is nan where one cluster is all there is: one cluster shows no spread.
 
@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from factors.types import Floats, Ints
+from ranker.statistics import score_interval
 from ranker.statistics.intervals import Z95
 from ranker.statistics.significance import MCNEMAR, TIE, Test, mcnemar, sign_flip
 
@@ -72,7 +73,8 @@ class Paired(Both):
         p: of a two-sided test that the two do equally well; 1 where no row tells them apart.
         test: where p comes from.
         se_unpaired: the standard error of the difference if the two had answered different rows.
-        p_unpaired: of a two-sided test that believes so (Welch's).
+        p_unpaired: of a two-sided test that believes so (Welch's); nan where each model's outcomes are all the same,
+            and not the other's.
         detectable: the smallest true difference that as many such rows find in 80 % of cases, at p < 0.05; nan where
             the standard error is 0, which says nothing of the next difference.
     """
@@ -110,12 +112,13 @@ def means(outcomes: Floats, clusters: Ints | None = None) -> Both:
     """
     _check(outcomes, clusters)
     values = np.stack([*outcomes, _differences(outcomes)])
-    df = len(cluster_sums(values[:1], clusters)[0]) - 1
+    sums = cluster_sums(values[2:], clusters)[0]
+    df = len(sums) - 1
     (first, second, difference), errors = values.mean(axis=1).tolist(), standard_errors(values, clusters).tolist()
     return Both(
         of_mean(first, errors[0], df),
         of_mean(second, errors[1], df),
-        of_difference(difference, errors[2], df),
+        Estimate(difference, errors[2], df, *_ends(outcomes, sums, clusters)),
         outcomes.shape[1],
     )
 
@@ -138,7 +141,7 @@ def compare(outcomes: Floats, rng: np.random.Generator, clusters: Ints | None = 
         >>> outcomes = np.array([[1, 1, 1, 1, 1, 1, 1, 0], [1, 0, 0, 0, 0, 0, 0, 0]], dtype=np.float64)
         >>> found = compare(outcomes, np.random.default_rng(0))
         >>> found.difference.value, round(found.difference.low, 2), round(found.difference.high, 2)
-        (0.75, 0.36, 1.0)
+        (0.75, 0.1, 0.96)
         >>> found.better, found.worse, found.test, found.p, round(found.p_unpaired, 3)
         (6, 0, 'mcnemar', 0.03125, 0.001)
     """
@@ -146,7 +149,7 @@ def compare(outcomes: Floats, rng: np.random.Generator, clusters: Ints | None = 
     differences = _differences(outcomes)
     sums = cluster_sums(differences[None], clusters)[0]
     better, worse = int((differences > 0).sum()), int((differences < 0).sum())
-    if len(sums) == outcomes.shape[1] and np.isin(outcomes, (0, 1)).all():
+    if _right_or_wrong(outcomes, sums):
         p, test = float(mcnemar(np.array(better), np.array(worse))), MCNEMAR
     else:
         p, test = sign_flip(sums, rng)
@@ -218,22 +221,6 @@ def standard_errors(values: Floats, clusters: Ints | None = None) -> Floats:
     return np.asarray(np.sqrt(count / (count - 1) * (residuals**2).sum(axis=1)) / values.shape[1])
 
 
-def of_difference(value: float, se: float, df: float) -> Estimate:
-    """A difference with its 95 % interval: value -+ t standard errors, cut at -1 and 1.
-
-    Args:
-        value, se: the difference and its standard error.
-        df: degrees of freedom of t, G - 1.
-
-    Example:
-        >>> found = of_difference(0.1, 0.04, 299)
-        >>> round(found.low, 3), round(found.high, 3)
-        (0.021, 0.179)
-    """
-    half = _t_quantile(df) * se
-    return Estimate(value, se, df, float(np.maximum(value - half, -1.0)), float(np.minimum(value + half, 1.0)))
-
-
 def of_mean(value: float, se: float, df: float) -> Estimate:
     """A mean of outcomes in [0, 1] with its 95 % interval, which stays in [0, 1] and has a width at 0 and at 1, too.
 
@@ -287,39 +274,47 @@ def detectable(se: float, power: float = 0.8) -> float:
     return float((Z95 + ndtri(power)) * se) if se > TIE else np.nan
 
 
-def not_worse(difference: Estimate, by: float) -> bool:
+def not_worse(low: float, by: float) -> bool:
     """Whether a model is shown to be no worse than another, but for a margin: the 95 % interval lies above -margin.
 
     A test of one side at 2.5 %. One cluster shows nothing, so the answer is no.
 
     Args:
-        difference: the model minus the other.
+        low: the lower end of the 95 % interval of the model minus the other; nan where there is none.
         by: the margin, at least 0.
 
     Example:
-        >>> not_worse(of_difference(-0.005, 0.006, 499), 0.02), not_worse(of_difference(0.01, 0.02, 499), 0.02)
-        (True, False)
+        >>> never_apart = [means(np.ones((2, rows))).difference.low for rows in (300, 100)]
+        >>> [not_worse(low, 0.02) for low in never_apart]  # 100 rows are too few to know
+        [True, False]
 
     Source: ICH E9 1998, "Statistical principles for clinical trials", section 3.3.2.
     """
-    return difference.low >= -by - TIE
+    return low >= -by - TIE
 
 
 def p_of(difference: Estimate) -> float:
-    """The p of a two-sided t-test that there is no difference; without any spread 1 for none, and 0 for some.
+    """The p of a two-sided t-test that there is no difference, below 0.05 just where its interval leaves out 0.
+
+    Its standard error is read off the end of the interval that is nearer to 0: a mean over tasks without any spread
+    has an interval, and so a p.
 
     Example:
-        >>> round(p_of(of_difference(0.1, 0.04, 299)), 3)
-        0.013
+        >>> round(p_of(Estimate(0.1, 0.04, 299, 0.02, 0.18)), 3)
+        0.014
+
+    Source: Altman and Bland 2011, "How to obtain the P value from a confidence interval".
     """
-    return _p_of_t(difference.value, difference.se, difference.df)
+    half = difference.value - difference.low if difference.value > 0 else difference.high - difference.value
+    return _p_of_t(difference.value, half / _t_quantile(difference.df), difference.df)
 
 
 def pooled(tasks: Sequence[Both]) -> Both:
     """The means over all rows of a group of tasks, and their difference: every row counts the same.
 
     The tasks are these and no others; what varies is their rows, independently from task to task. So the standard error
-    is sqrt(sum of (n_j / N)^2 se_j^2), for a task with n_j of N rows, with the degrees of freedom of `weighted`.
+    is sqrt(sum of (n_j / N)^2 se_j^2), for a task with n_j of N rows, with the degrees of freedom of `weighted`. The
+    interval of the difference is that of `_spread`.
 
     Args:
         tasks: at least one, from `means` or `compare`.
@@ -339,9 +334,10 @@ def macro(tasks: Sequence[Both]) -> Both:
         tasks: at least one, from `means` or `compare`, or groups of tasks.
 
     Example:
-        >>> task = Both(of_mean(0.8, 0.03, 99), of_mean(0.7, 0.03, 99), of_difference(0.1, 0.04, 99), 100)
-        >>> round(macro([task, task, task, task]).difference.se, 3)
-        0.02
+        >>> task = means(np.array([[1.0] * 90 + [0.0] * 10, [1.0] * 80 + [0.0] * 20]))
+        >>> one, four = task.difference, macro([task, task, task, task]).difference
+        >>> round(one.se / four.se, 3), round(one.low, 3), round(four.low, 3)
+        (2.0, 0.05, 0.075)
     """
     return _grouped(tasks, np.full(len(tasks), 1 / len(tasks)))
 
@@ -379,9 +375,37 @@ def _grouped(tasks: Sequence[Both], weights: Floats) -> Both:
     return Both(
         of_mean(*weighted(first, weights)),
         of_mean(*weighted(second, weights)),
-        of_difference(*weighted(difference, weights)),
+        _spread(difference, weights),
         sum(task.rows for task in tasks),
     )
+
+
+def _spread(differences: Sequence[Estimate], weights: Floats) -> Estimate:
+    """The weighted sum of independent differences; its interval goes as far as the roots of the sums of squares of
+    how far the weighted ends of the differences' own intervals are from them: where none has a spread, it has a width.
+
+    Source: Zou and Donner 2008, "Construction of confidence limits about effect measures: a general approach".
+    """
+    value, se, df = weighted(differences, weights)
+    ends = np.array([(one.value - one.low, one.high - one.value) for one in differences])
+    down, up = np.sqrt((weights**2) @ ends**2).tolist()
+    return Estimate(value, se, df, float(np.maximum(value - down, -1.0)), float(np.minimum(value + up, 1.0)))
+
+
+def _ends(outcomes: Floats, sums: Floats, clusters: Ints | None) -> tuple[float, float]:
+    """The ends of the interval of a difference whose clusters have these sums."""
+    if len(sums) == 1:
+        return np.nan, np.nan
+    if _right_or_wrong(outcomes, sums):
+        better, worse = int((sums > 0).sum()), int((sums < 0).sum())
+        return score_interval.of_counts(better, worse, len(sums), Z95)
+    sizes = cluster_sums(np.ones((1, outcomes.shape[1])), clusters)[0]
+    return score_interval.of_sums(sums, sizes, _t_quantile(len(sums) - 1))
+
+
+def _right_or_wrong(outcomes: Floats, sums: Floats) -> bool:
+    """Whether rows are independent, and every outcome is 0 or 1."""
+    return len(sums) == outcomes.shape[1] and bool(np.isin(outcomes, (0, 1)).all())
 
 
 def _differences(outcomes: Floats) -> Floats:
@@ -409,9 +433,9 @@ def _t_quantile(df: float) -> float:
 
 
 def _p_of_t(value: float, se: float, df: float) -> float:
-    """The two-sided p of Student's t; without any spread 1 for equal means, and 0 for others."""
+    """The two-sided p of Student's t; without any spread 1 for equal means, and nan for others."""
     from scipy.special import stdtr
 
-    if np.isnan(se):
-        return np.nan
-    return float(2 * stdtr(df, -abs(value) / se)) if se > TIE else float(abs(value) <= TIE)
+    if abs(value) <= TIE:
+        return np.nan if np.isnan(se) else 1.0
+    return float(2 * stdtr(df, -abs(value) / se)) if se > TIE else np.nan

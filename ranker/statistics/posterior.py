@@ -53,7 +53,8 @@ SAMPLES = 20_000
 """Draws behind P(best): off by less than 0.01."""
 
 CHUNK = 500
-"""Of these at once: memory is 2 * 8 bytes * CHUNK * STICKS * M, 26 MB at 50 models."""
+"""Of these at once: memory is 2 * 8 bytes * CHUNK * STICKS * M, 26 MB at 50 models. Of more rows than these, those on
+which the models are equally good are drawn together: of two models that are right or wrong there are four kinds."""
 
 STICKS = 64
 """Row types drawn from the prior in each of them; what is left beyond is at most (16/17)^64 = 2 % of it."""
@@ -219,8 +220,9 @@ def best(
         count += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
         close += (mean >= mean.max(axis=1, keepdims=True) - near / unit * mass).sum(axis=0)
     # the rows tell these apart in nothing, and the draws are not to
-    _, alike, many = np.unique(outcomes, axis=0, return_inverse=True, return_counts=True)
-    alike = alike.reshape(-1)
+    kinds: dict[bytes, int] = {}
+    alike = np.array([kinds.setdefault((row + 0.0).tobytes(), len(kinds)) for row in outcomes])  # -0.0 + 0.0 is 0.0
+    many = np.bincount(alike)
     shared = [np.asarray((np.bincount(alike, weights=counts) / many)[alike] / samples) for counts in (count, close)]
     return shared[0], shared[1]
 
@@ -247,12 +249,16 @@ def draws(outcomes: Floats, rng: np.random.Generator, samples: int = SAMPLES) ->
 
 
 def _drawn(outcomes: Floats, rng: np.random.Generator, samples: int) -> Iterator[tuple[Floats, Floats]]:
-    """(CHUNK, M) drawn means of outcomes in units, times a mass that all models share, and (CHUNK, 1) that mass."""
-    models, size = outcomes.shape
+    """(CHUNK, M) drawn means of outcomes in units, times a mass that all models share, and (CHUNK, 1) that mass.
+
+    The gammas of rows of one kind add up to one gamma.
+    """
     weights = weigh(outcomes)
+    models, size = outcomes.shape
+    outcomes, rows = np.unique(outcomes, axis=1, return_counts=True) if size > CHUNK else (outcomes, np.ones(size))
     for _ in range(samples // CHUNK):
         mass = 4 * rng.choice(PRIORS, size=(CHUNK, 1), p=weights)
-        seen = rng.standard_exponential((CHUNK, size))
+        seen = rng.standard_gamma(rows, (CHUNK, len(rows)))
         broken = rng.beta(1.0, mass, (CHUNK, STICKS))
         left = np.cumprod(np.column_stack([np.ones(CHUNK), 1 - broken[:, :-1]]), axis=1)
         types = rng.integers(2, size=(CHUNK, STICKS, models)).astype(np.float64)

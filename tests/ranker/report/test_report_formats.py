@@ -23,7 +23,7 @@ from ranker.commands import outputs
 from ranker.report import answer as words
 from ranker.report import explain as explained
 from ranker.report import latex, markdown, remarks, tables
-from ranker.results.decision import DecidedModel, Decision, RowResult
+from ranker.results.decision import DecidedModel, Decision, RowResult, Versus
 from ranker.results.evaluation import EvaluatedModel, Evaluation, MethodResult, PairResult
 from ranker.results.explanation import Explanation, Reading, Word
 from ranker.results.header import Header, Provenance, Quality
@@ -356,7 +356,7 @@ def test_eighty_columns_are_enough(decision):
 def test_the_terminal_has_the_answer_the_ties_and_the_next_step():
     """The answer comes first; tied models share a letter; a line says what to do next."""
     lines = report.render(toy_decision(), "table").splitlines()
-    assert lines[2] == "First choice: bert_large"
+    assert lines[2] == "Not told apart for first place: bert_large, bert_base"
     assert any(line.startswith("Next: take bert_large, or label about 40 more rows") for line in lines)
     assert [line.split()[2] for line in lines if re.match(r"[123]  ", line)] == ["a", "a", "b"]
     lines = report.render(toy(), "table").splitlines()
@@ -677,7 +677,7 @@ def test_a_lead_that_may_be_none_is_said_to_be_one():
 def test_the_answer_of_a_decision():
     """Which model, how sure, who cannot be told apart, and how many more labels would tell."""
     lead, answer = words.answer(toy_decision())
-    assert lead == "First choice: bert_large"
+    assert lead == "Not told apart for first place: bert_large, bert_base"
     assert answer == [
         "ACC+TIES puts bert_large first. It was right on 90.0 % of the 10 rows.",
         "With a probability of 75.0 % it is within a point of the best of these in the domain.",
@@ -685,6 +685,62 @@ def test_the_answer_of_a_decision():
         "Next: take bert_large, or label about 40 more rows, which would tell it from bert_base if the two go on to "
         "disagree as here.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("p", "low", "lead"),
+    [
+        (0.951, 0.001, "Better: a"),
+        (0.951, -0.001, "Probably better: a"),
+        (0.949, 0.001, "Probably better: a"),
+        (0.951, None, "Probably better: a"),
+        (0.9, 0.001, "Probably better: a"),
+        (0.89, 0.001, "Not told apart: a and b"),
+        (0.09, -0.3, "Probably better: b"),
+        (0.02, -0.3, "Better: b"),
+    ],
+)
+def test_a_headline_needs_a_probability_and_an_interval(p, low, lead):
+    """Both numbers stand below it; to take a model without reserve is said of the sure one alone, in every format."""
+    ranking = two_models(p, low)
+    said, sentences = words.answer(ranking)
+    assert said.startswith(lead)
+    text = " ".join(sentences)
+    assert f"is the better one in the domain with a probability of {100 * p:.1f} %" in text
+    assert ("95 % interval" in text) == (low is not None)
+    assert ("Next: take a." in text) == (lead == "Better: a")
+    if lead == "Probably better: a":
+        assert f"Next: label more rows, or take a where a probability of {100 * p:.1f} % is enough." in text
+    for form in ("table", "markdown", "html"):
+        assert lead in report.render(ranking, form)
+
+
+def two_models(p, low):
+    """A decision between a and b: how probable it is that a is better, and the lower end of the difference."""
+    models = tuple(
+        DecidedModel(name, "", rank, mean, mean, 0.2, 0.95, 0.5, p_near_best=0.5)
+        for rank, (name, mean) in enumerate((("a", 0.8), ("b", 0.6)), 1)
+    )
+    high = None if low is None else 0.1 if low < -0.1 else 0.5
+    if p < 0.5 and high:
+        low, high = -0.3, -0.01
+    pair = Versus("a", "b", 0.2, 0.1, low, high, 5, 1, 0.03, "mcnemar", 0.03, 0.2, 0.4, 20, None, 0.1)
+    found = Decision("ACC", "baseline", models, ((0.5, p), (1 - p, 0.5)), ((0, 0), (0, 0)), versus=(pair,))
+    whole = toy_decision(("a", "b", "c"))
+    return dataclasses.replace(
+        whole,
+        found=found,
+        table=ScoreTable(("a", "b"), whole.table.methods, whole.table.examples, whole.table.values[:2].copy()),
+        examples=(),
+    )
+
+
+def test_the_first_of_several_is_a_choice_where_it_is_sure_against_each():
+    """Else probably first, or one of those that are not told apart."""
+    sure = with_best(toy_decision(), 0.9, 0.1, 0.0, p_beats=((0.5, 0.96, 0.99), (0.04, 0.5, 0.9), (0.01, 0.1, 0.5)))
+    assert words.answer(sure)[0] == "First choice: bert_large"
+    probable = with_best(sure, 0.9, 0.1, 0.0, p_beats=((0.5, 0.92, 0.99), (0.08, 0.5, 0.9), (0.01, 0.1, 0.5)))
+    assert words.answer(probable)[0] == "Probably first: bert_large"
 
 
 def test_no_probability_is_rounded_to_certainty():
@@ -703,7 +759,7 @@ def test_no_probability_is_rounded_to_certainty():
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        (0, "take bert_large."),
+        (0, "label more rows, or take bert_large where a probability of 92.0 % is enough."),
         (
             1_000,
             "or label about 1,000 more rows, which would tell it from bert_base if the two go on to disagree as here.",
@@ -782,7 +838,7 @@ def test_the_choice_is_the_first_of_the_order_whatever_else_is_likely():
     """One rule: the model that is last in the order is no choice, though its P(near best) is the highest."""
     likely = with_best(toy_decision(), 0.22, 0.1, 0.29, kind="pool", method="SURROGATE")
     lead, answer = words.answer(likely)
-    assert lead == "First choice: bert_large"
+    assert lead == "Not told apart for first place: bert_large, bert_base"
     assert answer[1] == "With a probability of 22.0 % it is within a point of the best of these in the domain."
     assert not any("lstm" in sentence for sentence in answer)
     why = (

@@ -256,7 +256,7 @@ def test_the_answer_lists_tasks_and_means(run):
     assert (status, err) == (0, "")
     assert said.startswith("2 models on 2 tasks Better over 2 tasks: run-a")
     assert "run-a has a mean acc of 67.5 %, run-b 42.5 %, each task counting the same." in said
-    assert "run-a is better on 1 task, run-b on 0; on 1 they are not told apart." in said
+    assert "run-a is better on 1 task, run-b on 0; on 1 that is not sure." in said
     assert "entail, pooled 60 70.0 36.7 +33.3" in said
     assert "entail, macro 60 67.5 42.5 +25.0" in said
     assert "Only run-a has old." in said
@@ -315,11 +315,43 @@ def test_what_takes_one_task_is_refused(run, arguments, said):
 
 
 def test_not_worse_has_to_hold_on_every_task(run):
-    """It exits with 3, and names the tasks on which it does not."""
-    status, _, err = run("--models", "run-a", "run-b", "--not-worse-than", "run-a", "--by", "0.8")
-    assert (status, err) == (0, "")
-    status, _, err = run("--models", "run-a", "run-b", "--not-worse-than", "run-a", "--by", "0.5")
-    assert (status, err) == (3, "not shown to be no worse than run-a: run-b on nli\n")
+    """It exits with 3, and names the tasks on which it does not, and those that are absent."""
+    asked = ("--models", "run-a", "run-b", "--not-worse-than", "run-a")
+    status, _, err = run(*asked, "--by", "0.8")
+    assert (status, err) == (
+        3,
+        "not shown to be no worse than run-a by more than 80.0 points: run-b was not asked old\n",
+    )
+    status, out, err = run(*asked, "--by", "0.8", "--allow-absent")
+    told = "no worse than run-a by more than 80.0 points: run-b on hans (at most "
+    assert (status, err[: len(told)]) == (0, told)
+    assert f"- PASSED: {told}" in " ".join(out.split())
+    status, out, err = run(*asked, "--by", "0.5", "--allow-absent", "--format", "json")
+    assert (status, err.partition(" (")[0]) == (
+        3,
+        "not shown to be no worse than run-a by more than 50.0 points: run-b on nli",
+    )
+    gate = json.loads(out)["gate"]
+    assert (gate["absent"], gate["allow_absent"], gate["passes"]) == (["run-b was not asked old"], True, False)
+    assert [(one["task"], one["passes"]) for one in gate["held"]] == [("hans", True), ("nli", False)]
+
+
+def test_of_a_folder_with_several_models_each_has_its_own_tasks(run, runs):
+    """Inspect keeps the logs of several models in one folder; y was not asked two."""
+    folder = runs / "logs"
+    folder.mkdir()
+    for model, tasks in (("org/x", ("one", "two")), ("org/y", ("one", "three"))):
+        for task in tasks:
+            ids = [str(n) for n in range(8)]
+            made = header(ids=ids)
+            made["eval"] |= {"model": model, "task": task}
+            samples = [sample(name, "C") for name in ids]
+            eval_log(folder / f"{model.partition('/')[2]}-{task}.eval", samples, made)
+    status, _, err = run("--models", "logs", "--not-worse-than", "org/x", "--by", "1")
+    assert (status, err) == (
+        3,
+        "not shown to be no worse than org/x by more than 100.0 points: org/y was not asked two\n",
+    )
 
 
 def test_a_folder_of_inspect_has_several_models(runs):

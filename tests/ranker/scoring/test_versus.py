@@ -12,6 +12,8 @@ from ranker.results.header import Header
 from ranker.results.ranking import Ranking
 from ranker.scoring.decision import decide
 from ranker.scoring.versus import FEW_CLUSTERS, FEW_ROWS, MOST, clusters_of, versus, warnings
+from ranker.statistics import score_interval
+from ranker.statistics.intervals import Z95
 
 
 def judged(outcomes):
@@ -49,8 +51,7 @@ def test_two_models_worked_by_hand():
     assert found.difference == pytest.approx(5 / 9)
     differences = np.subtract(first, second)
     assert found.se == pytest.approx(differences.std(ddof=1) / 3)
-    half = scipy.stats.t.ppf(0.975, 8) * found.se
-    assert (found.low, found.high) == pytest.approx((5 / 9 - half, min(5 / 9 + half, 1.0)))
+    assert (found.low, found.high) == score_interval.of_counts(6, 1, 9, Z95)
     assert (found.test, found.p) == ("mcnemar", pytest.approx(0.125))
     assert found.p_corrected == found.p
     assert found.p_unpaired == pytest.approx(scipy.stats.ttest_ind(first, second, equal_var=False).pvalue)

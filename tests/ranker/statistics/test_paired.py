@@ -5,17 +5,17 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ranker.statistics import score_interval
 from ranker.statistics.paired import (
-    Estimate,
     compare,
     detectable,
     macro,
+    means,
     not_worse,
-    of_difference,
     of_mean,
+    p_of,
     pooled,
     standard_errors,
-    weighted,
 )
 from ranker.statistics.significance import mcnemar
 
@@ -110,13 +110,13 @@ def test_clusters_of_one_row_are_no_clusters(given_rows):
     assert one.difference.se == pytest.approx(other.difference.se, abs=1e-12)
 
 
-def test_intervals_and_standard_errors_are_scipys():
-    """A paired t test gives the interval of the difference, Welch's the p that ignores the pairs."""
-    outcomes = np.clip(np.random.default_rng(1).normal([[0.6], [0.5]], 0.1, (2, 40)), 0, 1)
+def test_standard_errors_are_scipys():
+    """A paired t test has that of the difference, and of many marks nearly the interval; Welch's ignores the pairs."""
+    outcomes = np.clip(np.random.default_rng(1).normal([[0.6], [0.5]], 0.1, (2, 2_000)), 0, 1)
     found = compare(outcomes, generator())
     paired = scipy.stats.ttest_rel(*outcomes)
     ends = paired.confidence_interval()
-    assert (found.difference.low, found.difference.high) == pytest.approx((ends.low, ends.high), abs=1e-12)
+    assert (found.difference.low, found.difference.high) == pytest.approx((ends.low, ends.high), abs=4e-4)
     assert found.difference.value / found.difference.se == pytest.approx(paired.statistic)
     welch = scipy.stats.ttest_ind(*outcomes, equal_var=False)
     assert found.p_unpaired == pytest.approx(welch.pvalue, rel=1e-9)
@@ -141,6 +141,21 @@ def test_the_interval_of_a_mean_is_wilsons():
     assert found.low == pytest.approx(scipy.optimize.brentq(off, 0.01, value))
     assert found.high == pytest.approx(scipy.optimize.brentq(off, value, 0.9999))
     assert of_mean(0.0, 0.0, 299).high == pytest.approx(1 - of_mean(1.0, 0.0, 299).low)
+
+
+def test_the_interval_is_of_counts_where_the_test_is_mcnemars():
+    """Else of the sums of clusters, with Student's t."""
+    outcomes = np.array([[1.0] * 9 + [0.0], [1.0, 0.0] * 5])
+    z, t = scipy.stats.norm.ppf(0.975), scipy.stats.t.ppf(0.975, [9, 4])
+    found = means(outcomes).difference
+    assert (found.low, found.high) == score_interval.of_counts(4, 0, 10, z)
+    clusters = np.arange(10) // 2
+    found = means(outcomes, clusters).difference
+    sums = np.array([1.0, 1.0, 1.0, 1.0, 0.0])
+    assert (found.low, found.high) == score_interval.of_sums(sums, np.full(5, 2.0), t[1])
+    marks = outcomes * 0.5
+    found = means(marks).difference
+    assert (found.low, found.high) == score_interval.of_sums(marks[0] - marks[1], np.ones(10), t[0])
 
 
 @given(two_models(values=(0.0, 1.0)))
@@ -199,21 +214,40 @@ def test_pairs_tell_apart_what_two_samples_do_not():
 @pytest.mark.parametrize("clusters", [None, np.array([0, 0, 1, 1])])
 @pytest.mark.parametrize("value", [0.0, 0.3, 1.0])
 def test_equal_models_are_nothing_to_tell_apart(value, clusters):
-    """Difference 0, interval (0, 0), p 1, and no error, whatever the outcomes; also where they differ by rounding."""
+    """Difference 0, p 1, and no error, whatever the outcomes; also where they differ by rounding. Its interval has a
+    width: another row may tell them apart."""
     outcomes = np.stack([np.full(4, value), np.clip(np.full(4, value) + 1e-15, 0, 1)])
     found = compare(outcomes, generator(), clusters)
     assert found.equal
-    assert found.difference == Estimate(0.0, 0.0, found.clusters - 1, 0.0, 0.0)
+    assert (found.difference.value, found.difference.se, found.difference.df) == (0.0, 0.0, found.clusters - 1)
+    assert -1 <= found.difference.low < -0.3
+    assert found.difference.high == -found.difference.low
     assert (found.p, found.p_unpaired, found.better, found.worse) == (1.0, 1.0, 0, 0)
     assert np.isnan(found.detectable)
     assert found.first.low < found.first.high
 
 
-def test_models_that_differ_everywhere_alike_have_an_interval_without_width():
-    """All right against all wrong: no spread was seen, only the exact test knows how few the rows are."""
+def test_models_that_differ_everywhere_alike_have_an_interval_with_a_width():
+    """All right against all wrong: no spread was seen, and four rows are few. An unpaired test can say nothing."""
     found = compare(np.array([[1.0] * 4, [0.0] * 4]), generator())
-    assert (found.difference.low, found.difference.high, found.p_unpaired) == (1.0, 1.0, 0.0)
+    assert found.difference.low == pytest.approx(-0.1, abs=0.01)
+    assert found.difference.high == 1.0
     assert found.p == 0.125
+    assert np.isnan(found.p_unpaired)
+    group = macro([found, found])
+    assert 0 < group.difference.low < 0.3
+    assert 0.01 < p_of(group.difference) < 0.05
+
+
+@given(two_models(), two_models())
+@settings(deadline=None)
+def test_the_p_of_a_mean_over_tasks_goes_with_its_interval(one, other):
+    """It is below 0.05 just where the interval leaves out 0."""
+    found = macro([means(*one), means(*other)]).difference
+    p = p_of(found)
+    assert np.isnan(p) == np.isnan(found.low)
+    if abs(found.low) > 1e-9 and abs(found.high) > 1e-9:
+        assert (p < 0.05) == (found.low > 0 or found.high < 0)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +260,7 @@ def test_one_row_or_one_cluster_shows_no_spread(outcomes, clusters):
     unknown = [found.difference.se, found.first.se, found.difference.low, found.difference.high, found.first.low]
     assert np.isnan([*unknown, found.se_unpaired, found.p_unpaired, found.detectable]).all()
     assert found.p == 1.0
-    assert not not_worse(found.difference, 0.5)
+    assert not not_worse(found.difference.low, 0.5)
     group = macro([found, compare(np.array([[1.0, 0.0], [0.0, 0.0]]), generator())])
     assert np.isnan([group.difference.se, group.difference.low, group.second.high]).all()
 
@@ -250,10 +284,9 @@ def test_what_is_no_two_models_on_the_same_rows_is_refused(outcomes, clusters, s
 
 def test_no_worse_means_that_the_lower_end_is_above_the_margin():
     """The end itself counts, rounding included."""
-    difference = Estimate(0.0, 0.01, 99, -0.02, 0.02)
-    assert not_worse(difference, 0.02)
-    assert not_worse(Estimate(0.0, 0.1, 99, -0.1 - 0.2, 0.3), 0.3)  # -0.30000000000000004
-    assert not not_worse(difference, 0.019)
+    assert not_worse(-0.02, 0.02)
+    assert not_worse(-0.1 - 0.2, 0.3)  # -0.30000000000000004
+    assert not not_worse(-0.02, 0.019)
 
 
 def test_tasks_of_equal_size_have_one_mean():
@@ -277,17 +310,16 @@ def test_one_task_is_its_own_group():
 
 
 def test_groups_of_tasks_cover():
-    """Of intervals of pooled and macro differences over three tasks of 10 to 80 rows, 93 to 97 % hold the truth."""
+    """Of intervals of pooled and macro differences over three tasks of 10 to 80 rows, 93 to 99 % hold the truth."""
     rng = np.random.default_rng(9)
-    sizes, true = np.array([10, 25, 80]), np.array([0.1, 0.0, -0.05])
-    inside = []
-    for _ in range(1_000):
-        tasks = []
-        for size, mean in zip(sizes, true, strict=True):
-            d = rng.normal(mean, 0.3, size)
-            tasks.append(of_difference(d.mean(), standard_errors(d[None])[0], size - 1))
-        for weights in (sizes / sizes.sum(), np.full(3, 1 / 3)):
-            found = of_difference(*weighted(tasks, weights))
+    sizes, accuracies = np.array([10, 25, 80]), np.array([(0.8, 0.6), (0.7, 0.7), (0.9, 0.95)])
+    true, inside = accuracies @ [1, -1], []
+    for _ in range(600):
+        tasks = [
+            means((rng.random((2, n)) < of[:, None]).astype(float)) for n, of in zip(sizes, accuracies, strict=True)
+        ]
+        for group, weights in ((pooled, sizes / sizes.sum()), (macro, np.full(3, 1 / 3))):
+            found = group(tasks).difference
             inside.append(found.low <= weights @ true <= found.high)
-    assert 0.93 <= np.mean(inside[::2]) <= 0.97
-    assert 0.93 <= np.mean(inside[1::2]) <= 0.97
+    assert 0.93 <= np.mean(inside[::2]) <= 0.99
+    assert 0.93 <= np.mean(inside[1::2]) <= 0.99

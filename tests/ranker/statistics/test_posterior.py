@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import betainc, betaln
 
+from ranker.statistics import posterior
 from ranker.statistics.posterior import (
     CHUNK,
     LEVEL,
@@ -412,3 +413,15 @@ def test_so_many_more_real_labels_tell_them_apart():
             kept.append(np.mean([more_accurate(seen)[ahead, 1 - ahead] >= LEVEL for seen in later]))
     assert len(kept) > 15
     assert 0.85 <= np.mean(kept) <= 0.98
+
+
+@pytest.mark.parametrize("values", [(0.0, 1.0), (0.0, 0.25, 1.0)])
+def test_many_rows_of_one_kind_are_drawn_together(values):
+    """Beyond `CHUNK` rows the law is the same: means and covariances are those of rows that are drawn one by one."""
+    outcomes = np.random.default_rng(0).choice(values, (3, posterior.CHUNK + 100))
+    found = posterior.draws(outcomes, np.random.default_rng(1))
+    weights = np.random.default_rng(2).dirichlet(np.ones(outcomes.shape[1] + 8), 4_000)[:, : outcomes.shape[1]]
+    expected = weights @ outcomes.T + 4 / (outcomes.shape[1] + 8)  # and a prior of eight rows or so, half of them right
+    assert found.mean(axis=0) == pytest.approx(expected.mean(axis=0), abs=0.003)
+    assert np.cov(found.T) == pytest.approx(np.cov(expected.T), rel=0.15, abs=3e-5)
+    assert posterior.best(outcomes, np.random.default_rng(1))[0].sum() == pytest.approx(1)

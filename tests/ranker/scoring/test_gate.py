@@ -1,0 +1,105 @@
+"""The verdict of --not-worse-than: what is shown, what is not, and what is absent."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_evaluation import table
+
+from ranker.errors import UnknownName, UsageError
+from ranker.results.gate import Gate, Held
+from ranker.results.header import Header
+from ranker.results.over_tasks import OverTasks
+from ranker.results.ranking import Ranking
+from ranker.scoring.decision import decide
+from ranker.scoring.gate import MARGIN, of_decision, of_tasks
+
+
+def ranked(*outcomes, notes=(), groups=()):
+    """A decision on these outcomes of m0, m1 ..."""
+    judged = table(np.array(outcomes, dtype=float)[:, None], ["ACC"], None)
+    header = Header("rows", "models", len(judged.examples), 0, notes=tuple(notes))
+    return Ranking(header, decide(judged, groups=groups), judged)
+
+
+def test_three_rows_on_which_both_agree_show_nothing():
+    """No discordant row is no proof: the second may be anything up to 69 points worse."""
+    gate = of_decision(ranked([1, 1, 1], [1, 1, 1]), "m0")
+    (held,) = gate.held
+    assert (gate.passes, gate.margin, held.passes) == (False, MARGIN, False)
+    assert held.low == pytest.approx(-0.69, abs=0.005)
+    assert gate.in_words == "not shown to be no worse than m0 by more than 2.0 points: m1 (may be 69.0 points worse)"
+
+
+@pytest.mark.parametrize(("rows", "margin", "passes"), [(300, 0.02, True), (300, 0.0, False), (200, 0.02, False)])
+def test_models_that_never_differ_pass_with_enough_rows_and_a_margin(rows, margin, passes):
+    """Two points take 300 rows and not 200; at a margin of 0 no number of rows is enough."""
+    assert of_decision(ranked([1] * rows, [1] * rows), "m0", margin).passes == passes
+
+
+@pytest.mark.parametrize("base", ["m0", "m1", "m2"])
+def test_each_other_model_is_held_to_the_base(base):
+    """Whichever is first in the order; the bound is the end of the interval on the base's side."""
+    rng = np.random.default_rng(0)
+    outcomes = (rng.random((3, 400)) < [[0.95], [0.9], [0.6]]).astype(int)
+    ranking = ranked(*outcomes)
+    gate = of_decision(ranking, base, 0.1)
+    assert {one.model for one in gate.held} == {"m0", "m1", "m2"} - {base}
+    for one in gate.held:
+        assert one.low < outcomes[int(one.model[1])].mean() - outcomes[int(base[1])].mean()
+        assert one.passes == (one.low >= -0.1)
+    assert gate.passes == (base == "m2")
+
+
+def test_one_cluster_shows_nothing():
+    """There is no bound, and the line says why."""
+    gate = of_decision(ranked([1] * 50, [1] * 50, groups=["g"] * 50), "m0", 1.0)
+    assert (gate.held[0].low, gate.held[0].why, gate.passes) == (None, "one row or cluster shows nothing", False)
+
+
+def test_rows_that_were_not_joined_are_named():
+    """Those of the base, too; `allow_absent` lets them be."""
+    good, lacking = [1.0] * 400, [np.nan] * 3 + [1.0] * 397
+    for outcomes, model in (((good, lacking), "m1"), ((lacking, good), "m0")):
+        gate = of_decision(ranked(*outcomes), "m0")
+        assert (gate.passes, gate.absent) == (False, (f"{model} has no outcome on 3 of 400 rows",))
+        assert gate.in_words == f"not shown to be no worse than m0 by more than 2.0 points: {gate.absent[0]}"
+        allowed = of_decision(ranked(*outcomes), "m0", allow_absent=True)
+        assert (allowed.passes, allowed.absent) == (True, gate.absent)
+        assert allowed.in_words == "no worse than m0 by more than 2.0 points: m1 (at most 1.2 points worse)"
+
+
+def test_a_run_that_was_cut_short_is_named():
+    """By the note of its log."""
+    note = "m1: The log is partial: it holds 400 of the 500 rows that were run."
+    gate = of_decision(ranked([1] * 400, [1] * 400, notes=[note, "m1: Something else."]), "m0")
+    assert (gate.passes, gate.absent) == (False, (note[:-1],))
+
+
+def test_tasks_that_the_base_alone_was_asked_are_named():
+    """What the other alone was asked is no matter; each task is held for itself."""
+    rankings = {"nli": ranked([1] * 400, [1] * 400), "qa": ranked([1] * 5, [1] * 5)}
+    found = OverTasks(("m0", "m1"), (), rankings)
+    gate = of_tasks(found, {"m0": ("nli", "qa", "old"), "m1": ("nli", "qa", "new")}, "m0")
+    assert gate.absent == ("m1 was not asked old",)
+    assert [(one.task, one.passes) for one in gate.held] == [("nli", True), ("qa", False)]
+    assert gate.in_words == (
+        "not shown to be no worse than m0 by more than 2.0 points: m1 on qa (may be 53.7 points worse); "
+        "m1 was not asked old"
+    )
+    whole = replace(found, rankings={"nli": rankings["nli"]})
+    assert not of_tasks(whole, {"m0": ("nli", "old"), "m1": ("nli",)}, "m0").passes
+    assert of_tasks(whole, {"m0": ("nli", "old"), "m1": ("nli",)}, "m0", allow_absent=True).passes
+    assert of_tasks(whole, {"m0": ("nli",), "m1": ("nli", "new")}, "m0").passes
+
+
+def test_what_cannot_be_judged_is_refused():
+    """A base that is not there, a decision by a pool, and a verdict that does not follow."""
+    ranking = ranked([1, 0], [0, 1])
+    with pytest.raises(UnknownName, match="m7"):
+        of_decision(ranking, "m7")
+    pooled = replace(ranking, found=replace(ranking.decision, versus=()))
+    with pytest.raises(UsageError, match="labelled rows alone"):
+        of_decision(pooled, "m0")
+    with pytest.raises(ValueError, match="must follow"):
+        Gate("a", 0.02, (Held("b", "", -0.5, False, "may be 50.0 points worse"),), (), False, True)
