@@ -325,6 +325,7 @@ def source_options(given: Given) -> SourceOptions:
         metric=given.get("metric") or "",
         filter=given.get("filter") or "",
         scorer=given.get("scorer") or "",
+        reducer=given.get("reducer") or "",
         cluster="" if given.get("data") else given.get("cluster") or "",
         scale=given.get("scale") or None,
         lower_is_better=bool(given.get("lower_is_better")),

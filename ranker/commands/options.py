@@ -70,6 +70,12 @@ ANSWERS = together(
     click.option("--filter", metavar="NAME", help="Of logs of lm-evaluation-harness: which filter's answers."),
     click.option("--scorer", metavar="NAME", help="Of logs of Inspect: which scorer."),
     click.option(
+        "--reducer",
+        metavar="NAME",
+        help="Of logs of Inspect: what the epochs of a row are reduced to: mean, median, mode, majority, max, "
+        "at_least_K, pass_at_K or pass_k_K.  [default: the log's own]",
+    ),
+    click.option(
         "--cluster",
         metavar="COLUMN",
         help="Of your own rows, tables and logs: what says which rows belong together: questions on one passage.",

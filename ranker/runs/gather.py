@@ -454,7 +454,7 @@ def _asked_otherwise(found: Sequence[tuple[str, Brought]]) -> Iterator[str]:
     for (of, count, rows), names in alike.items():
         yield (
             f"{listed(names)}: {count} of {rows} rows were asked otherwise than in {of} (another prompt, number "
-            "of shots, solver or arguments of the task): it may not be the models alone that differ."
+            "of shots, order of choices, solver or arguments of the task): it may not be the models alone that differ."
         )
 
 

@@ -77,9 +77,10 @@ class SourceOptions:
         truth: the column of tables that holds the true labels; "" where that is not said.
         answers: what the cells of tables are: labels, probabilities, logits, log-likelihoods or outcomes.
         metric, filter, scorer: what is read of logs that record several values, or read answers in several ways.
+        reducer: what the epochs of a row are reduced to, of logs of Inspect; "" for what the log has.
         cluster: the column, or field of a log's rows, that says which rows belong together.
         scale: what is worst and best of a recorded metric, or of outcomes; None for 0 and 1.
-        lower_is_better: less of these is better, whatever the log says.
+        lower_is_better: less of these is better; refused of a log's metric of which more is better by what it is.
         errors_are_wrong: an answer that failed or was not scored counts as wrong; else its row is left out.
         empty_words: the cells of tables that are nothing, as they are written; () for none but the empty cell, None
             where that is not said.
@@ -103,6 +104,7 @@ class SourceOptions:
     metric: str = ""
     filter: str = ""
     scorer: str = ""
+    reducer: str = ""
     cluster: str = ""
     scale: tuple[float, float] | None = None
     lower_is_better: bool = False
@@ -127,7 +129,7 @@ class SourceOptions:
         return frozenset(name for name in names if getattr(self, name))
 
 
-OF_FILES = ("prediction", "truth", "answers", "metric", "filter", "scorer", "scale", "lower_is_better")
+OF_FILES = ("prediction", "truth", "answers", "metric", "filter", "scorer", "reducer", "scale", "lower_is_better")
 """The fields of `SourceOptions` that are about models whose answers lie in files."""
 
 

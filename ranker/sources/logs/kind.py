@@ -84,8 +84,11 @@ class LogModel:
             rows = _brought(found)
         except (DataError, UsageError) as error:
             return Stated(pinned, trouble=str(error))
-        idle = self.options.given((*OF_TABLES, "scorer" if found.program == "lm-eval" else "filter"))
-        return Stated(pinned, found.labels, unused=idle, rows=rows, notes=found.notes)
+        of_others = ("scorer", "reducer") if found.program == "lm-eval" else ("filter",)
+        idle = self.options.given((*OF_TABLES, *of_others))
+        return Stated(
+            pinned, found.labels, unused=idle, rows=rows, notes=(*found.notes, *_shown_as(found, self.options))
+        )
 
     def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
         """The hash of the file, and what of it is read. See `Source.identity`."""
@@ -151,7 +154,7 @@ def scaled(found: Logged, options: SourceOptions) -> Floats:
     Raises:
         DataError: they are not in [0, 1], and nothing says how to scale them.
     """
-    low, high = options.scale or (0.0, 1.0)
+    low, high = _scale(found, options)
     values = (found.outcomes - low) / (high - low)
     known = values[~np.isnan(values)]
     if len(known) and (known.min() < -1e-9 or known.max() > 1 + 1e-9):
@@ -161,8 +164,34 @@ def scaled(found: Logged, options: SourceOptions) -> Floats:
             "is worst and best"
         )
     values = np.clip(values, 0.0, 1.0)
-    better = not options.lower_is_better and found.higher_is_better is not False
-    return values if better else 1 - values
+    return values if _more_is_better(found, options) else 1 - values
+
+
+def _scale(found: Logged, options: SourceOptions) -> tuple[float, float]:
+    """The lowest and the highest that a row can hold."""
+    return options.scale or found.measure.scale or (0.0, 1.0)
+
+
+def _more_is_better(found: Logged, options: SourceOptions) -> bool:
+    """Whether more of what a row holds is better.
+
+    Raises:
+        DataError: it is, by what the metric is, and somebody says that it is not.
+    """
+    more = found.measure.higher_is_better
+    if options.lower_is_better and more and found.measure.certain:
+        holds = f" (a row holds {found.measure.holds})" if found.measure.holds else ""
+        raise DataError(f"{found.task}: more of {found.metric} is better{holds}; leave `lower_is_better` out")
+    return not options.lower_is_better and more is not False
+
+
+def _shown_as(found: Logged, options: SourceOptions) -> Iterator[str]:
+    """What an outcome is, where it is not the recorded value itself; and whose word counts for the direction."""
+    worst, best = _scale(found, options) if _more_is_better(found, options) else _scale(found, options)[::-1]
+    if (worst, best) != (0.0, 1.0):
+        yield f"{found.metric} is shown as the part of the way from {worst:g}, the worst, to {best:g}, the best."
+    if options.lower_is_better and found.measure.higher_is_better:
+        yield f"The log says that more of {found.metric} is better, and `lower_is_better` that less is: less is."
 
 
 def _brought(found: Logged) -> Brought:
@@ -172,7 +201,8 @@ def _brought(found: Logged) -> Brought:
     examples = tuple(Example(key, (text,), label, group=group) for key, text, label, group in rows)
     texts = found.texts if found.numbered else ("",) * len(found)
     checks = tuple(f"{target}{text}" for target, text in zip(found.target_hashes, texts, strict=True))
-    return Brought(GivenTask(found.task, found.metric, found.labels), examples, checks, found.prompt_hashes)
+    word = "_".join(found.metric.replace(",", " ").split())  # it names a column
+    return Brought(GivenTask(found.task, word, found.labels), examples, checks, found.prompt_hashes)
 
 
 def choice_of(options: SourceOptions) -> Choice:
@@ -183,6 +213,7 @@ def choice_of(options: SourceOptions) -> Choice:
         metric=options.metric or None,
         filter=options.filter or None,
         scorer=options.scorer or None,
+        reducer=options.reducer or None,
         cluster=options.cluster or None,
         limits=options.limits,
     )

@@ -31,7 +31,9 @@ class Results:
         task: its name, as far as the file's name and the results tell.
         model: its name; "" where the results do not say.
         version: of the program; "" where they do not say.
-        higher: metric -> whether more of it is better.
+        higher: metric -> whether more of it is better, of the one number of all rows.
+        aggregates: metric -> how that number is made, where the task says it: see `measures.AGGREGATES`.
+        recorded: "metric,filter" -> that number.
         choices: the same on all rows; () where the results do not say.
         delimiter: what stands before a choice in a prompt; None where they do not say.
         filters: the names of its filters, in order; () where it has one only, or none are named.
@@ -43,6 +45,8 @@ class Results:
     model: str = ""
     version: str = ""
     higher: Mapping[str, bool] = field(default_factory=dict)
+    aggregates: Mapping[str, str] = field(default_factory=dict)
+    recorded: Mapping[str, float] = field(default_factory=dict)
     choices: tuple[str, ...] = ()
     delimiter: str | None = None
     filters: tuple[str, ...] = ()
@@ -141,6 +145,8 @@ def _said(content: Any, task: str) -> Results:
     choices, delimiter = config.get("doc_to_choice"), config.get("target_delimiter")
     higher = _table(_table(content, "higher_is_better"), task)
     rows = _table(_table(content, "n-samples"), task).get("effective")
+    aggregates = [one for one in _list(config, "metric_list") if isinstance(one, dict)]
+    recorded = _table(_table(content, "results"), task)
     listed = config.get("filter_list")
     filters = [entry.get("name") for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     return Results(
@@ -148,6 +154,8 @@ def _said(content: Any, task: str) -> Results:
         model=_text(content, "model_name") or _text(_table(content, "config"), "model_args"),
         version=_text(content, "lm_eval_version"),
         higher={name_of(metric): up for metric, up in higher.items() if isinstance(up, bool)},
+        aggregates={name_of(one.get("metric")): one["aggregation"] for one in aggregates if _is_named(one)},
+        recorded={name_of(name): value for name, value in recorded.items() if type(value) in (int, float)},
         choices=tuple(map(name_of, choices)) if isinstance(choices, list) else (),
         delimiter=delimiter if isinstance(delimiter, str) else None,
         filters=tuple(map(name_of, filters)),
@@ -158,6 +166,15 @@ def _said(content: Any, task: str) -> Results:
 def _table(content: Any, key: str) -> dict[str, Any]:
     found = content.get(key) if isinstance(content, dict) else None
     return found if isinstance(found, dict) else {}
+
+
+def _list(content: Mapping[str, Any], key: str) -> list[Any]:
+    found = content.get(key)
+    return found if isinstance(found, list) else []
+
+
+def _is_named(metric: Mapping[str, Any]) -> bool:
+    return isinstance(metric.get("aggregation"), str)
 
 
 def _text(content: Any, key: str) -> str:

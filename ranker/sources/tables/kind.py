@@ -32,7 +32,7 @@ ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet", ".npy", ".npz"
 OUTCOME = "outcome"
 """What outcomes are called whose metric the file does not name."""
 
-OF_LOGS = ("metric", "filter", "scorer")
+OF_LOGS = ("metric", "filter", "scorer", "reducer")
 """The fields of `SourceOptions` that say nothing of a table."""
 
 _COLUMNS, _READING, _BROUGHT = "columns of", "reading of", "rows of"

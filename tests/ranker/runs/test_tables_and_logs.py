@@ -267,10 +267,10 @@ def test_logs_that_were_asked_otherwise_are_compared_and_said_to_be(run, tmp_pat
     assert "asked otherwise" not in text
     found = json.loads(run("--models", *of, "--format", "json")[1])
     notes = [note for note in found["header"]["notes"] if "asked otherwise" in note]
-    why = "(another prompt, number of shots, solver or arguments of the task): it may not be the models alone that"
+    why = "(another prompt, number of shots, order of choices, solver or arguments of the task): it may not be the"
     assert notes == [
-        f"few, more: 40 of 40 rows were asked otherwise than in zero {why} differ.",
-        f"half: 20 of 40 rows were asked otherwise than in zero {why} differ.",
+        f"few, more: 40 of 40 rows were asked otherwise than in zero {why} models alone that differ.",
+        f"half: 20 of 40 rows were asked otherwise than in zero {why} models alone that differ.",
     ]
     for name, prompt in (("a", "Q"), ("b", "Think. Q")):
         messages = [{"role": "user", "content": prompt}]
@@ -313,7 +313,7 @@ def test_a_log_that_is_partial_and_epochs_that_are_missing_are_said(run, tmp_pat
     text = flat(out)
     assert "b: The log is partial: its run ended with the status cancelled." in text
     assert "b: The log is partial: it holds 8 of the 10 samples that were to be run." in text
-    assert "b: 1 of 8 rows have a score in some of 2 epochs only, and the mean of these." in text
+    assert "b: 1 of 8 rows have a score in some of 2 epochs only, and are made of these." in text
     assert "b: 2 rows are not in its file, and left out for all models." in text
     assert f"b {100 * (1 + 7 * 0.5) / 8:.1f} % (" in text
     assert "on the same 8 rows" in text

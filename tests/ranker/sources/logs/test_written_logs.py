@@ -92,7 +92,7 @@ def test_the_mean_of_a_group_is_that_of_the_harness(run):
 def test_the_harness_says_what_its_version_and_models_are():
     """And which way is better."""
     log = read(samples("run-b", "reviews"))
-    assert (log.program, log.model, log.higher_is_better) == ("lm-eval", "run-b", True)
+    assert (log.program, log.model, log.measure.higher_is_better) == ("lm-eval", "run-b", True)
     assert re.fullmatch(r"0\.\d+\.\d+", log.version)
 
 
@@ -145,8 +145,8 @@ def test_examples_in_the_prompt_are_said():
     found = decide([samples("run-a", "reviews"), samples("run-a-shots", "reviews")])
     (note,) = [one for one in found.notes if "asked otherwise" in one]
     assert note == (
-        "run-a-shots: 32 of 32 rows were asked otherwise than in run-a (another prompt, number of shots, solver or "
-        "arguments of the task): it may not be the models alone that differ."
+        "run-a-shots: 32 of 32 rows were asked otherwise than in run-a (another prompt, number of shots, order of "
+        "choices, solver or arguments of the task): it may not be the models alone that differ."
     )
     same = decide([samples("run-a", "reviews"), samples("run-b", "reviews")])
     assert not [one for one in same.notes if "asked otherwise" in one]
@@ -259,7 +259,7 @@ def test_epochs_and_failures_are_those_of_inspect(run):
         {f"r{n:02}": {3: 0, 5: 1}.get(n, 2) for n in range(1, 13)},
     )
     assert [key for key, state in zip(log.keys, log.state, strict=True) if state == ERROR] == ["r03"]
-    assert "1 of 12 rows have a score in some of 2 epochs only, and the mean of these." in log.notes
+    assert "1 of 12 rows have a score in some of 2 epochs only, and are made of these." in log.notes
     values = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
     by_row = {}
     for one in said(f"twice-{run}.eval")[1]:
