@@ -326,6 +326,7 @@ def source_options(given: Given) -> SourceOptions:
         filter=given.get("filter") or "",
         scorer=given.get("scorer") or "",
         reducer=given.get("reducer") or "",
+        runs=given.get("runs") or "",
         cluster="" if given.get("data") else given.get("cluster") or "",
         scale=given.get("scale") or None,
         lower_is_better=bool(given.get("lower_is_better")),

@@ -76,8 +76,10 @@ class SourceOptions:
         prediction: the columns of tables that hold answers.
         truth: the column of tables that holds the true labels; "" where that is not said.
         answers: what the cells of tables are: labels, probabilities, logits, log-likelihoods or outcomes.
-        metric, filter, scorer: what is read of logs that record several values, or read answers in several ways.
+        metric, filter, scorer: what is read of logs that record several values, or read answers in several ways. Of a
+            metric and a filter several may be said, for tasks by name: "acc,sst2=f1".
         reducer: what the epochs of a row are reduced to, of logs of Inspect; "" for what the log has.
+        runs: of several runs of a model: "newest", "mean" or "each"; "" for the newest where all were made alike.
         cluster: the column, or field of a log's rows, that says which rows belong together.
         scale: what is worst and best of a recorded metric, or of outcomes; None for 0 and 1.
         lower_is_better: less of these is better; refused of a log's metric of which more is better by what it is.
@@ -88,7 +90,7 @@ class SourceOptions:
         limits: how much is read of what a reference names.
 
     Raises:
-        UsageError: a scale whose worst is not below its best.
+        UsageError: a scale whose worst is not below its best, or a word for runs that is none.
 
     Example:
         >>> SourceOptions(answers="outcomes", cluster="doc").lower_is_better
@@ -105,6 +107,7 @@ class SourceOptions:
     filter: str = ""
     scorer: str = ""
     reducer: str = ""
+    runs: str = ""
     cluster: str = ""
     scale: tuple[float, float] | None = None
     lower_is_better: bool = False
@@ -118,6 +121,8 @@ class SourceOptions:
         if self.scale is not None and not (self.scale[0] < self.scale[1] and all(map(math.isfinite, self.scale))):
             got = " ".join(f"{end:g}" for end in self.scale)
             raise UsageError(f"`scale` must be two numbers, the worst below the best (got {got})")
+        if self.runs not in ("", *RUNS):
+            raise UsageError(f"`runs` must be one of {', '.join(RUNS)} (got {self.runs!r})")
 
     def given(self, names: Iterable[str]) -> frozenset[str]:
         """Those of some fields that say something.
@@ -129,7 +134,21 @@ class SourceOptions:
         return frozenset(name for name in names if getattr(self, name))
 
 
-OF_FILES = ("prediction", "truth", "answers", "metric", "filter", "scorer", "reducer", "scale", "lower_is_better")
+RUNS = ("newest", "mean", "each")
+"""What may be meant of several runs of a model on one task."""
+
+OF_FILES = (
+    "prediction",
+    "truth",
+    "answers",
+    "metric",
+    "filter",
+    "scorer",
+    "reducer",
+    "runs",
+    "scale",
+    "lower_is_better",
+)
 """The fields of `SourceOptions` that are about models whose answers lie in files."""
 
 
@@ -162,6 +181,8 @@ class Brought:
             is known, and the group that it belongs to.
         checks: what must agree between files that bring the same row (a hash of the right answer), by id; "" where
             that is not known.
+        questions: what a row asks, by its id; "" where the id itself tells. Under one id, files may ask other things.
+        numbered: the ids may be positions: then files that ask other things under one are of other rows.
         prompts: a hash of what the model was given for each row, and how; where those of two files differ, so did
             the prompts. "" where that is not known.
     """
@@ -169,6 +190,8 @@ class Brought:
     task: Task
     examples: tuple[Example, ...]
     checks: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    numbered: bool = False
     prompts: tuple[str, ...] = ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -85,6 +85,8 @@ class Header:
         epochs: how often each sample was to be run.
         size: samples of the data, of which a part may have been run.
         planned: samples that were to be run; None where it does not say.
+        complete: the run ended, and ended well.
+        arguments: what the task and the model were run with, by name, as JSON.
         reducers: what the epochs of a sample are reduced to, several for several numbers; () where it does not say.
         recorded: (scorer, part of its value, reducer) -> metric -> its number of all samples. A part is "" for all of
             it, a reducer where none is named.
@@ -100,6 +102,8 @@ class Header:
     epochs: int = 1
     size: int = 0
     planned: int | None = None
+    complete: bool = True
+    arguments: Mapping[str, str] = field(default_factory=dict)
     reducers: tuple[str, ...] = ()
     recorded: Mapping[tuple[str, str, str], Mapping[str, float]] = field(default_factory=dict)
     clusters: Mapping[str, str] = field(default_factory=dict)
@@ -183,14 +187,14 @@ def _archived(archive: Archive, path: Path, budget: files.Budget) -> Header:
     if _START in archive.parts:
         start = files.parse(archive.read(_START), f"{path}, part {_START!r}", budget)
         started = {**start, "status": "success"} if isinstance(start, dict) else start
-        return _noted(_header(started, path), note)
+        return replace(_noted(_header(started, path), note), complete=False)
     if not any(_SAMPLE.fullmatch(name) for name in archive.parts):
         raise DataError(f"{path} is an archive, and no log of Inspect: it has neither a header nor samples")
-    return Header(task=path.name.removesuffix(".gz").removesuffix(".eval"), notes=(note,))
+    return Header(task=path.name.removesuffix(".gz").removesuffix(".eval"), complete=False, notes=(note,))
 
 
 def _noted(header: Header, note: str) -> Header:
-    return Header(**{**vars(header), "notes": (*header.notes, note)})
+    return replace(header, notes=(*header.notes, note))
 
 
 def _json(path: Path, limits: Limits) -> dict[str, Any]:
@@ -232,6 +236,8 @@ def _header(content: Any, path: Path) -> Header:
         epochs=epochs if type(epochs) is int and 0 < epochs <= LIMITS.log_rows else 1,
         size=size if type(size) is int else 0,
         planned=len(ids) if isinstance(ids, list) else None,
+        complete=status == "success",
+        arguments=_arguments(spec),
         reducers=tuple(name_of(name) for name in reducers) if isinstance(reducers, list) else (),
         recorded=_recorded(content),
         clusters=dict(_clusters(spec)),
@@ -250,6 +256,18 @@ def _setup(content: Any) -> str:
     ]
     spec = _table(content, "eval")
     return hashed(canonical([solver, spec.get("task_args_passed", spec.get("task_args"))]))
+
+
+_OF_RUN = ("epochs", "epochs_reducer", "limit", "sample_id", "message_limit", "token_limit", "time_limit")
+
+
+def _arguments(spec: Mapping[str, Any]) -> dict[str, str]:
+    """What a run was asked with: that of two runs which differs makes them two things."""
+    config = _table(spec, "config")
+    every = {name: config.get(name) for name in _OF_RUN}
+    for table in ("model_args", "model_generate_config", "task_args"):
+        every |= _table(spec, table)
+    return {name_of(name): canonical(value) for name, value in every.items() if value is not None}
 
 
 def _recorded(content: Any) -> dict[tuple[str, str, str], dict[str, float]]:

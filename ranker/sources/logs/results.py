@@ -13,7 +13,7 @@ from typing import Any
 from ranker.errors import DataError
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
-from ranker.sources.logs.base import name_of
+from ranker.sources.logs.base import canonical, name_of
 
 _TIME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 _SAMPLES = re.compile(rf"samples_(?P<task>.+)_(?P<time>{_TIME})\.jsonl?(?:\.gz)?")
@@ -38,6 +38,7 @@ class Results:
         delimiter: what stands before a choice in a prompt; None where they do not say.
         filters: the names of its filters, in order; () where it has one only, or none are named.
         rows: how many were asked; None where they do not say.
+        arguments: what the task was run with, by name, as JSON.
         notes: what is to be known of them.
     """
 
@@ -51,6 +52,7 @@ class Results:
     delimiter: str | None = None
     filters: tuple[str, ...] = ()
     rows: int | None = None
+    arguments: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -160,12 +162,29 @@ def _said(content: Any, task: str) -> Results:
         delimiter=delimiter if isinstance(delimiter, str) else None,
         filters=tuple(map(name_of, filters)),
         rows=rows if type(rows) is int else None,
+        arguments=_arguments(content, config),
     )
 
 
 def _table(content: Any, key: str) -> dict[str, Any]:
     found = content.get(key) if isinstance(content, dict) else None
     return found if isinstance(found, dict) else {}
+
+
+_OF_RUN = ("model_args", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+_OF_TASK = (
+    *("num_fewshot", "generation_kwargs", "repeats", "description", "doc_to_text", "doc_to_target", "doc_to_choice"),
+    *("filter_list", "fewshot_config", "target_delimiter", "fewshot_delimiter", "dataset_path", "dataset_name"),
+)
+_OF_PROMPT = ("system_instruction", "chat_template_sha", "fewshot_as_multiturn")
+
+
+def _arguments(content: Any, config: Mapping[str, Any]) -> dict[str, str]:
+    """What the task was run with: that of two runs which differs makes them two things."""
+    of_run, whole = _table(content, "config"), content if isinstance(content, dict) else {}
+    every = [*((of_run, name) for name in _OF_RUN), *((config, name) for name in _OF_TASK)]
+    every += [(whole, name) for name in _OF_PROMPT]
+    return {name: canonical(place[name]) for place, name in every if place.get(name) not in (None, {}, "")}
 
 
 def _list(content: Mapping[str, Any], key: str) -> list[Any]:

@@ -372,7 +372,6 @@ def test_a_folder_of_logs_is_listed_by_model_and_task(tmp_path):
     found = listing(tmp_path)
     assert [(log.path.name, log.model) for log in found.logs] == [("b.json", "org/model"), ("c.json.gz", "org/other")]
     assert [log.path.name for log in found.older] == ["a.eval"]
-    assert "2 logs of org/model" in found.notes[0]
 
 
 def test_an_archive_is_a_log_by_its_name_only(path):

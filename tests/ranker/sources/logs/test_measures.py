@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from logmaking import choice_row, eval_log, header, lm_log, results, sample, written_row
 
-from ranker import decide
-from ranker.errors import DataError, ModelError
+from ranker import decide, over_tasks
+from ranker.errors import DataError, ModelError, RankModelsError, UnknownName
 from ranker.sources.base import SourceOptions
 from ranker.sources.logs import Choice, read
 from ranker.sources.logs.measures import AGGREGATES, METRICS, OF_ALL_ROWS, measured
@@ -110,6 +110,21 @@ def test_pairs_of_a_rolling_likelihood_come_to_the_likelihood(tmp_path):
         assert log.measure.higher_is_better is True
         assert log.outcomes.tolist() == [ll for ll, _, _ in pairs]
     assert read(path).metric == "word_perplexity"
+
+
+def test_metrics_are_said_for_tasks(tmp_path):
+    """By their names, beside one for the others; a task that is not there is a line."""
+    for name in "ab":
+        for task in ("one", "two"):
+            rows = [written_row(n, {"q": n}, "x", "x", "x", em=1.0, f1=(n % 3) / 2) for n in range(6)]
+            lm_log(tmp_path / name, rows, task)
+    folders = [tmp_path / name for name in "ab"]
+    found = over_tasks(folders, SourceOptions(metric="em, two=f1"))
+    assert {task: one.header.metric for task, one in found.rankings.items()} == {"one": "em", "two": "f1"}
+    with pytest.raises(UnknownName, match="task 'tow'"):
+        over_tasks(folders, SourceOptions(metric="em,tow=f1"))
+    with pytest.raises(RankModelsError, match="several metrics, em, f1"):
+        over_tasks(folders, SourceOptions(filter="one=none"))
 
 
 def test_a_brier_score_is_that_of_the_likelihoods(tmp_path):
