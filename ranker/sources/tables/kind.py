@@ -246,6 +246,7 @@ def said_by(options: SourceOptions) -> Said:
         empty_words=options.empty_words,
         scale=options.scale or UNIT,
         lower_is_better=options.lower_is_better,
+        runs=options.runs,
     )
 
 

@@ -27,7 +27,7 @@ from ranker.sources.tables.entries import Entries, check_same, taken
 from ranker.sources.tables.given import OUTCOMES, check_words, file_labels
 from ranker.sources.tables.groups import Model
 from ranker.sources.tables.keys import Keys
-from ranker.tasks.base import ANSWERED
+from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 from ranker.tasks.classes import ClassTask
 
 SWAPPED = 0.5
@@ -95,10 +95,26 @@ def understand(
         check_words(columns, filter(None, (layout.truth, *of_answers)), said)
     table = entries.find(columns, keys, rows, said.empty_words)
     models: list[Answers] = []
+    if keys.run and said.runs not in ("mean", "each"):
+        raise DataError(_several_runs(columns, keys, table))
     for model in layout.models:
         found = _answers(columns, model, model.name or name or "model", labels, said)
-        for other, places in table.places.items():
-            models.append(_placed(found, places, _name(found.name, other, len(layout.models))))
+        truth = (
+            labels_of(columns, layout.truth, labels.with_order(columns.names.get(layout.truth, ())))
+            if layout.truth
+            else None
+        )
+        runs: dict[str, list[Answers]] = {}
+        for (other, run), places in table.places.items():
+            of_rows = _name(found.name, other, len(layout.models))
+            one = _placed(found, places, f"{of_rows}@{run}" if run else of_rows)
+            runs.setdefault(of_rows if said.runs == "mean" else one.name, []).append(one)
+        models += [
+            mean_of_runs(columns, of, of_rows, keys.run, None if truth is None else truth[table.first])
+            if keys.run and said.runs == "mean"
+            else of[0]
+            for of_rows, of in runs.items()
+        ]
     if (twice := repeated(model.name for model in models)) is not None:
         raise DataError(f"{columns.origin}: two models are named {twice!r}")
     segments = {at: tuple(taken(columns, column, table.first)) for at, column in keys.texts.items()}
@@ -108,9 +124,46 @@ def understand(
         in_order = labels.with_order(columns.names.get(layout.truth, ()))
         says = silent_notes(columns, layout.truth, in_order, "no label")
         notes += [note for note in says if isinstance(note, Assumption)]  # empty cells are counted with the rows
-        if keys.model:
+        if keys.model or keys.run:
             check_same(columns, layout.truth, table)
     return Reading(columns.origin, tuple(models), table.ids, segments, own, task, tuple(notes))
+
+
+def _several_runs(columns: Columns, keys: Keys, table: Entries) -> str:
+    """That rows are answered in several runs, and what decides."""
+    runs = list(dict.fromkeys(run for _, run in table.places))
+    what = f"each row is answered in {len(runs)} runs, which {keys.run!r} tells apart ({some(runs)})"
+    return f"{columns.origin}: {what}; `runs` says what is meant: mean, or each run as a model"
+
+
+def mean_of_runs(columns: Columns, runs: Sequence[Answers], name: str, column: str, truth: Ints | None) -> Answers:
+    """How right the answers of several runs are on average, over the runs that have one.
+
+    Args:
+        columns: the file, for messages.
+        runs: the answers of each run, to the same R rows.
+        name: of the model.
+        column: that says which run it was.
+        truth: (R,) the true labels; None where the file has none.
+
+    Raises:
+        DataError: labels were given, and the file does not say which are true.
+    """
+    if truth is None and runs[0].kind != "outcomes":
+        what = f"the mean of the runs in {column!r} needs the true labels in the same file, in a column such as 'label'"
+        raise DataError(f"{columns.origin}: {what}")
+    right = np.array([run.correct(np.zeros(len(run), int) if truth is None else truth) for run in runs])
+    if truth is not None and runs[0].kind != "outcomes":
+        right[:, truth == NONE] = np.nan
+    known = ~np.isnan(right)
+    mean = np.where(known, right, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    state = np.array([run.state for run in runs])
+    of_rows = np.where((state == MISSING).all(axis=0), MISSING, ERROR)
+    of_rows[known.any(axis=0)] = ANSWERED
+    of_rows[known.any(axis=0) & ((state == NO_ANSWER) | ~known).all(axis=0)] = NO_ANSWER
+    note = f"each row is the mean of {len(runs)} runs, by {column!r}"
+    found = np.where(known.any(axis=0), mean, np.nan)
+    return Answers(name, "outcomes", 0, found, of_rows.astype(np.int8), notes=(*runs[0].notes, note))
 
 
 def _all_outcomes(models: Sequence[Answers]) -> bool:
