@@ -151,7 +151,10 @@ def run(**given: Any) -> None:
         look_up("OOD set", given["ood_name"], embedded.cards(given["include"]))
     from ranker import report
     from ranker.commands import arguments, tasks, within
+    from ranker.commands.program import spoken
     from ranker.runs.collect import foretold
+    from ranker.runs.describe import described
+    from ranker.sources.base import Shelf
 
     stderr.log(given)
     format_name = arguments.format_name(given)
@@ -163,7 +166,12 @@ def run(**given: Any) -> None:
         tasks.run(given, several, format_name)
         return
     outputs.check(given)
-    wanted = arguments.wanted(given, stderr.bars(given))
+    shelf = Shelf()
+    if (one := arguments.alone(given, format_name, shelf)) is not None:
+        for line in described(one):
+            click.echo(spoken(line))
+        return
+    wanted = arguments.wanted(given, stderr.bars(given), shelf)
     made = wanted.plan()
     arguments.point_out(given, made.gathered.looked)
     arguments.point_out_sample(given, made.rows.ood)

@@ -170,10 +170,14 @@ class Own:
     def labelled(self, stated: Sequence[Stated] = ()) -> OODSet:
         """Read the rows that have a label, as examples of the task that `decide_task` decides.
 
+        Beside models whose answers all lie in files, rows need no text: they are found by their ids, or their order.
+
         Args:
             stated: what the models say of themselves.
         """
-        sheet, words = mask_empty_words(self.sheet("text", "label"), self.empty_words, self.named, stated)
+        at_hand = bool(stated) and all(one.source.at_hand for one in stated)
+        whole = self.sheet(*(("label",) if at_hand else ("text", "label")))
+        sheet, words = mask_empty_words(whole, self.empty_words, self.named, stated)
         if not any(label is not None for label in readers.written(sheet)):
             what = f"the column {sheet.layout.label!r} is still empty in all {len(sheet.rows)} rows"
             raise DataError(f"{sheet.origin}: {what}")

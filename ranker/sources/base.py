@@ -209,6 +209,7 @@ class Stated:
         unclear: why it can only be read beside rows whose task is known, in a line; "" where it can be by itself.
         rows: the rows that its answers are to, where its file brings them.
         notes: what was understood of its file, a sentence each.
+        contents: what is in its file, for somebody who names no other model, a line each.
         outputs: what it calls its outputs before any label map, names or not; none where no label map is for it.
     """
 
@@ -221,6 +222,7 @@ class Stated:
     unclear: str = ""
     rows: Brought | None = None
     notes: tuple[str, ...] = ()
+    contents: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
 
 

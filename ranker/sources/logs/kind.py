@@ -91,7 +91,8 @@ class LogModel:
         of_others = ("scorer", "reducer") if found.program == "lm-eval" else ("filter",)
         idle = self.options.given((*OF_TABLES, *of_others))
         notes = (*self.beside, *found.notes, *_shown_as(found, self.options))
-        return Stated(pinned, found.labels, unused=idle, rows=rows, notes=notes)
+        written = f"{len(found):,} rows of the task {found.task}, by {found.program} {found.version}".rstrip()
+        return Stated(pinned, found.labels, unused=idle, rows=rows, notes=notes, contents=(written,))
 
     def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
         """The hash of the file, and what of it is read. See `Source.identity`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import numpy as np
 
 from factors.types import Example, Floats
-from ranker.errors import DataError, ModelError, Question, UnknownName, UsageError, look_up
+from ranker.errors import DataError, ModelError, Question, UnknownName, UsageError, listed, look_up
 from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated
 from ranker.sources.references import Reference
 from ranker.tasks.base import ERROR, NO_ANSWER
@@ -86,18 +87,24 @@ class TableModel:
         """The labels in the file, and its rows where it has the truth. See `Source.look`."""
         pinned = replace(self, path=os.path.abspath(self.path))
         try:
-            pinned.columns(shelf)
+            columns = pinned.columns(shelf)
         except (DataError, UsageError) as error:
             return Stated(pinned, trouble=str(error))
         try:
             reading = pinned.reading(shelf)
         except (DataError, UsageError) as error:
-            return Stated(pinned, unclear=str(error), unused=self.options.given(OF_LOGS))
+            unclear, contents = str(error), (_contents(columns),)
+            return Stated(pinned, unclear=unclear, unused=self.options.given(OF_LOGS), contents=contents)
         judged = all(model.kind == "outcomes" for model in reading.models)
         rows = pinned.brought(reading, shelf)
-        notes = (*reading.notes, *pinned.model(reading.models).notes)
+        model = pinned.model(reading.models)
+        notes, contents = (*reading.notes, *model.notes), [_contents(columns)]
+        if rows is None:
+            contents += _answers(model, reading.task)
         idle = self.options.given(OF_LOGS + (() if judged else ("scale", "lower_is_better")))
-        return Stated(pinned, () if judged else reading.task.labels, unused=idle, rows=rows, notes=notes)
+        return Stated(
+            pinned, () if judged else reading.task.labels, unused=idle, rows=rows, notes=notes, contents=tuple(contents)
+        )
 
     def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
         """The hash of the file, and which model of it. See `Source.identity`."""
@@ -248,6 +255,18 @@ def said_by(options: SourceOptions) -> Said:
         lower_is_better=options.lower_is_better,
         runs=options.runs,
     )
+
+
+def _contents(columns: Columns) -> str:
+    """How many rows a file has, and which columns."""
+    return f"{columns.size:,} rows; columns: {listed(columns.cells)}"
+
+
+def _answers(model: Answers, task: ClassTask) -> Iterator[str]:
+    """What a model answers, label by label, where its file does not say how good that is."""
+    if model.kind != "outcomes":
+        counts = Counter(task.labels[label] if label >= 0 else "no answer" for label in model.predicted.tolist())
+        yield f"answers: {listed(f'{label} {count:,}' for label, count in counts.most_common())}"
 
 
 def _brought(reading: Reading) -> Brought:

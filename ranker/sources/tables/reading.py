@@ -10,7 +10,7 @@ import numpy as np
 
 from factors.types import Ints
 from ranker.errors import Assumption, DataError, UnknownName, repeated
-from ranker.sources.tables import entries, roles
+from ranker.sources.tables import entries, names, roles
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import NONE, Answers, Columns, Own, Rows, Said, some
 from ranker.sources.tables.cells import (
@@ -79,10 +79,13 @@ def understand(
         DataError: the cells are not what they must be, or it cannot be known what they are.
     """
     said = said or Said()
+    roles.check_program(columns)
     keys = keys_of.find(columns, said, rows)
     rest = {name: emptied(cells, said.empty_words) for name, cells in columns.cells.items() if name not in keys.columns}
     columns = replace(columns, cells={**columns.cells, **rest})
     declared = task is not None and (task.ordered or bool(said.label_map))
+    if task is None and _holds_outcomes_alone(columns, said, keys):
+        said = replace(said, answers="outcomes")
     if task is None and said.answers == "outcomes" and not said.truth:
         task, declared = OUTCOMES, True
     elif task is None:
@@ -127,6 +130,13 @@ def understand(
         if keys.model or keys.run:
             check_same(columns, layout.truth, table)
     return Reading(columns.origin, tuple(models), table.ids, segments, own, task, tuple(notes))
+
+
+def _holds_outcomes_alone(columns: Columns, said: Said, keys: Keys) -> bool:
+    """Whether a file has no columns but those named for what was right, with fractions: then it has no labels."""
+    rest = [name for name in columns.cells if name not in keys.columns]
+    right = all(names.is_right(name) and names.holds_outcomes(columns, name, said.scale) for name in rest)
+    return right and not (said.answers or said.truth) and any(names.has_fractions(columns, name) for name in rest)
 
 
 def _several_runs(columns: Columns, keys: Keys, table: Entries) -> str:
