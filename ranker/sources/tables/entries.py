@@ -85,7 +85,7 @@ def _check_texts(columns: Columns, keys: Keys, every: Sequence[Ints]) -> None:
     for column in keys.texts.values():
         _, codes = coded(columns.cells[column])
         for places in every:
-            if (codes[places] != codes[every[0]]).any():
+            if len(places) != len(every[0]) or (codes[places] != codes[every[0]]).any():
                 raise DataError(
                     f"{columns.origin}: the texts of the models stand in different orders; a column of ids "
                     "is needed (`id`)"

@@ -89,7 +89,8 @@ def find(columns: Columns, said: Said, rows: Rows | None) -> Keys:
     found = dict(enumerate(said.text)) or _texts(columns, free, rows)
     model = next((name for name in free if name not in found.values() and _is_model(columns, name, identity)), "")
     free = [name for name in free if name not in {*found.values(), model}]
-    run = next((name for name in free if identity and _is_run(columns, name, identity, model)), "")
+    rows_of = [identity] if identity else list(found.values())
+    run = next((name for name in free if rows_of and _is_run(columns, name, rows_of, model)), "")
     return Keys(identity, found, said.cluster, model, tuple(name for name in index if name != identity), run)
 
 
@@ -189,11 +190,11 @@ def _is_model(columns: Columns, name: str, identity: str) -> bool:
     return len(set(counts)) == 1 and counts[0] > 1
 
 
-def _is_run(columns: Columns, name: str, identity: str, model: str) -> bool:
+def _is_run(columns: Columns, name: str, rows_of: Sequence[str], model: str) -> bool:
     """Whether a column says in which run a row was answered: named so, and only with it the rows of a model differ."""
     if name.strip().casefold() not in RUNS:
         return False
-    parts = [coded(columns.cells[one])[1] for one in (identity, model, name) if one]
+    parts = [coded(columns.cells[one])[1] for one in (*rows_of, model, name) if one]
     if any((codes < 0).any() for codes in parts):
         return False
     return _count(parts[:-1]) < columns.size == _count(parts)

@@ -81,3 +81,19 @@ def test_a_column_called_run_is_no_run_where_rows_do_not_repeat(tmp_path):
     rows = [("a", "good", 1, "good"), ("b", "bad", 1, "bad"), ("c", "bad", 2, "bad")]
     found = understood(tmp_path / "a.csv", table(rows, "id,label,seed,prediction"), task=None)
     assert [model.name for model in found.models] == ["a"]
+
+
+def test_texts_that_repeat_for_each_run_are_rows_too(tmp_path):
+    """Without ids the runs have the same texts, in the same order; else a line asks for ids."""
+    rows = [(text, "good", seed, said) for seed, said in ((1, "good"), (2, "bad")) for text in ("Lovely.", "Fine.")]
+    rows += [("Dull.", "bad", seed, "bad") for seed in (1, 2)]
+    rows = sorted(rows, key=lambda row: row[2])
+    names = "text,label,seed,prediction"
+    with pytest.raises(DataError, match="answered in 2 runs, which 'seed' tells apart"):
+        understood(tmp_path / "a.csv", table(rows, names), task=None)
+    found = understood(tmp_path / "a.csv", table(rows, names), runs="mean", task=None)
+    assert found.models[0].outcomes.tolist() == [0.5, 0.5, 1]
+    with pytest.raises(DataError, match="a column of ids is needed"):
+        understood(tmp_path / "b.csv", table([*rows[:3], *rows[:2:-1]], names), runs="mean", task=None)
+    with pytest.raises(DataError, match="a column of ids is needed"):
+        understood(tmp_path / "c.csv", table(rows[:-1], names), runs="mean", task=None)
