@@ -21,6 +21,7 @@ from ranker.files.archive import Archive
 from ranker.sources import suites
 from ranker.sources.base import SourceOptions
 from ranker.sources.logs import Choice, listing, read
+from ranker.sources.logs.kind import scaled
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 KEPT = Path(__file__).parent / "programs" / "written"
@@ -78,6 +79,37 @@ def test_means_and_errors_are_those_of_the_harness(run):
             assert standard_error(log.outcomes) == pytest.approx(results[f"{metric}_stderr,{filter}"], **CLOSE)
             seen += 1
     assert seen == (2 if run == "run-a-shots" else 6)
+
+
+LIKELY = [
+    *(("likely", metric) for metric in ("perplexity", "acc")),
+    *(("rolling", metric) for metric in ("word_perplexity", "byte_perplexity", "bits_per_byte")),
+    *(("marks", metric) for metric in ("acc", "brier_score", "acc_mutual_info")),
+]
+
+
+@pytest.mark.parametrize(("task", "metric"), LIKELY)
+def test_the_winner_by_rows_is_that_of_the_harness(task, metric):
+    """Its number of all rows is recomputed, and what its direction says of the two models is what their rows say."""
+    values, rows = [], []
+    for run in ("run-a-likely", "run-b-likely"):
+        results = recorded(run)
+        value, up = results["results"][task][f"{metric},none"], results["higher_is_better"][task][metric]
+        log = read(samples(run, task), Choice(metric=metric))
+        assert log.measure.agrees
+        assert log.measure.recorded == value
+        values.append(value if up else -value)
+        rows.append(scaled(log, SourceOptions(metric=metric, scale=(-100, 0) if log.outcomes.min() < 0 else None)))
+    assert np.sign(values[0] - values[1]) == np.sign(round(rows[0].mean() - rows[1].mean(), 12))
+
+
+@pytest.mark.parametrize("metric", ["f1", "mcc"])
+def test_a_metric_of_all_rows_is_refused_in_a_line(metric):
+    """With what a row holds, and the metrics that can be asked for."""
+    with pytest.raises(
+        DataError, match=rf"its '{metric}' is not one number a row, but one of all rows, of their pairs"
+    ):
+        read(samples("run-a-likely", "marks"), Choice(metric=metric))
 
 
 @pytest.mark.parametrize("run", ["run-a", "run-b"])
@@ -386,5 +418,6 @@ def readings(path):
     found |= {"begins": [Choice(scorer=name) for name in ("match", "includes")]}
     found |= {"twice": [Choice(scorer=name) for name in ("graded", "manners.short", "manners.polite")]}
     found |= {name: [Choice(metric="acc"), Choice(metric="acc_norm")] for name in ("reviews", "questions")}
+    found |= {task: [Choice(metric=metric) for of, metric in LIKELY if of == task] for task, _ in LIKELY}
     task = path.name.removeprefix("samples_").partition("_")[0].partition("-")[0]
     return found.get(task, [Choice()])
