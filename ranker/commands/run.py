@@ -168,6 +168,7 @@ def run(**given: Any) -> None:
     outputs.check(given)
     shelf = Shelf()
     if (one := arguments.alone(given, format_name, shelf)) is not None:
+        stderr.check_strict(given, one.stated[0].notes)
         for line in described(one):
             click.echo(spoken(line))
         return

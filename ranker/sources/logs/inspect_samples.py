@@ -223,6 +223,7 @@ def _header(content: Any, path: Path) -> Header:
     data, status = _table(spec, "dataset"), content.get("status")
     ids, size, config = data.get("sample_ids"), data.get("samples"), _table(spec, "config")
     epochs, reducers = config.get("epochs"), config.get("epochs_reducer")
+    reducers = [reducers] if isinstance(reducers, str) else reducers
     notes = []
     if status != "success":
         notes.append(f"The log is partial: its run ended with the status {name_of(status)}.")

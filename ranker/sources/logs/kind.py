@@ -6,6 +6,7 @@ A log brings its own rows, and the metric that it records is the outcome: it is 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -167,9 +168,12 @@ def scaled(found: Logged, options: SourceOptions) -> Floats:
     known = values[~np.isnan(values)]
     if len(known) and (known.min() < -1e-9 or known.max() > 1 + 1e-9):
         worst = found.outcomes[~np.isnan(values)]
+        holds, hint = found.measure.holds, ""
+        if holds and worst.max() <= 0:  # of a log-likelihood nothing is above 0
+            hint = f", such as {math.floor(worst.min())} 0: a row holds {holds}"
         raise DataError(
             f"{found.task}: {found.metric} is between {worst.min():g} and {worst.max():g}; say with `range` what "
-            "is worst and best"
+            f"is worst and best{hint}"
         )
     values = np.clip(values, 0.0, 1.0)
     return values if _more_is_better(found, options) else 1 - values

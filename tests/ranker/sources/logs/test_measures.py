@@ -77,6 +77,8 @@ def test_lower_is_better_counts_where_nobody_knows_better(tmp_path):
     assert [one.name for one in found.decision.models] == ["a", "b"]
     assert any("`lower_is_better` that less is: less is." in note for note in found.notes)
     logs = [likelihood_log(tmp_path / name, GOOD) for name in ("c", "d")]
+    with pytest.raises(ModelError, match=r"what is worst and best, such as -3 0: a row holds a log-likelihood"):
+        decide(load(logs))
     with pytest.raises(
         ModelError, match=r"more of perplexity is better \(a row holds a log-likelihood\); leave `lower"
     ):
