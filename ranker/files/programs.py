@@ -64,7 +64,7 @@ def _of_promptfoo(results: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
         said = one.get("vars")
         texts = [value for value in said.values() if isinstance(value, str)] if isinstance(said, dict) else []
         row = {"id": test, "text": "\n".join(texts), "model": model}
-        yield {**row, **({"run": run} if repeated else {}), "outcome": one.get("score")}
+        yield {**row, **({"run": run} if repeated else {}), "outcome": one.get("score", one.get("success"))}
 
 
 def _inside(content: Any, key: str) -> Any:

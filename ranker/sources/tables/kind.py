@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -93,8 +92,8 @@ class TableModel:
         try:
             reading = pinned.reading(shelf)
         except (DataError, UsageError) as error:
-            unclear, contents = str(error), (_contents(columns),)
-            return Stated(pinned, unclear=unclear, unused=self.options.given(OF_LOGS), contents=contents)
+            idle = self.options.given(OF_LOGS)
+            return Stated(pinned, unclear=str(error), unused=idle, contents=(_contents(columns),))
         judged = all(model.kind == "outcomes" for model in reading.models)
         rows = pinned.brought(reading, shelf)
         model = pinned.model(reading.models)
@@ -265,8 +264,10 @@ def _contents(columns: Columns) -> str:
 def _answers(model: Answers, task: ClassTask) -> Iterator[str]:
     """What a model answers, label by label, where its file does not say how good that is."""
     if model.kind != "outcomes":
-        counts = Counter(task.labels[label] if label >= 0 else "no answer" for label in model.predicted.tolist())
-        yield f"answers: {listed(f'{label} {count:,}' for label, count in counts.most_common())}"
+        labels, counts = np.unique(model.predicted, return_counts=True)
+        found = sorted(zip(-counts, labels.tolist(), strict=True))
+        names = [f"{task.labels[label] if label >= 0 else 'no answer'} {-count:,}" for count, label in found]
+        yield f"answers: {listed(names)}"
 
 
 def _brought(reading: Reading) -> Brought:
