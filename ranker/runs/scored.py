@@ -153,7 +153,7 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
             *_read(plan),
             *warnings,
             *_own_truth(plan),
-            *_here(plan, table),
+            *_here(plan, answered),
             *copies({one.model.name: one.content for one in answered if not one.model.source.at_hand}),
             *states(plan, answered),
             *_on_asked_rows(plan, answered),
@@ -337,12 +337,16 @@ def _own_truth(plan: Plan) -> tuple[str, ...]:
     return (OWN_TRUTH.format(plan.task.metric),) if own else ()
 
 
-def _here(plan: Plan, table: ScoreTable) -> Iterator[str]:
-    """What is to be known of the models' answers to labelled rows, where nobody knows more of the truth."""
+def _here(plan: Plan, answered: Sequence[Answered]) -> Iterator[str]:
+    """What is to be known of the labels that models gave to rows, where nobody knows more of the truth."""
     if not plan.rows.truth and isinstance(plan.task, ClassTask):
-        right = dict(zip(table.models, np.nansum(table.outcomes, axis=1).astype(int).tolist(), strict=True))
-        asked = dict(zip(table.models, (~np.isnan(table.outcomes)).sum(axis=1).tolist(), strict=True))
-        yield from worse_than_guessing(right, asked, len(plan.task.labels))
+        right, given = {}, {}
+        for one in answered:
+            predictions = own(one).predictions
+            outcomes = plan.task.outcomes(predictions, plan.rows.population)[predictions.state == ANSWERED]
+            right[one.model.name] = int(np.nansum(outcomes))
+            given[one.model.name] = int((~np.isnan(outcomes)).sum())
+        yield from worse_than_guessing(right, given, len(plan.task.labels))
 
 
 def _asked_label(plan: Plan) -> dict[str, str | None]:

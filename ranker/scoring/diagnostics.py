@@ -118,7 +118,7 @@ def worse_than_guessing(right: Mapping[str, int], rows: Mapping[str, int], class
 
     Args:
         right: model -> on how many rows it is right.
-        rows: model -> how many it was asked, and can be judged on.
+        rows: model -> on how many it gave a label.
         classes: C.
 
     Example:

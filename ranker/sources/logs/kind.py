@@ -309,7 +309,7 @@ def _of_runs(log: Found, found: Listing, path: Path, run: str, options: SourceOp
     runs, name = found.runs(log), _name_in_folder(log)
     one = LogModel(name, str(log.path), options, beside=found.notes)
     if run:
-        return [replace(one, path=str(numbered_run(runs, run, path).path))]
+        return [replace(one, name=f"{name}@{run}", path=str(numbered_run(runs, run, path).path))]
     whole = [each for each in runs if not each.trouble] or list(runs)
     cut = (*read_of(runs, log), *found.notes)
     if len(whole) == 1 or options.runs == "newest":

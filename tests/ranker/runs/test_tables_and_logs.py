@@ -1042,6 +1042,10 @@ def test_a_model_that_was_asked_some_rows_is_judged_on_these_and_on_all(tmp_path
     assert sentence in out
     assert "worse than guessing" not in out
     assert "some: 30 rows are not in its file, and left out for all models, 1 row has no answer" in out
+    table(tmp_path / "rare.csv", id=ids, prediction=said({0}, silent=range(10, SIZE)))
+    out = flat(run("--data", "rows.csv", "--models", "rare.csv", "all.csv")[1])
+    assert "rare 22.5 %" in out  # no answer is wrong, and says nothing of what its labels mean
+    assert "worse than guessing" not in out
     table(
         tmp_path / "long.csv",
         id=ids[:10] + ids,

@@ -75,6 +75,8 @@ def test_runs_with_other_arguments_are_kept_apart(tmp_path):
     )
     for part, right in (("small@1", 4), ("@2", 6), ("small@seed=1", 4), ("@2026-01-02", 6)):
         assert sum(outcomes(models(f"{tmp_path / 'a'}#{part}")[0])) == right
+    folder = tmp_path / "a"
+    assert [one.name for one in models(f"{folder}#@1", f"{folder}#@seed=2")] == ["org/model@1", "org/model@seed=2"]
     for part, why in (("@3", "no run is"), ("@2026", "several runs are")):
         with pytest.raises(UsageError, match=f"{why} called"):
             models(f"{tmp_path / 'a'}#{part}")
