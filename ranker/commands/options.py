@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ranker.sources.base import RUNS
+from ranker.sources.references import RUNS
 
 Command = Callable[..., None]
 Option = Callable[[Command], Command]

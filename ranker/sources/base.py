@@ -19,6 +19,7 @@ import numpy as np
 from factors.types import SPECIAL, Bools, Example, Floats, Frozen, Ints
 from ranker.errors import UsageError
 from ranker.limits import LIMITS, Limits
+from ranker.sources.references import RUNS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -133,9 +134,6 @@ class SourceOptions:
         """
         return frozenset(name for name in names if getattr(self, name))
 
-
-RUNS = ("newest", "mean", "each")
-"""What may be meant of several runs of a model on one task."""
 
 OF_FILES = (
     "prediction",
