@@ -174,7 +174,7 @@ def _trouble(log: Found, limits: Limits) -> str:
             return f"it holds {len(docs)} of {rows} rows" if rows is not None and rows > len(docs) else ""
         header, samples = inspect_samples.samples_of(log.path, None, limits)
     except DataError as error:
-        return str(error)
+        return str(error).removeprefix(str(log.path)).lstrip(",: ")
     rows = len({sample.key for sample in samples})
     if header.planned is not None and header.planned > rows:
         return f"it holds {rows} of {header.planned} samples"
@@ -233,4 +233,7 @@ def _logs(folder: Path, limits: Limits) -> tuple[list[Found], list[str]]:
             logs.append(Found(path, program, header.model, header.task, time, header.arguments))
         elif name.startswith("samples_") or name.removesuffix(".gz").endswith(".eval"):
             broken.append(f"{path} is empty, or no log")
+    known = {log.model for log in logs if log.program == lm_eval.PROGRAM} - {""}
+    if len(known) == 1:  # a log without results beside it, in a folder of one model
+        logs = [log if log.model else replace(log, model=next(iter(known))) for log in logs]
     return logs, broken

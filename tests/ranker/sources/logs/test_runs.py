@@ -121,6 +121,20 @@ def test_runs_of_the_harness_are_told_apart_by_their_results(tmp_path):
         models(tmp_path / "a")
 
 
+@pytest.mark.parametrize("fault", ["cut", "few", "empty"])
+def test_a_newer_log_of_the_harness_that_is_not_whole_hides_no_other(tmp_path, fault):
+    """A line that is cut off, fewer rows than the results name, or none."""
+    rows = [choice_row(n, {"q": n}, "1", (-3, -1), acc=float(n > 2)) for n in range(5)]
+    lm_log(tmp_path / "a", rows, time="2026-01-01T00-00-00.1")
+    new = lm_log(tmp_path / "a", rows[:2] if fault == "few" else rows, time="2026-01-02T00-00-00.1")
+    results(tmp_path / "a", time="2026-01-02T00-00-00.1", **{"n-samples": {"small": {"effective": 5}}})
+    content = new.read_bytes()
+    new.write_bytes({"cut": content[:-9], "few": content, "empty": b""}[fault])
+    (model,) = models(tmp_path / "a", runs="newest")
+    assert sum(outcomes(model)) == 2
+    assert new.name in " ".join(said(model))
+
+
 def test_lists_of_an_eval_set_are_passed_over(tmp_path):
     """What Inspect writes beside the logs names them, and is none."""
     run_log(tmp_path / "a", 1, "CCCCIIII")
