@@ -198,7 +198,7 @@ def tasks(given: Given) -> Matched | None:
 def alone(given: Given, format_name: str, shelf: Shelf) -> Looked | None:
     """The only model that is named, where its answers lie in a file: nothing but a description can be made of it."""
     asked = any(given[name] for name in ("output", "save", "not_worse_than", "plots", "pool", "dry_run"))
-    if not decides_on_own(given) or format_name != "table" or asked:
+    if given["ood_name"] or not _references(given) or format_name != "table" or asked:
         return None
     name, found = suites.named(_references(given), source_options(given), shelf)
     described = len(found) == 1 and found[0].source.at_hand and not getattr(found[0].source, "doubt", "")

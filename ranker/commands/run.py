@@ -169,7 +169,7 @@ def run(**given: Any) -> None:
     shelf = Shelf()
     if (one := arguments.alone(given, format_name, shelf)) is not None:
         stderr.check_strict(given, one.stated[0].notes)
-        for line in described(one):
+        for line in described(one, arguments.own_rows(given, "data")):
             click.echo(spoken(line))
         return
     wanted = arguments.wanted(given, stderr.bars(given), shelf)

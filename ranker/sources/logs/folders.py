@@ -235,5 +235,6 @@ def _logs(folder: Path, limits: Limits) -> tuple[list[Found], list[str]]:
             broken.append(f"{path} is empty, or no log")
     known = {log.model for log in logs if log.program == lm_eval.PROGRAM} - {""}
     if len(known) == 1:  # a log without results beside it, in a folder of one model
-        logs = [log if log.model else replace(log, model=next(iter(known))) for log in logs]
+        unnamed = [log.program == lm_eval.PROGRAM and not log.model for log in logs]
+        logs = [replace(log, model=min(known)) if no else log for log, no in zip(logs, unnamed, strict=True)]
     return logs, broken

@@ -1073,6 +1073,14 @@ def test_one_file_alone_is_described(tmp_path, run):
     out = run("--models", "b.csv")[1].splitlines()
     assert out[3:5] == ["no answer 1", "accuracy: 92.5 % (80.1 to 97.3) on 40 rows"]
     assert out[-1] == "A ranking needs two models or more: name another one with `--models`."
+    table(tmp_path / "rows.csv", id=ids[:30], label=truth()[:30])
+    out = run("--data", "rows.csv", "--models", "a.csv")[1].splitlines()
+    assert out[2:6] == [
+        "30 labelled rows in rows.csv",
+        "answers: positive 15, negative 14",
+        "no answer 1",
+        "accuracy: 90.0 % (74.2 to 96.4) on 30 rows",
+    ]
     eval_log(tmp_path / "c.eval", [sample(f"s{n}", "C" if n else "I") for n in range(4)])
     out = run("--models", "c.eval")[1].splitlines()
     assert "4 rows of the task small, by inspect 0.3.200" in out
