@@ -97,27 +97,9 @@ def understand(
         of_answers = [model.columns[0] for model in layout.models if not model.classes and model.kind != "outcomes"]
         check_words(columns, filter(None, (layout.truth, *of_answers)), said)
     table = entries.find(columns, keys, rows, said.empty_words)
-    models: list[Answers] = []
-    if keys.run and said.runs not in ("mean", "each"):
-        raise DataError(_several_runs(columns, keys, table))
-    for model in layout.models:
-        found = _answers(columns, model, model.name or name or "model", labels, said)
-        truth = (
-            labels_of(columns, layout.truth, labels.with_order(columns.names.get(layout.truth, ())))
-            if layout.truth
-            else None
-        )
-        runs: dict[str, list[Answers]] = {}
-        for (other, run), places in table.places.items():
-            of_rows = _name(found.name, other, len(layout.models))
-            one = _placed(found, places, f"{of_rows}@{run}" if run else of_rows)
-            runs.setdefault(of_rows if said.runs == "mean" else one.name, []).append(one)
-        models += [
-            mean_of_runs(columns, of, of_rows, keys.run, None if truth is None else truth[table.first])
-            if keys.run and said.runs == "mean"
-            else of[0]
-            for of_rows, of in runs.items()
-        ]
+    models = _models(columns, layout, labels, said, name, table)
+    if keys.run:
+        models = _of_runs(columns, keys, layout, labels, said, table, models)
     if (twice := repeated(model.name for model in models)) is not None:
         raise DataError(f"{columns.origin}: two models are named {twice!r}")
     segments = {at: tuple(taken(columns, column, table.first)) for at, column in keys.texts.items()}
@@ -132,18 +114,48 @@ def understand(
     return Reading(columns.origin, tuple(models), table.ids, segments, own, task, tuple(notes))
 
 
+def _models(
+    columns: Columns, layout: roles.Layout, labels: Labels, said: Said, name: str, table: Entries
+) -> list[Answers]:
+    """The answers of each model, in each run of it, to the rows of the file."""
+    models = []
+    for model in layout.models:
+        found = _answers(columns, model, model.name or name or "model", labels, said)
+        for (other, run), places in table.places.items():
+            of_rows = _name(found.name, other, len(layout.models))
+            models.append(_placed(found, places, f"{of_rows}@{run}" if run else of_rows))
+    return models
+
+
+def _of_runs(
+    columns: Columns, keys: Keys, layout: roles.Layout, labels: Labels, said: Said, table: Entries, runs: list[Answers]
+) -> list[Answers]:
+    """Runs as models of their own, or the mean of those of each model.
+
+    Raises:
+        DataError: nobody says which is meant.
+    """
+    if said.runs == "each":
+        return runs
+    if said.runs != "mean":
+        names_of = list(dict.fromkeys(run for _, run in table.places))
+        what = f"each row is answered in {len(names_of)} runs, which {keys.run!r} tells apart ({some(names_of)})"
+        raise DataError(f"{columns.origin}: {what}; `runs` says what is meant: mean, or each run as a model")
+    truth = None
+    if layout.truth:
+        in_order = labels.with_order(columns.names.get(layout.truth, ()))
+        truth = labels_of(columns, layout.truth, in_order)[table.first]
+    of: dict[str, list[Answers]] = {}
+    for run, name in zip(runs, [name for _ in layout.models for _, name in table.places], strict=True):
+        of.setdefault(run.name.removesuffix(f"@{name}"), []).append(run)
+    return [mean_of_runs(columns, each, name, keys.run, truth) for name, each in of.items()]
+
+
 def _holds_outcomes_alone(columns: Columns, said: Said, keys: Keys) -> bool:
     """Whether a file has no columns but those named for what was right, with fractions: then it has no labels."""
     rest = [name for name in columns.cells if name not in keys.columns]
     right = all(names.is_right(name) and names.holds_outcomes(columns, name, said.scale) for name in rest)
     return right and not (said.answers or said.truth) and any(names.has_fractions(columns, name) for name in rest)
-
-
-def _several_runs(columns: Columns, keys: Keys, table: Entries) -> str:
-    """That rows are answered in several runs, and what decides."""
-    runs = list(dict.fromkeys(run for _, run in table.places))
-    what = f"each row is answered in {len(runs)} runs, which {keys.run!r} tells apart ({some(runs)})"
-    return f"{columns.origin}: {what}; `runs` says what is meant: mean, or each run as a model"
 
 
 def mean_of_runs(columns: Columns, runs: Sequence[Answers], name: str, column: str, truth: Ints | None) -> Answers:

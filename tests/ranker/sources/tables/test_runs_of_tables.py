@@ -50,6 +50,13 @@ def test_each_run_may_be_a_model(tmp_path):
     assert found.models[2].state.tolist() == [ANSWERED, MISSING, MISSING]
 
 
+def test_a_run_may_be_called_anything(tmp_path):
+    """An at sign in its name parts no model in two."""
+    rows = [(row, "good", "m", run, said) for run, said in (("x@1", "good"), ("x@2", "bad")) for row in "ab"]
+    found = understood(tmp_path / "a.csv", table([*rows, ("c", "bad", "m", "x@1", "bad")]), runs="mean", task=None)
+    assert [(model.name, model.outcomes.tolist()) for model in found.models] == [("m", [0.5, 0.5, 1])]
+
+
 def test_runs_of_one_model_need_no_column_of_models(tmp_path):
     """The name is the file's; outcomes need no truth, and labels do."""
     rows = [("a", 1, 1.0), ("b", 1, 0.0), ("a", 2, 0.5), ("b", 2, "")]
