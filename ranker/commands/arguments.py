@@ -196,12 +196,28 @@ def tasks(given: Given) -> Matched | None:
     return matched(_references(given), source_options(given)) if decides_on_own(given) else None
 
 
-def wanted(given: Given, progress: Progress) -> Wanted:
-    """What `rank-models run` was asked; what cannot be right is refused before any model is looked at."""
+def alone(given: Given, format_name: str, shelf: Shelf) -> Looked | None:
+    """The only model that is named, where its answers lie in a file: nothing but a description can be made of it."""
+    asked = any(given[name] for name in ("output", "save", "not_worse_than", "plots", "pool", "dry_run"))
+    if given["ood_name"] or not _references(given) or format_name != "table" or asked:
+        return None
+    name, found = suites.named(_references(given), source_options(given), shelf)
+    described = len(found) == 1 and found[0].source.at_hand and not getattr(found[0].source, "doubt", "")
+    return Looked(found, name, shelf) if described else None
+
+
+def wanted(given: Given, progress: Progress, shelf: Shelf | None = None) -> Wanted:
+    """What `rank-models run` was asked; what cannot be right is refused before any model is looked at.
+
+    Args:
+        given: the options.
+        progress: how long work is shown.
+        shelf: what was opened before.
+    """
     check_mode(given)
     rows = None if decides_on_own(given) else own_rows(given, "data") or set_of(given)
     return Wanted(
-        models=suite(given, None if given["data"] else given["ood_name"]),
+        models=suite(given, None if given["data"] else given["ood_name"], shelf),
         rows=rows,
         pool=own_rows(given, "pool"),
         pool_from_unlabelled=bool(given["pool_from_unlabelled"]),
@@ -326,6 +342,8 @@ def source_options(given: Given) -> SourceOptions:
         metric=given.get("metric") or "",
         filter=given.get("filter") or "",
         scorer=given.get("scorer") or "",
+        reducer=given.get("reducer") or "",
+        runs=given.get("runs") or "",
         cluster="" if given.get("data") else given.get("cluster") or "",
         scale=given.get("scale") or None,
         lower_is_better=bool(given.get("lower_is_better")),

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from ranker.sources.references import RUNS
+
 Command = Callable[..., None]
 Option = Callable[[Command], Command]
 
@@ -66,9 +68,30 @@ ANSWERS = together(
         metavar="KIND",
         help="Of tables: what cells are: labels, probabilities, logits, log-likelihoods or outcomes.",
     ),
-    click.option("--metric", metavar="NAME", help="Of logs: the recorded metric to rank on."),
-    click.option("--filter", metavar="NAME", help="Of logs of lm-evaluation-harness: which filter's answers."),
+    click.option(
+        "--metric",
+        metavar="NAME",
+        help="Of logs: the recorded metric to rank on; of several tasks acc,sst2=f1 says it.",
+    ),
+    click.option(
+        "--filter",
+        metavar="NAME",
+        help="Of logs of lm-evaluation-harness: which filter's answers; of several tasks as above.",
+    ),
     click.option("--scorer", metavar="NAME", help="Of logs of Inspect: which scorer."),
+    click.option(
+        "--reducer",
+        metavar="NAME",
+        help="Of logs of Inspect: what the epochs of a row are reduced to: mean, median, mode, majority, max, "
+        "at_least_K, pass_at_K or pass_k_K.  [default: the log's own]",
+    ),
+    click.option(
+        "--runs",
+        type=click.Choice(RUNS),
+        help="Of several runs of one model: take the newest, their mean, or each as a model. FOLDER#TASK@RUN is one: "
+        "by its number from the oldest (@1), by an argument (@seed=2), or by its time.  "
+        "[default: the newest, where all have the same arguments]",
+    ),
     click.option(
         "--cluster",
         metavar="COLUMN",

@@ -157,8 +157,11 @@ def run(**given: Any) -> None:
         look_up("OOD set", given["ood_name"], embedded.cards(given["include"]))
     from ranker import report
     from ranker.commands import arguments
+    from ranker.commands.program import spoken
     from ranker.runs.collect import foretold
+    from ranker.runs.describe import described
     from ranker.scoring.gate import of_decision
+    from ranker.sources.base import Shelf
 
     stderr.log(given)
     format_name = arguments.format_name(given)
@@ -174,7 +177,13 @@ def run(**given: Any) -> None:
         tasks.run(given, several, format_name)
         return
     outputs.check(given)
-    wanted = arguments.wanted(given, stderr.bars(given))
+    shelf = Shelf()
+    if (one := arguments.alone(given, format_name, shelf)) is not None:
+        stderr.check_strict(given, one.stated[0].notes)
+        for line in described(one, arguments.own_rows(given, "data")):
+            click.echo(spoken(line))
+        return
+    wanted = arguments.wanted(given, stderr.bars(given), shelf)
     made = wanted.plan()
     arguments.point_out(given, made.gathered.looked)
     arguments.point_out_sample(given, made.rows.ood)

@@ -220,7 +220,7 @@ def examples(
     limits: Limits = LIMITS,
     size: int = 0,
 ) -> Iterator[Example]:
-    """The rows that belong to the layout's part of the data, as examples.
+    """The rows that belong to the layout's part of the data, as examples; where it has no texts, with an empty one.
 
     Args:
         rows: what was read.
@@ -239,7 +239,7 @@ def examples(
         try:
             if any(str(cells[column]) != value for column, value in layout.where.items()):
                 continue
-            segments = tuple(_texts(cells, layout.text, limits))
+            segments = tuple(_texts(cells, layout.text, limits)) or ("",)
             identity = str(number if layout.id is None else cells[layout.id])
             who = str(cells.get("annotator") or "")  # several people's answers to a row share its id
             if taken.setdefault((identity, who), place) is not place:

@@ -44,7 +44,7 @@ def notes(
             repeated, "row that repeats another, label and all, was", "rows that repeat another, label and all, were"
         )
         yield Assumption(f"{what} left out.")
-    several = [count for count in Counter(row.segments for row in kept).values() if count > 1]
+    several = [count for count in Counter(row.segments for row in kept if any(row.segments)).values() if count > 1]
     if several:
         yield f"{counted(sum(several), 'row has', 'rows have')} the same text as another, and another label."
 
@@ -69,7 +69,7 @@ def of_file(sheet: Sheet, kept: Sequence[Example], chosen: bool) -> Iterator[str
         name for name, cell in cells.items() if name not in known and isinstance(cell, str) and " " in cell.strip()
     ]
     if unread and not chosen:
-        read, left = listed(layout.text), listed(unread)
+        read, left = listed(layout.text) or "nothing", listed(unread)
         yield Assumption(
             f"Read as text: {read}. Not read, though it holds text: {left}; say which to read with `columns`."
         )

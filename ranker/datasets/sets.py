@@ -171,9 +171,9 @@ def from_sheet(name: str, sheet: Sheet, task: ClassTask, card: Card | None = Non
     rows = [row for row, label in zip(sheet.rows, labels, strict=True) if label is not None]
     marks = readers.no_marks if card is None else marker(card.marks)
     examples = list(readers.examples(rows, task, sheet.layout, marks, sheet.limits, sheet.size))
-    distinct: dict[tuple[tuple[str, ...], int], Example] = {}
+    distinct: dict[object, Example] = {}
     for row in examples:
-        distinct.setdefault((row.segments, row.label), row)
+        distinct.setdefault((row.segments, row.label) if sheet.layout.text else row.id, row)
     kept = tuple(distinct.values())
     meant = {label: row.label for label, row in zip(filter(None, labels), examples, strict=True)}
     return OODSet(

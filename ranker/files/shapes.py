@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ranker.errors import DataError, repeated
+from ranker.files.programs import ANSWER, answered, promptfoo
 from ranker.limits import LIMITS, Limits
-
-ANSWER = "prediction"
-"""What the column of a bare list of answers is called, and of answers by id."""
 
 Record = tuple[int, Mapping[str, Any]]
 """Where a row stands, as a number, and its cells."""
@@ -56,7 +54,7 @@ def of_lines(origin: str, lines: Iterator[tuple[int, str]]) -> Iterator[Record]:
         kind = kind or (list if _are_scores(cells) else dict)
         if not isinstance(cells, kind) or (kind is list and not _are_scores(cells)):
             raise DataError(f"{origin}, line {at}: an object {{...}} is needed (got {line[:50]!r})")
-        yield at, cells if isinstance(cells, dict) else {ANSWER: cells}
+        yield at, answered(cells) if isinstance(cells, dict) else {ANSWER: cells}
 
 
 def _are_scores(cell: Any) -> bool:
@@ -71,8 +69,9 @@ def _are_named(cell: Any) -> bool:
 
 
 def of_text(path: Path, text: str, limits: Limits = LIMITS) -> Iterator[Mapping[str, Any]]:
-    """The rows of a JSON text: an array of records or of answers, ``{"columns", "data"}``, columns of lists or of
-    objects, records by id, answers by id; or lines of records, as `datasets` writes them.
+    """The rows of a JSON text: an array of records or of answers, ``{"columns", "data"}``, ``{"schema", "data"}``,
+    columns of lists or of objects, records by id, answers by id, results of promptfoo; or lines of records, as
+    `datasets` writes them.
 
     Raises:
         DataError: it is no JSON, has another shape, or is too large.
@@ -96,6 +95,17 @@ def _rows(path: Path, whole: Any) -> Iterator[Mapping[str, Any]]:
         raise DataError(f"{path}: an array of records, or an object, is needed (got {str(whole)[:50]!r})")
     if isinstance(whole.get("columns"), list) and isinstance(whole.get("data"), list):
         return _split(path, whole["columns"], whole["data"])
+    if isinstance(whole.get("schema"), dict) and isinstance(whole.get("data"), list):
+        return _of_schema(path, whole["schema"], whole["data"])
+    if (results := promptfoo(whole)) is not None:
+        return results
+    lists = {name: value for name, value in whole.items() if isinstance(value, list)}
+    if (
+        len(lists) > 1
+        and _are_columns([*lists.values()])
+        and all(isinstance(v, (*_SINGLE, list)) for v in whole.values())
+    ):
+        whole = lists  # beside them stand numbers of the whole file
     values = list(whole.values())
     if all(isinstance(value, list) for value in values) and _are_columns(values):
         return (dict(zip(whole, row, strict=True)) for row in zip(*values, strict=True))
@@ -108,6 +118,13 @@ def _rows(path: Path, whole: Any) -> Iterator[Mapping[str, Any]]:
         got = ", ".join(sorted({type(value).__name__ for value in values}))
         raise DataError(f"{path}: an object of answers by id holds nothing but answers (got values of {got})")
     return ({"id": key, ANSWER: value} for key, value in whole.items())
+
+
+def _of_schema(path: Path, schema: Mapping[str, Any], data: list[Any]) -> Iterator[Mapping[str, Any]]:
+    """Records that a schema stands beside, as pandas writes them; its own numbering of the rows is no column."""
+    index = schema.get("primaryKey") == ["index"]
+    for row in _records(path, data):
+        yield {"" if index and name == "index" else name: cell for name, cell in row.items()}
 
 
 def _are_columns(values: list[list[Any]]) -> bool:

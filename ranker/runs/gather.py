@@ -170,10 +170,14 @@ class Own:
     def labelled(self, stated: Sequence[Stated] = ()) -> OODSet:
         """Read the rows that have a label, as examples of the task that `decide_task` decides.
 
+        Beside models whose answers all lie in files, rows need no text: they are found by their ids, or their order.
+
         Args:
             stated: what the models say of themselves.
         """
-        sheet, words = mask_empty_words(self.sheet("text", "label"), self.empty_words, self.named, stated)
+        at_hand = bool(stated) and all(one.source.at_hand for one in stated)
+        whole = self.sheet(*(("label",) if at_hand else ("text", "label")))
+        sheet, words = mask_empty_words(whole, self.empty_words, self.named, stated)
         if not any(label is not None for label in readers.written(sheet)):
             what = f"the column {sheet.layout.label!r} is still empty in all {len(sheet.rows)} rows"
             raise DataError(f"{sheet.origin}: {what}")
@@ -387,18 +391,21 @@ def brought(seen: Looked, pool_from_unlabelled: bool = False) -> tuple[OODSet, t
     first, of_first = found[0]
     rows: dict[Hashable, Example] = {}
     checks: dict[Hashable, str] = {}
+    tasks: dict[Hashable, Task] = {}
+    _check_questions(found)
     keys_of = _row_keys(found)
     for name, one in found:
         if (one.task.metric, type(one.task)) != (of_first.task.metric, type(of_first.task)):
             raise UsageError(
                 f"{first} is judged by {of_first.task.metric} and {name} by {one.task.metric}; name one with `metric`"
+                + (" or `reducer`" if "[" in of_first.task.metric + one.task.metric else "")
             )
         every_check = one.checks or ("",) * len(one.examples)
         for key, example, check in zip(keys_of(one.examples), one.examples, every_check, strict=True):
             if example.numbered_in and key not in rows and one is not of_first:  # its number is another row's, too
                 example = replace(example, id=str(len(rows) + 1))
-            known = rows.setdefault(key, example)
-            if check != checks.setdefault(key, check) or _another(known, example):
+            known, of_known = rows.setdefault(key, example), tasks.setdefault(key, one.task)
+            if check != checks.setdefault(key, check) or _another(of_known, known, one.task, example):
                 raise UsageError(f"{first} and {name} differ on the right answer to the row {known.id[:50]!r}")
     _check_labels([(name, one.task) for name, one in found])
     task = _agreed_task([one.task for _, one in found])
@@ -406,7 +413,7 @@ def brought(seen: Looked, pool_from_unlabelled: bool = False) -> tuple[OODSet, t
     judged = every if not isinstance(task, ClassTask) else tuple(row for row in every if row.label >= 0)
     origin = ", ".join(dict.fromkeys(one.source.place.partition("#")[0] for one in seen.stated if one.rows is not None))
     name = task.name if len({one.task.name for _, one in found}) == 1 else OWN_ROWS
-    notes = [*_asked_otherwise(found)]
+    notes = [*_other_questions(found), *_asked_otherwise(found)]
     without = len(every) - len(judged)
     if without and not pool_from_unlabelled:
         has, are, them = ("has", "is", "it") if without == 1 else ("have", "are", "them")
@@ -454,13 +461,49 @@ def _asked_otherwise(found: Sequence[tuple[str, Brought]]) -> Iterator[str]:
     for (of, count, rows), names in alike.items():
         yield (
             f"{listed(names)}: {count} of {rows} rows were asked otherwise than in {of} (another prompt, number "
-            "of shots, solver or arguments of the task): it may not be the models alone that differ."
+            "of shots, order of choices, solver or arguments of the task): it may not be the models alone that differ."
         )
 
 
-def _another(known: Example, example: Example) -> bool:
-    """Whether two files give one row different labels, both of which are known."""
-    return known.label != example.label and min(known.label, example.label) >= 0
+def _differing_questions(found: Sequence[tuple[str, Brought]]) -> Iterator[tuple[str, Brought, str, list[str]]]:
+    """(file, its rows, the first file, ids) of files that ask something else under ids that another file has."""
+    first: dict[str, tuple[str, str]] = {}
+    for name, one in found:
+        asked = [(row.id, question) for row, question in zip(one.examples, one.questions, strict=False) if question]
+        ids = [row for row, question in asked if first.setdefault(row, (question, name))[0] != question]
+        if ids:
+            yield name, one, first[ids[0]][1], ids
+
+
+def _check_questions(found: Sequence[tuple[str, Brought]]) -> None:
+    """Refuse files whose ids are positions, and that ask other things under them.
+
+    Raises:
+        UsageError: they do.
+    """
+    for name, one, owner, ids in _differing_questions(found):
+        if one.numbered:
+            more = f", and under {len(ids) - 1:,} more" if ids[1:] else ""
+            raise UsageError(
+                f"{owner} and {name} ask different questions under the id {ids[0][:50]!r}{more}: their ids are mere "
+                "positions, in data of another order or of other rows"
+            )
+
+
+def _other_questions(found: Sequence[tuple[str, Brought]]) -> Iterator[str]:
+    """Which files ask something else under the ids of another one."""
+    for name, one, owner, ids in _differing_questions(found):
+        of = f"{len(ids):,} of {len(one.examples):,} rows ask another question than in {owner}, under the same ids"
+        yield Assumption(f"{name}: {of}: if these are other rows, nothing follows.")
+
+
+def _another(of_known: Task, known: Example, task: Task, example: Example) -> bool:
+    """Whether two files give one row different labels, both of which are known; labels may stand in another order."""
+    if min(known.label, example.label) < 0:
+        return False
+    if set(of_known.labels) == set(task.labels) and task.labels:
+        return of_known.labels[known.label] != task.labels[example.label]
+    return known.label != example.label
 
 
 def _check_labels(found: Sequence[tuple[str, Task]]) -> None:

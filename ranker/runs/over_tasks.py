@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ranker.errors import RankModelsError, UsageError, listed
+from ranker.errors import RankModelsError, UsageError, listed, look_up
 from ranker.numbers import counted
 from ranker.results.over_tasks import OverTasks
 from ranker.results.ranking import Ranking
@@ -81,6 +81,10 @@ def matched(references: Sequence[str | Path], options: SourceOptions) -> Matched
     if not shared:
         has = [f"{model} has {listed(tasks)}" for one in found for model, tasks in one.of.items()]
         raise UsageError(f"no task was asked of all models: {'; '.join(has)}; name one, {texts[0]}#{next(iter(every))}")
+    for said in (options.metric, options.filter):
+        if "=" in said:
+            for name in [one.rpartition("=")[0].strip() for one in said.split(",")]:
+                _ = name and look_up("task", name, every)
     of = [dict.fromkeys(task for tasks in one.of.values() for task in tasks) for one in found]
     only = {
         text: rest

@@ -16,7 +16,7 @@ from factors.types import Ints
 from ranker.attribution import hiding, spelled
 from ranker.attribution.settings import Attributing
 from ranker.errors import ModelError, listed
-from ranker.numbers import counted
+from ranker.numbers import counted, percent
 from ranker.results.decision import RowResult
 from ranker.results.explanation import Explanation
 from ranker.results.header import Data, Header, Provenance, Quality
@@ -153,9 +153,10 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
             *_read(plan),
             *warnings,
             *_own_truth(plan),
-            *_here(plan, table),
+            *_here(plan, answered),
             *copies({one.model.name: one.content for one in answered if not one.model.source.at_hand}),
             *states(plan, answered),
+            *_on_asked_rows(plan, answered),
             *hiding.speaks(_known(answered, _effects), plan.settings),
             *(shortcut_avoided(misled) if any(one.kind == "factor" for one in table.methods) else ()),
         ),
@@ -292,6 +293,30 @@ def states(plan: Plan, answered: Sequence[Answered]) -> Iterator[str]:
             log.warning("%s gives no answer to %d of %d rows; they count as wrong", one.model.name, silent, asked)
 
 
+def asked_rows(plan: Plan, one: Answered) -> tuple[int, float]:
+    """How many rows a model was asked and is judged on, and the sum of its outcomes on these.
+
+    A row that is not in its file is one that it was not asked. One without an answer is one that it was.
+    """
+    outcomes = plan.task.outcomes(own(one).predictions, plan.rows.population)
+    return int((~np.isnan(outcomes)).sum()), float(np.nansum(outcomes))
+
+
+def _on_asked_rows(plan: Plan, answered: Sequence[Answered]) -> Iterator[str]:
+    """How good each model is on the rows that it was asked and, beside it, on all, where some were not asked all."""
+    rows = len(plan.rows.population)
+    found = {one.model.name: asked_rows(plan, one) for one in answered if one.model.source.at_hand}
+    if not any((own(one).predictions.state == MISSING).any() for one in answered if one.model.source.at_hand):
+        return
+    each = [
+        f"{name} {percent(right / max(asked, 1))} % of {asked:,} ({percent(right / rows)} %)"
+        for name, (asked, right) in found.items()
+    ]
+    all_rows = f"of all {rows:,}, where a row that it was not asked counts as wrong"
+    metric = "Accuracy" if plan.task.metric == "ACC" else plan.task.metric
+    yield f"{metric} on the rows that each model was asked (and {all_rows}): {listed(each)}."
+
+
 UNSAID = {NO_ANSWER: "no answer", ERROR: "failed", MISSING: "missing"}
 """State of an answer -> what stands in the place of a label where there is none."""
 
@@ -312,11 +337,16 @@ def _own_truth(plan: Plan) -> tuple[str, ...]:
     return (OWN_TRUTH.format(plan.task.metric),) if own else ()
 
 
-def _here(plan: Plan, table: ScoreTable) -> Iterator[str]:
-    """What is to be known of the models' answers to labelled rows, where nobody knows more of the truth."""
+def _here(plan: Plan, answered: Sequence[Answered]) -> Iterator[str]:
+    """What is to be known of the labels that models gave to rows, where nobody knows more of the truth."""
     if not plan.rows.truth and isinstance(plan.task, ClassTask):
-        right = dict(zip(table.models, np.nansum(table.outcomes, axis=1).astype(int).tolist(), strict=True))
-        yield from worse_than_guessing(right, len(table.examples), len(plan.task.labels))
+        right, given = {}, {}
+        for one in answered:
+            predictions = own(one).predictions
+            outcomes = plan.task.outcomes(predictions, plan.rows.population)[predictions.state == ANSWERED]
+            right[one.model.name] = int(np.nansum(outcomes))
+            given[one.model.name] = int((~np.isnan(outcomes)).sum())
+        yield from worse_than_guessing(right, given, len(plan.task.labels))
 
 
 def _asked_label(plan: Plan) -> dict[str, str | None]:

@@ -113,28 +113,28 @@ def copies(content: Mapping[str, str]) -> Iterator[str]:
             yield f"{same} are copies of one model: what they are loaded from is the same."
 
 
-def worse_than_guessing(right: Mapping[str, int], rows: int, classes: int) -> Iterator[str]:
+def worse_than_guessing(right: Mapping[str, int], rows: Mapping[str, int], classes: int) -> Iterator[str]:
     """Warn of models that are right less often than guessing is: labels or columns are probably read wrongly.
 
     Args:
         right: model -> on how many rows it is right.
-        rows: how many there are.
+        rows: model -> on how many it gave a label.
         classes: C.
 
     Example:
-        >>> list(worse_than_guessing({"a": 9, "b": 0}, 10, 2))
+        >>> list(worse_than_guessing({"a": 9, "b": 0}, {"a": 10, "b": 10}, 2))
         ['b (0 of 10 right) does worse than guessing. Do its labels mean what those of the rows mean?']
-        >>> list(worse_than_guessing({"a": 5, "b": 3}, 10, 2))
+        >>> list(worse_than_guessing({"a": 5, "b": 3}, {"a": 10, "b": 10}, 2))
         ['No model does better than guessing on these rows.']
     """
     from scipy.special import bdtr
 
-    unlikely = [name for name, hits in right.items() if bdtr(hits, rows, 1 / classes) < 0.01]
+    unlikely = [name for name, hits in right.items() if bdtr(hits, rows[name], 1 / classes) < 0.01]
     if unlikely:
-        each = ", ".join(f"{name} ({right[name]} of {rows} right)" for name in unlikely)
+        each = ", ".join(f"{name} ({right[name]} of {rows[name]} right)" for name in unlikely)
         do, their = ("does", "its") if len(unlikely) == 1 else ("do", "their")
         yield f"{each} {do} worse than guessing. Do {their} labels mean what those of the rows mean?"
-    if not unlikely and right and max(right.values()) <= rows / classes:
+    if not unlikely and right and all(hits <= rows[name] / classes for name, hits in right.items()):
         yield "No model does better than guessing on these rows."
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from factors.types import SPECIAL, Bools, Example, Floats, Frozen, Ints
 from ranker.errors import UsageError
 from ranker.limits import LIMITS, Limits
+from ranker.sources.references import RUNS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -76,10 +77,13 @@ class SourceOptions:
         prediction: the columns of tables that hold answers.
         truth: the column of tables that holds the true labels; "" where that is not said.
         answers: what the cells of tables are: labels, probabilities, logits, log-likelihoods or outcomes.
-        metric, filter, scorer: what is read of logs that record several values, or read answers in several ways.
+        metric, filter, scorer: what is read of logs that record several values, or read answers in several ways. Of a
+            metric and a filter several may be said, for tasks by name: "acc,sst2=f1".
+        reducer: what the epochs of a row are reduced to, of logs of Inspect; "" for what the log has.
+        runs: of several runs of a model: "newest", "mean" or "each"; "" for the newest where all were made alike.
         cluster: the column, or field of a log's rows, that says which rows belong together.
         scale: what is worst and best of a recorded metric, or of outcomes; None for 0 and 1.
-        lower_is_better: less of these is better, whatever the log says.
+        lower_is_better: less of these is better; refused of a log's metric of which more is better by what it is.
         errors_are_wrong: an answer that failed or was not scored counts as wrong; else its row is left out.
         empty_words: the cells of tables that are nothing, as they are written; () for none but the empty cell, None
             where that is not said.
@@ -87,7 +91,7 @@ class SourceOptions:
         limits: how much is read of what a reference names.
 
     Raises:
-        UsageError: a scale whose worst is not below its best.
+        UsageError: a scale whose worst is not below its best, or a word for runs that is none.
 
     Example:
         >>> SourceOptions(answers="outcomes", cluster="doc").lower_is_better
@@ -103,6 +107,8 @@ class SourceOptions:
     metric: str = ""
     filter: str = ""
     scorer: str = ""
+    reducer: str = ""
+    runs: str = ""
     cluster: str = ""
     scale: tuple[float, float] | None = None
     lower_is_better: bool = False
@@ -116,6 +122,8 @@ class SourceOptions:
         if self.scale is not None and not (self.scale[0] < self.scale[1] and all(map(math.isfinite, self.scale))):
             got = " ".join(f"{end:g}" for end in self.scale)
             raise UsageError(f"`scale` must be two numbers, the worst below the best (got {got})")
+        if self.runs not in ("", *RUNS):
+            raise UsageError(f"`runs` must be one of {', '.join(RUNS)} (got {self.runs!r})")
 
     def given(self, names: Iterable[str]) -> frozenset[str]:
         """Those of some fields that say something.
@@ -127,7 +135,18 @@ class SourceOptions:
         return frozenset(name for name in names if getattr(self, name))
 
 
-OF_FILES = ("prediction", "truth", "answers", "metric", "filter", "scorer", "scale", "lower_is_better")
+OF_FILES = (
+    "prediction",
+    "truth",
+    "answers",
+    "metric",
+    "filter",
+    "scorer",
+    "reducer",
+    "runs",
+    "scale",
+    "lower_is_better",
+)
 """The fields of `SourceOptions` that are about models whose answers lie in files."""
 
 
@@ -160,6 +179,8 @@ class Brought:
             is known, and the group that it belongs to.
         checks: what must agree between files that bring the same row (a hash of the right answer), by id; "" where
             that is not known.
+        questions: what a row asks, by its id; "" where the id itself tells. Under one id, files may ask other things.
+        numbered: the ids may be positions: then files that ask other things under one are of other rows.
         prompts: a hash of what the model was given for each row, and how; where those of two files differ, so did
             the prompts. "" where that is not known.
     """
@@ -167,6 +188,8 @@ class Brought:
     task: Task
     examples: tuple[Example, ...]
     checks: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    numbered: bool = False
     prompts: tuple[str, ...] = ()
 
 
@@ -184,6 +207,7 @@ class Stated:
         unclear: why it can only be read beside rows whose task is known, in a line; "" where it can be by itself.
         rows: the rows that its answers are to, where its file brings them.
         notes: what was understood of its file, a sentence each.
+        contents: what is in its file, for somebody who names no other model, a line each.
         outputs: what it calls its outputs before any label map, names or not; none where no label map is for it.
     """
 
@@ -196,6 +220,7 @@ class Stated:
     unclear: str = ""
     rows: Brought | None = None
     notes: tuple[str, ...] = ()
+    contents: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from factors.types import Floats, Ints
 from ranker.errors import DataError, listed
 from ranker.limits import LIMITS, Limits
+from ranker.sources.logs.measures import Measure
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 
 MAX_TEXT = 100_000
@@ -38,6 +39,7 @@ class Choice:
         metric: which recorded value is read of each row; of an Inspect log "scorer" or "scorer.part" may stand here.
         filter: lm-evaluation-harness: which of several ways to read an answer.
         scorer: Inspect: which scorer, "scorer" or "scorer.part".
+        reducer: Inspect: what the epochs of a row are reduced to: see `epochs.REDUCERS`.
         cluster: which field of a row (lm-evaluation-harness: of ``doc``; Inspect: of ``metadata``) says what rows
             belong together.
         limits: how much is read.
@@ -46,6 +48,7 @@ class Choice:
     metric: str | None = None
     filter: str | None = None
     scorer: str | None = None
+    reducer: str | None = None
     cluster: str | None = None
     limits: Limits = LIMITS
 
@@ -59,19 +62,20 @@ class Logged:
         version: of that program; "" where the log does not say.
         task: its name in that program.
         model: its name in that program; "" where the log does not say.
-        metric: the recorded value that the outcomes are.
+        metric: the recorded value that the outcomes are; with the reducer behind it where epochs are not averaged.
         scorer: lm-evaluation-harness: the filter; Inspect: the scorer.
         candidates: all recorded values that could have been chosen, with the one that was. lm-evaluation-harness:
             metrics; Inspect: "scorer" or "scorer.part".
-        higher_is_better: whether more of the metric is better; None where the log does not say.
+        measure: what the metric is: which way is better in a row, and whether the number that the log records of all
+            rows is that of these.
         keys: (N,) what a row is known by in every log of the task. A text that stands in the data several times has
             "#2", "#3" after its key, in order of occurrence.
         numbered: the keys may be mere positions: then the texts of two logs must agree.
         texts: (N,) what a row says, for people and to compare; "" where that is not known.
         target_hashes: (N,) of the right answer; where two logs differ, they do not ask the same. "" is not known.
         prompt_hashes: (N,) of what the model was given; where two logs differ, the prompts do. "" is not known.
-        outcomes: (N,) float64 the metric of each row, averaged over the epochs that have one; nan: not known.
-        counts: (N,) int64 of how many epochs an outcome is the mean.
+        outcomes: (N,) float64 the metric of each row, reduced over the epochs that have one; nan: not known.
+        counts: (N,) int64 of how many epochs an outcome is made.
         epochs: how many were planned.
         state: (N,) `ANSWERED`, `NO_ANSWER` (asked for, not given: wrong) or `ERROR` (failed, or not scored). A row
             that is `MISSING` is in no log; joining logs finds it.
@@ -95,7 +99,7 @@ class Logged:
     metric: str
     scorer: str
     candidates: tuple[str, ...]
-    higher_is_better: bool | None
+    measure: Measure
     keys: tuple[str, ...]
     numbered: bool
     texts: tuple[str, ...]

@@ -1,23 +1,25 @@
-"""Folders of logs: which logs lie there, of which models and tasks, and which is the newest of several."""
+"""Folders of logs: which logs lie there, of which models and tasks, and which of several runs is read."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ranker.errors import DataError, listed
+from ranker.errors import Assumption, DataError, listed
 from ranker.files.text import beginning
 from ranker.limits import LIMITS, Limits
-from ranker.sources.logs import files, inspect_ai, inspect_samples, lm_eval
+from ranker.sources.logs import files, inspect_ai, inspect_samples, lm_eval, lm_eval_rows
 from ranker.sources.logs.results import Beside, results_of, task_and_time
 
 _LOOK = 1 << 16
 _ROW = re.compile(rb'\{\s*"doc_id"\s*:')
 _ENDINGS = (".jsonl", ".json", ".eval")
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d")
+_LISTS = frozenset({"logs.json", "eval-set.json", "listing.json"})
+"""What Inspect writes beside logs of an eval-set or a bundle: lists of them."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Found:
         model: its name; "" where neither the log nor the results beside it say.
         task: its name.
         time: when it was run, as far as its name tells: later times are greater.
+        arguments: what it was run with, by name, as JSON.
+        trouble: why it is not whole; "" where it is, or where it is the only one of its model and task.
     """
 
     path: Path
@@ -37,6 +41,13 @@ class Found:
     model: str
     task: str
     time: str
+    arguments: Mapping[str, str] = field(default_factory=dict, compare=False)
+    trouble: str = field(default="", compare=False)
+
+    @property
+    def of(self) -> tuple[str, str, str]:
+        """What several runs have in common."""
+        return self.program, self.model, self.task
 
 
 @dataclass(frozen=True)
@@ -44,16 +55,21 @@ class Listing:
     """The logs of a folder.
 
     Attributes:
-        logs: of each model and task the newest, by model and task.
+        logs: of each model and task the newest that is whole, by model and task.
         older: the others.
         groups: group of tasks -> the tasks in it, as lm-evaluation-harness has them.
-        notes: what is to be known, in sentences.
+        notes: files that cannot be read, in sentences.
     """
 
     logs: tuple[Found, ...]
     older: tuple[Found, ...]
     groups: Mapping[str, tuple[str, ...]]
     notes: tuple[str, ...]
+
+    def runs(self, log: Found) -> tuple[Found, ...]:
+        """All runs of a log's model and task, the oldest first."""
+        every = (one for one in (*self.logs, *self.older) if one.of == log.of)
+        return tuple(sorted(every, key=lambda one: (one.time, one.path.name)))
 
 
 def program_of(path: Path, limits: Limits = LIMITS) -> str | None:
@@ -76,6 +92,21 @@ def program_of(path: Path, limits: Limits = LIMITS) -> str | None:
     except DataError:
         return None
     return inspect_ai.PROGRAM if b'"eval"' in start and (b'"status"' in start or b'"plan"' in start) else None
+
+
+def task_of(path: Path, limits: Limits = LIMITS) -> str:
+    """The name of a log's task; "" where it cannot be read.
+
+    Args:
+        path: the log.
+        limits: how much is read.
+    """
+    if program_of(path, limits) == lm_eval.PROGRAM:
+        return results_of(path, limits=limits).task
+    try:
+        return inspect_samples.header_of(path, limits).task
+    except DataError:
+        return ""
 
 
 def _is_row(line: bytes, path: Path, limits: Limits) -> bool:
@@ -107,34 +138,47 @@ def listing(folder: Path, limits: Limits = LIMITS) -> Listing:
         limits: how much is read.
 
     Raises:
-        DataError: the folder cannot be read, holds no log or too many files, several folders below it hold logs, a file
-            links to one outside of it, or a log of Inspect is broken.
+        DataError: the folder cannot be read, holds no log or too many files, several folders below it hold logs, or a
+            file links to one outside of it.
     """
-    found = _logs(folder, limits)
+    found, broken = _logs(folder, limits)
     if not found:
         below = [place for place in _folders(folder, limits) if any(True for _ in _candidates(place, limits))]
-        inside = [(place, lying) for place in below if (lying := _logs(place, limits))]
+        inside = [(place, lying) for place in below if (lying := _logs(place, limits))[0]]
         if len(inside) > 1:
             names = listed([place.name for place, _ in inside])
             raise DataError(f"{folder} holds logs of several models, one folder each: {names}; name these folders")
         if not inside:
-            raise DataError(f"{folder} holds no log of lm-evaluation-harness or Inspect")
-        folder, found = inside[0]
-    newest: dict[tuple[str, str, str], Found] = {}
-    older = []
+            why = f": {broken[0]}" if broken else ""
+            raise DataError(f"{folder} holds no log of lm-evaluation-harness or Inspect{why}")
+        folder, (found, broken) = inside[0]
+    runs: dict[tuple[str, str, str], list[Found]] = {}
     for log in sorted(found, key=lambda log: (log.time, log.path.name)):
-        before = newest.pop((log.program, log.model, log.task), None)
-        older.extend([before] if before else [])
-        newest[log.program, log.model, log.task] = log
-    notes = tuple(
-        f"{log.task or log.path.name}: {1 + again} logs of {log.model or 'one model'} lie in {folder}; "
-        f"the newest is read, {log.path.name}."
-        for key, log in newest.items()
-        if (again := sum((old.program, old.model, old.task) == key for old in older))
-    )
-    logs = tuple(sorted(newest.values(), key=lambda log: (log.model, log.task)))
+        runs.setdefault(log.of, []).append(log)
+    checked = [
+        [replace(log, trouble=_trouble(log, limits)) for log in of] if len(of) > 1 else of for of in runs.values()
+    ]
+    newest = [next((log for log in reversed(of) if not log.trouble), of[-1]) for of in checked]
+    older = tuple(log for of, read in zip(checked, newest, strict=True) for log in of if log is not read)
+    logs = tuple(sorted(newest, key=lambda log: (log.model, log.task)))
     groups = Beside(folder, limits).groups({log.time for log in logs if log.program == lm_eval.PROGRAM})
-    return Listing(logs, tuple(older), groups, notes)
+    return Listing(logs, older, groups, tuple(Assumption(f"Not read, since it cannot be: {why}.") for why in broken))
+
+
+def _trouble(log: Found, limits: Limits) -> str:
+    """Why a log is not whole: it is cut off, empty, or of a run that did not end."""
+    try:
+        if log.program == lm_eval.PROGRAM:
+            docs = {row.doc for row in lm_eval_rows.rows_of(log.path, None, limits)}
+            rows = results_of(log.path, limits=limits).rows
+            return f"it holds {len(docs)} of {rows} rows" if rows is not None and rows > len(docs) else ""
+        header, samples = inspect_samples.samples_of(log.path, None, limits)
+    except DataError as error:
+        return str(error).removeprefix(str(log.path)).lstrip(",: ")
+    rows = len({sample.key for sample in samples})
+    if header.planned is not None and header.planned > rows:
+        return f"it holds {rows} of {header.planned} samples"
+    return "" if header.complete else "its run did not end well"
 
 
 def _names(folder: Path, limits: Limits) -> list[str]:
@@ -159,22 +203,38 @@ def _candidates(folder: Path, limits: Limits) -> Iterable[str]:
     return [
         name
         for name in _names(folder, limits)
-        if name.removesuffix(".gz").endswith(_ENDINGS) and not name.startswith("results") and (folder / name).is_file()
+        if name.removesuffix(".gz").endswith(_ENDINGS)
+        and not name.startswith("results")
+        and name not in _LISTS
+        and (folder / name).is_file()
     ]
 
 
-def _logs(folder: Path, limits: Limits) -> list[Found]:
+def _logs(folder: Path, limits: Limits) -> tuple[list[Found], list[str]]:
+    """The logs of a folder, and why what is called like one cannot be read."""
     names = list(_candidates(folder, limits))
     files.strayed(folder, names)
-    logs, beside = [], Beside(folder, limits)
+    logs, broken, beside = [], [], Beside(folder, limits)
     for name in names:
         path = folder / name
         program = program_of(path, limits)
         if program == lm_eval.PROGRAM:
             results = results_of(path, beside)
-            logs.append(Found(path, program, results.model, results.task, task_and_time(path)[1]))
+            time = task_and_time(path)[1]
+            logs.append(Found(path, program, results.model, results.task, time, results.arguments))
         elif program == inspect_ai.PROGRAM:
-            header = inspect_samples.header_of(path, limits)
+            try:
+                header = inspect_samples.header_of(path, limits)
+            except DataError as error:
+                broken.append(str(error))
+                continue
             stamp = _STAMP.match(name)
-            logs.append(Found(path, program, header.model, header.task, header.created or (stamp[0] if stamp else "")))
-    return logs
+            time = header.created or (stamp[0] if stamp else "")
+            logs.append(Found(path, program, header.model, header.task, time, header.arguments))
+        elif name.startswith("samples_") or name.removesuffix(".gz").endswith(".eval"):
+            broken.append(f"{path} is empty, or no log")
+    known = {log.model for log in logs if log.program == lm_eval.PROGRAM} - {""}
+    if len(known) == 1:  # a log without results beside it, in a folder of one model
+        unnamed = [log.program == lm_eval.PROGRAM and not log.model for log in logs]
+        logs = [replace(log, model=min(known)) if no else log for log, no in zip(logs, unnamed, strict=True)]
+    return logs, broken

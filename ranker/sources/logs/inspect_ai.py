@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.errors import DataError, listed
-from ranker.sources.logs.base import MOST_WRONG, Choice, Logged, hashed, of_those
+from ranker.errors import Assumption, DataError, listed
+from ranker.sources.logs.base import MOST_WRONG, Choice, Logged, canonical, hashed, of_those
+from ranker.sources.logs.epochs import MEAN, NAMES, reducer
 from ranker.sources.logs.inspect_samples import Header, Mark, Sample, chosen, samples_of
 from ranker.sources.logs.labels import Labelled, Written, few, in_words, most_frequent, unlabelled
+from ranker.sources.logs.measures import AGGREGATES, INSPECT_AGGREGATES, SCORERS, SPREADS, Measure
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 PROGRAM = "inspect"
@@ -33,32 +36,46 @@ def read(path: Path, choice: Choice = Choice()) -> Logged:
     rows = _rows(samples)
     firsts = [row[0] for row in rows]
     values = [np.array([_value(sample, candidate) for sample in row]) for row in rows]
+    _check_finite(path, rows, values)
     counts = np.array([int((~np.isnan(found)).sum()) for found in values], dtype=np.int64)
     epochs = max(header.epochs, max(sample.epoch for sample in samples) if len(samples) > len(rows) else 1)
     cluster, clusters, unclustered = _clusters(header, candidate[0], firsts, choice.cluster)
     labelled, about = _labelled(rows, candidate)
+    name, reduce, of_epochs = _reducer(header, choice, epochs)
+    outcomes = np.array([reduce(found) for found in values])
+    measure = _measure(header, candidate, name, [sample for row in rows for sample in row], outcomes)
     return Logged(
         program=PROGRAM,
         version=header.version,
         task=header.task,
         model=header.model,
-        metric=candidate[1] or candidate[0],
+        metric=_called(candidate, name if epochs > 1 else MEAN),
         scorer=candidate[0],
         candidates=candidates,
-        higher_is_better=None,
+        measure=measure,
         keys=tuple(sample.key for sample in firsts),
         numbered=all(0 < sample.position <= max(header.size, len(rows)) for sample in firsts),
         texts=tuple(sample.text for sample in firsts),
         target_hashes=tuple(sample.target_hash for sample in firsts),
         prompt_hashes=tuple(_asked(header, sample) for sample in firsts),
-        outcomes=np.array([_mean(path, row, found) for row, found in zip(rows, values, strict=True)]),
+        outcomes=outcomes,
         counts=counts,
         epochs=epochs,
-        state=np.array([_state(row, candidate) for row in rows], dtype=np.int64),
+        state=np.array(
+            [_state(row, candidate, value) for row, value in zip(rows, outcomes, strict=True)], dtype=np.int64
+        ),
         **labelled._asdict(),
         cluster=cluster,
         clusters=clusters,
-        notes=(*header.notes, *_counted(header, counts, epochs), *unclustered, *about),
+        notes=(
+            *header.notes,
+            *of_epochs,
+            *_counted(header, counts, epochs),
+            *_limited(samples),
+            *measure.notes,
+            *unclustered,
+            *about,
+        ),
     )
 
 
@@ -119,17 +136,68 @@ def _value(sample: Sample, candidate: tuple[str, str]) -> float:
     return math.nan if mark is None or mark.value is None else mark.value
 
 
-def _mean(path: Path, row: Sequence[Sample], values: Floats) -> float:
-    """The mean of the epochs that have a value; nan where none has."""
-    if np.isinf(values).any():
-        raise DataError(f"{path}: a score of the sample {row[0].key!r} is infinite, or too large a number")
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else math.nan
+def _check_finite(path: Path, rows: Sequence[Sequence[Sample]], values: Sequence[Floats]) -> None:
+    for row, found in zip(rows, values, strict=True):
+        if np.isinf(found).any():
+            raise DataError(f"{path}: a score of the sample {row[0].key!r} is infinite, or too large a number")
 
 
-def _state(row: Sequence[Sample], candidate: tuple[str, str]) -> int:
+def _reducer(header: Header, choice: Choice, epochs: int) -> tuple[str, Callable[[Floats], float], tuple[str, ...]]:
+    """What the epochs of a row are reduced to: its name, how, and what is to be known of it.
+
+    Raises:
+        DataError: the one that is asked for is none.
+    """
+    mean = reducer(MEAN)
+    assert mean is not None  # it is in the table
+    logged = next(iter(header.reducers), MEAN)
+    name = choice.reducer or logged
+    reduce = reducer(name)
+    if reduce is None and choice.reducer:
+        raise DataError(f"no reducer of epochs is called {name!r}; there are {listed(NAMES)}")
+    if epochs == 1 and not choice.reducer:
+        return MEAN, mean, ()
+    if reduce is None:
+        note = f"The log reduces its {epochs} epochs by {name}, which is not known here: their mean is meant."
+        return MEAN, mean, (Assumption(note),)
+    log_has = listed(header.reducers) or f"{MEAN} by default"
+    return name, reduce, (f"Each row is the {name} of {epochs} epochs (the log has {log_has}).",)
+
+
+def _called(candidate: tuple[str, str], reduced_by: str) -> str:
+    """The name of a scorer, or of a part of its value, with the reducer of its epochs where that is not the mean."""
+    name = candidate[1] or candidate[0]
+    return name if reduced_by == MEAN else f"{name}[{reduced_by}]"
+
+
+_LETTERS = frozenset(canonical(value) for value in ("C", "I", "P", "N", True, False))
+
+
+def _measure(
+    header: Header, candidate: tuple[str, str], reduced_by: str, samples: Sequence[Sample], outcomes: Floats
+) -> Measure:
+    """What a score is, and whether the recorded number is that of these rows."""
+    marks = [sample.marks[candidate] for sample in samples if candidate in sample.marks]
+    letters = all(mark.written in _LETTERS for mark in marks if mark.value is not None and not math.isnan(mark.value))
+    up = True if letters else None if candidate[1] else SCORERS.get(candidate[0])
+    known = outcomes[~np.isnan(outcomes)]
+    metrics = header.recorded.get((*candidate, reduced_by)) or header.recorded.get((*candidate, ""), {})
+    if reduced_by != next(iter(header.reducers), MEAN) and not header.recorded.get((*candidate, reduced_by)):
+        metrics = {}
+    named = {name.rpartition("/")[2]: value for name, value in metrics.items() if not math.isnan(value)}
+    metric = next((name for name in named if name in INSPECT_AGGREGATES), None)
+    other = next((name for name in named if name not in SPREADS), None)
+    called = _called(candidate, reduced_by)
+    if metric is None or not len(known):
+        return Measure(called, up, up is not None, "", None if other is None else named[other])
+    aggregate = INSPECT_AGGREGATES[metric]
+    value = AGGREGATES[aggregate].compute(known, np.ones(len(known)))
+    return Measure(called, up, up is not None, aggregate, named[metric], value)
+
+
+def _state(row: Sequence[Sample], candidate: tuple[str, str], outcome: float) -> int:
     known = [sample.marks[candidate] for sample in row if not math.isnan(_value(sample, candidate))]
-    if not known:
+    if not known or math.isnan(outcome):
         return ERROR
     return NO_ANSWER if all(mark.silent for mark in known) else ANSWERED
 
@@ -188,10 +256,19 @@ def _in_words(rows: Sequence[Sequence[Sample]], candidate: tuple[str, str]) -> t
     return in_words(few(targets), targets, answers, _name(candidate))
 
 
+def _limited(samples: Sequence[Sample]) -> Iterator[str]:
+    """How many samples a limit ended, and which."""
+    counts = Counter(sample.limit for sample in samples if sample.limit)
+    if counts:
+        each = listed(f"{name} {count}" for name, count in sorted(counts.items()))
+        one, count = "sample" if len(samples) == 1 else "samples", sum(counts.values())
+        yield f"A limit ended {count} of {len(samples)} {one} ({each}); what they scored counts."
+
+
 def _counted(header: Header, counts: Ints, epochs: int) -> Iterator[str]:
     """What is to be known of the number of rows, and of epochs."""
     if header.planned is not None and header.planned > len(counts):
         yield f"The log is partial: it holds {len(counts)} of the {header.planned} samples that were to be run."
     fewer = int(((counts > 0) & (counts < epochs)).sum())
     if fewer:
-        yield f"{fewer} of {len(counts)} rows have a score in some of {epochs} epochs only, and the mean of these."
+        yield f"{fewer} of {len(counts)} rows have a score in some of {epochs} epochs only, and are made of these."

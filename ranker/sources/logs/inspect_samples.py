@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -58,6 +58,7 @@ class Sample:
         choices: what could be answered; () where anything could.
         right: the choices that are right; of a sample without choices the right answers.
         marks: (scorer, part of its value, "" for all of it) -> what it says.
+        limit: the limit that ended it, such as "token"; "" where none did.
         groups: field of its metadata -> its value, of the fields that were asked for.
     """
 
@@ -70,6 +71,7 @@ class Sample:
     choices: tuple[str, ...]
     right: tuple[str, ...]
     marks: Mapping[tuple[str, str], Mark]
+    limit: str
     groups: Mapping[str, str]
 
 
@@ -83,6 +85,11 @@ class Header:
         epochs: how often each sample was to be run.
         size: samples of the data, of which a part may have been run.
         planned: samples that were to be run; None where it does not say.
+        complete: the run ended, and ended well.
+        arguments: what the task and the model were run with, by name, as JSON.
+        reducers: what the epochs of a sample are reduced to, several for several numbers; () where it does not say.
+        recorded: (scorer, part of its value, reducer) -> metric -> its number of all samples. A part is "" for all of
+            it, a reducer where none is named.
         clusters: scorer -> the field of the samples' metadata by which its standard errors are clustered.
         setup: a hash of the solver's steps and of what was passed to it and to the task; "" where it does not say.
         notes: what is to be known of it.
@@ -95,6 +102,10 @@ class Header:
     epochs: int = 1
     size: int = 0
     planned: int | None = None
+    complete: bool = True
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    reducers: tuple[str, ...] = ()
+    recorded: Mapping[tuple[str, str, str], Mapping[str, float]] = field(default_factory=dict)
     clusters: Mapping[str, str] = field(default_factory=dict)
     setup: str = ""
     notes: tuple[str, ...] = ()
@@ -176,14 +187,14 @@ def _archived(archive: Archive, path: Path, budget: files.Budget) -> Header:
     if _START in archive.parts:
         start = files.parse(archive.read(_START), f"{path}, part {_START!r}", budget)
         started = {**start, "status": "success"} if isinstance(start, dict) else start
-        return _noted(_header(started, path), note)
+        return replace(_noted(_header(started, path), note), complete=False)
     if not any(_SAMPLE.fullmatch(name) for name in archive.parts):
         raise DataError(f"{path} is an archive, and no log of Inspect: it has neither a header nor samples")
-    return Header(task=path.name.removesuffix(".gz").removesuffix(".eval"), notes=(note,))
+    return Header(task=path.name.removesuffix(".gz").removesuffix(".eval"), complete=False, notes=(note,))
 
 
 def _noted(header: Header, note: str) -> Header:
-    return Header(**{**vars(header), "notes": (*header.notes, note)})
+    return replace(header, notes=(*header.notes, note))
 
 
 def _json(path: Path, limits: Limits) -> dict[str, Any]:
@@ -210,7 +221,9 @@ def _header(content: Any, path: Path) -> Header:
     if not spec:
         raise DataError(f"{path} is no log of Inspect (its header has no `eval`)")
     data, status = _table(spec, "dataset"), content.get("status")
-    ids, size, epochs = data.get("sample_ids"), data.get("samples"), _table(spec, "config").get("epochs")
+    ids, size, config = data.get("sample_ids"), data.get("samples"), _table(spec, "config")
+    epochs, reducers = config.get("epochs"), config.get("epochs_reducer")
+    reducers = [reducers] if isinstance(reducers, str) else reducers
     notes = []
     if status != "success":
         notes.append(f"The log is partial: its run ended with the status {name_of(status)}.")
@@ -224,6 +237,10 @@ def _header(content: Any, path: Path) -> Header:
         epochs=epochs if type(epochs) is int and 0 < epochs <= LIMITS.log_rows else 1,
         size=size if type(size) is int else 0,
         planned=len(ids) if isinstance(ids, list) else None,
+        complete=status == "success",
+        arguments=_arguments(spec),
+        reducers=tuple(name_of(name) for name in reducers) if isinstance(reducers, list) else (),
+        recorded=_recorded(content),
         clusters=dict(_clusters(spec)),
         setup=_setup(content),
         notes=tuple(notes),
@@ -240,6 +257,32 @@ def _setup(content: Any) -> str:
     ]
     spec = _table(content, "eval")
     return hashed(canonical([solver, spec.get("task_args_passed", spec.get("task_args"))]))
+
+
+_OF_RUN = ("epochs", "epochs_reducer", "limit", "sample_id", "message_limit", "token_limit", "time_limit")
+
+
+def _arguments(spec: Mapping[str, Any]) -> dict[str, str]:
+    """What a run was asked with: that of two runs which differs makes them two things."""
+    config = _table(spec, "config")
+    every = {name: config.get(name) for name in _OF_RUN}
+    for table in ("model_args", "model_generate_config", "task_args"):
+        every |= _table(spec, table)
+    return {name_of(name): canonical(value) for name, value in every.items() if value is not None}
+
+
+def _recorded(content: Any) -> dict[tuple[str, str, str], dict[str, float]]:
+    """The numbers that a log has of all samples, by scorer, part and reducer."""
+    found: dict[tuple[str, str, str], dict[str, float]] = {}
+    scores = _table(content, "results").get("scores")
+    for entry in scores if isinstance(scores, list) else ():
+        scorer, name = _string(entry, "scorer"), _string(entry, "name")
+        metrics = {
+            name_of(key): number(_table(_table(entry, "metrics"), key).get("value")) for key in _table(entry, "metrics")
+        }
+        known = {key: value for key, value in metrics.items() if value is not None}
+        found[scorer, "" if name == scorer else name, _string(entry, "reducer")] = known
+    return found
 
 
 def _clusters(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -289,13 +332,32 @@ def _kept(content: Any, place: str, header: Header, cluster: str | None) -> Samp
         position=identity if type(identity) is int and 0 < identity <= LIMITS.log_rows else 0,
         epoch=epoch,
         text=shown(_said(content.get("input"), attached)),
-        target_hash=hashed(canonical(targets)),
+        target_hash=hashed(canonical(_right(targets, texts))),
         prompt_hash="" if content.get("error") else _prompt(content.get("messages"), attached),
         choices=texts,
         right=chosen(",".join(targets), texts) if texts else tuple(targets),
         marks=dict(_marks(content)),
+        limit=_limit(content),
         groups={key: name_of(metadata[key]) for key in wanted if metadata.get(key) is not None},
     )
+
+
+def _right(targets: Sequence[str], choices: Sequence[str]) -> Sequence[str]:
+    """What the right answer is known by: the texts of the choices that are right, whatever letter they stand behind."""
+    named = chosen(",".join(targets), choices)
+    return sorted(named) if named and len(set(choices)) == len(choices) else targets
+
+
+_CUT = frozenset({"max_tokens", "model_length"})
+
+
+def _limit(content: Mapping[str, Any]) -> str:
+    """The limit that ended a sample, or its last answer."""
+    named = _string(_table(content, "limit"), "type")
+    choices = _table(content, "output").get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    reason = _string(first, "stop_reason")
+    return named or (reason if reason in _CUT else "")
 
 
 def chosen(answer: str, choices: Sequence[str]) -> tuple[str, ...]:

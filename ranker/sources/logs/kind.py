@@ -6,9 +6,10 @@ A log brings its own rows, and the metric that it records is the outcome: it is 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -45,12 +46,16 @@ class LogModel:
         path: the file.
         options: what is said of the run's references.
         family: "" where it is not known.
+        more: files of other runs, the mean of which and of this one is meant.
+        beside: what is to be known of other files in its folder, in sentences.
     """
 
     name: str
     path: str
     options: SourceOptions = SourceOptions()
     family: str = ""
+    more: tuple[str, ...] = ()
+    beside: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def place(self) -> str:
@@ -77,36 +82,43 @@ class LogModel:
 
     def look(self, shelf: Shelf) -> Stated:
         """Its labels and rows. See `Source.look`."""
-        pinned = replace(self, path=os.path.abspath(self.path))
+        pinned = replace(self, path=os.path.abspath(self.path), more=tuple(map(os.path.abspath, self.more)))
         try:
             found = pinned.logged(shelf)
             scaled(found, self.options)
             rows = _brought(found)
         except (DataError, UsageError) as error:
             return Stated(pinned, trouble=str(error))
-        idle = self.options.given((*OF_TABLES, "scorer" if found.program == "lm-eval" else "filter"))
-        return Stated(pinned, found.labels, unused=idle, rows=rows, notes=found.notes)
+        of_others = ("scorer", "reducer") if found.program == "lm-eval" else ("filter",)
+        idle = self.options.given((*OF_TABLES, *of_others))
+        notes = (*self.beside, *found.notes, *_shown_as(found, self.options))
+        written = f"{len(found):,} rows of the task {found.task}, by {found.program} {found.version}".rstrip()
+        return Stated(pinned, found.labels, unused=idle, rows=rows, notes=notes, contents=(written,))
 
     def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
         """The hash of the file, and what of it is read. See `Source.identity`."""
-        try:
-            with open(self.path, "rb") as file:
-                content = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise ModelError(f"{self.path} cannot be read: {error.strerror}") from error
-        return {"content": content, "metric": task.metric}
+        digests = []
+        for path in (self.path, *self.more):
+            try:
+                with open(path, "rb") as file:
+                    digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+            except OSError as error:
+                raise ModelError(f"{path} cannot be read: {error.strerror}") from error
+        return {"content": "+".join(digests), "metric": task.metric}
 
     def open(self, task: Task, machine: Machine, shelf: Shelf) -> Predictor:
         """What gives its answers. See `Source.open`."""
         return LogAnswers(self, task, shelf)
 
     def logged(self, shelf: Shelf) -> Logged:
-        """What the log says; it is read once."""
+        """What the log says, or several runs on average; it is read once."""
         from ranker.sources.logs import read
+        from ranker.sources.logs.runs import averaged
 
-        key = (_LOG, self.path, self.options)
+        key, paths = (_LOG, self.path, self.more, self.options), [Path(path) for path in (self.path, *self.more)]
         if key not in shelf:
-            shelf[key] = read(Path(self.path), choice_of(self.options))
+            logs = [read(path, choice_of(self.options, path)) for path in paths]
+            shelf[key] = averaged(logs, [path.name for path in paths]) if self.more else logs[0]
         return cast("Logged", shelf[key])
 
 
@@ -151,18 +163,47 @@ def scaled(found: Logged, options: SourceOptions) -> Floats:
     Raises:
         DataError: they are not in [0, 1], and nothing says how to scale them.
     """
-    low, high = options.scale or (0.0, 1.0)
+    low, high = _scale(found, options)
     values = (found.outcomes - low) / (high - low)
     known = values[~np.isnan(values)]
     if len(known) and (known.min() < -1e-9 or known.max() > 1 + 1e-9):
         worst = found.outcomes[~np.isnan(values)]
+        holds, hint = found.measure.holds, ""
+        if holds and worst.max() <= 0:  # of a log-likelihood nothing is above 0
+            hint = f", such as {math.floor(worst.min())} 0: a row holds {holds}"
         raise DataError(
             f"{found.task}: {found.metric} is between {worst.min():g} and {worst.max():g}; say with `range` what "
-            "is worst and best"
+            f"is worst and best{hint}"
         )
     values = np.clip(values, 0.0, 1.0)
-    better = not options.lower_is_better and found.higher_is_better is not False
-    return values if better else 1 - values
+    return values if _more_is_better(found, options) else 1 - values
+
+
+def _scale(found: Logged, options: SourceOptions) -> tuple[float, float]:
+    """The lowest and the highest that a row can hold."""
+    return options.scale or found.measure.scale or (0.0, 1.0)
+
+
+def _more_is_better(found: Logged, options: SourceOptions) -> bool:
+    """Whether more of what a row holds is better.
+
+    Raises:
+        DataError: it is, by what the metric is, and somebody says that it is not.
+    """
+    more = found.measure.higher_is_better
+    if options.lower_is_better and more and found.measure.certain:
+        holds = f" (a row holds {found.measure.holds})" if found.measure.holds else ""
+        raise DataError(f"{found.task}: more of {found.metric} is better{holds}; leave `lower_is_better` out")
+    return not options.lower_is_better and more is not False
+
+
+def _shown_as(found: Logged, options: SourceOptions) -> Iterator[str]:
+    """What an outcome is, where it is not the recorded value itself; and whose word counts for the direction."""
+    worst, best = _scale(found, options) if _more_is_better(found, options) else _scale(found, options)[::-1]
+    if (worst, best) != (0.0, 1.0):
+        yield f"{found.metric} is shown as the part of the way from {worst:g}, the worst, to {best:g}, the best."
+    if options.lower_is_better and found.measure.higher_is_better:
+        yield f"The log says that more of {found.metric} is better, and `lower_is_better` that less is: less is."
 
 
 def _brought(found: Logged) -> Brought:
@@ -170,19 +211,38 @@ def _brought(found: Logged) -> Brought:
     groups = found.clusters or ("",) * len(found)
     rows = zip(found.keys, found.texts, found.truth.tolist(), groups, strict=True)
     examples = tuple(Example(key, (text,), label, group=group) for key, text, label, group in rows)
-    texts = found.texts if found.numbered else ("",) * len(found)
-    checks = tuple(f"{target}{text}" for target, text in zip(found.target_hashes, texts, strict=True))
-    return Brought(GivenTask(found.task, found.metric, found.labels), examples, checks, found.prompt_hashes)
+    questions = found.texts if found.program == "inspect" else ()
+    word = "_".join(found.metric.replace(",", " ").split())  # it names a column
+    task = GivenTask(found.task, word, found.labels)
+    return Brought(task, examples, found.target_hashes, questions, found.numbered, found.prompt_hashes)
 
 
-def choice_of(options: SourceOptions) -> Choice:
-    """What options say of logs."""
+def of_task(said: str, task: str) -> str:
+    """What is said of one task: "" where that is nothing.
+
+    Example:
+        >>> [of_task("acc,sst2=f1", "sst2"), of_task("acc,sst2=f1", "rte"), of_task("sst2=f1", "rte")]
+        ['f1', 'acc', '']
+    """
+    if "=" not in said:
+        return said
+    parts = [part.strip().rpartition("=") for part in said.split(",")]
+    return {name: value for name, _, value in parts}.get(task) or next(
+        (value for name, _, value in parts if not name), ""
+    )
+
+
+def choice_of(options: SourceOptions, path: Path) -> Choice:
+    """What options say of a log."""
     from ranker.sources.logs.base import Choice
+    from ranker.sources.logs.folders import task_of
 
+    task = task_of(path, options.limits) if "=" in options.metric + options.filter else ""
     return Choice(
-        metric=options.metric or None,
-        filter=options.filter or None,
+        metric=of_task(options.metric, task) or None,
+        filter=of_task(options.filter, task) or None,
         scorer=options.scorer or None,
+        reducer=options.reducer or None,
         cluster=options.cluster or None,
         limits=options.limits,
     )
@@ -218,20 +278,56 @@ def tasks(reference: Reference, options: SourceOptions, shelf: Shelf) -> Tasks:
 
 
 def sources(reference: Reference, options: SourceOptions, shelf: Shelf) -> list[LogModel]:
-    """The log that a reference names; of a folder that of the task `#PART`, or of its only task.
+    """The log that a reference names; of a folder that of the task `#TASK`, or of its only task, of the run `@RUN`.
 
     Raises:
-        UsageError: the folder holds logs of several tasks, or none of that name.
+        UsageError: the folder holds logs of several tasks, or none of that name; or several runs with other arguments,
+            of which none is named.
     """
     path = Path(reference.place)
     if not path.is_dir():
         return [LogModel(_name(path), str(path), options)]
-    found = _listing(path, shelf, options.limits).logs
-    named = [log for log in found if reference.part in ("", log.task)]
-    tasks = dict.fromkeys(log.task for log in found)
+    found = _listing(path, shelf, options.limits)
+    tasks = dict.fromkeys(log.task for log in found.logs)
+    task, _, run = (reference.part, "", "") if reference.part in tasks else reference.part.rpartition("@")
+    if not task and not reference.part.startswith("@"):
+        task, run = reference.part, ""
+    named = [log for log in found.logs if task in ("", log.task)]
     if len({log.task for log in named}) != 1:
         raise UsageError(f"{path} holds logs of several tasks: {listed(tasks)}; name one, {path}#{next(iter(tasks))}")
-    return [LogModel(_name_in_folder(log), str(log.path), options) for log in named]
+    return [model for log in named for model in _of_runs(log, found, path, run, options)]
+
+
+def _of_runs(log: Found, found: Listing, path: Path, run: str, options: SourceOptions) -> list[LogModel]:
+    """The models that the runs of one model and task are: the newest, each, or their mean.
+
+    Raises:
+        UsageError: they were made with other arguments, and nobody says what is meant.
+    """
+    from ranker.sources.logs.runs import alike, described, not_whole, numbered_run, read_of
+
+    runs, name = found.runs(log), _name_in_folder(log)
+    one = LogModel(name, str(log.path), options, beside=found.notes)
+    if run:
+        return [replace(one, name=f"{name}@{run}", path=str(numbered_run(runs, run, path).path))]
+    whole = [each for each in runs if not each.trouble] or list(runs)
+    cut = (*read_of(runs, log), *found.notes)
+    if len(whole) == 1 or options.runs == "newest":
+        return [replace(one, beside=cut)]
+    one = replace(one, beside=(*not_whole(runs), *found.notes))
+    if options.runs == "mean":
+        first, *more = [str(each.path) for each in whole]
+        return [replace(one, path=first, more=tuple(more))]
+    if options.runs == "each":
+        at = {each.path: n for n, each in enumerate(runs, 1)}
+        return [replace(one, name=f"{name}@{at[each.path]}", path=str(each.path)) for each in whole]
+    if not alike(whole):
+        names = f"{path}#{log.task}@{len(runs)}"
+        raise UsageError(
+            f"{path}: {log.task} was run {len(whole)} times with other arguments: {'; '.join(described(runs))}; name "
+            f"one, {names}, or say with `runs` what is meant: newest, mean or each"
+        )
+    return [replace(one, beside=cut)]
 
 
 def _listing(folder: Path, shelf: Shelf, limits: Limits) -> Listing:

@@ -14,10 +14,14 @@ from ranker.sources.logs.base import MOST_WRONG, Choice, Logged, name_of, number
 from ranker.sources.logs.labels import Labelled, Written, few, in_words, shared, unlabelled
 from ranker.sources.logs.likelihoods import COMPARED, compared, highest, right
 from ranker.sources.logs.lm_eval_rows import Row, rows_of
+from ranker.sources.logs.measures import METRICS, OF_ALL_ROWS, Measure, measured
 from ranker.sources.logs.results import Results, results_of
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 PROGRAM = "lm-eval"
+
+UNFILTERED = "none"
+"""The filter of answers that are read as they are, where results name it."""
 
 
 def read(path: Path, choice: Choice = Choice()) -> Logged:
@@ -31,15 +35,15 @@ def read(path: Path, choice: Choice = Choice()) -> Logged:
         DataError: it is no such log, or broken, or answers a row twice, or what is asked for is not in it.
     """
     results = results_of(path, limits=choice.limits)
-    rows, filters, notes = _by_filter(path, tuple(rows_of(path, choice.cluster, choice.limits)), results)
+    rows, filters, notes = _by_filter(path, _read(path, choice, results), results)
     name, kept = _filter(path, rows, filters, choice.filter)
     choices = _choices(kept, results)
     metric, candidates, why = _metric(path, kept, choices, choice.metric)
-    higher = results.higher.get(metric)
-    outcomes, state = _outcomes(path, kept, metric, higher)
+    measure = _measure(path, kept, metric, name, results)
+    outcomes, state = _outcomes(kept, metric, measure.higher_is_better)
     labelled, about = _labelled(kept, choices, results, metric, outcomes)
     keys = numbered(row.doc for row in kept)
-    notes = (*notes, *why, *about, *_counted(keys, results), *results.notes)
+    notes = (*notes, *why, *measure.notes, *about, *_counted(keys, results), *results.notes)
     return Logged(
         program=PROGRAM,
         version=results.version,
@@ -48,7 +52,7 @@ def read(path: Path, choice: Choice = Choice()) -> Logged:
         metric=metric,
         scorer=name,
         candidates=candidates,
-        higher_is_better=higher,
+        measure=measure,
         keys=keys,
         numbered=False,
         texts=tuple(row.text for row in kept),
@@ -63,6 +67,10 @@ def read(path: Path, choice: Choice = Choice()) -> Logged:
         clusters=tuple(row.cluster for row in kept) if choice.cluster else None,
         notes=notes,
     )
+
+
+def _read(path: Path, choice: Choice, results: Results) -> tuple[Row, ...]:
+    return tuple(rows_of(path, choice.cluster, choice.limits, results.aggregates))
 
 
 def _by_filter(path: Path, rows: Sequence[Row], results: Results) -> tuple[dict[str, list[Row]], bool, tuple[str, ...]]:
@@ -104,6 +112,8 @@ def _filter(path: Path, rows: Mapping[str, list[Row]], named: bool, asked: str |
         raise DataError(f"{path} has several filters, {listed(names)}; say which with `filter`")
     if asked is None:
         return names[0], rows[names[0]]
+    if asked == UNFILTERED and names == [""]:  # as results call it
+        asked = ""
     if asked not in rows and not named and asked.isdecimal() and 0 < int(asked[:9]) <= len(names):
         asked = names[int(asked) - 1]
     if asked not in rows:
@@ -133,15 +143,17 @@ def _metric(
     names = dict.fromkeys(name for row in rows for name in row.values)
     no_number = {name for row in rows for name, value in row.values.items() if value is None}
     scored = {name for row in rows for name, value in row.values.items() if value is not None and not math.isnan(value)}
-    found = tuple(name for name in names if name in scored - no_number)
+    every = tuple(name for name in names if name in scored - no_number)
+    paired = {name for row in rows for name in row.weights}
+    found = tuple(name for name in every if name not in paired) or every
     if asked is not None:
         if asked in no_number:
-            raise DataError(f"{path}: its {asked!r} is not one number a row; it has {listed(found) or 'none'}")
-        if asked not in found:
-            raise of_those(path, "metric", asked, found)
+            raise DataError(f"{path}: {_no_number(asked)}; it has {listed(every) or 'none'}")
+        if asked not in every:
+            raise of_those(path, "metric", asked, every)
         return asked, found, ()
     if not found and no_number:
-        raise DataError(f"{path} has no metric with one number a row ({listed(sorted(no_number))} have none)")
+        raise DataError(f"{path}: {'; '.join(map(_no_number, sorted(no_number)))}; no metric of it is")
     if not found:
         raise DataError(f"{path} has no metric with a number a row; were its answers not scored (predict_only)?")
     if len(found) == 1:
@@ -151,15 +163,37 @@ def _metric(
         metric, other = ("acc_norm", "acc") if differ else ("acc", "acc_norm")
         why = "differ in length" if differ else "are all of one length"
         return metric, found, (f"Of its metrics {metric} is read, not {other}: the choices of a row {why}.",)
+    if paired.issuperset(found) and all(
+        row.values.get(name) == row.values.get(found[0]) for row in rows for name in found
+    ):
+        return found[0], found, (f"The rows hold the same for {listed(found)}.",)
     raise DataError(f"{path} has several metrics, {listed(found)}; say which with `metric`")
 
 
-def _outcomes(path: Path, rows: Sequence[Row], metric: str, higher: bool | None) -> tuple[Floats, Ints]:
-    """(N,) the metric, and (N,) the state of each row."""
+def _no_number(metric: str) -> str:
+    """Why models cannot be compared by a metric row by row."""
+    what = OF_ALL_ROWS.get(METRICS.get(metric, (metric, True))[0])
+    return f"its {metric!r} is not one number a row" + (f", but one of all rows, of their pairs {what}" if what else "")
+
+
+def _measure(path: Path, rows: Sequence[Row], metric: str, filter: str, results: Results) -> Measure:
+    """What the metric is, and whether the recorded number is that of these rows.
+
+    Raises:
+        DataError: a value is infinite.
+    """
     values = np.array([_value(row, metric) for row in rows], dtype=np.float64)
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
         raise DataError(f"{path}, line {rows[infinite[0]].number}: its {metric!r} is infinite, or too large a number")
+    weights = np.array([row.weights.get(metric, 1.0) for row in rows])
+    recorded = results.recorded.get(f"{metric},{filter or UNFILTERED}")
+    return measured(metric, values, weights, results.aggregates.get(metric), results.higher.get(metric), recorded)
+
+
+def _outcomes(rows: Sequence[Row], metric: str, higher: bool | None) -> tuple[Floats, Ints]:
+    """(N,) the metric, and (N,) the state of each row."""
+    values = np.array([_value(row, metric) for row in rows], dtype=np.float64)
     silent = np.array([row.silent for row in rows], dtype=bool)
     if higher is not False:  # a row that asks what has no answer is right without one
         values[silent & np.isnan(values)] = 0.0

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ranker.errors import DataError, listed
 from ranker.files.text import beginning
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
 from ranker.sources.logs.base import canonical, hashed, name_of, number, shown
+from ranker.sources.logs.measures import METRICS, SQUARED, WEIGHTED
+from ranker.tasks.classes import softmax
 from ranker.tasks.empty import INVALID
 
 _OWN = frozenset(
@@ -34,7 +39,8 @@ class Row:
         said: a hash of what the model said, before any filter; "" where that is not needed.
         text: what it says.
         target: the right answer, as it stands there.
-        values: metric -> its value, None where that is no number.
+        values: metric -> its value, or the number that a pair of its comes to; None where that is no number.
+        weights: metric whose value is a pair that comes to a number -> what this is weighted by, 1 where by nothing.
         likelihoods: the log-likelihood of each thing that was asked for; () where it was asked to write.
         choices: (the text of each choice, with what stands before it in the prompt).
         answer: what a filter made of what the model wrote; "" where that is nothing, or it was not asked to write.
@@ -52,6 +58,7 @@ class Row:
     text: str
     target: Any
     values: Mapping[str, float | None]
+    weights: Mapping[str, float]
     likelihoods: tuple[float, ...]
     choices: tuple[str, ...]
     answer: str
@@ -59,22 +66,26 @@ class Row:
     cluster: str
 
 
-def rows_of(path: Path, cluster: str | None, limits: Limits = LIMITS) -> Iterator[Row]:
+def rows_of(
+    path: Path, cluster: str | None, limits: Limits = LIMITS, aggregates: Mapping[str, str] | None = None
+) -> Iterator[Row]:
     """The rows of a file: one a line, or all in one JSON list, as versions before 0.4.3 wrote them.
 
     Args:
         path: the file, which may be gzip.
         cluster: the field of a document that says what rows belong together, or None.
         limits: how much is read.
+        aggregates: metric -> what all its rows are made into, as the task has it: see `measures.AGGREGATES`.
 
     Raises:
         DataError: it is no such log, or broken, or too large.
     """
+    made = {metric: name for metric, (name, _) in METRICS.items()} | dict(aggregates or {})
     found = False
     for at, place, content in _contents(path, limits):
         try:
             found = True
-            yield _row(content, at, place, cluster)
+            yield _row(content, at, place, cluster, made)
         except RecursionError as error:
             raise DataError(f"{place}: nested too deeply") from error
     if not found:
@@ -96,7 +107,7 @@ def _contents(path: Path, limits: Limits) -> Iterator[tuple[int, str, Any]]:
         yield at, place, files.parse(line, place, budget)
 
 
-def _row(content: Any, at: int, place: str, cluster: str | None) -> Row:
+def _row(content: Any, at: int, place: str, cluster: str | None, aggregates: Mapping[str, str]) -> Row:
     if not isinstance(content, dict) or "doc" not in content or not {"resps", "filtered_resps"} & set(content):
         raise DataError(f"{place}: no row of a log of lm-evaluation-harness (it needs `doc` and `filtered_resps`)")
     doc, target = content["doc"], content.get("target")
@@ -106,6 +117,8 @@ def _row(content: Any, at: int, place: str, cluster: str | None) -> Row:
     likelihoods, requests = _likelihoods(answers, requests)
     named = content.get("filter")
     written = "" if likelihoods else _written(answers)
+    values = _values(content)
+    pairs = _pairs(content, [name for name, value in values.items() if value is None], aggregates, likelihoods)
     return Row(
         number=at,
         doc=_hash(content, "doc_hash") or hashed(json.dumps(doc, indent=2, ensure_ascii=False)),
@@ -116,7 +129,8 @@ def _row(content: Any, at: int, place: str, cluster: str | None) -> Row:
         said=hashed(canonical(content.get("resps"))) if named is None else "",
         text=shown(_text(doc)),
         target=target,
-        values=_values(content),
+        values={**values, **{name: value for name, (value, _) in pairs.items()}},
+        weights={name: weight for name, (_, weight) in pairs.items()},
         likelihoods=likelihoods,
         choices=_offered(requests) if len(likelihoods) == len(requests) > 1 else (),
         answer=written,
@@ -153,6 +167,40 @@ def _values(content: Mapping[str, Any]) -> dict[str, float | None]:
     named = content.get("metrics")
     names = named if isinstance(named, list) and named else content
     return {name_of(name): number(content.get(name)) for name in names if isinstance(name, str) and name not in _OWN}
+
+
+def _pairs(
+    content: Mapping[str, Any], names: Sequence[str], aggregates: Mapping[str, str], likelihoods: Sequence[float]
+) -> dict[str, tuple[float, float]]:
+    """Metric whose value is a pair -> the number that it comes to, and what that is weighted by."""
+    found: dict[str, tuple[float, float]] = {}
+    for name in names:
+        pair, aggregate = content.get(name), aggregates.get(name)
+        if not isinstance(pair, list) or len(pair) != 2:
+            continue
+        first, second = number(pair[0]), number(pair[1])
+        if aggregate in WEIGHTED and first is not None and second is not None and second > 0:
+            found[name] = first, second
+        elif aggregate == SQUARED and first is not None:
+            distance = _distance(first, pair[1], likelihoods)
+            found |= {} if distance is None else {name: (distance, 1.0)}
+    return found
+
+
+def _distance(right: float, probabilities: Any, likelihoods: Sequence[float]) -> float | None:
+    """How far probabilities are from certainty of the right choice, squared; of choices by their log-likelihoods.
+
+    The log has the probabilities with eight digits, and the log-likelihoods with all.
+    """
+    if likelihoods:
+        probs = softmax(np.array([likelihoods]))[0]
+    else:
+        parts = probabilities.strip("[] ").split() if isinstance(probabilities, str) else probabilities
+        numbers = [number(part) for part in parts] if isinstance(parts, list) else []
+        probs = np.array([math.nan if value is None else value for value in numbers])
+    if not (right.is_integer() and 0 <= right < len(probs)) or np.isnan(probs).any():
+        return None
+    return float(((probs - np.eye(len(probs))[int(right)]) ** 2).sum())
 
 
 def _requests(arguments: Any) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from typing import Any
 from ranker.errors import DataError
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
-from ranker.sources.logs.base import name_of
+from ranker.sources.logs.base import canonical, name_of
 
 _TIME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 _SAMPLES = re.compile(rf"samples_(?P<task>.+)_(?P<time>{_TIME})\.jsonl?(?:\.gz)?")
@@ -31,11 +31,14 @@ class Results:
         task: its name, as far as the file's name and the results tell.
         model: its name; "" where the results do not say.
         version: of the program; "" where they do not say.
-        higher: metric -> whether more of it is better.
+        higher: metric -> whether more of it is better, of the one number of all rows.
+        aggregates: metric -> how that number is made, where the task says it: see `measures.AGGREGATES`.
+        recorded: "metric,filter" -> that number.
         choices: the same on all rows; () where the results do not say.
         delimiter: what stands before a choice in a prompt; None where they do not say.
         filters: the names of its filters, in order; () where it has one only, or none are named.
         rows: how many were asked; None where they do not say.
+        arguments: what the task was run with, by name, as JSON.
         notes: what is to be known of them.
     """
 
@@ -43,10 +46,13 @@ class Results:
     model: str = ""
     version: str = ""
     higher: Mapping[str, bool] = field(default_factory=dict)
+    aggregates: Mapping[str, str] = field(default_factory=dict)
+    recorded: Mapping[str, float] = field(default_factory=dict)
     choices: tuple[str, ...] = ()
     delimiter: str | None = None
     filters: tuple[str, ...] = ()
     rows: int | None = None
+    arguments: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -141,6 +147,8 @@ def _said(content: Any, task: str) -> Results:
     choices, delimiter = config.get("doc_to_choice"), config.get("target_delimiter")
     higher = _table(_table(content, "higher_is_better"), task)
     rows = _table(_table(content, "n-samples"), task).get("effective")
+    aggregates = [one for one in _list(config, "metric_list") if isinstance(one, dict)]
+    recorded = _table(_table(content, "results"), task)
     listed = config.get("filter_list")
     filters = [entry.get("name") for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     return Results(
@@ -148,16 +156,44 @@ def _said(content: Any, task: str) -> Results:
         model=_text(content, "model_name") or _text(_table(content, "config"), "model_args"),
         version=_text(content, "lm_eval_version"),
         higher={name_of(metric): up for metric, up in higher.items() if isinstance(up, bool)},
+        aggregates={name_of(one.get("metric")): one["aggregation"] for one in aggregates if _is_named(one)},
+        recorded={name_of(name): value for name, value in recorded.items() if type(value) in (int, float)},
         choices=tuple(map(name_of, choices)) if isinstance(choices, list) else (),
         delimiter=delimiter if isinstance(delimiter, str) else None,
         filters=tuple(map(name_of, filters)),
         rows=rows if type(rows) is int else None,
+        arguments=_arguments(content, config),
     )
 
 
 def _table(content: Any, key: str) -> dict[str, Any]:
     found = content.get(key) if isinstance(content, dict) else None
     return found if isinstance(found, dict) else {}
+
+
+_OF_RUN = ("model_args", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+_OF_TASK = (
+    *("num_fewshot", "generation_kwargs", "repeats", "description", "doc_to_text", "doc_to_target", "doc_to_choice"),
+    *("filter_list", "fewshot_config", "target_delimiter", "fewshot_delimiter", "dataset_path", "dataset_name"),
+)
+_OF_PROMPT = ("system_instruction", "chat_template_sha", "fewshot_as_multiturn")
+
+
+def _arguments(content: Any, config: Mapping[str, Any]) -> dict[str, str]:
+    """What the task was run with: that of two runs which differs makes them two things."""
+    of_run, whole = _table(content, "config"), content if isinstance(content, dict) else {}
+    every = [*((of_run, name) for name in _OF_RUN), *((config, name) for name in _OF_TASK)]
+    every += [(whole, name) for name in _OF_PROMPT]
+    return {name: canonical(place[name]) for place, name in every if place.get(name) not in (None, {}, "")}
+
+
+def _list(content: Mapping[str, Any], key: str) -> list[Any]:
+    found = content.get(key)
+    return found if isinstance(found, list) else []
+
+
+def _is_named(metric: Mapping[str, Any]) -> bool:
+    return isinstance(metric.get("aggregation"), str)
 
 
 def _text(content: Any, key: str) -> str:

@@ -47,6 +47,7 @@ class Said:
         empty_words: the words that are nothing, as they are written; None where nobody says it.
         scale: the worst and the best outcome.
         lower_is_better: less of an outcome is better.
+        runs: of several runs of a model: "mean" or "each"; "" where nobody says it.
     """
 
     prediction: tuple[str, ...] = ()
@@ -59,6 +60,7 @@ class Said:
     empty_words: tuple[str, ...] | None = None
     scale: tuple[float, float] = UNIT
     lower_is_better: bool = False
+    runs: str = ""
 
     def __post_init__(self) -> None:
         if self.answers not in ("", *KINDS):

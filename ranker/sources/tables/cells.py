@@ -203,6 +203,14 @@ def numbers(array: Any) -> tuple[Floats, Bools]:
     return filled(values.cast(pa.float64()), np.nan) / (100 if shares else 1), bad
 
 
+def are_shares(array: Any) -> bool:
+    """Whether a column holds nothing but percents with their sign."""
+    values = array.dictionary if pa.types.is_dictionary(array.type) else array
+    if not _is_text(values.type) or values.null_count == len(values):
+        return False
+    return bool(pc.all(pc.match_substring_regex(pc.utf8_trim_whitespace(values), _SHARE)).as_py())
+
+
 def has_decimal_commas(array: Any) -> bool:
     """Whether a column holds nothing but numbers, some of them with a decimal comma."""
     values = array.dictionary if pa.types.is_dictionary(array.type) else array
@@ -337,6 +345,11 @@ def of_scores(
         scores, notes = _both(columns, group[0], scores[:, 0], classes[0], kind, task)
         classes = (0, 1)
     broken = np.isnan(scores).any(axis=1)
+    if any(are_shares(columns.cells[column]) for column in group):
+        notes.append(f"{some(group)} are percents, as their signs say")
+    if kind in ("", "probabilities") and are_percents(scores[~broken]):
+        scores = scores / 100
+        notes.append(Assumption(f"{some(group)} add up to 100 and are read as percents"))
     found = kind or kind_of(scores[~broken])
     what = f"{columns.origin}: {some(group)}"
     infinite = np.isposinf(scores) if found == "log-likelihoods" else np.isinf(scores)
@@ -375,6 +388,16 @@ def kind_of(scores: Floats) -> Kind:
     if ((scores >= 0) & (scores <= 1)).all():
         return "probabilities"
     return "log-likelihoods" if (scores <= 0).all() else "logits"
+
+
+def are_percents(scores: Floats) -> bool:
+    """Whether (n, K) scores are percents: those of each row are at least 0, and add up to 100 but for rounding.
+
+    Example:
+        >>> are_percents(np.array([[20.4, 79.6], [99.9, 0.0]])), are_percents(np.array([[0.2, 0.8]]))
+        (True, False)
+    """
+    return len(scores) > 0 and bool((scores >= 0).all() and (np.abs(scores.sum(axis=1) - 100) <= 100 * SUM).all())
 
 
 def _said(kind: str, group: Sequence[str]) -> Iterable[str]:

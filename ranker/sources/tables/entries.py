@@ -23,13 +23,13 @@ class Entries:
     Attributes:
         first: (R,) where in the file a row stands first.
         ids: (R,) of the rows; None where no column holds them.
-        places: model -> (R,) where in the file its answer stands, -1 where it has none; one of "" where no column says
-            which model was asked.
+        places: (model, run) -> (R,) where in the file its answer stands, -1 where it has none; "" where no column says
+            which model was asked, or in which run.
     """
 
     first: Ints
     ids: tuple[str, ...] | None
-    places: Mapping[str, Ints]
+    places: Mapping[tuple[str, str], Ints]
 
 
 def find(columns: Columns, keys: Keys, rows: Rows | None, empty_words: Sequence[str] | None = None) -> Entries:
@@ -45,12 +45,12 @@ def find(columns: Columns, keys: Keys, rows: Rows | None, empty_words: Sequence[
         DataError: a row has no id, or two answers of one model; or without ids the models' rows differ.
     """
     values, codes = _ids(columns, keys.id, rows, empty_words) if keys.id else ([], np.arange(columns.size))
-    if not keys.model:
+    if not keys.model and not keys.run:
         if keys.id and len(values) < columns.size:
             _refuse_twice(columns, values, codes)
         ids = tuple(values[code] for code in codes.tolist()) if keys.id else None
-        return Entries(np.arange(columns.size), ids, {"": np.arange(columns.size)})
-    models = _models(columns, keys.model)
+        return Entries(np.arange(columns.size), ids, {("", ""): np.arange(columns.size)})
+    models = _models(columns, keys.model, keys.run)
     if not keys.id:
         every = list(models.values())
         _check_texts(columns, keys, every)
@@ -69,13 +69,15 @@ def find(columns: Columns, keys: Keys, rows: Rows | None, empty_words: Sequence[
     return Entries(first[order], tuple(values[code] for code in order.tolist()), places)
 
 
-def _models(columns: Columns, column: str) -> dict[str, Ints]:
-    """Model -> the places of its rows in the file, in order of their first."""
-    names, of = coded(columns.cells[column])
+def _models(columns: Columns, model: str, run: str) -> dict[tuple[str, str], Ints]:
+    """(model, run) -> the places of its rows in the file, in order of their first."""
+    names, of_model = coded(columns.cells[model]) if model else ([""], np.zeros(columns.size, np.int64))
+    runs, of_run = coded(columns.cells[run]) if run else ([""], np.zeros(columns.size, np.int64))
+    of = of_model * len(runs) + of_run
     order = np.argsort(of, kind="stable")
     starts = np.flatnonzero(np.diff(of[order], prepend=-1))
     parts = sorted(np.split(order, starts[1:]), key=lambda part: int(part[0]))
-    return {cell_text(names[of[part[0]]]): part for part in parts}
+    return {(cell_text(names[of_model[part[0]]]), cell_text(runs[of_run[part[0]]])): part for part in parts}
 
 
 def _check_texts(columns: Columns, keys: Keys, every: Sequence[Ints]) -> None:
@@ -83,7 +85,7 @@ def _check_texts(columns: Columns, keys: Keys, every: Sequence[Ints]) -> None:
     for column in keys.texts.values():
         _, codes = coded(columns.cells[column])
         for places in every:
-            if (codes[places] != codes[every[0]]).any():
+            if len(places) != len(every[0]) or (codes[places] != codes[every[0]]).any():
                 raise DataError(
                     f"{columns.origin}: the texts of the models stand in different orders; a column of ids "
                     "is needed (`id`)"

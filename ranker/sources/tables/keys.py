@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from factors.types import Ints
 from ranker.datasets.readers import USUAL, layout_of
 from ranker.errors import DataError, UnknownName
 from ranker.files.cells import cell_text
@@ -35,6 +36,9 @@ IDS = (
 MODELS = frozenset({"model", "model_name", "model_id", "system"})
 """The names that a column may have that says which model was asked."""
 
+RUNS = frozenset({"seed", "run", "run_id", "trial", "repeat", "repetition", "epoch"})
+"""The names that a column may have that says in which of several runs a row was answered."""
+
 MOST = 0.9
 """The part of a column's cells that are ids of rows, where its name does not say that it holds ids."""
 
@@ -49,6 +53,7 @@ class Keys:
         cluster: of what it belongs to; "" where that is not said.
         model: of the model that was asked; "" where the table is not that long.
         index: that carry no more than the order of the rows.
+        run: of the run in which a row was answered, where rows repeat for each; "" where they do not.
     """
 
     id: str
@@ -56,11 +61,12 @@ class Keys:
     cluster: str
     model: str
     index: tuple[str, ...]
+    run: str = ""
 
     @property
     def columns(self) -> set[str]:
         """All of them."""
-        return {self.id, *self.texts.values(), self.cluster, self.model, *self.index} - {""}
+        return {self.id, *self.texts.values(), self.cluster, self.model, self.run, *self.index} - {""}
 
 
 def find(columns: Columns, said: Said, rows: Rows | None) -> Keys:
@@ -82,7 +88,10 @@ def find(columns: Columns, said: Said, rows: Rows | None) -> Keys:
     free = [name for name in known if name != identity]
     found = dict(enumerate(said.text)) or _texts(columns, free, rows)
     model = next((name for name in free if name not in found.values() and _is_model(columns, name, identity)), "")
-    return Keys(identity, found, said.cluster, model, tuple(name for name in index if name != identity))
+    free = [name for name in free if name not in {*found.values(), model}]
+    rows_of = [identity] if identity else list(found.values())
+    run = next((name for name in free if rows_of and _is_run(columns, name, rows_of, model)), "")
+    return Keys(identity, found, said.cluster, model, tuple(name for name in index if name != identity), run)
 
 
 def there(columns: Columns, name: str) -> None:
@@ -181,6 +190,21 @@ def _is_model(columns: Columns, name: str, identity: str) -> bool:
     return len(set(counts)) == 1 and counts[0] > 1
 
 
+def _is_run(columns: Columns, name: str, rows_of: Sequence[str], model: str) -> bool:
+    """Whether a column says in which run a row was answered: named so, and only with it the rows of a model differ."""
+    if name.strip().casefold() not in RUNS:
+        return False
+    parts = [coded(columns.cells[one])[1] for one in (*rows_of, model, name) if one]
+    if any((codes < 0).any() for codes in parts):
+        return False
+    return _count(parts[:-1]) < columns.size == _count(parts)
+
+
+def _count(parts: Sequence[Ints]) -> int:
+    """How many different rows codes make."""
+    return len(np.unique(np.column_stack(parts), axis=0))
+
+
 def described(keys: Keys) -> list[str]:
     """What was understood, in sentences."""
     said = [f"{keys.id!r} holds the ids"] if keys.id else []
@@ -191,4 +215,6 @@ def described(keys: Keys) -> list[str]:
         )
     if keys.model:
         said.append(f"{keys.model!r} says which model was asked")
+    if keys.run:
+        said.append(f"{keys.run!r} says in which run")
     return said

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import numpy as np
 
 from factors.types import Example, Floats
-from ranker.errors import DataError, ModelError, Question, UnknownName, UsageError, look_up
+from ranker.errors import DataError, ModelError, Question, UnknownName, UsageError, listed, look_up
 from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated
 from ranker.sources.references import Reference
 from ranker.tasks.base import ERROR, NO_ANSWER
@@ -32,7 +32,7 @@ ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet", ".npy", ".npz"
 OUTCOME = "outcome"
 """What outcomes are called whose metric the file does not name."""
 
-OF_LOGS = ("metric", "filter", "scorer")
+OF_LOGS = ("metric", "filter", "scorer", "reducer")
 """The fields of `SourceOptions` that say nothing of a table."""
 
 _COLUMNS, _READING, _BROUGHT = "columns of", "reading of", "rows of"
@@ -86,18 +86,24 @@ class TableModel:
         """The labels in the file, and its rows where it has the truth. See `Source.look`."""
         pinned = replace(self, path=os.path.abspath(self.path))
         try:
-            pinned.columns(shelf)
+            columns = pinned.columns(shelf)
         except (DataError, UsageError) as error:
             return Stated(pinned, trouble=str(error))
         try:
             reading = pinned.reading(shelf)
         except (DataError, UsageError) as error:
-            return Stated(pinned, unclear=str(error), unused=self.options.given(OF_LOGS))
+            idle = self.options.given(OF_LOGS)
+            return Stated(pinned, unclear=str(error), unused=idle, contents=(_contents(columns),))
         judged = all(model.kind == "outcomes" for model in reading.models)
         rows = pinned.brought(reading, shelf)
-        notes = (*reading.notes, *pinned.model(reading.models).notes)
+        model = pinned.model(reading.models)
+        notes, contents = (*reading.notes, *model.notes), [_contents(columns)]
+        if rows is None:
+            contents += _answers(model, reading.task)
         idle = self.options.given(OF_LOGS + (() if judged else ("scale", "lower_is_better")))
-        return Stated(pinned, () if judged else reading.task.labels, unused=idle, rows=rows, notes=notes)
+        return Stated(
+            pinned, () if judged else reading.task.labels, unused=idle, rows=rows, notes=notes, contents=tuple(contents)
+        )
 
     def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
         """The hash of the file, and which model of it. See `Source.identity`."""
@@ -246,7 +252,22 @@ def said_by(options: SourceOptions) -> Said:
         empty_words=options.empty_words,
         scale=options.scale or UNIT,
         lower_is_better=options.lower_is_better,
+        runs=options.runs,
     )
+
+
+def _contents(columns: Columns) -> str:
+    """How many rows a file has, and which columns."""
+    return f"{columns.size:,} rows; columns: {listed(columns.cells)}"
+
+
+def _answers(model: Answers, task: ClassTask) -> Iterator[str]:
+    """What a model answers, label by label, where its file does not say how good that is."""
+    if model.kind != "outcomes":
+        labels, counts = np.unique(model.predicted, return_counts=True)
+        found = sorted(zip(-counts, labels.tolist(), strict=True))
+        names = [f"{task.labels[label] if label >= 0 else 'no answer'} {-count:,}" for count, label in found]
+        yield f"answers: {listed(names)}"
 
 
 def _brought(reading: Reading) -> Brought:

@@ -28,7 +28,7 @@ PREDICTED = frozenset(
 )
 """Words in the names of columns that say that a model answered."""
 
-TRUE = frozenset(["gold", "truth", "true", "expected", "reference", "target", "targets"])
+TRUE = frozenset(["gold", "truth", "true", "expected", "reference", "references", "target", "targets"])
 """Words in the names of columns that usually hold the truth."""
 
 LABELS = frozenset({"label", "labels", "label ids", "is duplicate"})

@@ -10,7 +10,7 @@ import numpy as np
 
 from factors.types import Ints
 from ranker.errors import Assumption, DataError, UnknownName, repeated
-from ranker.sources.tables import entries, roles
+from ranker.sources.tables import entries, names, roles
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import NONE, Answers, Columns, Own, Rows, Said, some
 from ranker.sources.tables.cells import (
@@ -27,7 +27,7 @@ from ranker.sources.tables.entries import Entries, check_same, taken
 from ranker.sources.tables.given import OUTCOMES, check_words, file_labels
 from ranker.sources.tables.groups import Model
 from ranker.sources.tables.keys import Keys
-from ranker.tasks.base import ANSWERED
+from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 from ranker.tasks.classes import ClassTask
 
 SWAPPED = 0.5
@@ -79,10 +79,13 @@ def understand(
         DataError: the cells are not what they must be, or it cannot be known what they are.
     """
     said = said or Said()
+    roles.check_program(columns)
     keys = keys_of.find(columns, said, rows)
     rest = {name: emptied(cells, said.empty_words) for name, cells in columns.cells.items() if name not in keys.columns}
     columns = replace(columns, cells={**columns.cells, **rest})
     declared = task is not None and (task.ordered or bool(said.label_map))
+    if task is None and _holds_outcomes_alone(columns, said, keys):
+        said = replace(said, answers="outcomes")
     if task is None and said.answers == "outcomes" and not said.truth:
         task, declared = OUTCOMES, True
     elif task is None:
@@ -94,11 +97,9 @@ def understand(
         of_answers = [model.columns[0] for model in layout.models if not model.classes and model.kind != "outcomes"]
         check_words(columns, filter(None, (layout.truth, *of_answers)), said)
     table = entries.find(columns, keys, rows, said.empty_words)
-    models: list[Answers] = []
-    for model in layout.models:
-        found = _answers(columns, model, model.name or name or "model", labels, said)
-        for other, places in table.places.items():
-            models.append(_placed(found, places, _name(found.name, other, len(layout.models))))
+    models = _models(columns, layout, labels, said, name, table)
+    if keys.run:
+        models = _of_runs(columns, keys, layout, labels, said, table, models)
     if (twice := repeated(model.name for model in models)) is not None:
         raise DataError(f"{columns.origin}: two models are named {twice!r}")
     segments = {at: tuple(taken(columns, column, table.first)) for at, column in keys.texts.items()}
@@ -108,9 +109,83 @@ def understand(
         in_order = labels.with_order(columns.names.get(layout.truth, ()))
         says = silent_notes(columns, layout.truth, in_order, "no label")
         notes += [note for note in says if isinstance(note, Assumption)]  # empty cells are counted with the rows
-        if keys.model:
+        if keys.model or keys.run:
             check_same(columns, layout.truth, table)
     return Reading(columns.origin, tuple(models), table.ids, segments, own, task, tuple(notes))
+
+
+def _models(
+    columns: Columns, layout: roles.Layout, labels: Labels, said: Said, name: str, table: Entries
+) -> list[Answers]:
+    """The answers of each model, in each run of it, to the rows of the file."""
+    models = []
+    for model in layout.models:
+        found = _answers(columns, model, model.name or name or "model", labels, said)
+        for (other, run), places in table.places.items():
+            of_rows = _name(found.name, other, len(layout.models))
+            models.append(_placed(found, places, f"{of_rows}@{run}" if run else of_rows))
+    return models
+
+
+def _of_runs(
+    columns: Columns, keys: Keys, layout: roles.Layout, labels: Labels, said: Said, table: Entries, runs: list[Answers]
+) -> list[Answers]:
+    """Runs as models of their own, or the mean of those of each model.
+
+    Raises:
+        DataError: nobody says which is meant.
+    """
+    if said.runs == "each":
+        return runs
+    if said.runs != "mean":
+        names_of = list(dict.fromkeys(run for _, run in table.places))
+        what = f"each row is answered in {len(names_of)} runs, which {keys.run!r} tells apart ({some(names_of)})"
+        raise DataError(f"{columns.origin}: {what}; `runs` says what is meant: mean, or each run as a model")
+    truth = None
+    if layout.truth:
+        in_order = labels.with_order(columns.names.get(layout.truth, ()))
+        truth = labels_of(columns, layout.truth, in_order)[table.first]
+    of: dict[str, list[Answers]] = {}
+    for run, name in zip(runs, [name for _ in layout.models for _, name in table.places], strict=True):
+        of.setdefault(run.name.removesuffix(f"@{name}"), []).append(run)
+    return [mean_of_runs(columns, each, name, keys.run, truth) for name, each in of.items()]
+
+
+def _holds_outcomes_alone(columns: Columns, said: Said, keys: Keys) -> bool:
+    """Whether a file has no columns but those named for what was right, with fractions: then it has no labels."""
+    rest = [name for name in columns.cells if name not in keys.columns]
+    right = all(names.is_right(name) and names.holds_outcomes(columns, name, said.scale) for name in rest)
+    return right and not (said.answers or said.truth) and any(names.has_fractions(columns, name) for name in rest)
+
+
+def mean_of_runs(columns: Columns, runs: Sequence[Answers], name: str, column: str, truth: Ints | None) -> Answers:
+    """How right the answers of several runs are on average, over the runs that have one.
+
+    Args:
+        columns: the file, for messages.
+        runs: the answers of each run, to the same R rows.
+        name: of the model.
+        column: that says which run it was.
+        truth: (R,) the true labels; None where the file has none.
+
+    Raises:
+        DataError: labels were given, and the file does not say which are true.
+    """
+    if truth is None and runs[0].kind != "outcomes":
+        what = f"the mean of the runs in {column!r} needs the true labels in the same file, in a column such as 'label'"
+        raise DataError(f"{columns.origin}: {what}")
+    right = np.array([run.correct(np.zeros(len(run), int) if truth is None else truth) for run in runs])
+    if truth is not None and runs[0].kind != "outcomes":
+        right[:, truth == NONE] = np.nan
+    known = ~np.isnan(right)
+    mean = np.where(known, right, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    state = np.array([run.state for run in runs])
+    of_rows = np.where((state == MISSING).all(axis=0), MISSING, ERROR)
+    of_rows[known.any(axis=0)] = ANSWERED
+    of_rows[known.any(axis=0) & ((state == NO_ANSWER) | ~known).all(axis=0)] = NO_ANSWER
+    note = f"each row is the mean of {len(runs)} runs, by {column!r}"
+    found = np.where(known.any(axis=0), mean, np.nan)
+    return Answers(name, "outcomes", 0, found, of_rows.astype(np.int8), notes=(*runs[0].notes, note))
 
 
 def _all_outcomes(models: Sequence[Answers]) -> bool:

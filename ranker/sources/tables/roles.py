@@ -13,6 +13,29 @@ from ranker.sources.tables.cells import READABLE, UNKNOWN, Labels, distinct
 from ranker.sources.tables.groups import Model
 from ranker.sources.tables.keys import Keys, is_text, there
 
+RECIPES = {
+    ("instance_id", "stats"): "HELM",
+    ("doc", "metric"): "lighteval",
+    ("__doc__", "__metric__"): "lighteval",
+}
+"""Columns of programs for which docs/tables.md has a recipe, the last of lists or objects -> the program."""
+
+
+def check_program(columns: Columns) -> None:
+    """Refuse a file of a program for which there is a recipe, and no reader.
+
+    Raises:
+        DataError: it is one.
+    """
+    nested = {*columns.unread, *columns.groups}
+    held = {*columns.cells, *nested}
+    program = next(
+        (program for names, program in RECIPES.items() if held.issuperset(names) and names[-1] in nested), ""
+    )
+    if program:
+        recipe = "docs/tables.md, From other programs, has the lines of pandas that make a table of it"
+        raise DataError(f"{columns.origin} is written by {program}, and not read; {recipe}")
+
 
 @dataclass(frozen=True)
 class Layout:

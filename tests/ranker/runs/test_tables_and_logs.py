@@ -267,10 +267,10 @@ def test_logs_that_were_asked_otherwise_are_compared_and_said_to_be(run, tmp_pat
     assert "asked otherwise" not in text
     found = json.loads(run("--models", *of, "--format", "json")[1])
     notes = [note for note in found["header"]["notes"] if "asked otherwise" in note]
-    why = "(another prompt, number of shots, solver or arguments of the task): it may not be the models alone that"
+    why = "(another prompt, number of shots, order of choices, solver or arguments of the task): it may not be the"
     assert notes == [
-        f"few, more: 40 of 40 rows were asked otherwise than in zero {why} differ.",
-        f"half: 20 of 40 rows were asked otherwise than in zero {why} differ.",
+        f"few, more: 40 of 40 rows were asked otherwise than in zero {why} models alone that differ.",
+        f"half: 20 of 40 rows were asked otherwise than in zero {why} models alone that differ.",
     ]
     for name, prompt in (("a", "Q"), ("b", "Think. Q")):
         messages = [{"role": "user", "content": prompt}]
@@ -313,7 +313,7 @@ def test_a_log_that_is_partial_and_epochs_that_are_missing_are_said(run, tmp_pat
     text = flat(out)
     assert "b: The log is partial: its run ended with the status cancelled." in text
     assert "b: The log is partial: it holds 8 of the 10 samples that were to be run." in text
-    assert "b: 1 of 8 rows have a score in some of 2 epochs only, and the mean of these." in text
+    assert "b: 1 of 8 rows have a score in some of 2 epochs only, and are made of these." in text
     assert "b: 2 rows are not in its file, and left out for all models." in text
     assert f"b {100 * (1 + 7 * 0.5) / 8:.1f} % (" in text
     assert "on the same 8 rows" in text
@@ -1049,3 +1049,90 @@ def test_options_can_be_given_in_python(tmp_path):
         decide(suites.load([file], SourceOptions(answers="outcomes")), base="m9")
     with pytest.raises(UsageError, match="no file, directory, suite.json or hub id"):
         decide([tmp_path / "no-log.csv", file])
+
+
+# ---- rows
+
+
+def table(path, **columns):
+    """A table of columns."""
+    written(path, columns)
+
+
+def test_rows_need_no_text_beside_files_of_answers(tmp_path, run):
+    """Ids and labels are enough, and rows with one label are not one row; without ids they are found by their order."""
+    ids = [f"r{n}" for n in range(SIZE)]
+    table(tmp_path / "rows.csv", id=ids, label=truth())
+    table(tmp_path / "a.csv", id=ids[::-1], prediction=said({0, 1})[::-1])
+    table(tmp_path / "b.csv", id=ids, prediction=said({2, 3, 4, 5}))
+    status, out, err = run("--data", "rows.csv", "--models", "a.csv", "b.csv")
+    assert (status, err) == (0, "")
+    assert "a has accuracy 95.0 %" in flat(out)
+    assert "b 90.0 %" in flat(out)
+    assert "on the same 40 rows" in flat(out)
+    assert "same text" not in flat(out)
+    table(tmp_path / "rows.csv", label=truth())
+    out = flat(run("--data", "rows.csv", "--models", "b.csv", "again=b.csv")[1])
+    assert "Rows are joined by their order alone" in out
+
+
+def test_a_model_that_was_asked_some_rows_is_judged_on_these_and_on_all(tmp_path, run):
+    """An absent row is not asked, an empty cell is: of a file for each model, and of one with a row for each model."""
+    ids = [f"r{n}" for n in range(SIZE)]
+    table(tmp_path / "rows.csv", id=ids, label=truth())
+    some = said({0}, silent={1})[:10]
+    table(tmp_path / "some.csv", id=ids[:10], prediction=some)
+    table(tmp_path / "all.csv", id=ids, prediction=said({5, 6}))
+    sentence = (
+        "Accuracy on the rows that each model was asked (and of all 40, where a row that it was not asked counts as "
+        "wrong): some 80.0 % of 10 (20.0 %), all 95.0 % of 40 (95.0 %)."
+    )
+    out = flat(run("--data", "rows.csv", "--models", "some.csv", "all.csv")[1])
+    assert sentence in out
+    assert "worse than guessing" not in out
+    assert "some: 30 rows are not in its file, and left out for all models, 1 row has no answer" in out
+    table(tmp_path / "rare.csv", id=ids, prediction=said({0}, silent=range(10, SIZE)))
+    out = flat(run("--data", "rows.csv", "--models", "rare.csv", "all.csv")[1])
+    assert "rare 22.5 %" in out  # no answer is wrong, and says nothing of what its labels mean
+    assert "worse than guessing" not in out
+    table(
+        tmp_path / "long.csv",
+        id=ids[:10] + ids,
+        model=["some"] * 10 + ["all"] * SIZE,
+        label=truth()[:10] + truth(),
+        prediction=some + said({5, 6}),
+    )
+    out = flat(run("--models", "long.csv")[1])
+    assert sentence in out
+    assert "worse than guessing" not in out
+
+
+def test_one_file_alone_is_described(tmp_path, run):
+    """Its rows and columns, what the model answers, and how good that is, where the file says it."""
+    ids = [f"r{n}" for n in range(SIZE)]
+    table(tmp_path / "a.csv", id=ids, prediction=said({0, 1}, silent={2}))
+    status, out, err = run("--models", "a.csv")
+    assert (status, err) == (0, "")
+    assert out.splitlines()[:3] == [
+        "a.csv: one model, a",
+        "40 rows; columns: id, prediction",
+        "answers: positive 20, negative 19, no answer 1",
+    ]
+    table(tmp_path / "b.csv", id=ids, label=truth(), prediction=said({0, 1}, silent={2}))
+    out = run("--models", "b.csv")[1].splitlines()
+    assert out[3:5] == ["no answer 1", "accuracy: 92.5 % (80.1 to 97.3) on 40 rows"]
+    assert out[-1] == "A ranking needs two models or more: name another one with `--models`."
+    table(tmp_path / "rows.csv", id=ids[:30], label=truth()[:30])
+    out = run("--data", "rows.csv", "--models", "a.csv")[1].splitlines()
+    assert out[2:6] == [
+        "30 labelled rows in rows.csv",
+        "answers: positive 15, negative 14",
+        "no answer 1",
+        "accuracy: 90.0 % (74.2 to 96.4) on 30 rows",
+    ]
+    eval_log(tmp_path / "c.eval", [sample(f"s{n}", "C" if n else "I") for n in range(4)])
+    out = run("--models", "c.eval")[1].splitlines()
+    assert "4 rows of the task small, by inspect 0.3.200" in out
+    assert "match: 75.0 % (28.4 to 94.7) on 4 rows" in out
+    for more in (["--format", "json"], ["--save", "x.json"], ["--not-worse-than", "a"]):
+        assert "at least two models (got 1)" in one_line(run("--models", "b.csv", *more))

@@ -63,6 +63,8 @@ OPTIONS = {
     "metric": ("acc_norm", False),
     "filter": ("strict", False),
     "scorer": ("match", False),
+    "reducer": ("max", False),
+    "runs": ("mean", False),
     "cluster": ("passage", False),
     "scale": ((0.0, 10.0), False),
     "lower_is_better": (True, False),

@@ -61,6 +61,7 @@ def write_others(folder):
             {
                 "custom_id": key,
                 "response": {"body": {"choices": [{"message": {"content": f" {label.title()}.\n"}}]}},
+                "error": None,
             }
             for key, label in zip(ROWS, LABELS[at:] + LABELS[:at], strict=True)
         ]

@@ -85,8 +85,8 @@ BROKEN = {
     "1e999": (JSONL, LINE.replace(b'"acc": 1.0', b'"acc": -1e999'), "infinite, or too large"),
     "no metric": (JSONL, row(acc=None), "predict_only"),
     "only NaN": (JSONL, row(acc=float("nan")), "predict_only"),
-    "a metric that is a text": (JSONL, row(acc="good"), "no metric with one number a row (acc"),
-    "a metric that is a list": (JSONL, row(acc=[1, 0]), "no metric with one number a row (acc"),
+    "a metric that is a text": (JSONL, row(acc="good"), "its 'acc' is not one number a row; no metric of it is"),
+    "a metric that is a list": (JSONL, row(acc=[1, 0]), "its 'acc' is not one number a row; no metric of it is"),
     "twice": (JSONL, LINE + b"\n" + LINE, "line 2: answers the row of line 1 a second time"),
     "two logs in one": (JSONL, LINE + b"\n" + row(filter=None, doc_id=1), "two logs in one"),
     "two filters": (JSONL, LINE + b"\n" + row(filter="loose"), "several filters, none, loose"),
@@ -375,8 +375,14 @@ def test_values_of_every_kind_in_every_place_do_no_harm(tmp_path):
 
 
 def test_a_broken_log_in_a_folder_is_named(tmp_path):
-    """A header that cannot be read is no reason to pass a log over."""
-    eval_log(tmp_path / "a.eval", [sample(1, "C")])
+    """It hides no other one, and is the reason where there is no other."""
     (tmp_path / "b.eval").write_bytes(b"PK\3\4")
-    with pytest.raises(DataError, match=r"b\.eval: no zip archive"):
+    with pytest.raises(DataError, match=r"holds no log of .*b\.eval: no zip archive"):
         listing(tmp_path)
+    log = eval_log(tmp_path / "a.eval", [sample(1, "C")])
+    (tmp_path / "samples_x_2026-01-02T03-04-05.6.jsonl").write_bytes(b"")
+    found = listing(tmp_path)
+    assert [one.path for one in found.logs] == [log]
+    assert [note.partition(str(tmp_path))[0] for note in found.notes] == ["Not read, since it cannot be: "] * 2
+    assert "b.eval: no zip archive" in found.notes[0]
+    assert "is empty, or no log" in found.notes[1]

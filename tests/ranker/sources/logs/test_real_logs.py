@@ -7,7 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ranker.errors import DataError
 from ranker.sources.logs import Choice, listing, program_of, read
+from ranker.sources.logs.inspect_samples import header_of
+from ranker.sources.logs.results import results_of
 
 _DATA = os.environ.get("RANK_MODELS_DATA")
 LOGS = (Path(_DATA) if _DATA else Path(__file__).parents[5] / "shared" / "data") / "logs"
@@ -104,6 +107,33 @@ def _readings(path):
     if "trouble" in path.name:
         return [Choice(scorer="graded")]
     return [Choice(), Choice(metric="acc")] if "samples_" in path.name else [Choice()]
+
+
+def test_every_recorded_number_is_recomputed():
+    """Of every task, metric and filter, scorer and reducer, to 1e-9; f1 and mcc alone are numbers of all rows."""
+    seen = 0
+    for path in sorted(LOGS.rglob("*")):
+        program = program_of(path) if path.is_file() and not path.name.startswith("results") else None
+        for asked in _recorded(path, program):
+            if asked.metric in ("f1", "mcc") and "paws" in path.name:
+                with pytest.raises(DataError, match="not one number a row, but one of all rows"):
+                    read(path, asked)
+                continue
+            measure = read(path, asked).measure
+            assert measure.agrees, (path, asked, measure)
+            seen += 1
+    assert seen > 60
+
+
+def _recorded(path, program):
+    """What to ask of a log for each number that it records."""
+    if program == "lm-eval":
+        names = (name.split(",") for name in results_of(path).recorded if "," in name and "_stderr," not in name)
+        return [Choice(metric=metric, filter=filter) for metric, filter in names]
+    if program == "inspect":
+        every = header_of(path).recorded
+        return [Choice(scorer=of, metric=part or None, reducer=reducer or None) for of, part, reducer in every]
+    return []
 
 
 def test_acc_norm_is_chosen_for_choices_of_unequal_length():

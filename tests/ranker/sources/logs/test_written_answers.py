@@ -26,6 +26,7 @@ def log(folder, targets, answers, values):
 
 
 TARGETS = ["no", "yes", "no", "yes"]
+GUESSED = "More of em is taken for better; `lower_is_better` says otherwise."
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def test_an_answer_is_a_label_where_the_metric_says_whether_it_is_the_target(tmp
     """By the strictest comparison that says what the metric says on every row; none of the labels is no answer."""
     found = log(tmp_path, TARGETS, answers, values)
     assert (found.labels, found.truth.tolist(), found.answers.tolist()) == (("no", "yes"), [0, 1, 0, 1], said)
-    assert (found.scores, found.notes) == (None, (SAYS.format(how),))
+    assert (found.scores, found.notes) == (None, (GUESSED, SAYS.format(how)))
 
 
 @pytest.mark.parametrize("values", [[1, 0, 0, 0], [1, 1, 0, 1], [1, 0, 0.5, 1]])
@@ -50,7 +51,7 @@ def test_one_row_that_disagrees_leaves_outcomes_alone(tmp_path, values):
     """A right answer that is not the target, a target that is not right, half a point."""
     found = log(tmp_path, TARGETS, ["no", "no", "yes", "yes"], values)
     assert (found.labels, found.answers.tolist(), found.outcomes.tolist()) == ((), [-1] * 4, values)
-    assert found.notes == (OTHERWISE.format(1, 4),)
+    assert found.notes == (GUESSED, OTHERWISE.format(1, 4))
 
 
 def test_a_row_without_a_value_agrees_with_all(tmp_path):
@@ -68,7 +69,7 @@ def test_a_few_right_answers_are_labels():
 def test_many_right_answers_are_none_and_need_no_note(tmp_path):
     """Questions with answers of their own."""
     found = log(tmp_path, ["Paris", "Rome", "Bonn"], ["Paris", "Rome", "x"], [1, 1, 0])
-    assert (found.labels, found.notes) == ((), ())
+    assert (found.labels, found.notes) == ((), (GUESSED,))
 
 
 def test_targets_that_the_metric_takes_for_one_are_no_labels():
@@ -128,7 +129,7 @@ def test_of_several_epochs_every_answer_has_to_agree(tmp_path):
     assert found.answers.tolist() == [0, 1, 0, 1]
     np.testing.assert_allclose(found.outcomes, [2 / 3, 1 / 3, 2 / 3, 2 / 3])
     samples[0]["scores"]["match"]["value"] = "I"
-    assert "of 1 of 12 answers match says" in read(eval_log(tmp_path / "a.eval", samples)).notes[0]
+    assert "of 1 of 12 answers match says" in read(eval_log(tmp_path / "a.eval", samples)).notes[-1]
 
 
 def test_an_answer_that_is_none_of_the_labels_is_no_answer(tmp_path):

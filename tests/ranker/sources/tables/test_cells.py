@@ -238,3 +238,17 @@ def test_answers_are_read_only(tmp_path):
     for array in (model.given, model.state, model.probs):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
+
+
+def test_percents_that_add_up_are_no_logits(tmp_path):
+    """Rounded, too; with a note. Signs say it themselves, and other numbers above 1 are what they were."""
+    rows = [("id", "p_negative", "p_positive"), ("a", 18.4, 81.6), ("b", 63.9, 36), ("c", 100, 0)]
+    found = understood(tmp_path / "a.csv", csv(*rows)).models[0]
+    np.testing.assert_allclose(found.probs, [[0.184, 0.816], [63.9 / 99.9, 36 / 99.9], [1, 0]])
+    assert "'p_negative' and 'p_positive' add up to 100 and are read as percents" in found.notes
+    signed = [rows[0], *((row, f"{low}%", f"{high} %") for row, low, high in rows[1:])]
+    other = understood(tmp_path / "b.csv", csv(*signed)).models[0]
+    np.testing.assert_allclose(other.probs, found.probs)
+    assert "'p_negative' and 'p_positive' are percents, as their signs say" in other.notes
+    rows[1] = ("a", 18.4, 31.6)
+    assert understood(tmp_path / "c.csv", csv(*rows)).models[0].kind == "logits"

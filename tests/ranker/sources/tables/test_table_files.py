@@ -1,4 +1,5 @@
 import gzip
+import json
 
 import numpy as np
 import pyarrow as pa
@@ -39,12 +40,74 @@ FORMS = {
     "records, gzipped": ("a.json.gz", RECORDS),
     "columns and data": ("a.json", SPLIT),
     "columns": ("a.json", COLUMNS),
+    "columns beside numbers": ("a.json", {"accuracy": 0.5, "_timestamp": 1, **COLUMNS}),
+    "pandas' table": (
+        "a.json",
+        {"schema": {"primaryKey": ["index"]}, "data": [{"index": n, **row} for n, row in enumerate(RECORDS)]},
+    ),
     "pandas' own JSON": ("a.json", {name: {str(i): v for i, v in enumerate(cells)} for name, cells in COLUMNS.items()}),
     "records by id": ("a.json", {row["id"]: {k: v for k, v in row.items() if k != "id"} for row in RECORDS}),
     "Parquet": ("a.parquet", COLUMNS),
     "Parquet of categories": ("a.parquet", {name: pa.array(c).dictionary_encode() for name, c in COLUMNS.items()}),
 }  # fmt: skip
 ANSWERS = ["positive", "negative", "positive", "no answer"]
+
+
+def request(n, content="positive", **more):
+    """A line of a batch of OpenAI's interface."""
+    body = {"choices": [{"message": {"role": "assistant", "content": content}}]}
+    return {
+        "id": f"batch_{n}",
+        "custom_id": "abcd"[n],
+        "response": {"status_code": 200, "body": body},
+        "error": None,
+    } | more
+
+
+def test_a_batch_is_answers_by_the_id_of_each_request(tmp_path):
+    """Not by the batch's own; what failed has no answer, whichever of the two interfaces was asked."""
+    part = {"type": "message", "content": [{"type": "output_text", "text": "good"}]}
+    lines = [
+        request(0),
+        request(1, "negative"),
+        request(2, response={"body": {"output": [{"type": "reasoning"}, part]}}),
+        request(3, response=None, error={"code": "batch_expired"}),
+    ]
+    found = understood(tmp_path / "a.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    assert found.ids == ROWS.ids
+    assert said_by(found.models[0]) == ANSWERS
+
+
+def test_results_of_promptfoo_are_outcomes_of_each_provider(tmp_path):
+    """A model for each prompt where there are several; repeated tests are runs."""
+
+    def result(test, provider, score, prompt=0):
+        return {"testIdx": test, "promptIdx": prompt, "provider": provider, "score": score, "vars": {"q": f"Q{test}"}}
+
+    one, two = {"id": "openai:a", "label": ""}, {"id": "openai:b", "label": "mine"}
+    results = [result(test, who, score) for test in (0, 1) for who, score in ((one, 1), (two, 0.25 * test))]
+    found = understood(tmp_path / "a.json", {"evalId": "x", "results": {"version": 3, "results": results}}, task=None)
+    assert {model.name: model.outcomes.tolist() for model in found.models} == {"openai:a": [1, 1], "mine": [0, 0.25]}
+    assert found.texts[0] == ("Q0", "Q1")
+    again = [*results, *(result(test, one, 0, prompt=1) for test in (0, 1))]
+    found = understood(tmp_path / "b.json", {"results": {"results": again}}, task=None)
+    assert [model.name for model in found.models] == ["openai:a 0", "mine 0", "openai:a 1"]
+    found = understood(tmp_path / "c.json", {"results": {"results": [*results, *results]}}, runs="mean", task=None)
+    assert {model.name: model.outcomes.tolist() for model in found.models} == {"openai:a": [1, 1], "mine": [0, 0.25]}
+
+
+@pytest.mark.parametrize(
+    ("record", "program"),
+    [
+        ({"instance_id": "id1", "stats": [{"name": {"name": "em"}, "mean": 1.0}]}, "HELM"),
+        ({"doc": {"query": "q", "choices": ["a"]}, "metric": {"acc": 1}}, "lighteval"),
+        ({"__doc__": {"query": "q", "choices": ["a"]}, "__metric__": {"acc": 1}}, "lighteval"),
+    ],
+)
+def test_a_program_without_a_reader_has_a_recipe(tmp_path, record, program):
+    """It is named, and so is the page; nothing of it is taken for answers."""
+    with pytest.raises(DataError, match=f"written by {program}, and not read; docs/tables.md, From other programs"):
+        understood(tmp_path / "a.json", [record, record], task=None)
 
 
 @pytest.mark.parametrize("form", FORMS)

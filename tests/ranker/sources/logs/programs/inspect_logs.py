@@ -13,7 +13,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from inspect_ai import Epochs, Task, eval, task
+from inspect_ai import Epochs, Task, eval, eval_set, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import read_eval_log, write_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
@@ -139,15 +139,93 @@ def twice():
     )
 
 
+@task
+def reduced():
+    """Three epochs, reduced in each way that there is."""
+    names = ["max", "mean", "median", "mode", "at_least_2", "pass_at_2", "pass_k_2"]
+    return Task(rows(), solver=[prompt_template(ASKS), generate()], scorer=match("begin"), epochs=Epochs(3, names))
+
+
+@task
+def shuffled(seed=1):
+    """Two choices in an order of their own for each row."""
+    data = rows(lambda row: "AB"[row["label"] == "good"], ["bad", "good"])
+    data.shuffle_choices(seed)
+    return Task(data, solver=multiple_choice(), scorer=choice())
+
+
+@solver
+def ponders():
+    """It thinks twice about two of the samples, which is more than it may."""
+
+    async def solve(state, generate):
+        for _ in range(3 if state.sample_id in ("r02", "r07") else 1):
+            state = await generate(state)
+        return state
+
+    return solve
+
+
+@task
+def limited():
+    """A limit of tokens that two samples hit."""
+    return Task(rows(), solver=[prompt_template(ASKS), ponders()], scorer=match("begin"), token_limit=3)
+
+
+FAILED = set()
+"""Models that have failed in a run already."""
+
+
+@solver
+def stumbles():
+    """It fails on a sample in the first run of a model, and not in the next."""
+
+    async def solve(state, generate):
+        if state.sample_id == "r09" and str(state.model) not in FAILED:
+            FAILED.add(str(state.model))
+            raise RuntimeError("this sample cannot be done yet")
+        return await generate(state)
+
+    return solve
+
+
+@task
+def retried():
+    """A run that has to be made again."""
+    return Task(rows(), solver=[prompt_template(ASKS), stumbles()], scorer=match("begin"))
+
+
+def write_set(folder, target):
+    """An eval-set of one model whose first run fails: both logs, and the lists beside them."""
+    eval_set(
+        [retried()], log_dir=str(folder), model=[model("run-a")], retry_attempts=2, retry_wait=0.01,
+        retry_cleanup=False, display="none", max_samples=1, max_tasks=1, log_format="eval",
+    )  # fmt: skip
+    target.mkdir()
+    for at, path in enumerate(sorted(folder.glob("*.eval")), 1):
+        write_eval_log(tidied(read_eval_log(str(path))), str(target / f"retried-{at}.eval"))
+    lists = {name: json.loads((folder / name).read_text()) for name in ("logs.json", "eval-set.json")}
+    for entry in lists["logs.json"].values():
+        entry.pop("error", None)
+        entry["eval"] |= {"task_file": "inspect_logs.py", "revision": None}
+    for entry in lists["eval-set.json"]["tasks"]:
+        entry["task_file"] = "inspect_logs.py"
+    for name, content in lists.items():
+        (target / name).write_text(json.dumps(content, indent=1) + "\n")
+
+
 RUNS = [(begins, "eval"), (exact, "eval"), (lettered, "eval"), (found, "eval"), (twice, "eval"), (twice, "json")]
+RUNS += [(reduced, "eval"), (shuffled, "eval"), (limited, "eval")]
 """A task, and how its logs are written."""
 
 
 def tidied(log):
     """A log without what it says of the machine, and of what happened meanwhile, which is long."""
     log.eval.task_file, log.eval.revision = "inspect_logs.py", None
+    if log.error:
+        log.error.traceback = log.error.traceback_ansi = ""
     for sample in log.samples:
-        sample.events, sample.attachments = [], {}
+        sample.events, sample.attachments, sample.error_retries = [], {}, []
         if sample.error:
             sample.error.traceback = sample.error.traceback_ansi = ""
     return log
@@ -162,8 +240,15 @@ def main(target):
         os.chdir(folder)
         for made, form in RUNS:
             for name in MODELS:
+                asked = {"seed": list(MODELS).index(name) + 1} if made is shuffled else {}
                 (log,) = eval(
-                    made(), model(name), log_dir=folder, log_format=form, display="none", max_samples=1, max_tasks=1
+                    made(**asked),
+                    model(name),
+                    log_dir=folder,
+                    log_format=form,
+                    display="none",
+                    max_samples=1,
+                    max_tasks=1,
                 )
                 if log.status != "success":
                     raise SystemExit(f"{made.__name__}: {log.error.message}")
@@ -173,6 +258,7 @@ def main(target):
                 if form == "json":
                     path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
                     path.unlink()
+        write_set(Path(folder) / "set", target / "set")
 
 
 if __name__ == "__main__":

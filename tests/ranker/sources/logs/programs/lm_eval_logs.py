@@ -33,6 +33,8 @@ RUNS = {
     "run-a": (0, 60, ["small", "written"], 0),
     "run-b": (1, 25, ["small", "written"], 0),
     "run-a-shots": (0, 60, ["reviews"], 2),
+    "run-a-likely": (0, 60, ["likely", "rolling", "marks"], 0),
+    "run-b-likely": (1, 25, ["likely", "rolling", "marks"], 0),
 }
 """Folder -> seed, steps of training, tasks, and examples in the prompt."""
 

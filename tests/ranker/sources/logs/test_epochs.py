@@ -1,0 +1,107 @@
+"""What the epochs of a row are reduced to, by each of Inspect's names."""
+
+import itertools
+
+import numpy as np
+import pytest
+from logmaking import eval_log, header, sample
+
+from ranker import decide
+from ranker.errors import DataError
+from ranker.sources.logs import Choice, read
+from ranker.sources.logs.epochs import reducer
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mean", 0.625),
+        ("median", 0.75),
+        ("mode", 1.0),
+        ("majority", NAN),
+        ("max", 1.0),
+        ("at_least_2", 1.0),
+        ("at_least_3", 0.0),
+        ("pass_at_1", 0.5),
+        ("pass_at_2", 5 / 6),
+        ("pass_k_2", 1 / 6),
+        ("pass_at_5", NAN),
+    ],
+)
+def test_epochs_are_reduced_as_inspect_does(tmp_path, name, expected):
+    """Over those that have a score: by hand; the name stands in the metric, and what the log has beside it."""
+    values = [1.0, 0.0, 0.5, 1.0, NAN]
+    samples = [sample("a", value, epoch, scorer="match") for epoch, value in enumerate(values, 1)]
+    log = read(eval_log(tmp_path / "a.eval", samples, header(epochs=5)), Choice(reducer=name))
+    assert log.outcomes.tolist() == pytest.approx([expected], nan_ok=True)
+    assert log.metric == ("match" if name == "mean" else f"match[{name}]")
+    assert f"Each row is the {name} of 5 epochs (the log has mean by default)." in log.notes
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_pass_at_k_is_the_share_of_draws_with_a_right_one(k):
+    """Over all draws of k of the epochs, and pass_k of those in which all are right."""
+    for values in itertools.product([0.0, 1.0], repeat=4):
+        draws = [[values[n] for n in drawn] for drawn in itertools.combinations(range(4), k)]
+        scores = np.array(values)
+        assert reducer(f"pass_at_{k}")(scores) == pytest.approx(np.mean([any(draw) for draw in draws]))
+        assert reducer(f"pass_k_{k}")(scores) == pytest.approx(np.mean([all(draw) for draw in draws]))
+
+
+def test_the_reducer_of_the_log_counts(tmp_path):
+    """Of several the first; the recorded number is that of the same one."""
+    samples = [sample(row, value, epoch) for row in "ab" for epoch, value in enumerate("IC", 1)]
+    scores = [
+        {"name": "match", "scorer": "match", "reducer": name, "metrics": {"accuracy": {"value": value}}}
+        for name, value in (("max", 1.0), ("mean", 0.5))
+    ]
+    head = header(epochs=2, results={"scores": scores})
+    head["eval"]["config"]["epochs_reducer"] = ["max", "mean"]
+    path = eval_log(tmp_path / "a.eval", samples, head)
+    log, other = read(path), read(path, Choice(reducer="mean"))
+    assert (log.metric, log.outcomes.tolist(), log.measure.recorded) == ("match[max]", [1, 1], 1.0)
+    assert (other.metric, other.outcomes.tolist(), other.measure.recorded) == ("match", [0.5, 0.5], 0.5)
+    assert log.notes == ("Each row is the max of 2 epochs (the log has max, mean).",)
+    other = eval_log(tmp_path / "b.eval", samples, head)
+    assert decide([path, other]).header.metric == "match[max]"
+
+
+def test_a_reducer_that_is_not_known_is_said(tmp_path):
+    """The log's own is replaced with a sentence; one that is asked for is refused with the list."""
+    head = header(epochs=2)
+    head["eval"]["config"]["epochs_reducer"] = ["best_of_mine"]
+    path = eval_log(tmp_path / "a.eval", [sample("a", value, epoch) for epoch, value in enumerate("IC", 1)], head)
+    log = read(path)
+    assert (log.metric, log.outcomes.tolist()) == ("match", [0.5])
+    assert log.notes[0] == "The log reduces its 2 epochs by best_of_mine, which is not known here: their mean is meant."
+    with pytest.raises(DataError, match=r"no reducer of epochs is called 'best'; there are mean, median, mode"):
+        read(path, Choice(reducer="best"))
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"limit": {"type": "token", "limit": 5}}, "A limit ended 1 of 2 samples (token 1); what they scored counts."),
+        (
+            {"output": {"choices": [{"message": {"content": "y"}, "stop_reason": "max_tokens"}], "completion": "y"}},
+            "A limit ended 1 of 2 samples (max_tokens 1); what they scored counts.",
+        ),
+    ],
+)
+def test_samples_that_hit_a_limit_are_counted(tmp_path, more, expected):
+    """A limit of the sample, or of what a model may write."""
+    log = read(eval_log(tmp_path / "a.eval", [sample("a", "C"), sample("b", "I", **more)]))
+    assert log.notes == (expected,)
+
+
+def test_shuffled_choices_are_known_by_their_texts(tmp_path):
+    """Another letter may be the same answer, and the same letter another one."""
+
+    def log(name, choices, target):
+        return read(eval_log(tmp_path / name, [sample("a", "C", choices=choices, target=target)]))
+
+    one, two = log("a.eval", ["red", "blue", "green"], "A"), log("b.eval", ["blue", "green", "red"], "C")
+    assert one.target_hashes == two.target_hashes
+    assert one.target_hashes != log("c.eval", ["blue", "green", "red"], "A").target_hashes
