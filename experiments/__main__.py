@@ -120,7 +120,7 @@ def sample(name: str, rows: int, seed: int, output: Path, force: bool) -> None:
     if not output.name.endswith(".jsonl.gz"):
         raise UsageError(f"`--output` must be a .jsonl.gz file (got {output})")
     outputs.check({"output": output, "force": force})
-    output.write_bytes(generate.sample(name, rows, card.task.labels, seed))
+    outputs.write(generate.sample(name, rows, card.task.labels, seed), output)
 
 
 EXHIBIT = options.together(

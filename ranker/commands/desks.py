@@ -14,13 +14,13 @@ from ranker.commands.arguments import LabellingRequest
 from ranker.datasets import readers
 from ranker.errors import RankModelsError
 from ranker.files.reader import read
+from ranker.files.saving import save
 from ranker.labelling.agreement import agreement
 from ranker.labelling.sheet import Line, cells_of, lines_of, written
 from ranker.numbers import counted, percent
 from ranker.report.escapes import visible
 from ranker.runs.label import Labelling, PoolFile, distinct, read_pool
 from ranker.runs.label import label as labelling_of
-from ranker.runtime.storage import put
 
 log = logging.getLogger("ranker")
 
@@ -64,7 +64,7 @@ class Desk:
         said = {rows[line.event.row].segments for line in lines}
         waiting = [cells for texts, cells in self.waiting if texts not in said]
         try:
-            put(path, written(lines, waiting, self.labelling.task.labels, self.column).encode())
+            save(path, written(lines, waiting, self.labelling.task.labels, self.column).encode())
         except OSError as error:
             raise RankModelsError(f"`--output`: {path} cannot be written: {error.strerror}") from error
 
