@@ -57,7 +57,7 @@ def loud(models, tmp_path):
 
 def notes(models, data, settings, **named):
     """What a ranking says of the token that it hides words behind."""
-    found = rank(models, data, evidence=Evidence(settings), draws=1, **named)
+    found = rank(models, data, evidence=Evidence(settings, methods=()), draws=1, **named)
     return [note for note in found.notes if "means something to these models" in note]
 
 

@@ -212,9 +212,13 @@ def columns(file: File) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
 
 
 def holds_word(file: File) -> bool:
-    """Whether a word for nothing stands in the file: an empty cell may have come in its place."""
+    """Whether a word for nothing stands in the file, where it may be a label: an empty cell may have come in its place.
+
+    Among answers to rows of a known task it is no label.
+    """
     rows, models = columns(file)
-    return bool(file.word[0]) and any(file.word[0] in said for said in (rows["label"], *models.values()))
+    asked = [rows["label"], *(models.values() if file.labels != "nli" else ())]
+    return bool(file.word[0]) and any(file.word[0] in said for said in asked)
 
 
 def respelled(label: str, draw: random.Random) -> str:

@@ -64,13 +64,14 @@ def calls(monkeypatch):
 def attributed(tmp_path_factory):
     """A store that knows all attributions, and no scores."""
     folder = tmp_path_factory.mktemp("store")
-    rank(MODELS, SET, evidence=Evidence("occlusion", factors=()), runtime=Runtime(store=folder))
+    rank(MODELS, SET, evidence=Evidence("occlusion", factors=(), methods=()), runtime=Runtime(store=folder))
     return folder
 
 
 def ranked(store, own=(), **given):
     """A ranking by occlusion, as saved."""
-    evidence = Evidence("occlusion", (*FACTORS, *own), **{k: given.pop(k) for k in ("target", "norm") if k in given})
+    own_terms = {k: given.pop(k) for k in ("target", "norm") if k in given}
+    evidence = Evidence("occlusion", (*FACTORS, *own), methods=(), **own_terms)
     found = rank(MODELS, given.pop("examples", SET), evidence=evidence, runtime=Runtime(store=store), **given)
     return found.to_dict()
 

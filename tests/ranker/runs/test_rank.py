@@ -48,7 +48,7 @@ def labelled_rows(tmp_path) -> Path:
 @pytest.fixture(scope="module")
 def ranking() -> Ranking:
     """The embedded suite on the embedded examples, by what needs no attribution."""
-    return rank(["hans-sub-mini"], "hans-sub", evidence=Evidence("none"), draws=50)
+    return rank(["hans-sub-mini"], "hans-sub", evidence=Evidence("none", methods=()), draws=50)
 
 
 def test_rank_takes_names_and_gives_a_ranking(ranking):
@@ -83,8 +83,8 @@ def test_stated_accuracies_are_those_that_are_measured():
     data = sets.load("hans-sub")
     suite = suites.load(["hans-sub-mini"])
     untold = Suite("untold", tuple(Model(Checkpoint(model.name, model.source.path)) for model in suite.models))
-    told = rank(suite, data, evidence=Evidence("none"), draws=1)
-    measured = rank(untold, data, evidence=Evidence("none"), draws=1)
+    told = rank(suite, data, evidence=Evidence("none", methods=()), draws=1)
+    measured = rank(untold, data, evidence=Evidence("none", methods=()), draws=1)
     assert [(m.name, m.outcome) for m in measured.evaluation.models] == [
         (m.name, pytest.approx(m.outcome, abs=1e-6)) for m in told.evaluation.models
     ]
@@ -112,7 +112,7 @@ def test_where_no_model_follows_the_shortcut_factors_are_doubted(ranking):
     folder = suites.embedded()["hans-sub-mini"]
 
     def notes(*names, attribution="lime:samples=8", data=data):
-        found = rank([f"{folder}/{name}" for name in names], data, evidence=Evidence(attribution), draws=1)
+        found = rank([f"{folder}/{name}" for name in names], data, evidence=Evidence(attribution, methods=()), draws=1)
         return [note for note in found.notes if "follows the shortcut" in note]
 
     (doubt,) = notes("inoc-800", "inoc-4000")
@@ -210,7 +210,7 @@ def test_rows_are_not_judged_by_labels_of_models_that_cannot_be_read(labelled_ro
     """Of a file it would be said that its labels are wrong; what is wrong is the models' folder."""
     models = Suite("two", tuple(Model(Checkpoint(name, str(tmp_path / name))) for name in "ab"))
     with pytest.raises(ModelError, match=f"there is no directory '{tmp_path / 'a'}'"):
-        decide(models, labelled_rows, evidence=Evidence("none"))
+        decide(models, labelled_rows, evidence=Evidence("none", methods=()))
 
 
 def test_the_first_rows_are_used_when_fewer_are_asked_for(labelled_rows):
@@ -219,8 +219,8 @@ def test_the_first_rows_are_used_when_fewer_are_asked_for(labelled_rows):
     first = dataclasses.replace(rows, examples=rows.examples[:2])
     for pool in ((), POOL):
         more = [dataclasses.replace(row, label=-1) for row in rows.examples] if pool else ()
-        asked = decide("hans-sub-mini", rows, evidence=Evidence("none"), pool=pool, probe=2)
-        alone = decide("hans-sub-mini", first, evidence=Evidence("none"), pool=(*pool, *more))
+        asked = decide("hans-sub-mini", rows, evidence=Evidence("none", methods=()), pool=pool, probe=2)
+        alone = decide("hans-sub-mini", first, evidence=Evidence("none", methods=()), pool=(*pool, *more))
         assert asked.decision == alone.decision
         assert len(asked.decision.rows) == 2
         assert asked.table.examples == tuple(row.id for row in first.examples)
@@ -273,19 +273,28 @@ def test_the_designed_factor_of_a_set_is_measured_in_a_decision(labelled_rows, a
 def test_baselines_alone_run_no_backend(attributed):
     """On a set, too: accuracy of eight models takes a second, and SHAP half a minute."""
     data = dataclasses.replace(sets.load("hans-sub"), population=12)
-    found = rank("hans-sub-mini", data, probe=2, evidence=Evidence(factors=[BUILTIN["ACC"]]), draws=1)
+    found = rank("hans-sub-mini", data, probe=2, evidence=Evidence(methods=(), factors=[BUILTIN["ACC"]]), draws=1)
     assert (attributed, found.header.attribution) == ([], "none")
-    rank("hans-sub-mini", data, probe=2, evidence=Evidence(factors=[BUILTIN["ACC"]], attribution="occlusion"), draws=1)
+    rank(
+        "hans-sub-mini",
+        data,
+        probe=2,
+        evidence=Evidence(methods=(), factors=[BUILTIN["ACC"]], attribution="occlusion"),
+        draws=1,
+    )
     assert set(attributed) == {"occlusion"}
 
 
 def test_a_method_is_found_whatever_its_case(labelled_rows):
     """Like every other name."""
     assert (
-        decide("hans-sub-mini", labelled_rows, evidence=Evidence("none"), method="acc+ties").decision.method
+        decide("hans-sub-mini", labelled_rows, evidence=Evidence("none", methods=()), method="acc+ties").decision.method
         == "ACC+TIES"
     )
-    assert decide("hans-sub-mini", labelled_rows, evidence=Evidence("none"), method="nll").decision.method == "NLL"
+    assert (
+        decide("hans-sub-mini", labelled_rows, evidence=Evidence("none", methods=()), method="nll").decision.method
+        == "NLL"
+    )
 
 
 def test_a_checkpoint_is_read_for_its_hash_once_a_run(monkeypatch, tmp_path):
@@ -294,7 +303,7 @@ def test_a_checkpoint_is_read_for_its_hash_once_a_run(monkeypatch, tmp_path):
     monkeypatch.setattr(
         "ranker.sources.hf.kind.opened", lambda path, *rest, **more: hashed.append(path) or opened(path, *rest, **more)
     )
-    rank("hans-sub-mini", "hans-sub", evidence=Evidence("none"), runtime=Runtime(store=tmp_path), draws=1)
+    rank("hans-sub-mini", "hans-sub", evidence=Evidence("none", methods=()), runtime=Runtime(store=tmp_path), draws=1)
     assert len(hashed) == len(set(hashed)) == 8
 
 
@@ -303,7 +312,7 @@ def test_a_decision_takes_a_file(labelled_rows):
     folder = suites.embedded()["hans-sub-mini"]
     models = [folder / name for name in ("untouched", "inoc-4000")]
     found = [
-        decide(models, given, evidence=Evidence("none")).decision
+        decide(models, given, evidence=Evidence("none", methods=())).decision
         for given in (str(labelled_rows), labelled_rows, labelled(labelled_rows))
     ]
     assert found[0] == found[1] == found[2]
@@ -315,8 +324,10 @@ def test_copies_of_a_checkpoint_are_pointed_out(labelled_rows, tmp_path):
     shutil.copytree(folder / "untouched", tmp_path / "copied")
     said = "untouched and copied are copies of one model: what they are loaded from is the same."
     models = [folder / "untouched", tmp_path / "copied", folder / "inoc-4000"]
-    assert said in decide(models, labelled_rows, evidence=Evidence("none")).notes
-    assert not any("copies" in note for note in decide(models[1:], labelled_rows, evidence=Evidence("none")).notes)
+    assert said in decide(models, labelled_rows, evidence=Evidence("none", methods=())).notes
+    assert not any(
+        "copies" in note for note in decide(models[1:], labelled_rows, evidence=Evidence("none", methods=())).notes
+    )
 
 
 def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
@@ -329,28 +340,28 @@ def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
         (folder / "config.json").write_text(json.dumps(config))
     rows = tmp_path / "reviews.csv"
     rows.write_text("text,label\nThe judge ran.,lovely\nThe actor saw it.,dull\nIt ran.,\nThe judge ran.,lovely\n")
-    found = decide(models, rows, evidence=Evidence("none"))
+    found = decide(models, rows, evidence=Evidence("none", methods=()))
     assert found.header.probe == 2
     assert tuple(note.replace("`--pool`", "`pool`") for note in found.notes[:2]) == (
         "1 row has no label yet, and counts only in a pool (`pool`).",
         "1 row that repeats another, label and all, was left out.",
     )
     rows.write_text("text,label\nThe judge ran.,0\nThe actor saw it.,1\n")
-    assert decide(models, rows, evidence=Evidence("none")).notes[0] == "0 was read as Dull, 1 as LOVELY."
+    assert decide(models, rows, evidence=Evidence("none", methods=())).notes[0] == "0 was read as Dull, 1 as LOVELY."
     turned = labelled(rows, ClassTask("reviews", ("lovely", "dull")))
     with pytest.raises(
         UsageError, match="in the task reviews 0 is lovely, 1 is dull, and to untouched 0 is Dull, 1 is"
     ):
-        decide(models, turned, evidence=Evidence("none"))
+        decide(models, turned, evidence=Evidence("none", methods=()))
     home = labelled(rows, ClassTask("nli", ("entailment", "non-entailment")))
     with pytest.raises(UsageError, match="write names instead"):
-        rank("hans-sub-mini", "hans-sub", evidence=Evidence("none"), in_domain=home)
+        rank("hans-sub-mini", "hans-sub", evidence=Evidence("none", methods=()), in_domain=home)
 
 
 def test_a_decision_tells_what_every_model_takes_each_row_for(labelled_rows):
     """By name, and of the rows that it is made from only."""
     suite = suites.load(["hans-sub-mini"])
-    found = decide(suite, labelled_rows, evidence=Evidence("none"), probe=3)
+    found = decide(suite, labelled_rows, evidence=Evidence("none", methods=()), probe=3)
     assert len(found.decision.rows) == 3
     for row in found.decision.rows:
         assert row.label == "entailment"
@@ -364,7 +375,7 @@ def test_a_store_is_taken_by_its_folder(labelled_rows, tmp_path):
     """As a path or as text; what was computed lies in it."""
     suite = Suite("two", suites.load(["hans-sub-mini"]).models[:2])
     for folder in (tmp_path / "store", str(tmp_path / "store")):
-        decide(suite, labelled_rows, evidence=Evidence("none"), runtime=Runtime(store=folder))
+        decide(suite, labelled_rows, evidence=Evidence("none", methods=()), runtime=Runtime(store=folder))
         assert list((tmp_path / "store").rglob("*.parquet"))
 
 
@@ -372,7 +383,9 @@ def test_factors_that_nothing_is_attributed_for_are_named():
     """The attribution "none" leaves them out, and says so."""
     folder = suites.embedded()["hans-sub-mini"]
     data = dataclasses.replace(sets.load("hans-sub"), population=20)
-    found = rank([folder / name for name in ("untouched", "inoc-4000")], data, evidence=Evidence("none"), draws=1)
+    found = rank(
+        [folder / name for name in ("untouched", "inoc-4000")], data, evidence=Evidence("none", methods=()), draws=1
+    )
     assert found.header.left_out["INDEX-DIFF"] == "reads attributions, and there are none"
 
 
@@ -426,7 +439,7 @@ def test_too_few_models_that_work(tmp_path):
     path = suites.load(["hans-sub-mini"]).models[0].source.path
     suite = Suite("broken", (Model(Checkpoint("good", path)), Model(Checkpoint("gone", str(tmp_path)))))
     with pytest.raises(ModelError, match="nothing to rank: 1 of 2 models failed"):
-        rank(suite, "hans-sub", evidence=Evidence("none"))
+        rank(suite, "hans-sub", evidence=Evidence("none", methods=()))
 
 
 def test_what_cannot_be_right_is_refused_before_any_model_is_loaded():

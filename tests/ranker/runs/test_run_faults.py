@@ -33,6 +33,7 @@ PRELOADED = [
 def command(root: Path, output: Path, models=MODELS, *more: str) -> list[str]:
     """A small run, with every kind of row: probabilities, and attributions."""
     return ["--ood", "hans-sub", "--limit", str(LIMIT), "--probe", "3", "--attribution", "shap:max_evaluations=60",
+            "--methods", "AVG-CONF",
             "--format", "json", "-q", "--store", str(root), "-o", str(output), *more, "--models", *models]  # fmt: skip
 
 
