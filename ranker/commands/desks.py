@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import hashlib
 import logging
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -21,7 +22,6 @@ from ranker.files.saving import save
 from ranker.labelling.agreement import agreement
 from ranker.labelling.sheet import Line, cells_of, lines_of, renamed, written
 from ranker.numbers import counted, percent
-from ranker.report.escapes import visible
 from ranker.runs.label import Labelling, PoolFile, distinct, read_pool
 from ranker.runs.label import label as labelling_of
 
@@ -29,6 +29,9 @@ log = logging.getLogger("ranker")
 
 State = tuple[str, int, int]
 """What a line says of a row: the status, the label, and the one that it was changed to."""
+
+TRIES, PAUSE = 10, 0.05
+"""How often it is looked whether another program is through with a file, and the seconds between."""
 
 SHOWN = 3
 """Disputed rows that are named."""
@@ -55,6 +58,7 @@ class Desk:
     waiting: Sequence[tuple[tuple[str, ...], Mapping[str, str]]]
     digest: str = ""
     states: Mapping[tuple[str, ...], list[State]] = field(default_factory=dict)
+    _own: set[tuple[str, ...]] = field(default_factory=set)  # the texts of rows that this session said something of
 
     def keep(self) -> None:
         """Replace the file by what is known now, in one piece, and bring it to the disk.
@@ -68,20 +72,26 @@ class Desk:
         path = self.request.output
         if path is None:
             return
-        if (now := _digest(path)) != self.digest:
-            self._take_in(path)
-        content = self._written()
+        self._own |= {*_changed(self.states, self._states(self.labelling.lines))}
         try:
-            if _digest(path) != now:
-                raise DataError(f"`--output`: {path} is being written by another program; {self._aside(path)}")
-            save(path, content)
+            for _ in range(TRIES):
+                if (now := _settled(path, self.digest)) != self.digest:
+                    self._take_in(path, now)
+                content = self._written()
+                if save(path, content, still=lambda now=now: _digest(path) == now):  # type: ignore[misc]
+                    break
+            else:
+                raise DataError(f"`--output`: another program writes {path} again and again; {self._aside(path)}")
         except OSError as error:
             raise RankModelsError(f"`--output`: {path} cannot be written: {error.strerror}") from error
         self.digest, self.states = hashlib.sha256(content).hexdigest(), self._states(self.labelling.lines)
 
-    def _take_in(self, path: Path) -> None:
-        """Take in what another program has changed in the file since it was read or written here."""
-        if not path.exists():
+    def _take_in(self, path: Path, digest: str) -> None:
+        """Take in what another program has changed in the file since it was read or written here.
+
+        An answer of this session that is missing there stays: whoever wrote it had read the file before.
+        """
+        if not digest:
             log.warning("%s was removed meanwhile; it is written again", path)
             return
         labelling = self.labelling
@@ -89,9 +99,10 @@ class Desk:
             theirs, waiting = _said_before(self.request, self.pool, labelling.rows, self.column)
             there, here = self._states(theirs), self._states(labelling.lines)
             changed_there, changed_here = ({*_changed(self.states, one)} for one in (there, here))
-            against = [texts for texts in changed_there & changed_here if there.get(texts) != here.get(texts)]
+            changed_here |= self._own - {*there}
+            against = [texts for texts in changed_there & changed_here & {*there} if there[texts] != here.get(texts)]
             if against:
-                raise DataError(f"on {counted(len(against), 'row', 'rows')} that were answered here")
+                raise DataError(f"on {counted(len(against), 'row that was', 'rows that were')} answered here")
             rows = labelling.rows
             kept = [line for line in theirs if rows[line.event.row].segments not in changed_here]
             own = [line for line in labelling.lines if rows[line.event.row].segments in changed_here]
@@ -101,8 +112,9 @@ class Desk:
                 f"`--output`: another program has changed {path} otherwise ({error}); {self._aside(path)}"
             ) from error
         self.waiting = [(rows[at].segments, cells) for at, cells in waiting]
-        log.warning("%s: another program has changed it; taken in: %s", path,
-                    counted(len(changed_there), "row", "rows"))  # fmt: skip
+        self.digest, self.states = digest, there
+        taken = counted(len(changed_there - changed_here), "row", "rows")
+        log.warning("%s: another program has changed it; taken in: %s", path, taken)
 
     def _aside(self, path: Path) -> str:
         """Keep what the session knows in a file of its own; where that is, in words."""
@@ -173,6 +185,17 @@ def _digest(path: Path) -> str:
         return ""
 
 
+def _settled(path: Path, known: str) -> str:
+    """The same, once whoever writes the file seems to be through with it."""
+    now = _digest(path)
+    for _ in range(TRIES if now != known else 0):
+        time.sleep(PAUSE)
+        before, now = now, _digest(path)
+        if before == now:
+            break
+    return now
+
+
 def _changed(
     before: Mapping[tuple[str, ...], list[State]], now: Mapping[tuple[str, ...], list[State]]
 ) -> Iterator[Any]:
@@ -217,7 +240,7 @@ def _disputed(rows: Sequence[Example]) -> None:
     found = agreement([(row.segments, row.label) for row in rows])
     if found.disputed:
         shown = (" ".join(" / ".join(texts).split())[:60] for texts in found.disputed[:SHOWN])  # type: ignore[arg-type]
-        named = visible("; ".join(shown))
+        named = "; ".join(shown)
         more = f" and {len(found.disputed) - SHOWN} more" if len(found.disputed) > SHOWN else ""
         several = counted(len(found.disputed), "row has", "rows have")
         log.warning("%s answers that differ: %s%s", several, named, more)

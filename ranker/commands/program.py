@@ -20,9 +20,14 @@ from typing import NoReturn
 import click
 
 from ranker.errors import RankModelsError
+from ranker.report.escapes import visible
 
 NAMED = re.compile(r"(?<!the setting )(?<!`)`([a-z_]+)(?:([= ])([^`]*))?`(?!`)")
 """A parameter, with a value or without one. What is called a setting, as those of a backend, is no option."""
+
+
+LONGEST = 2_000
+"""Characters of a line that is told; what is longer quotes somebody's file, or a message of somebody's code."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -74,7 +79,7 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str] | No
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends as it is; who presses twice gets no second line
         line, status = _ending(error, asked, name, stopped)
         if line:
-            click.echo(line, err=True)
+            say(line, err=True)
         sys.exit(status)
     finally:
         sys.unraisablehook = hook
@@ -174,6 +179,25 @@ def in_flags(text: str, known: Mapping[str, str]) -> str:
         return f"`{known[name]}`" if not sign else f"`{known[name]} {shlex.quote(value) if sign == '=' else value}`"
 
     return NAMED.sub(option, text)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Tell something on stdout or stderr: the one way but for the log, for reports and for what is asked."""
+    click.echo(inert(text), err=err)
+
+
+def inert(text: str) -> str:
+    r"""A text, part of which others may have written, as it may go to a terminal or a log.
+
+    Controls, and marks that turn the direction of writing, are shown as escapes; lines are cut.
+
+    Example:
+        >>> print(inert("a\x1b]52;c;aGk=\x07b"))
+        a\u001b]52;c;aGk=\u0007b
+    """
+    cut = (f"{line[:LONGEST]}... ({len(line):,} characters)" if len(line) > LONGEST else line
+           for line in visible(text).split("\n"))  # fmt: skip
+    return "\n".join(cut)
 
 
 def spoken(text: str) -> str:

@@ -8,6 +8,7 @@ import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
+from ranker.commands.program import say
 from ranker.errors import listed, look_up
 
 
@@ -169,7 +170,7 @@ def run(**given: Any) -> None:
     arguments.point_out_sample(given, made.rows.ood)
     if given["dry_run"]:
         for line in foretold(made, wanted.runtime):
-            click.echo(line)
+            say(line)
         return
     ranking = outputs.in_words_of_the_command(wanted.answer(made)).made_by(click.get_current_context().obj)
     stderr.check_strict(given, (*ranking.header.notes, *ranking.found.notes))
@@ -181,5 +182,5 @@ def run(**given: Any) -> None:
     if ranking.header.failures or ranking.header.failed_factors:
         raise SystemExit(1)
     if given["not_worse_than"] and (worse := outputs.worse(ranking, given["not_worse_than"], given["by"])):
-        click.echo(f"not shown to be no worse than {given['not_worse_than']}: {listed(worse)}", err=True)
+        say(f"not shown to be no worse than {given['not_worse_than']}: {listed(worse)}", err=True)
         raise SystemExit(3)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ranker.commands import arguments, outputs, stderr
-from ranker.commands.program import spoken
+from ranker.commands.program import say, spoken
 from ranker.errors import UsageError, listed, look_up
 from ranker.report import document, over_tasks
 from ranker.results.ranking import Ranking
@@ -54,7 +54,7 @@ def run(given: Mapping[str, Any], tasks: Matched, format_name: str) -> None:
         return made, outputs.in_words_of_the_command(ranking).made_by(click.get_current_context().obj)
 
     if given["dry_run"]:
-        click.echo(f"nothing to compute: all answers are at hand (tasks: {len(tasks.shared)})")
+        say(f"nothing to compute: all answers are at hand (tasks: {len(tasks.shared)})")
         return
     found = decide_each(tasks, asked)
     found = replace(found, failures={task: spoken(why) for task, why in found.failures.items()})
@@ -66,7 +66,7 @@ def run(given: Mapping[str, Any], tasks: Matched, format_name: str) -> None:
     if base := given["not_worse_than"]:
         worse = {task: outputs.worse(ranking, base, given["by"]) for task, ranking in found.rankings.items()}
         if told := [f"{listed(names)} on {task}" for task, names in worse.items() if names]:
-            click.echo(f"not shown to be no worse than {base}: {'; '.join(told)}", err=True)
+            say(f"not shown to be no worse than {base}: {'; '.join(told)}", err=True)
             raise SystemExit(3)
 
 

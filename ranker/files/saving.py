@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,7 +15,7 @@ _OPEN = re.compile(r"/proc/(?:self|\d+)/fd/(\d+)")
 """What Linux calls a file that a process has open."""
 
 
-def save(path: Path, content: bytes) -> None:
+def save(path: Path, content: bytes, still: Callable[[], bool] = lambda: True) -> bool:
     """Replace a file as a whole, or leave it as it is: write beside it, bring that to the disk, and rename it.
 
     A link stays a link, and what it leads to is replaced. A file keeps its mode and its owner. A pipe and a
@@ -23,6 +24,10 @@ def save(path: Path, content: bytes) -> None:
     Args:
         path: of the file.
         content: the whole of it.
+        still: whether it is to be written all the same, asked right before the file is replaced.
+
+    Returns:
+        Whether it was written.
 
     Raises:
         OSError: it cannot be written, is read-only, or would have another owner.
@@ -30,9 +35,8 @@ def save(path: Path, content: bytes) -> None:
     Example:
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
-        ...     save(Path(folder, "a.txt"), b"Fine.")
-        ...     Path(folder, "a.txt").read_bytes(), len(os.listdir(folder))
-        (b'Fine.', 1)
+        ...     save(Path(folder, "a.txt"), b"Fine."), Path(folder, "a.txt").read_bytes(), len(os.listdir(folder))
+        (True, b'Fine.', 1)
     """
     before: os.stat_result | None = None
     with suppress(FileNotFoundError):
@@ -41,7 +45,7 @@ def save(path: Path, content: bytes) -> None:
     if number is not None or (before and not stat.S_ISREG(before.st_mode)):
         with path.open("wb") if number is None else os.fdopen(os.dup(number), "wb") as through:
             through.write(content)
-        return
+        return True
     target = Path(os.path.realpath(path))
     if before and is_read_only(target):
         raise PermissionError(errno.EACCES, "it is read-only", str(path))
@@ -53,11 +57,15 @@ def save(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        if not still():
+            beside.unlink()
+            return False
         os.replace(beside, target)
     except BaseException:
         beside.unlink(missing_ok=True)  # it is gone where Ctrl-C came after the renaming
         raise
     sync(target.parent)
+    return True
 
 
 def _descriptor(path: Path) -> int | None:
