@@ -142,7 +142,8 @@ def run(**given: Any) -> None:
     rank-models --models wide.csv --not-worse-than bert-a --by 0.02
 
     Exit status: 0 done; 1 something failed, the rest was done and is reported; 2 an argument cannot be right; 3 what
-    --not-worse-than asks for does not hold; 130 stopped by Ctrl-C, 143 by SIGTERM.
+    --not-worse-than asks for does not hold; 130 stopped by Ctrl-C, 143 by SIGTERM, 129
+    as its terminal goes.
     """
     from contextlib import ExitStack
 
