@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranker.commands import options, outputs, stderr
-from ranker.commands.program import run_program
+from ranker.commands.program import run_program, say
 from ranker.errors import UsageError, look_up
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def inoculate(
 
     disable_progress_bar()  # type: ignore[no-untyped-call]  # there is one bar a training already
     machine = Machine(device, bf16, portable)
-    click.echo(make_suite(read, data_dir, output or Path("suites") / read.name, machine, include))
+    say(make_suite(read, data_dir, output or Path("suites") / read.name, machine, include))
 
 
 @cli.command()
@@ -97,10 +97,10 @@ def rebuild(names: Sequence[str], output: Path, within: float) -> None:
         made = inoculate(recipes.load(name), None, output / name, machine)
         found += differences(folder, made.parent)
     for difference in found:
-        click.echo(difference)
+        say(difference)
     far = sum(not difference.points <= within for difference in found)
     worst = max(difference.points for difference in found)
-    click.echo(f"{len(found)} accuracies, {far} of them more than {within:g} points off; the furthest {worst:.1f}")
+    say(f"{len(found)} accuracies, {far} of them more than {within:g} points off; the furthest {worst:.1f}")
     if far:
         raise SystemExit(1)
 
@@ -120,7 +120,7 @@ def sample(name: str, rows: int, seed: int, output: Path, force: bool) -> None:
     if not output.name.endswith(".jsonl.gz"):
         raise UsageError(f"`--output` must be a .jsonl.gz file (got {output})")
     outputs.check({"output": output, "force": force})
-    output.write_bytes(generate.sample(name, rows, card.task.labels, seed))
+    outputs.write(generate.sample(name, rows, card.task.labels, seed), output)
 
 
 EXHIBIT = options.together(
@@ -292,7 +292,7 @@ def list_recipes() -> None:
 
     for name in recipes.shipped():
         read = recipes.load(name)
-        click.echo(f"{name}  {len(read.names)} models, {', '.join(read.ood)}")
+        say(f"{name}  {len(read.names)} models, {', '.join(read.ood)}")
 
 
 def with_paths(bases: Mapping[str, Base], options: Sequence[str]) -> dict[str, Base]:

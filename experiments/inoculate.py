@@ -28,6 +28,7 @@ from ranker import progress
 from ranker.datasets.embedded import SUITE
 from ranker.datasets.sets import OODSet
 from ranker.errors import ModelError, RankModelsError, UsageError
+from ranker.runtime.storage import put
 from ranker.sources import suites
 from ranker.sources.devices import device_named
 from ranker.sources.hf.classifiers import Classifier
@@ -275,6 +276,4 @@ def read_json(path: Path) -> dict[str, Any]:
 def write_json(path: Path, content: Any) -> None:
     """Write a JSON file so that it is there completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(partial, path)
+    put(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())

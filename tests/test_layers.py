@@ -20,7 +20,7 @@ MAY_KNOW = {
     "labelling": ("datasets", "files", "statistics", "errors"),
     "tasks": ("errors",),
     "datasets": ("tasks", "files", "records", "limits", *BASE),
-    "results": ("statistics", "records", "limits", "errors", "numbers"),
+    "results": ("statistics", "files", "records", "limits", "errors", "numbers"),
     "domains": ("datasets", "results", "statistics", "tasks", "files", "records", "limits", *BASE),
     "sources": ("datasets", "tasks", "files", "records", "limits", "errors", "progress"),
     "report": ("results", "errors", "numbers"),

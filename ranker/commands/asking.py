@@ -191,8 +191,8 @@ def reveal(desk: Desk, face: Face, keys: dict[str, str]) -> None:
     except UsageError as error:
         face.show(Text(str(error)))
         return
-    desk.keep()
     line = labelling.lines[-1]
+    desk.keep()
     row = labelling.rows[line.event.row]
     told = [f"you said {labelling.task.labels[line.event.label]}"]
     told += [f"{name} said {label or 'nothing'}" for name, label in labelling.said(row).items()]

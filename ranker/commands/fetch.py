@@ -9,6 +9,7 @@ import click
 
 from ranker.commands import options
 from ranker.commands.config import CONFIG
+from ranker.commands.program import say
 from ranker.limits import Limits
 
 
@@ -25,4 +26,4 @@ def fetch(name: str, data_dir: Path, url: str | None, include: Sequence[Path], l
     """
     from ranker.datasets.fetch import fetch as get
 
-    click.echo(get(name, data_dir, url, include, limits))
+    say(get(name, data_dir, url, include, limits))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import click
 
+from ranker.commands.program import say
 from ranker.errors import look_up
 
 
@@ -90,4 +91,4 @@ LISTS: dict[str, Callable[[], Iterator[str]]] = {
 def ls(what: str) -> None:
     """List what there is: OOD sets, embedded suites, factors, methods, attribution backends, report formats."""
     for line in look_up("list", what, LISTS)():
-        click.echo(line)
+        say(line)

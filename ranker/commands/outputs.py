@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranker.commands.program import spoken
+from ranker.commands.program import say, spoken
 from ranker.errors import RankModelsError, UsageError
+from ranker.files.saving import is_read_only, save
 
 if TYPE_CHECKING:
     from ranker.report.figures import Drawing
@@ -70,7 +71,7 @@ def check_path(path: Path, option: str, *, force: bool = False, folder: bool = F
         raise UsageError(f"{option}: {path} is there already; `--force` writes over it")
     if not path.parent.is_dir():
         raise UsageError(f"{option}: {path} cannot be written: there is no folder {path.parent}")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
+    if is_read_only(path) if path.exists() else not os.access(path.parent, os.W_OK):
         raise UsageError(f"{option}: {path} cannot be written: permission denied")
 
 
@@ -145,7 +146,7 @@ def write(answer: str | bytes, path: Path | None) -> None:
         click.echo(encoded, nl=False)
         return
     try:
-        path.write_bytes(encoded)
+        save(path, encoded)
     except OSError as error:
         raise RankModelsError(f"`--output`: {path} cannot be written: {error.strerror}") from error
 
@@ -156,9 +157,7 @@ def hold(gate: Gate) -> None:
     Raises:
         SystemExit: 3, it does not hold.
     """
-    from ranker.report.escapes import visible
-
-    click.echo(visible(gate.in_words).replace("\n", "\\n"), err=True)
+    say(gate.in_words.replace("\n", "\\n"), err=True)
     if not gate.passes:
         raise SystemExit(3)
 
@@ -168,11 +167,21 @@ def plot(ranking: Ranking, folder: Path | None) -> None:
     if folder is not None:
         from ranker.report import figures
 
-        figures.save(ranking, folder)
+        draw(figures.drawings(ranking, figures.ALL), folder)
 
 
 def draw(drawn: Sequence[Drawing], folder: Path) -> None:
-    """Write figures into the folder of ``--plots``."""
+    """Write figures into the folder of ``--plots`` as PNG, SVG and PDF, over what is there; it is made where it is not.
+
+    Raises:
+        RankModelsError: a file cannot be written.
+    """
     from ranker.report import figures
 
-    figures.write(drawn, folder)
+    try:
+        folder.mkdir(exist_ok=True)
+        for drawing in drawn:
+            for extension in figures.FORMATS:
+                save(folder / f"{drawing.name}.{extension}", figures.encode(drawing.figure, extension))
+    except OSError as error:
+        raise RankModelsError(f"`--plots`: {folder} cannot be written: {error.strerror}") from error

@@ -14,19 +14,33 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import NoReturn
 
 import click
 
 from ranker.errors import RankModelsError
+from ranker.report.escapes import visible
 
 NAMED = re.compile(r"(?<!the setting )(?<!`)`([a-z_]+)(?:([= ])([^`]*))?`(?!`)")
 """A parameter, with a value or without one. What is called a setting, as those of a backend, is no option."""
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM, by which schedulers and systems end a program: it ends as by Ctrl-C."""
+LONGEST = 2_000
+"""Characters of a line that is told; what is longer quotes somebody's file, or a message of somebody's code."""
+
+
+ENDING = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+"""Ctrl-C; what schedulers and systems end a program by; and what it is told when its terminal goes."""
+
+
+class Stopped(KeyboardInterrupt):
+    """One of `ENDING` came; each ends the program as Ctrl-C does."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
 
 
 class Speaking(click.Context):
@@ -44,7 +58,7 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str] | No
     """Run a program, and turn every error that a user can meet into one line and an exit status.
 
     Exit status: 0 done; 1 something failed; 2 an argument, or a file that it names, cannot be right; 130 stopped by
-    Ctrl-C, 143 by SIGTERM. Where nobody reads the answer to its end, it is 1, and nothing is said.
+    Ctrl-C, 143 by SIGTERM, 129 by SIGHUP. Where nobody reads the answer to its end, it is 1, and nothing is said.
 
     Args:
         command: the program.
@@ -59,11 +73,12 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str] | No
     asked: list[BaseException] = []
 
     def stopping(number: int, _: object) -> NoReturn:
-        asked.append(Terminated() if number == signal.SIGTERM else KeyboardInterrupt())
+        asked.append(Stopped(number))
         raise asked[0]
 
     _hold_streams()
-    before = {number: signal.signal(number, stopping) for number in (signal.SIGINT, signal.SIGTERM)}
+    heard = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP]
+    before = {number: signal.signal(number, stopping) for number in heard}  # nohup has SIGHUP ignored
     hook, sys.unraisablehook = sys.unraisablehook, _raised_again
     speaking(command)
     try:
@@ -71,15 +86,17 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str] | No
     except SystemExit:
         raise
     except BaseException as error:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends as it is; who presses twice gets no second line
+        for number in heard:  # it ends as it is; who presses twice gets no second line
+            signal.signal(number, signal.SIG_IGN)
         line, status = _ending(error, asked, name, stopped)
         if line:
-            click.echo(line, err=True)
+            with suppress(OSError):  # the terminal may be gone
+                say(line, err=True)
         sys.exit(status)
     finally:
         sys.unraisablehook = hook
         if arguments is None:  # the process ends with the program, and nothing may disturb that
-            before[signal.SIGINT] = signal.SIG_IGN
+            before = dict.fromkeys(heard, signal.SIG_IGN)
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -90,8 +107,8 @@ def _ending(error: BaseException, asked: Sequence[BaseException], name: str, sto
     A stop by Ctrl-C counts whatever the libraries have made of it: an import that it broke off is an ImportError.
     """
     if asked or isinstance(error, (KeyboardInterrupt, click.Abort)):
-        by_system = isinstance(asked[0] if asked else error.__cause__ or error, Terminated)  # click's is made of ours
-        return f"{name}: stopped; {stopped}", 143 if by_system else 130
+        first = asked[0] if asked else error.__cause__ or error  # click's is made of ours
+        return f"{name}: stopped; {stopped}", 128 + (first.number if isinstance(first, Stopped) else signal.SIGINT)
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return error.format_message(), 2
     if isinstance(error, click.ClickException):
@@ -120,7 +137,7 @@ def _hold_streams() -> None:
 def _raised_again(found: sys.UnraisableHookArgs) -> None:
     """A stop that came where Python can raise nothing, as in a destructor, is asked for again a moment later."""
     if isinstance(found.exc_value, KeyboardInterrupt):
-        number = signal.SIGTERM if isinstance(found.exc_value, Terminated) else signal.SIGINT
+        number = found.exc_value.number if isinstance(found.exc_value, Stopped) else signal.SIGINT
         again = threading.Timer(0.05, os.kill, (os.getpid(), number))
         again.daemon = True
         again.start()
@@ -174,6 +191,25 @@ def in_flags(text: str, known: Mapping[str, str]) -> str:
         return f"`{known[name]}`" if not sign else f"`{known[name]} {shlex.quote(value) if sign == '=' else value}`"
 
     return NAMED.sub(option, text)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Tell something on stdout or stderr: the one way but for the log, for reports and for what is asked."""
+    click.echo(inert(text), err=err)
+
+
+def inert(text: str) -> str:
+    r"""A text, part of which others may have written, as it may go to a terminal or a log.
+
+    Controls, and marks that turn the direction of writing, are shown as escapes; lines are cut.
+
+    Example:
+        >>> print(inert("a\x1b]52;c;aGk=\x07b"))
+        a\u001b]52;c;aGk=\u0007b
+    """
+    cut = (f"{line[:LONGEST]}... ({len(line):,} characters)" if len(line) > LONGEST else line
+           for line in visible(text).split("\n"))  # fmt: skip
+    return "\n".join(cut)
 
 
 def spoken(text: str) -> str:

@@ -8,6 +8,7 @@ import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
+from ranker.commands.program import say
 from ranker.errors import look_up
 
 
@@ -146,7 +147,7 @@ def run(**given: Any) -> None:
     rank-models --models wide.csv --not-worse-than bert-a --by 0.02
 
     Exit status: 0 done; 1 something failed, the rest was done and is reported; 2 an argument cannot be right; 3 what
-    --not-worse-than asks for does not hold; 130 stopped by Ctrl-C, 143 by SIGTERM.
+    --not-worse-than asks for does not hold; 130, 143 and 129 stopped by Ctrl-C, SIGTERM and SIGHUP.
     """
     from contextlib import ExitStack
     from dataclasses import replace
@@ -181,7 +182,7 @@ def run(**given: Any) -> None:
     if (one := arguments.alone(given, format_name, shelf)) is not None:
         stderr.check_strict(given, one.stated[0].notes)
         for line in described(one, arguments.own_rows(given, "data")):
-            click.echo(spoken(line))
+            say(spoken(line))
         return
     wanted = arguments.wanted(given, stderr.bars(given), shelf)
     made = wanted.plan()
@@ -189,7 +190,7 @@ def run(**given: Any) -> None:
     arguments.point_out_sample(given, made.rows.ood)
     if given["dry_run"]:
         for line in foretold(made, wanted.runtime):
-            click.echo(line)
+            say(line)
         return
     ranking = outputs.in_words_of_the_command(wanted.answer(made)).made_by(click.get_current_context().obj)
     gate = None

@@ -109,9 +109,9 @@ def shift(**given: Any) -> None:
     stderr.check_strict(given, found.notes)
     outputs.write(document.render(report.document(found), format_name), given["output"])
     if given["plots"] is not None:
-        from ranker.report import figures, shift_figures
+        from ranker.report import shift_figures
 
-        figures.write(shift_figures.drawings(found), given["plots"])
+        outputs.draw(shift_figures.drawings(found), given["plots"])
     if found.failures:
         raise SystemExit(1)
 

@@ -6,10 +6,9 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ranker.commands.program import spoken
+from ranker.commands.program import inert, spoken
 from ranker.errors import Assumption, UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
 def log(given: Mapping[str, Any]) -> None:
     """Send what the product says to stderr, as much as the options want, and keep the libraries' own talk off it."""
     quieten_libraries()
+    logging.captureWarnings(True)
+    if logging.lastResort is not None:  # what libraries say, too
+        logging.lastResort.setFormatter(Spoken("%(message)s"))
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Spoken("%(message)s"))
     handler.addFilter(once())
@@ -54,11 +56,11 @@ def check_strict(given: Mapping[str, Any], notes: Iterable[str]) -> None:
 
 
 class Spoken(logging.Formatter):
-    """Lines that name the options of the command that is running."""
+    """Lines that name the options of the command that is running, with nothing in them that a terminal obeys."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
-        return spoken(super().format(record))
+        """The line, and what stands below it."""
+        return inert(spoken(super().format(record)))
 
 
 def once() -> Callable[[logging.LogRecord], bool]:
@@ -92,4 +94,4 @@ def bars(given: Mapping[str, Any]) -> Progress:
 
     console = progress.stderr()
     console.quiet = given["quiet"]
-    return partial(progress.bar, console)
+    return lambda label, total: progress.bar(console, inert(label), total)

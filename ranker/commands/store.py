@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ranker.commands import options
+from ranker.commands.program import say
 
 
 @click.group()
@@ -23,9 +24,9 @@ def info(**given: Any) -> None:
 
     found = upkeep.contents(arguments.store_folder(given))
     for one in found:
-        click.echo(one)
+        say(one)
     rows, size = sum(one.rows for one in found), sum(one.size for one in found)
-    click.echo(f"{len(found)} keys, {rows:,} rows, {size:,} bytes")
+    say(f"{len(found)} keys, {rows:,} rows, {size:,} bytes")
 
 
 @store.command()
@@ -37,8 +38,8 @@ def verify(**given: Any) -> None:
 
     count, damaged = upkeep.verify(arguments.store_folder(given))
     for file in damaged:
-        click.echo(f"{file} is damaged")
-    click.echo(f"{count} files compared, {len(damaged)} damaged")
+        say(f"{file} is damaged")
+    say(f"{count} files compared, {len(damaged)} damaged")
     if damaged:
         raise SystemExit(1)
 
@@ -52,6 +53,6 @@ def prune(**given: Any) -> None:
 
     count = 0
     for file, why in upkeep.prune(arguments.store_folder(given)):
-        click.echo(f"{file} removed ({why})")
+        say(f"{file} removed ({why})")
         count += 1
-    click.echo(f"{count} files removed")
+    say(f"{count} files removed")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ranker.commands import arguments, outputs, stderr
-from ranker.commands.program import spoken
+from ranker.commands.program import say, spoken
 from ranker.errors import UsageError, look_up
 from ranker.report import document, over_tasks
 from ranker.results.ranking import Ranking
@@ -55,7 +55,7 @@ def run(given: Mapping[str, Any], tasks: Matched, format_name: str) -> None:
         return made, outputs.in_words_of_the_command(ranking).made_by(click.get_current_context().obj)
 
     if given["dry_run"]:
-        click.echo(f"nothing to compute: all answers are at hand (tasks: {len(tasks.shared)})")
+        say(f"nothing to compute: all answers are at hand (tasks: {len(tasks.shared)})")
         return
     found = decide_each(tasks, asked)
     found = replace(found, failures={task: spoken(why) for task, why in found.failures.items()})

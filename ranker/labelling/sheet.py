@@ -48,13 +48,35 @@ class Line:
     cells: Mapping[str, str] | None = None
 
 
+def renamed(names: Iterable[str]) -> dict[str, str]:
+    """What columns of a pool are called in the file of a session, which has columns of their names.
+
+    Example:
+        >>> renamed(["text", "status", "pool_status"])
+        {'status': 'pool_pool_status'}
+    """
+    known = dict.fromkeys(names)
+    found = {}
+    for name in (one for one in known if one in COLUMNS):
+        other = f"pool_{name}"
+        while other in known:
+            other = f"pool_{other}"
+        found[name] = other
+    return found
+
+
 def cells_of(pool: Sheet, rows: Iterable[Example]) -> dict[tuple[str, ...], dict[str, str]]:
-    """Texts -> the cells of the row of the pool that has them, without labels; of equal rows, those of the first."""
+    """Texts -> the cells of the row of the pool that has them, without labels; of equal rows, those of the first.
+
+    Columns are called as `renamed` says.
+    """
+    others = renamed(name for row in pool.rows for name in row.cells)
     found: dict[tuple[str, ...], dict[str, str]] = {}
     for row, one in zip(pool.rows, rows, strict=True):
         if one.segments not in found:
             cells = flat(row.cells, one, pool.layout.text)
-            found[one.segments] = {name: cell for name, cell in cells.items() if name != pool.layout.label}
+            found[one.segments] = {others.get(name, name): cell for name, cell in cells.items()
+                                   if name != pool.layout.label}  # fmt: skip
     return found
 
 

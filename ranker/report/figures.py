@@ -1,4 +1,4 @@
-"""The figures of a report: each a pure function of a `Ranking`, drawn by matplotlib, and saved or put into a page.
+"""The figures of a report: each a pure function of a `Ranking`, drawn by matplotlib; a file, or a part of a page.
 
 Colours are Okabe and Ito's, which the colour-blind tell apart, too; what a colour says, a shape or a text says as well.
 Texts stay texts: names are never read as formulas, and fonts are the reader's own.
@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from xml.dom.minidom import Element, parseString
 
@@ -25,7 +24,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from ranker.errors import RankModelsError
 from ranker.numbers import interval, percent, probability
 from ranker.report.escapes import visible
 from ranker.report.words import words
@@ -151,36 +149,6 @@ def encode(figure: Figure, extension: str) -> bytes:
     with styled():
         figure.savefig(file, format=extension, dpi=200, metadata=UNDATED[extension], facecolor="white")
     return file.getvalue()
-
-
-def save(ranking: Ranking, folder: Path) -> list[Path]:
-    """Write every figure of a ranking: see `write`."""
-    return write(drawings(ranking, ALL), folder)
-
-
-def write(drawn: Sequence[Drawing], folder: Path) -> list[Path]:
-    """Write figures as PNG, SVG and PDF; what is there already is written over.
-
-    Args:
-        drawn: the figures.
-        folder: for the files; it is made if it is not there.
-
-    Returns:
-        The files.
-
-    Raises:
-        RankModelsError: a file cannot be written.
-    """
-    files = []
-    try:
-        folder.mkdir(exist_ok=True)
-        for drawing in drawn:
-            for extension in FORMATS:
-                files.append(folder / f"{drawing.name}.{extension}")
-                files[-1].write_bytes(encode(drawing.figure, extension))
-    except OSError as error:
-        raise RankModelsError(f"`plots`: {folder} cannot be written: {error.strerror}") from error
-    return files
 
 
 # ---- in a page

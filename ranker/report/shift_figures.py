@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from factors.types import Floats
 from ranker.report.escapes import visible
 from ranker.report.figures import BLUE, INK, LONGEST, SOFT, VERMILION, WIDTH, Drawing, styled
 from ranker.results.shift import Shift
@@ -94,7 +94,7 @@ def positions(found: Shift) -> Drawing:
     )
 
 
-def _apart(heights: Floats, least: float) -> Floats:
+def _apart(heights: npt.NDArray[np.float64], least: float) -> npt.NDArray[np.float64]:
     """Heights that are so far apart that a line of text fits, in the same order, each near its own, and none below 0.
 
     Example:

@@ -14,6 +14,7 @@ from factors.registry import Factor
 from factors.types import Floats
 from ranker import records
 from ranker.errors import DataError, RankModelsError, UnknownName, UsageError, listed
+from ranker.files.saving import save as save_file
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
 from ranker.results.decision import Decision
@@ -137,7 +138,7 @@ class Ranking(Result):
         try:
             text = json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n"
             # half a surrogate pair, as in a folder's name, is written as JSON escapes it
-            Path(path).write_bytes(text.encode("utf-8", "backslashreplace"))
+            save_file(Path(path), text.encode("utf-8", "backslashreplace"))
         except OSError as error:
             raise RankModelsError(f"the ranking cannot be written to {path}: {error.strerror}") from error
 

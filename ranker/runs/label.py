@@ -92,6 +92,7 @@ class Labelling:
         pool: what the models make of them.
         session: who says what to ask next.
         lines: what was said, the first first, with what is recorded beside it.
+        settings: how rows are picked, and when it is enough.
         failures: model -> why it could not be asked.
         known: what was said by others; it comes before all lines, and is never taken back.
 
@@ -112,6 +113,7 @@ class Labelling:
     pool: Pool
     session: Session
     lines: list[Line] = field(default_factory=list)
+    settings: Settings = Settings()
     failures: Mapping[str, str] = field(default_factory=dict)
     known: int = 0
 
@@ -212,6 +214,18 @@ class Labelling:
         for one in later:
             self._add(one)
         return self.rows[line.event.row]
+
+    def retell(self, lines: Sequence[Line]) -> None:
+        """Go on from other lines, as if the session had begun with them; see `label`.
+
+        Args:
+            lines: by the places of `rows`.
+
+        Raises:
+            ValueError: a label that is none.
+        """
+        self.session = _session(self.pool, self.session.events[: self.known], lines, self.settings)
+        self.lines = list(lines)
 
     def revealed(self, label: str = "") -> None:
         """Note that the predictions for the row that was answered last were shown, and the label given then, if any.
@@ -401,20 +415,27 @@ def label(
     own = [replace(one, event=replace(one.event, row=int(at))) for at, one in zip(moved, lines, strict=True)]
     if any(line.event.row < 0 for line in own):
         raise DataError("a row that has a label is not in the files of all models")
-    rule = noted(settings.rule, settings.margin, found.said)
-    drawn = sum(1 for _ in takewhile(lambda line: line.picked == rule, reversed(own)))
-    lost = sum(line.picked.startswith("certain") for line in own[: len(own) - drawn])
+    session = _session(found, before, own, settings)
+    names = tuple(model.name for model in seen.models if model.name not in failures)
+    return Labelling(of, names, tuple(rows[at] for at in asked), found, session, own, settings, failures, len(before))
+
+
+def _session(pool: Pool, before: Sequence[Event], lines: Sequence[Line], settings: Settings) -> Session:
+    """A session after what others and this one have said; rows that its own rule picked last may prove something."""
+    rule = noted(settings.rule, settings.margin, pool.said)
+    drawn = sum(1 for _ in takewhile(lambda line: line.picked == rule, reversed(lines)))
+    lost = sum(line.picked.startswith("certain") for line in lines[: len(lines) - drawn])
     if lost and settings.rule == "certain":
         log.warning(
             "%s drawn for a certain winner with another margin, other models or another pool, or before another rule "
             "picked some: they count as known, and prove nothing",
             counted(lost, "row was", "rows were"),
         )
-    session = Session(
-        found.said,
-        found.labels,
-        [*before, *(line.event for line in own)],
-        strength=found.strength,
+    return Session(
+        pool.said,
+        pool.labels,
+        [*before, *(line.event for line in lines)],
+        strength=pool.strength,
         drawn=drawn,
         rule=cast(Rule, settings.rule),
         label_noise=settings.label_noise,
@@ -422,8 +443,6 @@ def label(
         probable=settings.until,
         seed=settings.seed,
     )
-    names = tuple(model.name for model in seen.models if model.name not in failures)
-    return Labelling(of, names, tuple(rows[at] for at in asked), found, session, own, failures, len(before))
 
 
 def distinct(pool: Iterable[Example]) -> list[Example]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ranker.files.scratch import Scratch
 from ranker.progress import Progress, shown
 from ranker.runtime.base import Executor
 from ranker.runtime.executors.serial import Serial
@@ -49,5 +49,5 @@ class Runtime:
             finally:
                 found.forget()
             return
-        with tempfile.TemporaryDirectory(prefix="rank-models-") as folder:
-            yield Store(Path(folder))
+        with Scratch() as scratch:
+            yield Store(scratch.path)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ranker.errors import StoreError, UsageError
+from ranker.files.saving import save
 from ranker.limits import opened
 
 
@@ -185,24 +186,11 @@ Place = Path | Remote
 
 
 def put(target: Place, content: bytes) -> None:
-    """Write beside and rename, so that a reader sees all of a file or none of it; and bring both to the disk.
-
-    An object store puts a file there in one piece; there is nothing to rename.
-    """
+    """Put a file there in one piece: a reader sees all of it or none. See `ranker.files.saving.save`."""
     if isinstance(target, Remote):
         target.write_bytes(content)
         return
-    beside = target.parent / f".{uuid.uuid4().hex}.tmp"
-    try:
-        with beside.open("xb") as file:  # readable by whom the umask says, unlike those of tempfile
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)  # it is gone where Ctrl-C came after the renaming
-        raise
-    sync(target.parent)
+    save(target, content)
 
 
 def contents_of(file: Place) -> bytes:
@@ -215,17 +203,6 @@ def contents_of(file: Place) -> bytes:
         return file.read_bytes()
     with os.fdopen(opened(file), "rb") as raw:
         return raw.read()
-
-
-def sync(folder: Path) -> None:
-    """Bring a folder's list of names to the disk, where the system lets one (Windows does not)."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 @contextmanager
@@ -241,12 +218,15 @@ def failures(path: Place, done: str) -> Iterator[None]:
 def held(path: Path) -> Iterator[None]:
     """Keep other processes from a file that is replaced again and again, by a lock on another one beside it.
 
+    Of a link it is the file that it leads to.
+
     Raises:
         BlockingIOError: another process holds it.
         OSError: there can be no file beside it.
     """
     import fcntl
 
+    path = Path(os.path.realpath(path))
     beside = path.parent / f".{path.name}.lock"
     while True:
         number = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)

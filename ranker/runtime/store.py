@@ -27,10 +27,11 @@ import numpy as np
 from factors.types import Attributions, Example
 from ranker.datasets.identity import Texts, text_names
 from ranker.errors import StoreError, printed
+from ranker.files.saving import sync
 from ranker.numbers import counted
 from ranker.records import digest, parse_json
 from ranker.runtime import arrays, shards
-from ranker.runtime.storage import Place, Remote, UserStore, contents_of, failures, place, put, sync
+from ranker.runtime.storage import Place, Remote, UserStore, contents_of, failures, place, put
 from ranker.tasks.classes import Classes
 
 if TYPE_CHECKING:

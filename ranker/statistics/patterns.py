@@ -234,4 +234,4 @@ def read(patterns: Patterns, rows: Ints, labels: Ints, label_noise: float = 0.0)
 
 def _powers(base: float, exponents: Ints) -> Floats:
     """By multiplication, which rounds alike on every processor; `**` does not, and `seed` hashes every bit."""
-    return np.cumprod([1.0, *[base] * int(exponents.max(initial=0))])[exponents]
+    return np.asarray(np.cumprod([1.0, *[base] * int(exponents.max(initial=0))])[exponents])

@@ -22,9 +22,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
+from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Literal
 
 from ranker.errors import ModelError, UsageError, first_line
+from ranker.files.scratch import Scratch
 from ranker.limits import free_memory
 from ranker.progress import Progress
 from ranker.runtime.base import NOTHING, Done, Executor, Job, Known, Order
@@ -61,8 +63,11 @@ GRACE = 10.0
 LOOK_EVERY = 0.2
 """Seconds between two looks at how guests are."""
 
-LONGEST_FOLDER = 60
-"""Bytes of the path of a folder in which there is room for a socket's name."""
+LONGEST_FOLDER = 50
+"""Bytes of the path of a folder in which there is room for one of ours, and in that for a socket's name."""
+
+AFTER_THEIRS = -200
+"""When the folder is removed in which Python has made one for the socket: that goes at -100, and must be there."""
 
 SHORT = ("/tmp", "/var/tmp")  # noqa: S108  # folders in it are made as tempfile makes them
 """Where the socket lies if the temporary folder has a longer path."""
@@ -214,7 +219,7 @@ class Guest:
     visitors: deque[Visitor]
     process: BaseProcess
     pipe: Connection
-    folder: tempfile.TemporaryDirectory[str]
+    folder: Scratch
     inbox: Inbox = field(default_factory=Inbox)
     heard: float = field(default_factory=time.monotonic)
     over: bool = False
@@ -247,7 +252,7 @@ class Guest:
             self.kill()
         self.pipe.close()
         with suppress(OSError):
-            self.folder.cleanup()
+            self.folder.close()
 
 
 class Supervisor:
@@ -292,13 +297,13 @@ class Supervisor:
         """Start a process for a group of models."""
         receiving, sending = context.Pipe(duplex=False)
         os.set_blocking(receiving.fileno(), False)
-        folder = tempfile.TemporaryDirectory(prefix="rank-models-guest-", ignore_cleanup_errors=True)
+        folder = Scratch()
         machine = replace(visitors[0].job.machine, threads=threads(self.count))
         work = [visits.Visit(replace(one.job, requests=(), machine=machine), one.missing) for one in visitors]
         on_cpu = all(one.job.machine.device == "cpu" for one in visitors)
         most = self.rules.memory + COPIES * max(one.job.size for one in visitors)
         rules = visits.Rules(
-            folder.name,
+            str(folder.path),
             most if self.rules.limits and on_cpu else None,
             log.getEffectiveLevel(),
         )
@@ -414,7 +419,7 @@ def processes_with(modules: Sequence[str]) -> ForkServerContext | SpawnContext:
     context = multiprocessing.get_context("forkserver")
     if modules:
         context.set_forkserver_preload(list(modules))
-    with only(os.environ, {**seen(os.environ), **QUIET}), _short_folder():
+    with _short_folder() as folder, only(os.environ, {**seen(os.environ), **QUIET, "TMPDIR": folder}):
         resource_tracker.ensure_running()  # which lets Ctrl-C through again once it has begun
         with _undisturbed():
             forkserver.ensure_running()
@@ -422,7 +427,7 @@ def processes_with(modules: Sequence[str]) -> ForkServerContext | SpawnContext:
 
 
 @contextmanager
-def _short_folder() -> Iterator[None]:
+def _short_folder() -> Iterator[str]:
     """A temporary folder whose path is short enough for the server's socket, which has a name of 107 bytes at most.
 
     Raises:
@@ -433,11 +438,15 @@ def _short_folder() -> Iterator[None]:
     found = next((folder for folder in folders if os.access(folder, os.W_OK | os.X_OK)), None)
     if found is None:
         raise UsageError(f"{tempfile.gettempdir()} is too long a path for processes; set TMPDIR to a shorter one")
-    tempfile.tempdir = found
+    scratch = Scratch(found)
+    tempfile.tempdir = str(scratch.path)
     try:
-        yield
+        yield tempfile.tempdir
     finally:
         tempfile.tempdir = before
+        if any(scratch.path.iterdir()):
+            _, remove, arguments, _ = scratch.close.detach() or (None, scratch.close, (), {})
+            Finalize(None, remove, arguments, exitpriority=AFTER_THEIRS)
 
 
 @contextmanager

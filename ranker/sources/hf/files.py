@@ -14,7 +14,6 @@ much as 20 pairs of sentences that such a model is asked. It takes the memory th
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from typing import IO, Any
 from blake3 import blake3
 
 from ranker.errors import DataError, ModelError
+from ranker.files.scratch import Scratch
 from ranker.limits import LIMITS, Limits, free_memory
 from ranker.limits import opened as regular
 from ranker.sources.hf import checkpoints
@@ -90,9 +90,7 @@ class Files:
         """
         digest = self.digest
         try:
-            root = Path(tempfile.mkdtemp(prefix="rank-models-"))
-            self.held.callback(shutil.rmtree, root, ignore_errors=True)
-            folder = root / f"blake3_{digest}"
+            folder = self.held.enter_context(Scratch()).path / f"blake3_{digest}"
             folder.mkdir()
             for name, content in self.small.items():
                 (folder / name).write_bytes(content)

@@ -75,7 +75,7 @@ def find(columns: Columns, said: Said, rows: Rows | None) -> Keys:
     Raises:
         UnknownName: a column that was named is not there.
     """
-    for name in (said.id, said.cluster, *said.text):
+    for name in (said.id, said.cluster, said.truth, *said.text):
         there(columns, name)
     index = tuple(name for name in columns.cells if INDEX.fullmatch(name) and name != said.id)
     known = [

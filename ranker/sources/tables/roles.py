@@ -59,7 +59,6 @@ def find(columns: Columns, said: Said, keys: Keys, labels: Labels) -> Layout:
         UnknownName: a column that was named is not there.
         DataError: it cannot be known; the message lists the candidates, and says what decides.
     """
-    there(columns, said.truth)
     rest = [name for name in columns.cells if name not in keys.columns | {said.truth}]
     look = _Look(columns, said, labels, rest)
     layout = look.named() if said.prediction else look.outcomes() if said.answers == "outcomes" else look.found()

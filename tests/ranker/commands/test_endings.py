@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -177,3 +178,40 @@ def test_a_long_temporary_folder_does_for_processes(tmp_path):
     )  # fmt: skip
     assert (ran.returncode, ran.stderr) == (0, "")
     assert not [file.name for file in long.iterdir() if not file.name.startswith("torch")]
+
+
+@pytest.fixture
+def short():
+    """A temporary folder in which there is room for the name of the server's socket."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the folders of other systems have longer names")
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_no_folder_is_left_whatever_ends_it(tmp_path, short, number):
+    """Those of guests, of the server, and of copies; after SIGKILL, which leaves no time, the next run removes them."""
+    command = [sys.executable, "-c", BEGIN, *FEW, "--workers", "2", "--isolate"]
+    where = {"cwd": tmp_path, "env": environment(tmp_path, TMPDIR=str(short))}
+    process = subprocess.Popen(
+        command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **where
+    )
+    while len(list(short.glob("rank-models-tmp-*"))) < 2:
+        assert process.poll() is None, "it was over before it was stopped"
+        time.sleep(0.002)
+    process.send_signal(number)
+    status, said = ended(process)
+    if number == signal.SIGKILL:
+        assert status == -signal.SIGKILL
+        assert os.listdir(short)
+        subprocess.run(command, check=True, capture_output=True, timeout=600, **where)
+    else:
+        assert (status, said.removeprefix("main\n").lstrip("\n")) == (128 + number, STOPPED)
+    assert os.listdir(short) == []
+
+
+def test_nohup_is_not_ended_by_its_terminal(tmp_path):
+    """Who has SIGHUP ignored means it."""
+    command = f"trap '' HUP; {sys.executable} -c \"{BEGIN}\" ls factors & sleep 0.2; kill -HUP $!; wait $!"
+    ran = subprocess.run(["bash", "-c", command], env=environment(tmp_path), cwd=tmp_path, capture_output=True)
+    assert ran.returncode == 0, ran.stderr

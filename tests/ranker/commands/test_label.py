@@ -440,3 +440,134 @@ def test_the_defaults_of_options_are_those_of_the_settings():
     settings = LabelSettings()
     for name in ("label_noise", "margin", "until", "seed"):
         assert given[name] == getattr(settings, name)
+
+
+def changed(folder, edit, name="labels.csv", renamed=False):
+    """Change the file as other programs do: read it, edit its lines, write it, or another one that gets its name."""
+    lines = kept(folder, name)
+    names = list(lines[0])
+    lines = edit(lines)
+    target = folder / f"{name}.new" if renamed else folder / name
+    with target.open("w", newline="") as file:
+        out = csv.DictWriter(file, names, restval="")
+        out.writeheader()
+        out.writerows(lines)
+    target.rename(folder / name)
+
+
+def answer(shown, key="1"):
+    """Answer the row that stands there, and wait for the next one."""
+    shown.press(key)
+    return shown.until("of the pool.")
+
+
+def test_what_another_program_wrote_is_taken_in(folder):
+    """A label that was changed, a row that was added, and one that was taken away: the session goes on."""
+    shown = Terminal(folder)
+    shown.until("of the pool.")
+    for _ in range(3):
+        answer(shown)
+    first, second, third = (row["id"] for row in kept(folder))
+    added = next(f"r{n}" for n in range(ROWS) if f"r{n}" not in (first, second, third))
+
+    def edit(lines):
+        other = {**lines[0], "id": added, "text": f"Row {added[1:]} of the pool.", "label": "good", "annotator": "bob"}
+        return [{**lines[0], "label": "good"}, lines[2], {**other, "order": "7"}]
+
+    changed(folder, edit)
+    assert "another program has changed it; taken in: 2 rows" in answer(shown, "2")
+    shown.press("q")
+    shown.until("kept in labels.csv")
+    assert shown.close() == 0
+    now = kept(folder)
+    found = {row["id"]: row["label"] for row in now}
+    last = now[-1]["id"]
+    if last != added:
+        assert found[last] == "good"
+    assert {name: found.get(name) for name in (first, second, third, added)} == {
+        first: "good", second: "bad", third: "bad", added: "good"
+    }  # fmt: skip
+    assert {row["annotator"] for row in now} == {"ann", "bob"}
+
+
+def test_what_contradicts_is_kept_twice(folder):
+    """Another program has answered the very row that stands there, otherwise: both versions are on the disk."""
+    shown = Terminal(folder)
+    shown.until("of the pool.")
+    shown.press("1")
+    row = re.search(r"Row (\d+) ", shown.until("of the pool.") + " of the pool.")[0]
+    changed(folder, lambda lines: [*lines, {**lines[0], "id": f"r{row.split()[1]}", "text": f"{row}of the pool.",
+                                            "label": "good", "order": "1"}])  # fmt: skip
+    theirs = (folder / "labels.csv").read_bytes()
+    shown.press("1")
+    said = shown.until("labels-session-1.csv")
+    assert "another program has changed labels.csv otherwise" in " ".join(said.split())
+    assert shown.close() == 2
+    assert (folder / "labels.csv").read_bytes() == theirs
+    assert [line["label"] for line in kept(folder, "labels-session-1.csv")] == ["bad", "bad"]
+
+
+def test_what_cannot_be_read_is_left_as_it_is(folder):
+    """Half a file of another program is not written over, nor is what was answered lost."""
+    shown = Terminal(folder)
+    shown.until("of the pool.")
+    answer(shown)
+    (folder / "labels.csv").write_text('id,text,label\nr1,"Row 1 of')
+    shown.press("1")
+    shown.until("labels-session-1.csv")
+    assert shown.close() == 2
+    assert (folder / "labels.csv").read_text() == 'id,text,label\nr1,"Row 1 of'
+    assert len(kept(folder, "labels-session-1.csv")) == 2
+
+
+def test_a_file_that_was_removed_is_written_again(folder):
+    """With all that was answered."""
+    shown = Terminal(folder)
+    shown.until("of the pool.")
+    answer(shown)
+    (folder / "labels.csv").unlink()
+    assert "labels.csv was removed meanwhile" in answer(shown)
+    assert len(kept(folder)) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(30))
+def test_nothing_is_lost_whenever_another_program_writes(folder, seed):
+    """At a random moment of a session another program adds an answer: it is there at the end, and so are all others."""
+    rng = np.random.default_rng(seed)
+    shown, given = Terminal(folder), {}
+    text = shown.until("of the pool.")
+    moment, early = int(rng.integers(1, 7)), float(rng.uniform(0, 0.3))
+    for step in range(8):
+        row = re.findall(r"Row (\d+) ", text + "of the pool.")[-1]
+        given[f"r{row}"] = "bad"
+        shown.press("1")
+        if step == moment:
+            time.sleep(early)
+            free = next(f"r{n}" for n in rng.permutation(ROWS) if f"r{n}" not in given)
+            changed(folder, lambda lines, free=free: [*lines, {**lines[0], "id": free, "label": "good", "order": "99",
+                                                      "text": f"Row {free[1:]} of the pool."}],
+                    renamed=seed % 2 == 0)  # fmt: skip
+        text = shown.until("of the pool.")
+    shown.press("q")
+    shown.until("kept in labels.csv")
+    assert shown.close() == 0
+    found = {row["id"]: row["label"] for row in kept(folder)}
+    assert found[free] == "good"
+    given.pop(free, None)
+    assert {name: found.get(name) for name in given} == given
+
+
+def test_columns_of_the_pool_that_a_session_has_are_kept_under_other_names(folder):
+    """They are said, and what `--batch` writes is gone on with."""
+    rows = [f"r{n},Row {n} of the pool.,draft,{n},me" for n in range(ROWS)]
+    (folder / "pool.csv").write_text("\n".join(["id,text,status,order,annotator", *rows]) + "\n")
+    status, _, stderr = plain(folder, "", "--batch", "5", output="b.csv")
+    assert status == 0, stderr
+    assert "the column 'status' of the pool is kept as 'pool_status'" in stderr
+    assert {row["pool_status"] for row in kept(folder, "b.csv")} == {"draft"}
+    status, _, stderr = plain(folder, "11q", output="b.csv")
+    assert status == 0, stderr
+    lines = kept(folder, "b.csv")
+    assert [row["status"] for row in lines[:2]] == ["answered"] * 2
+    assert all(row["pool_order"] == row["id"][1:] and row["pool_annotator"] == "me" for row in lines)

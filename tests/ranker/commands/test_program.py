@@ -1,7 +1,9 @@
 """Messages of the library name parameters; the command line says options instead, in one place."""
 
+import ast
 import json
 import logging
+from pathlib import Path
 
 import click
 import pytest
@@ -9,11 +11,12 @@ import pytest
 from ranker.cli import cli, main
 from ranker.commands import stderr
 from ranker.commands.explain import explain
-from ranker.commands.program import Speaking, flags, in_flags, run_program, spoken
+from ranker.commands.program import Speaking, flags, in_flags, inert, run_program, spoken
 from ranker.commands.run import run as run_command
 from ranker.errors import DataError, LabelError, UsageError
 from ranker.sources import suites
 
+ROOT = Path(__file__).resolve().parents[3]
 FEW = [model.source.path for model in suites.load(["hans-sub-mini"]).models[::7]]
 
 
@@ -207,3 +210,81 @@ def test_notes_and_reasons_of_a_run_name_options(run, tmp_path):
     assert header["left_out"]["ATC"] == "needs labelled rows: `--in-domain`"
     assert header["failures"]["model"].startswith("`--models`: no/model is no directory")
     assert "model is left out: `--models`: no/model is no directory" in err
+
+
+OSC = "\x1b]52;c;aGFjaw==\x07\u202e"
+"""What writes to the clipboard of some terminals, and turns the direction of writing."""
+
+
+@pytest.fixture
+def talks(run, tmp_path):
+    """Ends with what others wrote, in a way that is named: (exit status, stdout, stderr)."""
+    rows = [{"id": f"r{n}", "text": f"Row {n}.", "label": f"{n % 2}{OSC}"} for n in range(6)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for name in "ab":
+        said = [{"id": row["id"], "prediction": f"stray {OSC}" if n < 2 else row["label"]}
+                for n, row in enumerate(rows)]  # fmt: skip
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))
+
+    def call(way):
+        if way == "an error":
+            return run("--data", "rows.jsonl", "--models", "a.jsonl", "b.jsonl", "--truth", f"no {OSC}")
+        if way == "an option":
+            return run("--limit", f"many{OSC}")
+        if way == "a column":
+            return run("--data", "rows.jsonl", "--columns", f"text={OSC}")
+        arguments = ("label", "--pool", "rows.jsonl", "--models", "a.jsonl", "b.jsonl", "-o", "x.csv")
+        return run(*arguments, *(("--batch", "2") if way == "a batch" else ("--plain",)))
+
+    return call
+
+
+@pytest.mark.parametrize("way", ["an error", "an option", "a column", "a batch", "a session"])
+def test_nothing_that_others_wrote_is_obeyed(talks, way):
+    """Whatever it is quoted in: it is shown as text."""
+    _, out, err = talks(way)
+    assert out + err
+    assert not {"\x1b", "\x07", "\u202e"} & {*out, *err}
+
+
+def test_what_libraries_say_is_inert(run, capsys, caplog, monkeypatch):
+    """Warnings of Python, and the log of a library that has no handler."""
+    import warnings
+
+    stderr.log({"quiet": False, "verbose": False})
+    handler = logging.lastResort
+    assert handler is not None
+    line = logging.LogRecord("theirs", logging.WARNING, "", 0, f"said {OSC}", (), None)
+    assert handler.format(line) == "said \\u001b]52;c;aGFjaw==\\u0007\\u202e"
+    logging.captureWarnings(False)
+    with caplog.at_level(logging.WARNING), warnings.catch_warnings():
+        warnings.simplefilter("always")
+        stderr.log({"quiet": False, "verbose": False})
+        warnings.warn(f"wrong {OSC}", stacklevel=1)
+        logging.captureWarnings(False)
+    assert [one.name for one in caplog.records] == ["py.warnings"]
+
+
+def test_lines_are_cut():
+    """Each by itself, with how long it was."""
+    assert inert(f"{'a' * 2_000}\n{'b' * 5_000}") == f"{'a' * 2_000}\n{'b' * 2_000}... (5,000 characters)"
+
+
+def test_nothing_is_told_in_another_way():
+    """One function tells; reports, what is asked, and the log have a place of their own each, which escapes as well."""
+    allowed = {
+        "ranker/commands/program.py": 1,  # say
+        "ranker/commands/outputs.py": 1,  # an answer in its format, which escapes
+        "ranker/commands/asking.py": 1,  # rows, of which each is made visible
+    }
+    found = {}
+    for file in sorted(ROOT.glob("ranker/**/*.py")) + sorted(ROOT.glob("experiments/**/*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                name = ast.unparse(node.func)
+                if name in ("print", "click.echo", "click.secho", "click.prompt") or name.endswith(
+                    ("stderr.write", "stdout.write")
+                ):
+                    key = file.relative_to(ROOT).as_posix()
+                    found[key] = found.get(key, 0) + 1
+    assert {key: count for key, count in found.items() if count != allowed.get(key)} == {}

@@ -324,7 +324,7 @@ def test_a_guest_sees_no_secret_and_works_in_an_empty_folder(tmp_path, monkeypat
     assert '"PYTHONSAFEPATH": "1"' in text
     assert '"folder": []' in text
     cwd = re.search(r'"cwd": "([^"]*)"', text)[1]
-    assert "rank-models-guest-" in cwd
+    assert "rank-models-tmp-" in cwd
     assert not os.path.exists(cwd)
     assert os.environ["AWS_SECRET_ACCESS_KEY"] == "hush"
     assert len(found) == 2

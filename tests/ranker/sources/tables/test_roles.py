@@ -190,12 +190,13 @@ def test_ids_and_texts_that_are_said(tmp_path):
     assert (found.ids, found.texts) == (("a",), {0: ("Lovely.",)})
 
 
+@pytest.mark.parametrize("task", [TASK, None])
 @pytest.mark.parametrize("role", ["id", "truth", "cluster", "text", "prediction"])
-def test_a_column_that_is_not_there_is_one_line(tmp_path, role):
-    """The near one is offered."""
+def test_a_column_that_is_not_there_is_one_line(tmp_path, role, task):
+    """The near one is offered, whether the labels are known or are to be read off the file."""
     wanted = ("idd",) if role in ("text", "prediction") else "idd"
     with pytest.raises(UnknownName, match=r"there is no column in .*a\.csv 'idd'; did you mean id\?"):
-        understood(tmp_path / "a.csv", csv("id,prediction", "a,good"), **{role: wanted})
+        understood(tmp_path / "a.csv", csv("id,prediction", "a,good", "b,bad"), task, **{role: wanted})
 
 
 def test_rows_of_its_own(tmp_path):
