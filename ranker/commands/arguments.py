@@ -198,6 +198,7 @@ def tasks(given: Given) -> Matched | None:
 
 def alone(given: Given, format_name: str, shelf: Shelf) -> Looked | None:
     """The only model that is named, where its answers lie in a file: nothing but a description can be made of it."""
+    check_mode(given)
     asked = any(given[name] for name in ("output", "save", "not_worse_than", "plots", "pool", "dry_run"))
     if given["ood_name"] or not _references(given) or format_name != "table" or asked:
         return None

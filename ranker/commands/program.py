@@ -193,9 +193,9 @@ def in_flags(text: str, known: Mapping[str, str]) -> str:
     return NAMED.sub(option, text)
 
 
-def say(text: str, *, err: bool = False) -> None:
+def say(what: object, *, err: bool = False) -> None:
     """Tell something on stdout or stderr: the one way but for the log, for reports and for what is asked."""
-    click.echo(inert(text), err=err)
+    click.echo(inert(str(what)), err=err)
 
 
 def inert(text: str) -> str:

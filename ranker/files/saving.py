@@ -48,6 +48,7 @@ def save(path: Path, content: bytes, still: Callable[[], bool] = lambda: True) -
         return True
     target = Path(os.path.realpath(path))
     if before and is_read_only(target):
+        os.close(os.open(target, os.O_WRONLY))  # raises what the system has against it
         raise PermissionError(errno.EACCES, "it is read-only", str(path))
     beside = target.with_name(f".{uuid.uuid4().hex}.tmp")
     try:

@@ -351,6 +351,7 @@ def test_a_format_that_makes_it_slower_is_pointed_out(capsys, monkeypatch):
     assert err.count("`--dtype bfloat16`: cpu has no units for it; float32 may be faster") == 1
 
 
+@pytest.mark.slow
 def test_a_part_of_a_table(capsys, tmp_path, two_suites):
     """The rest keeps its published numbers, and nothing is run for it."""
     given = ["table", "2", "--ood", "paws", "--population", "12", "--workers", "1", "--store", tmp_path / "store"]

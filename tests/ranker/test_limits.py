@@ -175,6 +175,7 @@ def test_what_a_parquet_file_repeats_is_counted(tmp_path):
         sheet(path, limits=Limits(file=1_000_000))
 
 
+@pytest.mark.slow
 def test_what_stands_in_lists_and_objects_is_counted(tmp_path):
     """Lines of JSON whose lists of lists take far more memory than they have characters, packed or not."""
     path = tmp_path / "a.jsonl.gz"

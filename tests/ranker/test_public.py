@@ -92,6 +92,7 @@ def test_the_page_has_every_name_once():
     assert set(named.values()) == {1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ranker.__all__ if not is_error(name)])
 def test_the_examples_of_the_page_run(name):
     """Every name that is no error has one, which needs no other name than the public ones."""

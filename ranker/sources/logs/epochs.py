@@ -7,7 +7,6 @@ Trained on Code", section 2.1; pass_k: Yao et al. 2024, "tau-bench", section 3.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 
@@ -58,8 +57,6 @@ OF_K: Mapping[str, Callable[[Floats, int], float]] = {"at_least": _at_least, "pa
 NAMES = (*REDUCERS, *(f"{name}_K" for name in OF_K))
 """How reducers are written."""
 
-_NUMBERED = re.compile(r"(.+)_([1-9][0-9]{0,4})")
-
 
 def reducer(name: str) -> Callable[[Floats], float] | None:
     """(E,) scores of the epochs of one row, nan where one has none -> one number, nan where there is none.
@@ -74,14 +71,15 @@ def reducer(name: str) -> Callable[[Floats], float] | None:
         >>> reducer("collect") is None
         True
     """
-    numbered = _NUMBERED.fullmatch(name)
-    reduce = REDUCERS.get(name) or (OF_K.get(numbered[1]) if numbered else None)
+    stem, _, number = name.rpartition("_")
+    numbered = number.isdecimal() and number.isascii() and 0 < len(number) < 6 and number[0] != "0"
+    reduce = REDUCERS.get(name) or (OF_K.get(stem) if numbered else None)
     if reduce is None:
         return None
 
     def of(values: Floats) -> float:
         known = values[~np.isnan(values)]
-        k = int(numbered[2]) if numbered and name not in REDUCERS else len(values)
+        k = len(values) if name in REDUCERS else int(number)
         return reduce(known, k) if len(known) else math.nan
 
     return of

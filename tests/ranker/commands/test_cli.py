@@ -24,6 +24,7 @@ from ranker.statistics.methods import BUILTIN, DEFAULT
 QUICK = ("--limit", "12", "--attribution", "ig:steps=4,max_steps=4", "--methods", "AVG-CONF", "--quiet")
 """Of the methods that see a pool one that takes no time."""
 
+PLAIN = ("--attribution", "none", "--methods", "AVG-CONF", "--quiet")
 MINI = suites.embedded()["hans-sub-mini"]
 
 
@@ -466,7 +467,19 @@ def test_columns_are_of_the_in_domain_rows_too(run, tmp_path):
     home = tmp_path / "home.csv"
     home.write_text("before,after,gold\nThe judge ran.,The judge ran.,entailment\n")
     models = (few_models(1)[0], few_models(8)[7])
-    command = ("--ood", "hans-sub", "--attribution", "none", "--quiet", "--models", *models, "--in-domain", home)
+    command = (
+        "--ood",
+        "hans-sub",
+        "--attribution",
+        "none",
+        "--methods",
+        "AVG-CONF",
+        "--quiet",
+        "--models",
+        *models,
+        "--in-domain",
+        home,
+    )
     assert run(*command, "--columns", "text=before,text=after,label=gold")[0] == 0
     assert "no column has a usual name" in one_line(run(*command)[2])
 
@@ -474,7 +487,19 @@ def test_columns_are_of_the_in_domain_rows_too(run, tmp_path):
 def test_the_format_is_that_of_the_file(run, tmp_path):
     """As its name ends; a format that was named wins."""
     models = (few_models(1)[0], few_models(8)[7])
-    command = ("--ood", "hans-sub", "--attribution", "none", "--limit", "60", "--quiet", "--models", *models)
+    command = (
+        "--ood",
+        "hans-sub",
+        "--attribution",
+        "none",
+        "--methods",
+        "AVG-CONF",
+        "--limit",
+        "60",
+        "--quiet",
+        "--models",
+        *models,
+    )
     run(*command, "-o", tmp_path / "answer.json")
     assert json.loads((tmp_path / "answer.json").read_text())["header"]["ood"] == "hans-sub"
     run(*command, "-o", tmp_path / "answer.html", "--format", "csv")
@@ -499,7 +524,19 @@ def test_a_run_that_cannot_be_kept_is_answered_all_the_same(run, tmp_path, monke
 
     monkeypatch.setattr(Ranking, "save", full)
     models = (few_models(1)[0], few_models(8)[7])
-    command = ("--ood", "hans-sub", "--attribution", "none", "--limit", "60", "--quiet", "--models", *models)
+    command = (
+        "--ood",
+        "hans-sub",
+        "--attribution",
+        "none",
+        "--methods",
+        "AVG-CONF",
+        "--limit",
+        "60",
+        "--quiet",
+        "--models",
+        *models,
+    )
     status, out, err = run(*command, "--save", tmp_path / "run.json")
     assert (status, one_line(err)) == (2, "the disk is full")
     assert "untouched" in out
@@ -548,7 +585,19 @@ def test_settings_of_a_backend(run):
 def test_a_smaller_population(run):
     """`--population` bounds what is explained; the truth stays that of all rows."""
     models = (few_models(1)[0], few_models(8)[7])
-    command = ("--ood", "hans-sub", "--attribution", "none", "--quiet", "--models", *models, "--format", "json")
+    command = (
+        "--ood",
+        "hans-sub",
+        "--attribution",
+        "none",
+        "--methods",
+        "AVG-CONF",
+        "--quiet",
+        "--models",
+        *models,
+        "--format",
+        "json",
+    )
     few = json.loads(run(*command, "--population", "20")[1])
     made, whole = few["header"]["provenance"], json.loads(run(*command)[1])
     assert (made["population"], made["data"]["rows"]) == (20, 600)
@@ -607,7 +656,8 @@ def test_a_model_below_chance_at_home_is_pointed_out(run, tmp_path):
 def test_options_from_a_file(run, tmp_path):
     """`--config` holds options, the command line wins, and an unknown key is refused."""
     file = tmp_path / "run.toml"
-    file.write_text('ood = "hans-sub"\nprobe = 5\nlimit = 30\nattribution = "none"\nquiet = true\nformat = "json"\n')
+    rest = 'attribution = "none"\nmethods = "AVG-CONF"\nquiet = true\nformat = "json"\n'
+    file.write_text(f'ood = "hans-sub"\nprobe = 5\nlimit = 30\n{rest}')
     assert json.loads(run("run", "--config", file)[1])["header"]["probe"] == 5
     assert json.loads(run("run", "--config", file, "--probe", "7")[1])["header"]["probe"] == 7
     file.write_text("prob = 5\n")

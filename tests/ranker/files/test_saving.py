@@ -72,7 +72,9 @@ DOORS = {
 """What writes a file of the name `out`."""
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    "door", [one if one in ("save", "csv", "batch") else pytest.param(one, marks=pytest.mark.slow) for one in DOORS]
+)
 def test_a_full_disk_leaves_what_was_there(there, door):
     """The earlier file stays whole, one line says what could not be written, and nothing lies beside it."""
     Path("out").write_text("what was there")
