@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from numbers import Real
 from reprlib import repr as shortened
@@ -66,6 +67,14 @@ class Factor:
     def __repr__(self) -> str:
         """Short, as it stands among the defaults of functions."""
         return f"<factor {self.name}>"
+
+    def of(self, attributions: Attributions, example: Example) -> float:
+        """The score of an example. The function is given copies: what it sets on them, nobody else sees.
+
+        Raises:
+            Exception: whatever the function raises.
+        """
+        return self.score(copy(attributions), copy(example))
 
 
 def factor(

@@ -192,7 +192,8 @@ def _module(file: Path, option: str) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        raise UsageError(f"`{option}`: {error.filename}, line {error.lineno}: {error.msg}") from error
+        place = f"{error.filename or file}, line {error.lineno}" if error.lineno else str(file)
+        raise UsageError(f"`{option}`: {place}: {error.msg}") from error
     except (Exception, SystemExit) as error:  # a user's file may raise anything
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
         place = f"{file}, line {lines[-1]}" if lines else str(file)

@@ -66,7 +66,8 @@ def positions(found: Shift) -> Drawing:
     figure = Figure(figsize=(WIDTH / 72, (side + 16) / 72))
     axes = figure.add_axes((8 / WIDTH, 8 / (side + 16), side / WIDTH, side / (side + 16)))
     points = np.array([found.places[domain.name] for domain in found.domains])
-    middle, half = (points.max(axis=0) + points.min(axis=0)) / 2, 0.55 * np.ptp(points, axis=0).max()
+    middle = (points.max(axis=0) + points.min(axis=0)) / 2
+    half = 0.55 * np.ptp(points, axis=0).max() or 1.0  # of sets that lie at one place any room will do
     axes.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half), aspect="equal")
     heights = _apart((points[:, 1] - middle[1] + half) / (2 * half), LINE / side)
     for (x, y), height, domain in zip(points, heights, found.domains, strict=True):

@@ -143,7 +143,7 @@ def score_model(
             reason = UNDEFINED
             try:
                 label = target_label(label_rule(factor, target), predicted, example, task)
-                values[f, n] = number(factor.score(toward[factor.kind](label), example))
+                values[f, n] = number(factor.of(toward[factor.kind](label), example))
             except (Exception, SystemExit) as error:  # a user's own factor may raise anything
                 reason = f"{type(error).__name__}: {error}"
             if not np.isfinite(values[f, n]):

@@ -113,12 +113,12 @@ def read_by(
         return ()
     try:
         attribution = attribution.toward(target_label(label_rule(factor, target), attribution.predicted, example, task))
-        value = factor.score(attribution, example)
+        value = factor.of(attribution, example)
         far = 2 * abs(attribution.scores).max() + 1  # beyond every other score, so that a maximum sees it
         steps = far * np.eye(len(attribution.tokens))
         moved = ([replace(attribution, scores=attribution.scores + sign * step) for sign in (1, -1)] for step in steps)
         return tuple(
-            t for t, rows in enumerate(moved) if any(_differ(factor.score(other, example), value) for other in rows)
+            t for t, rows in enumerate(moved) if any(_differ(factor.of(other, example), value) for other in rows)
         )
     except (Exception, SystemExit):  # a user's own factor may raise anything
         return ()

@@ -94,8 +94,8 @@ class Suite:
         _check_name("suite", self.name)
         if len(self.models) < 2:
             doubts = [doubt for model in self.models if (doubt := getattr(model.source, "doubt", ""))]
-            more = doubts[0] if doubts else "name more with `models`"
-            raise UsageError(f"a ranking needs at least two models (got {len(self.models)}); {more}")
+            few = f"a ranking needs at least two models (got {len(self.models)}); name more with `models`"
+            raise UsageError(doubts[0] if doubts else few)
         twice = [name for name, count in Counter(model.name for model in self.models).items() if count > 1]
         if twice:
             raise UsageError(f"two models are named {twice[0]!r}; call one by another name: `models NAME=PATH`")

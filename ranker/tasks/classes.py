@@ -160,7 +160,8 @@ _SIGNED = re.compile(r"[-+][0-9]+(\.[0-9]+)?")
 
 def softmax(logits: Floats) -> Floats:
     """(R, C) logits -> (R, C) probabilities."""
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    with np.errstate(over="ignore"):  # finite ones that are too far apart: a probability of 0
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 

@@ -83,6 +83,7 @@ def test_two_files_of_one_name_do_not_collide(tmp_path):
         ("\n1 / 0\n", r"`--factors`: .*my_factors\.py, line 2: ZeroDivisionError: division by zero"),
         ("import no_such_module_at_all\n", r"line 1: ModuleNotFoundError: .*no_such_module_at_all"),
         ("raise SystemExit(0)\n", r"line 1: SystemExit: 0"),
+        ("x = 1\n\0\n", r"`--factors`: .*my_factors\.py: source code string cannot contain null bytes"),
         (GOOD.replace("MINE", "Random"), r"`--factors`: Random is a method of every report; name the factor otherwise"),
         (GOOD.replace("MINE", "SURROGATE+LABEL"), r"SURROGATE\+LABEL is a method of every report"),
         (GOOD.replace("MINE", "Majority"), r"Majority is a method of every report"),

@@ -43,6 +43,16 @@ def test_names_on_the_map_do_not_lie_on_each_other():
     assert heights[-1] <= 1
 
 
+def test_sets_at_one_place_have_a_map(tmp_path):
+    """Files of the same rows."""
+    files = [tmp_path / f"{name}.csv" for name in "abc"]
+    for file in files:
+        file.write_text("text\n" + "".join(f"Row {n} of the set.\n" for n in range(12)))
+    same = shift(*files)
+    assert len(shift_figures.drawings(same)) == 2
+    assert "<svg" in render(document(same), "html")
+
+
 def test_two_sets_have_no_figure():
     """There is nothing to draw."""
     two = shift("hans-sub", "hans-con")

@@ -755,8 +755,8 @@ def test_a_word_for_nothing_among_labels_is_asked_about(run, tmp_path):
     wide(tmp_path, a=["none" if n % 8 == 0 else name for n, name in enumerate(label)], b=said(range(0, 40, 8)))
     written(tmp_path / "wide.csv", {**keyed(label=label), "a": label, "b": truth()})
     assert one_line(run("--models", "wide.csv")) == (
-        "a ranking needs at least two models (got 1); wide.csv: 'none' in 10 cells of the column 'label' may be a "
-        "label or no answer; `--empty-words` says: `--empty-words none`, or `--empty-words ''` where it is a label"
+        "wide.csv: 'none' in 10 cells of the column 'label' may be a label or no answer; "
+        "`--empty-words` says: `--empty-words none`, or `--empty-words ''` where it is a label"
     )
     for words, means, size in (("", {"a": 1.0, "b": 0.75}, 40), ("none", {"a": 1.0, "b": 1.0}, 30)):
         found = json.loads(run("--models", "wide.csv", "--empty-words", words, "--format", "json")[1])["decision"]

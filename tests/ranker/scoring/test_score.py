@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from factors import BUILTIN, factor
+from factors import BUILTIN, Factor, factor
 from factors.types import Attributions, Example, Span
 from ranker.attribution.settings import IGSettings
 from ranker.errors import UsageError
@@ -281,3 +281,20 @@ def test_evidence_names_a_backend_or_leaves_it_open():
     assert Evidence().settings is None
     assert Evidence("none").settings.name == "none"
     assert Evidence("ig:steps=7").settings == Evidence(IGSettings(steps=7)).settings == IGSettings(steps=7)
+
+
+def test_a_factor_changes_no_example():
+    """What one sets on it, another does not see; nor does whoever reads the label afterwards."""
+    example = Example("a", ("The judge ran.",), 0)
+    answers = Classes(np.array([[0.9, 0.1]]))
+
+    def meddles(attributions, example):
+        object.__setattr__(example, "label", 1)
+        object.__setattr__(attributions, "target", 1)
+        return float(example.label)
+
+    first = Factor("MEDDLES", meddles, True, "predicted", "ours", kind="baseline")
+    seen = Factor("SEES", lambda _, example: float(example.label), True, "predicted", "ours", kind="baseline")
+    found = score_model(answers, [], [example], [first, seen, first, seen], TASK)
+    assert found.values[:, 0].tolist() == [1.0, 0.0, 1.0, 0.0]
+    assert example.label == 0

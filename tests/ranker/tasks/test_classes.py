@@ -7,7 +7,7 @@ from hypothesis.extra.numpy import arrays
 from factors.types import Example
 from ranker.errors import LabelError
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
-from ranker.tasks.classes import Classes, ClassTask, of_classes
+from ranker.tasks.classes import Classes, ClassTask, of_classes, softmax
 from ranker.tasks.given import GivenTask, Scores
 
 PROBS = np.array([[0.25, 0.75], [np.nan, np.nan], [1.0, 0.0]])
@@ -133,3 +133,9 @@ def test_an_answer_that_is_not_given_predicts_nothing():
     assert answers.predicted.tolist() == [-1, 1]
     rows = [Example("a", ("x",), 0), Example("b", ("y",), 1)]
     assert ClassTask("mood", ("bad", "good")).outcomes(answers, rows).tolist() == [0.0, 1.0]
+
+
+def test_logits_that_are_as_far_apart_as_numbers_go():
+    """Finite ones: the lower has a probability of 0, and nothing is warned of."""
+    logits = np.array([[1e308, -1e308], [-1e308, 1e308], [1e308, 1e308]])
+    assert softmax(logits).tolist() == [[1, 0], [0, 1], [0.5, 0.5]]
