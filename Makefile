@@ -6,8 +6,8 @@ DEV := .venv-test
 LM_EVAL := .venv-lm-eval
 INSPECT := .venv-inspect
 WRITTEN := tests/ranker/sources/logs/programs
-# four processes of one thread each, for two cores: while some wait for processes of their own, others compute
-QUICK := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 4 --dist worksteal -m "not slow and not soak"
+# three processes of one thread each, for two cores: while one waits for a process of its own, another computes
+QUICK := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 3 --dist worksteal -m "not slow and not soak"
 # what is used is compiled once, and kept, whatever the environment says
 export PYTHONDONTWRITEBYTECODE :=
 PIP := -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt

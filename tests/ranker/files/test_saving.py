@@ -35,7 +35,10 @@ def there(tmp_path, monkeypatch):
 
 
 def program(*arguments, most=None, stdin=""):
-    """The program in a process of its own, whose files may have so many bytes: as on a disk that is full."""
+    """The program in a process of its own, whose files may have so many bytes: as on a disk that is full.
+
+    It keeps nothing that Python compiles: that would be cut, and Python would not notice until it is read.
+    """
 
     def limited():
         if most is not None:
@@ -43,7 +46,7 @@ def program(*arguments, most=None, stdin=""):
             resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
     return subprocess.run(
-        [sys.executable, "-m", "ranker", *map(str, arguments)], env={**os.environ, "PYTHONPATH": str(ROOT)},
+        [sys.executable, "-m", "ranker", *map(str, arguments)], env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True, text=True, preexec_fn=limited, input=stdin, timeout=600,
     )  # fmt: skip
 
