@@ -45,8 +45,9 @@ def program(*arguments, most=None, stdin=""):
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
-        [sys.executable, "-m", "ranker", *map(str, arguments)], env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        [sys.executable, "-m", "ranker", *map(str, arguments)], env=environment,
         capture_output=True, text=True, preexec_fn=limited, input=stdin, timeout=600,
     )  # fmt: skip
 
