@@ -8,7 +8,7 @@ INSPECT := .venv-inspect
 WRITTEN := tests/ranker/sources/logs/programs
 # three processes of one thread each, for two cores: while one waits for a process of its own, another computes
 QUICK := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 3 --dist worksteal -m "not slow and not soak"
-# what is used is compiled once, and kept, whatever the environment says
+# what is compiled is kept, whatever the environment says; pip would compile on one core alone
 export PYTHONDONTWRITEBYTECODE :=
 PIP := -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt
 
@@ -61,6 +61,7 @@ $(DEV)/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(DEV)
 	$(DEV)/bin/python $(PIP) torch
 	$(DEV)/bin/python $(PIP) --editable '.[test]'
+	$(DEV)/bin/python -m compileall -q -j 0 $(DEV)/lib > /dev/null || true
 	touch $@
 
 # the programs whose logs we read: resolving them beside our constraints does not end

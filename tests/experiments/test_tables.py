@@ -368,6 +368,7 @@ def test_a_part_of_a_table(capsys, tmp_path, two_suites):
     assert (status, "12 rows, ig:baseline=zero,steps=4\n" in out) == (0, True)
 
 
+@pytest.mark.slow
 def test_a_table_says_what_its_numbers_were_computed_in(capsys, tmp_path, two_suites):
     """A run in bfloat16 says so; float32 goes without saying."""
     store = tmp_path / "store"

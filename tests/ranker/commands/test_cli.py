@@ -676,6 +676,7 @@ def test_help_loads_no_library_of_models():
     assert "--ood hans-sub" in done.stdout
 
 
+@pytest.mark.slow
 def test_an_installed_wheel_does_the_main_job(tmp_path):
     """The wheel holds the embedded data and models: installed apart and run elsewhere, it does the main job."""
     root = Path(__file__).parents[3]

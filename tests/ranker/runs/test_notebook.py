@@ -59,6 +59,7 @@ def test_a_call_starts_no_process(tmp_path, monkeypatch):
     assert not done(KERNEL + asked + BESIDE, tmp_path).startswith("None")
 
 
+@pytest.mark.slow
 def test_a_cell_has_one_line_of_progress(tmp_path, monkeypatch):
     """However many models, stages and steps there are; nothing is left of it."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

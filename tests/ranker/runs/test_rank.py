@@ -420,6 +420,7 @@ def test_the_label_that_was_asked_for_is_told(shortcut, target, shown):
     assert of.provenance.attribution == spelled("shap", of.provenance.settings) == shown
 
 
+@pytest.mark.slow
 def test_a_logit_is_read_by_factors_of_its_label_only():
     """Attributions of one logit cannot be turned toward the other label: what would need that is left out, and said."""
     data = dataclasses.replace(sets.load("hans-sub"), population=20)

@@ -101,6 +101,7 @@ def test_a_test_has_a_store_of_its_own(turn):
     SEEN.add(here)
 
 
+@pytest.mark.slow
 def test_no_test_writes_into_the_store_of_who_runs_it(tmp_path):
     """Nor does a docstring's example that ranks models."""
     home = {name: str(tmp_path / name) for name in ("HOME", "XDG_CACHE_HOME", "RANK_MODELS_STORE")}

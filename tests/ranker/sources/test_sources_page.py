@@ -37,6 +37,7 @@ def install(folder, text):
     (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}\n")
 
 
+@pytest.mark.slow
 def test_the_tutorial_runs(folder, capsys):
     """From top to bottom, in one folder: what is said to be printed is printed."""
     names: dict[str, object] = {}

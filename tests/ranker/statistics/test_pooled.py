@@ -91,6 +91,7 @@ def test_a_half_of_an_odd_number_of_rows_has_the_odd_one(monkeypatch, rows, half
     assert set(sizes) == {half}
 
 
+@pytest.mark.slow
 def test_half_of_the_rows_may_be_chosen():
     """K = N / 2 is the most that fits a half; one more leaves the chosen ones out."""
     given = world(rows=20)
@@ -220,6 +221,7 @@ def test_other_methods_do_not_change_beside_a_pool():
     assert with_pool.method("OURS").pairwise_accuracy == without.method("OURS").pairwise_accuracy
 
 
+@pytest.mark.slow
 def test_surrogate_reaches_what_counting_draws_says():
     """Its pairwise accuracy is the share of drawn probes that put a pair right, a tie counting one half."""
     table, pool, targets = world()
@@ -232,6 +234,7 @@ def test_surrogate_reaches_what_counting_draws_says():
     assert found.method("SURROGATE").pairwise_accuracy == pytest.approx(share, abs=0.03)
 
 
+@pytest.mark.slow
 def test_many_models_are_put_right_as_often_as_in_many_draws():
     """Where nearly all draws put nearly all pairs right, no error of the few draws is added to that."""
     rng = np.random.default_rng(0)
@@ -352,6 +355,7 @@ def test_the_variance_is_that_over_populations():
     assert ((ratio > 0.8) & (ratio < 1.5)).all(), ratio
 
 
+@pytest.mark.slow
 def test_the_interval_is_that_of_the_variances():
     """In a report it is as wide as `variances` and the draws say, of the difference to ACC, too."""
     [(pool, labels)] = populations(np.random.default_rng(2), 1)

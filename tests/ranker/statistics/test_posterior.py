@@ -326,6 +326,7 @@ def test_real_outcomes_agree_with_draws(outcomes):
     assert (means < high).mean(axis=0) == pytest.approx(0.975, abs=0.003)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.tuples(st.integers(2, 4), st.integers(1, 12)).flatmap(
