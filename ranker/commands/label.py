@@ -146,13 +146,13 @@ def _batch(given: dict[str, Any]) -> None:
     log.warning("%s", desk.labelling.balance(rows))
     cells = cells_of(desk.pool.sheet, desk.pool.rows)
     table = [cells.get(row.segments, {}) for row in rows]
-    outputs.write(
-        handing.render(given["format_name"], rows, table, desk.labelling.task.labels, desk.column), given["output"]
-    )
-    if given["format_name"] == "label-studio" and given["output"] is not None:
+    labels, studio = desk.labelling.task.labels, given["format_name"] == "label-studio"
+    configuration = handing.configuration(list(table[0]), labels) if studio else ""
+    outputs.write(handing.render(given["format_name"], rows, table, labels, desk.column), given["output"])
+    if studio and given["output"] is not None:
         beside = given["output"].with_suffix(".xml")
         outputs.check_path(beside, "`--output`", force=given["force"])
-        outputs.write(handing.configuration(list(table[0]), desk.labelling.task.labels), beside)
+        outputs.write(configuration, beside)
         log.warning("%s is the configuration of its project", beside)
     if desk.labelling.failures:
         raise SystemExit(1)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import quoteattr
 
 from factors.types import Example
 from ranker.datasets.identity import text_key
 from ranker.datasets.sheets import table
+from ranker.errors import UsageError
 from ranker.files.exports import CANNOT_TELL
+
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What stands in no XML, escaped or not (XML 1.0, section 2.2)."""
 
 ROW, ORDER = "rank_models_row", "rank_models_order"
 """What a row is told by when it comes back, and its place among those that were handed out."""
@@ -57,10 +62,15 @@ def configuration(texts: Sequence[str], labels: Sequence[str]) -> str:
         texts: the columns that hold texts.
         labels: the names of the labels.
 
+    Raises:
+        UsageError: a label holds what no XML can.
+
     Example:
         >>> '<Choice value="a&amp;b" hotkey="1"/>' in configuration(["text"], ["a&b", "c"])
         True
     """
+    if wrong := next((label for label in labels if _NO_XML.search(label)), None):
+        raise UsageError(f"no configuration of Label Studio can hold the label {wrong[:50]!r}")
     shown = [f"  <Text name={quoteattr(_word(name))} value={quoteattr('$' + _word(name))}/>" for name in texts]
     hotkeys = [*"123456789"[: len(labels)], *[""] * max(len(labels) - 9, 0)]
     choices = [*zip(labels, hotkeys, strict=True), (CANNOT_TELL, "0")]

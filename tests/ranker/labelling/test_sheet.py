@@ -1,6 +1,7 @@
 """The file of a session."""
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 
@@ -8,7 +9,7 @@ from factors import Example
 from ranker import labelled
 from ranker.datasets import readers
 from ranker.datasets.readers import sheet
-from ranker.errors import DataError
+from ranker.errors import DataError, UsageError
 from ranker.labelling import handing
 from ranker.labelling.agreement import agreement
 from ranker.labelling.session import Event
@@ -117,3 +118,13 @@ def test_rows_are_handed_out_in_order_and_without_predictions(name):
     else:
         lines = [json.loads(line) for line in text.splitlines()]
         assert all(set(one) == {"text", "label", handing.ROW, handing.ORDER} and one["label"] == [] for one in lines)
+
+
+def test_a_configuration_is_xml_or_refused():
+    """Signs of markup, quotes and line ends come back as they were; a control character is in no XML."""
+    labels = ["a&b", "<c>", 'say "d"', "e\n\tf", "été", "𝔤"]
+    read = ElementTree.fromstring(handing.configuration(["text"], labels))
+    assert [one.get("value") for one in read.iter("Choice")][: len(labels)] == labels
+    for wrong in ("\x1b[31m", "\x00", "\ufffe", "\ud800"):
+        with pytest.raises(UsageError, match="no configuration of Label Studio can hold the label"):
+            handing.configuration(["text"], ["fine", f"bad{wrong}"])
