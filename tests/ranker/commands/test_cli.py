@@ -467,19 +467,7 @@ def test_columns_are_of_the_in_domain_rows_too(run, tmp_path):
     home = tmp_path / "home.csv"
     home.write_text("before,after,gold\nThe judge ran.,The judge ran.,entailment\n")
     models = (few_models(1)[0], few_models(8)[7])
-    command = (
-        "--ood",
-        "hans-sub",
-        "--attribution",
-        "none",
-        "--methods",
-        "AVG-CONF",
-        "--quiet",
-        "--models",
-        *models,
-        "--in-domain",
-        home,
-    )
+    command = ("--ood", "hans-sub", *PLAIN, "--models", *models, "--in-domain", home)
     assert run(*command, "--columns", "text=before,text=after,label=gold")[0] == 0
     assert "no column has a usual name" in one_line(run(*command)[2])
 
@@ -487,19 +475,7 @@ def test_columns_are_of_the_in_domain_rows_too(run, tmp_path):
 def test_the_format_is_that_of_the_file(run, tmp_path):
     """As its name ends; a format that was named wins."""
     models = (few_models(1)[0], few_models(8)[7])
-    command = (
-        "--ood",
-        "hans-sub",
-        "--attribution",
-        "none",
-        "--methods",
-        "AVG-CONF",
-        "--limit",
-        "60",
-        "--quiet",
-        "--models",
-        *models,
-    )
+    command = ("--ood", "hans-sub", *PLAIN, "--limit", "60", "--models", *models)
     run(*command, "-o", tmp_path / "answer.json")
     assert json.loads((tmp_path / "answer.json").read_text())["header"]["ood"] == "hans-sub"
     run(*command, "-o", tmp_path / "answer.html", "--format", "csv")
@@ -524,19 +500,7 @@ def test_a_run_that_cannot_be_kept_is_answered_all_the_same(run, tmp_path, monke
 
     monkeypatch.setattr(Ranking, "save", full)
     models = (few_models(1)[0], few_models(8)[7])
-    command = (
-        "--ood",
-        "hans-sub",
-        "--attribution",
-        "none",
-        "--methods",
-        "AVG-CONF",
-        "--limit",
-        "60",
-        "--quiet",
-        "--models",
-        *models,
-    )
+    command = ("--ood", "hans-sub", *PLAIN, "--limit", "60", "--models", *models)
     status, out, err = run(*command, "--save", tmp_path / "run.json")
     assert (status, one_line(err)) == (2, "the disk is full")
     assert "untouched" in out
@@ -585,19 +549,7 @@ def test_settings_of_a_backend(run):
 def test_a_smaller_population(run):
     """`--population` bounds what is explained; the truth stays that of all rows."""
     models = (few_models(1)[0], few_models(8)[7])
-    command = (
-        "--ood",
-        "hans-sub",
-        "--attribution",
-        "none",
-        "--methods",
-        "AVG-CONF",
-        "--quiet",
-        "--models",
-        *models,
-        "--format",
-        "json",
-    )
+    command = ("--ood", "hans-sub", *PLAIN, "--models", *models, "--format", "json")
     few = json.loads(run(*command, "--population", "20")[1])
     made, whole = few["header"]["provenance"], json.loads(run(*command)[1])
     assert (made["population"], made["data"]["rows"]) == (20, 600)
