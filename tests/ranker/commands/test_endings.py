@@ -188,7 +188,14 @@ def short():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the folders of other systems have longer names")
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGHUP,
+        signal.SIGKILL,
+        *(pytest.param(n, marks=pytest.mark.slow) for n in (signal.SIGTERM, signal.SIGINT)),
+    ],
+)
 def test_no_folder_is_left_whatever_ends_it(tmp_path, short, number):
     """Those of guests, of the server, and of copies; after SIGKILL, which leaves no time, the next run removes them."""
     command = [sys.executable, "-c", BEGIN, *FEW, "--workers", "2", "--isolate"]

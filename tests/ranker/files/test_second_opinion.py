@@ -121,7 +121,9 @@ def kind_of(said: str) -> str:
 
 
 @pytest.mark.parametrize("wide", [True, False], ids=["wide", "pairs"])
-@pytest.mark.parametrize("count", [150, pytest.param(2500, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "count", [40, pytest.param(150, marks=pytest.mark.slow), pytest.param(2500, marks=pytest.mark.soak)]
+)
 def test_accuracies_are_those_of_a_second_reader(folder, wide, count):
     """Each model of a file has the accuracy that the rule gives it, on the same rows, or the file is refused."""
     survey = Survey()
