@@ -106,7 +106,7 @@ class StoreError(RankModelsError):
 
 
 def look_up(kind: str, name: str, known: Mapping[str, T]) -> T:
-    """The value of a name in a table; case does not matter.
+    """The value of a name in a table; where no name is the same, case does not matter.
 
     Raises:
         UnknownName: nothing bears that name.
@@ -115,6 +115,8 @@ def look_up(kind: str, name: str, known: Mapping[str, T]) -> T:
         >>> look_up("backend", "IG", {"ig": 1})
         1
     """
+    if name in known:
+        return known[name]
     by_name = {key.casefold(): value for key, value in known.items()}
     if name.casefold() not in by_name:
         raise UnknownName(kind, name, known)
@@ -138,9 +140,9 @@ def listed(names: Iterable[object], most: int = NAMED) -> str:
         >>> listed(["a", "b"]), listed("abcd", most=2)
         ('a, b', 'a, b and 2 more')
     """
-    every = [_cut(str(name), LONGEST_NAME) for name in names]
+    every = list(names)
     more = f" and {len(every) - most:,} more" if len(every) > most else ""
-    return f"{', '.join(every[:most])}{more}"
+    return f"{', '.join(_cut(str(name), LONGEST_NAME) for name in every[:most])}{more}"
 
 
 def repeated(names: Iterable[T]) -> T | None:

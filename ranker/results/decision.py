@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Any
+
+import numpy as np
 
 from ranker.errors import listed
 from ranker.numbers import interval, percent, probability
@@ -162,8 +163,8 @@ class Decision(Result):
             rows = getattr(self, name)
             if {len(rows), *map(len, rows)} != {size}:
                 raise ValueError(f"`{name}` must have the length {size}, a value for each model")
-        together = groups(self.p_beats, self.level)
-        object.__setattr__(self, "groups", tuple(tuple(self.names[m] for m in members) for members in together))
+        names, together = self.names, groups(self.p_beats, self.level)
+        object.__setattr__(self, "groups", tuple(tuple(names[m] for m in members) for members in together))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -271,17 +272,18 @@ def groups(p_beats: Sequence[Sequence[float]], level: float) -> list[list[int]]:
         >>> groups([[0.5, 0.7, 0.95], [0.3, 0.5, 0.8], [0.05, 0.2, 0.5]], 0.9)
         [[0, 1], [1, 2]]
     """
-    size = len(p_beats)
-    sets: list[list[int]] = []
-    covered: set[tuple[int, int]] = set()
-    for i, j in combinations(range(size), 2):
-        if (i, j) in covered or apart(p_beats, i, j, level):
-            continue
-        members = [i, j]
-        for k in range(size):
-            if k not in members and not any(apart(p_beats, min(k, m), max(k, m), level) for m in members):
-                members.append(k)
-        sets.append(sorted(members))
-        covered.update(combinations(sets[-1], 2))
+    above = np.triu(np.asarray(p_beats), 1)
+    near = np.triu(np.maximum(above, 1 - above) < level, 1)
+    near |= near.T
+    sets, uncovered = list[list[int]](), np.triu(near)
+    for i in range(len(near)):
+        while uncovered[i].any():
+            members = [i, int(uncovered[i].argmax())]
+            free = near[members].all(axis=0)
+            while free.any():
+                members.append(int(free.argmax()))
+                free &= near[members[-1]]
+            sets.append(sorted(members))
+            uncovered[np.ix_(members, members)] = False
     inside = {m for members in sets for m in members}
-    return sorted([*sets, *([m] for m in range(size) if m not in inside)])
+    return sorted([*sets, *([m] for m in range(len(near)) if m not in inside)])

@@ -53,8 +53,11 @@ SAMPLES = 20_000
 """Draws behind P(best): off by less than 0.01."""
 
 CHUNK = 500
-"""Of these at once: memory is 2 * 8 bytes * CHUNK * STICKS * M, 26 MB at 50 models. Of more rows than these, those on
-which the models are equally good are drawn together: of two models that are right or wrong there are four kinds."""
+"""Of these at once. Of more rows than these, those on which the models are equally good are drawn together: of two
+models that are right or wrong there are four kinds."""
+
+TYPES = 1 << 20
+"""Row types of all models that are drawn from the prior at once: memory is 2 * 8 bytes of each, 17 MB."""
 
 STICKS = 64
 """Row types drawn from the prior in each of them; what is left beyond is at most (16/17)^64 = 2 % of it."""
@@ -261,10 +264,15 @@ def _drawn(outcomes: Floats, rng: np.random.Generator, samples: int) -> Iterator
         seen = rng.standard_gamma(rows, (CHUNK, len(rows)))
         broken = rng.beta(1.0, mass, (CHUNK, STICKS))
         left = np.cumprod(np.column_stack([np.ones(CHUNK), 1 - broken[:, :-1]]), axis=1)
-        types = rng.integers(2, size=(CHUNK, STICKS, models)).astype(np.float64)
+        shares, step = (broken * left)[:, None], max(TYPES // (STICKS * models), 1)
+        unseen = np.concatenate(
+            [
+                np.matmul(some, rng.integers(2, size=(len(some), STICKS, models)).astype(np.float64))[:, 0]
+                for some in (shares[start : start + step] for start in range(0, CHUNK, step))
+            ]
+        )
         prior = rng.standard_gamma(mass)
-        unseen = np.matmul((prior * broken * left)[:, None], types)[:, 0]
-        yield seen @ outcomes.T + unseen, seen.sum(axis=1, keepdims=True) + prior
+        yield seen @ outcomes.T + prior * unseen, seen.sum(axis=1, keepdims=True) + prior
 
 
 def intervals_of_accuracy(outcomes: Floats) -> tuple[Floats, Floats]:
@@ -342,6 +350,8 @@ def more_labels(outcomes: Floats) -> Ints:
         disagree = (gained + gained.T) / size
     else:
         disagree = np.stack([((one - outcomes) ** 2).mean(axis=1) for one in outcomes]) / unit**2
+    pairs = np.triu_indices(len(outcomes), 1)
+    lead, disagree, possible = lead[pairs], disagree[pairs], possible[pairs]
 
     def enough(more: Floats) -> Bools:
         seen = (size + more) * disagree
@@ -358,4 +368,6 @@ def more_labels(outcomes: Floats) -> Ints:
         middle = np.floor((low + high) / 2)
         reached = enough(middle)
         high, low = np.where(reached, middle, high), np.where(reached, low, middle)
-    return np.asarray(np.where(possible, np.maximum(high, 1), -1), dtype=np.int64)
+    found = np.full((len(outcomes), len(outcomes)), -1, np.int64)
+    found[pairs] = found.T[pairs] = np.where(possible, np.maximum(high, 1), -1)
+    return found

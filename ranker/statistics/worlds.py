@@ -227,7 +227,8 @@ class _State:
         normal: (S, M + C) x and z.
         scales: (S, 4) those that mu, sigma, beta and h are made of.
         apart: (S,) whether mu is 0.
-        logits: (C, S, R) of the labelled rows.
+        logits: (D, S, R) of the labels that stand out on the labelled rows.
+        biases: (S, C) the logits of all others.
         likelihood: (S,) the logarithm of that of all answers.
     """
 
@@ -235,6 +236,7 @@ class _State:
     scales: Floats
     apart: Bools
     logits: Floats
+    biases: Floats
     likelihood: Floats
 
     def taken(self, worlds: Ints) -> _State:
@@ -244,6 +246,7 @@ class _State:
             self.scales[worlds],
             self.apart[worlds],
             self.logits[:, worlds],
+            self.biases[worlds],
             self.likelihood[worlds],
         )
 
@@ -255,12 +258,30 @@ class _State:
             np.where(each, other.scales, self.scales),
             np.where(accepted, other.apart, self.apart),
             np.where(each, other.logits, self.logits),
+            np.where(each, other.biases, self.biases),
             np.where(accepted, other.likelihood, self.likelihood),
         )
 
 
+def _outstanding(said: Ints, likelihood: Floats) -> Ints:
+    """(D, R) the labels that stand out on each row: predicted by a model, or likelier by the answers than the others.
+
+    Rows with fewer have others beside them.
+    """
+    rows, classes = likelihood.shape
+    stands = likelihood > likelihood.min(axis=1, keepdims=True)
+    row, model = np.nonzero(said >= 0)
+    stands[row, said[row, model]] = True
+    most = int(stands.sum(axis=1).max(initial=1))
+    return np.sort(np.argsort(~stands, axis=1, kind="stable")[:, :most], axis=1).T
+
+
 class _Chain:
-    """The posterior that worlds are moved in: the prior, and the likelihood of the answers."""
+    """The posterior that worlds are moved in: the prior, and the likelihood of the answers.
+
+    On a row D labels stand out, which a model predicts or somebody answered. The others have no more than their biases,
+    and one likelihood, so that they count together: 200 labels cost no more than a few.
+    """
 
     def __init__(self, patterns: Patterns, readings: Readings, rng: np.random.Generator) -> None:
         self.rng, self.models, self.classes = rng, patterns.models, patterns.classes
@@ -270,10 +291,11 @@ class _Chain:
         self.usual = patterns.usual
         self.columns = np.concatenate([patterns.places, np.arange(self.models, self.models + self.classes)])
         said, strength = patterns.ballots(readings.pattern)
-        told = votes(said, self.classes, strength)
-        of_labels = np.repeat(np.eye(self.classes)[:, :, None], len(readings.counts), axis=2)
-        self.design = np.concatenate([told, of_labels], axis=1)  # (C, M + C, R)
-        self.answers = readings.likelihood.T[:, None]
+        self.labels = _outstanding(said, readings.likelihood)
+        given = self.labels[:, None] == said.T
+        self.design: Floats = np.asarray(given if strength is None else given * strength.T, dtype=np.float64)
+        self.answers = np.take_along_axis(readings.likelihood.T, self.labels, axis=0)[:, None]  # (D, 1, R)
+        self.of_others = readings.likelihood.min(axis=1)
         self.counts = readings.counts
 
     def start(self, worlds: int) -> _State:
@@ -287,8 +309,9 @@ class _Chain:
 
     def at(self, normal: Floats, scales: Floats, apart: Bools) -> _State:
         """The state with these numbers."""
-        logits = self.logits(self.vote(normal, scales, apart))
-        return _State(normal, scales, apart, logits, self.likelihood(logits))
+        vote = self.vote(normal, scales, apart)
+        logits, biases = self.logits(vote), vote[:, self.models :]
+        return _State(normal, scales, apart, logits, biases, self.likelihood(logits, biases))
 
     def centre(self, scales: Floats, apart: Bools) -> Floats:
         """(S, M + C) the prior's mean of weights and biases."""
@@ -318,14 +341,23 @@ class _Chain:
         return np.concatenate([weights, biases - apart[:, None] * (weights @ self.usual)], axis=1)
 
     def logits(self, vote: Floats) -> Floats:
-        """(C, S, R) of the labelled rows, from weights and biases."""
-        return np.asarray(vote @ self.design)
+        """(D, S, R) of the labels that stand out on the labelled rows, from weights and biases."""
+        found = vote[:, : self.models] @ self.design
+        found += vote[:, self.models :].T[self.labels].transpose(0, 2, 1)
+        return np.asarray(found)
 
-    def likelihood(self, logits: Floats) -> Floats:
+    def likelihood(self, logits: Floats, biases: Floats) -> Floats:
         """(S,) the logarithm of the likelihood of all answers."""
-        odds = logits - logits.max(axis=0)
+        highest = logits.max(axis=0)
+        odds = logits - highest
         np.exp(odds, out=odds)
-        return np.asarray(np.log((odds * self.answers).sum(axis=0) / odds.sum(axis=0) + TINY) @ self.counts)
+        right, every = (odds * self.answers).sum(axis=0), odds.sum(axis=0)
+        if len(self.labels) < self.classes:
+            weights = np.exp(biases - biases.max(axis=1, keepdims=True))
+            others = weights.sum(axis=1, keepdims=True) - weights.T[self.labels].sum(axis=0).T
+            others = np.maximum(others, 0) * np.exp(biases.max(axis=1, keepdims=True) - highest)
+            right, every = right + others * self.of_others, every + others
+        return np.asarray(np.log(right / every + TINY) @ self.counts)
 
     def moved(self, state: _State, power: float) -> _State:
         """Each world after one sweep, with the answers' likelihood to that power."""
@@ -345,21 +377,24 @@ class _Chain:
         count = len(state.apart)
         own, other = state.normal, self.standard(count)
         spread = self.spread(state.scales, state.apart)
-        of_own, of_other = (self.logits(self.departing(spread * one, state.apart)) for one in (own, other))
-        fixed = state.logits - of_own
+        votes_of = [self.departing(spread * one, state.apart) for one in (own, other)]
+        of_own, of_other = map(self.logits, votes_of)
+        own_biases, other_biases = (vote[:, self.models :] for vote in votes_of)
+        fixed, fixed_biases = state.logits - of_own, state.biases - own_biases
         level = power * state.likelihood + np.log(self.rng.random(count))
         angle = 2 * np.pi * self.rng.random(count)
         low, high = angle - 2 * np.pi, angle.copy()
-        logits, likelihood = state.logits.copy(), state.likelihood.copy()
+        logits, biases, likelihood = state.logits.copy(), state.biases.copy(), state.likelihood.copy()
         left = np.arange(count)
         for _ in range(SHRINKS):
             turned = angle[left, None]
             cosine, sine = np.cos(turned), np.sin(turned)
             tried = fixed[:, left] + cosine * of_own[:, left] + sine * of_other[:, left]
-            found = self.likelihood(tried)
+            tried_biases = fixed_biases[left] + cosine * own_biases[left] + sine * other_biases[left]
+            found = self.likelihood(tried, tried_biases)
             above = power * found > level[left]
             done = left[above]
-            logits[:, done], likelihood[done] = tried[:, above], found[above]
+            logits[:, done], biases[done], likelihood[done] = tried[:, above], tried_biases[above], found[above]
             left = left[~above]
             if not len(left):
                 break
@@ -369,4 +404,4 @@ class _Chain:
             angle[left] = low[left] + self.rng.random(len(left)) * (high[left] - low[left])
         angle[left] = 0.0
         normal = own * np.cos(angle)[:, None] + other * np.sin(angle)[:, None]
-        return replace(state, normal=normal, logits=logits, likelihood=likelihood)
+        return replace(state, normal=normal, logits=logits, biases=biases, likelihood=likelihood)

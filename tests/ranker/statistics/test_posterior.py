@@ -426,3 +426,11 @@ def test_many_rows_of_one_kind_are_drawn_together(values):
     assert found.mean(axis=0) == pytest.approx(expected.mean(axis=0), abs=0.003)
     assert np.cov(found.T) == pytest.approx(np.cov(expected.T), rel=0.15, abs=3e-5)
     assert posterior.best(outcomes, np.random.default_rng(1))[0].sum() == pytest.approx(1)
+
+
+def test_of_many_models_few_draws_are_held_at_once(monkeypatch):
+    """How many row types are drawn from the prior at once changes no draw."""
+    outcomes = np.random.default_rng(0).integers(2, size=(9, 12)).astype(float)
+    found = posterior.draws(outcomes, np.random.default_rng(1), CHUNK)
+    monkeypatch.setattr(posterior, "TYPES", 3 * STICKS * 9)
+    assert posterior.draws(outcomes, np.random.default_rng(1), CHUNK) == pytest.approx(found, abs=1e-12)

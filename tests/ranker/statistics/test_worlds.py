@@ -21,6 +21,7 @@ CASES = {
     ),
     "all were wrong": ([[0, 1, 1, 0], [0, 1, 0, 0]], 2, [0, 1, 3], [1, 0, 1], 0.02),
     "three classes and silence": ([[0, 2, 1, -1], [0, 1, 1, 2]], 3, [1, 2, 3, 3], [2, 1, 0, 2], 0.1),
+    "nine labels of which few stand out": ([[0, 8, 1, -1], [0, 1, 1, 5]], 9, [1, 2, 3, 3], [8, 1, 0, 5], 0.1),
     "one model": ([[0, 1, 1, 0, 1]], 2, [0, 1, 2], [0, 1, 0], 0.02),
     "models that are not as sure of each row": (
         [[0, 1, 1, 0], [0, 0, 1, 1]],
@@ -109,6 +110,23 @@ def test_worlds_are_drawn_from_the_posterior(case):
     drawn = np.concatenate([found.weights, found.biases], axis=1)
     assert np.abs(drawn.mean(axis=0) - mean).max() < 0.12
     assert drawn.std(axis=0) == pytest.approx(spread, rel=0.12)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_the_likelihood_is_that_of_all_labels(case):
+    """It is what a sum over every label gives, while no more labels of a row are held than are said there."""
+    patterns = folded(case)
+    readings = read(patterns, np.array(case[2]), np.array(case[3]), case[4])
+    chain = worlds._Chain(patterns, readings, np.random.default_rng(0))
+    state = chain.moved(chain.start(40), 0.5)
+    vote = chain.vote(state.normal, state.scales, state.apart)
+    weights, biases = vote[:, : patterns.models], vote[:, patterns.models :]
+    said, strength = patterns.ballots(readings.pattern)
+    odds = np.exp(np.einsum("sm,cmr->csr", weights, worlds.votes(said, case[1], strength)) + biases.T[:, :, None])
+    right = (odds * readings.likelihood.T[:, None]).sum(axis=0) / odds.sum(axis=0)
+    assert state.likelihood == pytest.approx(np.log(right) @ readings.counts, rel=1e-9)
+    assert state.biases == pytest.approx(biases)
+    assert len(state.logits) <= min(case[1], patterns.models + 2)  # two answers to a row, at most
 
 
 @pytest.mark.parametrize(("wrong", "believing"), [(0.1, 0.9), (0.5, 0.03)])
