@@ -43,6 +43,7 @@ class Limits:
 
     file: int = _most(1 << 29, "bytes", "of a file of rows or a table, packed and unpacked; a million rows of HANS")
     ratio: int = _most(200, "times its size", "that a file unpacks to, beyond 16 MiB; tables pack to a twentieth")
+    gzip_parts: int = _most(10_000, "parts", "of a gzip file; of one in blocks, as bgzip writes, each has 64 kB")
     line: int = _most(1 << 20, "bytes in a line", "of text; 60 models and a text have 10 kB")
     cell: int = _most(100_000, "characters in a cell", "a model of 512 tokens can read some 3,000")
     columns: int = _most(20_000, "columns", "1,000 models with the scores of up to 20 classes")

@@ -44,6 +44,7 @@ class Columns:
         stands: (n,) the line or row that each row is; None for rows from 1.
         unit: what these count.
         limits: how much of it was read.
+        worked_out: what readers know of the columns already, by a name of their own; nothing of others than these.
     """
 
     origin: str
@@ -57,6 +58,7 @@ class Columns:
     stands: Sequence[int] | None = None
     unit: str = "row"
     limits: Limits = LIMITS
+    worked_out: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
 
     def place(self, row: int) -> str:
         """Where a row stands, for messages.

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import io
 import re
 from collections.abc import Callable
-from typing import TypeAlias
 
 from ranker.errors import UsageError
-
-Stream: TypeAlias = gzip.GzipFile | io.BufferedReader
-"""The bytes of a file, unpacked."""
 
 MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -43,13 +38,13 @@ def check(encoding: str) -> str:
     return encoding
 
 
-def marked(stream: Stream) -> str:
+def marked(stream: io.BufferedReader) -> str:
     """The encoding that a file says itself, by the mark that it begins with; "" where it says none."""
     start = stream.peek(4)[:4]
     return next((encoding for mark, encoding in MARKS.items() if start.startswith(mark)), "")
 
 
-def reader(stream: Stream, encoding: str) -> Callable[[int], bytes]:
+def reader(stream: io.BufferedReader, encoding: str) -> Callable[[int], bytes]:
     """What gives the next line of a stream as UTF-8, of so many bytes or characters at most; b"" at the end.
 
     Args:

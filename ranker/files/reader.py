@@ -55,6 +55,8 @@ def _read(path: Path, encoding: str, limits: Limits, nested: Collection[str]) ->
         known = ", ".join(ENDINGS)
         raise UsageError(f"{path}: a file of rows or a table ends in {known}; those of text may be gzipped (.csv.gz)")
     text.check_file(path, limits)
+    if ending in (*_LINES, ".json"):
+        text.check_unpacked(path, limits)
     if ending == PARQUET:
         from ranker.files import parquet
 

@@ -77,6 +77,7 @@ def of_text(path: Path, text: str, limits: Limits = LIMITS) -> Iterator[Mapping[
         DataError: it is no JSON, has another shape, or is too large.
     """
     limits.check_objects(path, text)
+    limits.check(path, "values", text.count(","))
     try:
         whole = json.loads(text, object_pairs_hook=once)  # with NaN, which Python's own programs write
     except (ValueError, RecursionError) as error:

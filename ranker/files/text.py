@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-import gzip
+import io
 import itertools
 import os
 import stat
@@ -11,31 +11,62 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import Any
 
 from ranker.errors import DataError
 from ranker.files import encodings
 from ranker.limits import LIMITS, Limits, opened
 
+BLOCK = 1 << 16
+"""Bytes that are read at once."""
+
 GZIP = b"\x1f\x8b"
 """How a gzip file begins."""
 
 
+class _Unpacked(io.RawIOBase):
+    """What the parts of a gzip file hold, one after the other; `gzip` has no bound on their number."""
+
+    def __init__(self, packed: io.BufferedReader, path: Path, limits: Limits) -> None:
+        self._packed, self._path, self._limits = packed, path, limits
+        self._part, self._parts, self._held = zlib.decompressobj(31), 1, b""
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer as far as one step of unpacking does; 0 at the end."""
+        while True:
+            packed, self._held = self._held or self._packed.read(BLOCK), b""
+            if self._part.eof:
+                packed = packed.lstrip(b"\0")  # with which some programs fill up the last block
+                if not packed and not self._packed.peek(1):
+                    return 0
+                if not packed:
+                    continue
+                self._part, self._parts = zlib.decompressobj(31), self._parts + 1
+                self._limits.check(self._path, "gzip_parts", self._parts)
+            found = self._part.decompress(packed, len(buffer))
+            self._held = self._part.unused_data if self._part.eof else self._part.unconsumed_tail
+            if found:
+                buffer[: len(found)] = found
+                return len(found)
+            if not packed and not self._part.eof:
+                raise EOFError("it ends in the middle of a part")
+
+
 @contextmanager
-def unpacking(path: Path) -> Iterator[tuple[encodings.Stream, int]]:
-    """The stream of a file's bytes, unpacked if it is gzip, whatever its name, and how many they are packed.
+def unpacking(path: Path, limits: Limits = LIMITS) -> Iterator[io.BufferedReader]:
+    """The stream of a file's bytes, unpacked if it is gzip, whatever its name.
 
     Raises:
-        DataError: it cannot be read, or is none: a folder, a pipe, a device.
+        DataError: it cannot be read, or is none: a folder, a pipe, a device; or has too many parts.
     """
     try:
         with os.fdopen(opened(path), "rb") as raw:
-            packed = os.fstat(raw.fileno()).st_size
-            if raw.peek(len(GZIP))[: len(GZIP)] != GZIP:
-                yield raw, packed
-            else:
-                with gzip.GzipFile(fileobj=raw) as stream:
-                    yield stream, packed
+            packed = raw.peek(len(GZIP))[: len(GZIP)] == GZIP
+            yield io.BufferedReader(_Unpacked(raw, path, limits), BLOCK) if packed else raw
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: {encodings.unreadable(error)}") from error
     except (OSError, EOFError, ValueError, zlib.error) as error:  # ValueError: a name that no file can have
@@ -64,6 +95,20 @@ def check_file(path: Path, limits: Limits = LIMITS) -> None:
     limits.check(path, "file", about.st_size)
 
 
+def check_unpacked(path: Path, limits: Limits = LIMITS) -> None:
+    """Refuse a gzip file that unpacks to too much, before anything is made of what it holds.
+
+    Raises:
+        DataError: it does, or cannot be read.
+    """
+    packed, size = path.stat().st_size, 0
+    with unpacking(path, limits) as stream:
+        while isinstance(stream.raw, _Unpacked) and (block := stream.read(BLOCK)):
+            size += len(block)
+            limits.check(path, "file", size)
+            limits.check_ratio(path, size, packed)
+
+
 def lines(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[str]:
     """The lines of a file with their ends, unpacked and decoded.
 
@@ -76,7 +121,7 @@ def lines(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[s
         DataError: it cannot be read, is of another encoding, or it or a line of it is too large.
     """
     size = 0
-    with unpacking(path) as (stream, packed):
+    with unpacking(path, limits) as stream:
         readline = encodings.reader(stream, _encoding(path, stream, encoding, limits))
         for number in itertools.count(1):
             place = f"{path}, line {number}"
@@ -88,7 +133,6 @@ def lines(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[s
                 raise limits.passed(place, "line")
             if size > limits.file:
                 raise limits.passed(place, "file")
-            limits.check_ratio(path, size, packed)
             if number == 1 and b"\0" in line:
                 nul = UnicodeDecodeError("utf-8", line, 0, 1, "")
                 raise DataError(f"{place}: {encodings.unreadable(nul, nul=True)}")
@@ -115,13 +159,12 @@ def content(path: Path, encoding: str = "", limits: Limits = LIMITS) -> str:
     Raises:
         DataError: it cannot be read, is of another encoding, or has more bytes than ``limits.json``.
     """
-    with unpacking(path) as (stream, packed):
+    with unpacking(path, limits) as stream:
         told = _encoding(path, stream, encoding, limits)
         whole = bytearray()
         while piece := stream.read(1 << 20):  # asked for all at once, memory for the most there may be would be taken
             whole += piece
             limits.check(path, "json", len(whole))
-            limits.check_ratio(path, len(whole), packed)
         return whole.decode(told or "utf-8-sig")
 
 
@@ -131,11 +174,11 @@ def beginning(path: Path, size: int) -> bytes:
     Raises:
         DataError: it cannot be read.
     """
-    with unpacking(path) as (stream, _):
-        return cast(IO[bytes], stream).read(size)
+    with unpacking(path) as stream:
+        return stream.read(size)
 
 
-def _encoding(path: Path, stream: encodings.Stream, said: str, limits: Limits) -> str:
+def _encoding(path: Path, stream: io.BufferedReader, said: str, limits: Limits) -> str:
     """What the file says itself; else what was said of it, unless it is UTF-8; "" for that."""
     return encodings.marked(stream) or (said if said and not _is_utf8(path, limits) else "")
 
@@ -143,11 +186,10 @@ def _encoding(path: Path, stream: encodings.Stream, said: str, limits: Limits) -
 def _is_utf8(path: Path, limits: Limits) -> bool:
     """Whether a whole file is text in UTF-8."""
     decoder, size = codecs.getincrementaldecoder("utf-8")(), 0
-    with unpacking(path) as (stream, packed):
-        while block := stream.read(1 << 16):
+    with unpacking(path, limits) as stream:
+        while block := stream.read(BLOCK):
             size += len(block)
             limits.check(path, "file", size)
-            limits.check_ratio(path, size, packed)
             try:
                 decoder.decode(block)
             except UnicodeDecodeError:

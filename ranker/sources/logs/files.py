@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from ranker.errors import DataError
 from ranker.files.shapes import once
@@ -24,8 +24,8 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     Raises:
         DataError: it cannot be read, or is none: a folder, a pipe, a device.
     """
-    with unpacking(path) as (stream, _):
-        yield cast(IO[bytes], stream)
+    with unpacking(path) as stream:
+        yield stream
 
 
 def whole(path: Path, limits: Limits = LIMITS, name: str = "log_whole") -> bytes:

@@ -151,7 +151,7 @@ def header_of(path: Path, limits: Limits = LIMITS) -> Header:
 
 def _seekable(stream: IO[bytes], path: Path, limits: Limits) -> IO[bytes]:
     """An archive that is packed once more is unpacked in memory; one on a disk is read from there."""
-    return stream if isinstance(stream, io.BufferedReader) else io.BytesIO(files.whole(path, limits))
+    return stream if stream.seekable() else io.BytesIO(files.whole(path, limits))
 
 
 def _of_archive(

@@ -142,7 +142,7 @@ def coded(array: Any) -> tuple[list[Any], Ints]:
     if pa.types.is_null(array.type):
         return [], np.full(len(array), -1)
     found = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    return found.dictionary.to_pylist(), filled(found.indices.cast(pa.int64()), -1)
+    return found.dictionary.to_pylist(), filled(found.indices, -1).astype(np.int64)
 
 
 def distinct(array: Any) -> list[Any]:
@@ -173,7 +173,7 @@ def emptied(array: Any, words: Sequence[str] | None) -> Any:
         return array
     if values is array:
         return pc.if_else(pa.array(blank), pa.nulls(1, array.type)[0], array)
-    codes = filled(array.indices.cast(pa.int64()), -1)
+    codes = filled(array.indices, -1)
     gone = pa.array(np.isin(codes, np.flatnonzero(blank)))
     return pc.if_else(gone, pa.nulls(1, values.type)[0], array.dictionary_decode()).dictionary_encode()
 
@@ -182,10 +182,45 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def numbers(array: Any) -> tuple[Floats, Bools]:
+def numbers_of(columns: Columns, name: str, first: int | None = None) -> tuple[Floats, Bools]:
+    """(n,) the cells of a column as `numbers` has them, or so many of them.
+
+    Texts that stand in several columns, or cells, are read once for the whole table, however many columns it has.
+    """
+    array = columns.cells[name] if first is None else columns.cells[name].slice(0, first)
+    if not _is_kept_once(array):
+        return numbers(array)
+    values, bad = _of_distinct(columns)[name]
+    codes = filled(array.indices, -1)
+    return values[codes], bad[codes]
+
+
+def _is_kept_once(array: Any) -> bool:
+    """Whether a column is of texts of which each is kept once."""
+    return bool(pa.types.is_dictionary(array.type)) and _is_text(array.type.value_type)
+
+
+def _of_distinct(columns: Columns) -> Mapping[str, tuple[Floats, Bools]]:
+    """Column of texts that are kept once each -> their numbers, and whether they are none; the last is of no text."""
+    key = "numbers of distinct texts"
+    if key not in columns.worked_out:
+        kept = {name: array.dictionary for name, array in columns.cells.items() if _is_kept_once(array)}
+        values, bad = numbers(pa.concat_arrays(list(kept.values())), shares=False)
+        ends = np.cumsum([0, *map(len, kept.values())])
+        found = {}
+        for name, low, high in zip(kept, ends[:-1], ends[1:], strict=True):
+            of_column = values[low:high], bad[low:high]
+            if of_column[1].any() and are_shares(kept[name]):
+                of_column = numbers(kept[name])
+            found[name] = np.append(of_column[0], np.nan), np.append(of_column[1], False)
+        columns.worked_out[key] = found
+    return columns.worked_out[key]
+
+
+def numbers(array: Any, shares: bool = True) -> tuple[Floats, Bools]:
     """(n,) the cells as numbers, nan where one is empty or a word for nothing; (n,) whether one is neither.
 
-    A column in which all cells end in "%" holds shares of 100.
+    A column in which all cells end in "%" holds shares of 100, unless it is said that it holds none.
     """
     flat = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
     if pa.types.is_null(flat.type):
@@ -195,7 +230,7 @@ def numbers(array: Any) -> tuple[Floats, Bools]:
     flat = pc.utf8_trim_whitespace(flat)
     empty = pc.is_in(pc.utf8_lower(flat), value_set=of_texts(["", *sorted(WORDS)]).cast(flat.type))
     flat = pc.if_else(empty, pa.nulls(1, flat.type)[0], flat)
-    shares = pc.all(pc.match_substring_regex(flat, _SHARE)).as_py() if flat.null_count < len(flat) else False
+    shares = shares and flat.null_count < len(flat) and pc.all(pc.match_substring_regex(flat, _SHARE)).as_py()
     flat = pc.replace_substring_regex(flat, " ?%$", "") if shares else flat
     right = pc.match_substring_regex(flat, _NUMBER)  # null where the cell is
     bad = ~filled(right, True)
@@ -211,8 +246,11 @@ def are_shares(array: Any) -> bool:
     return bool(pc.all(pc.match_substring_regex(pc.utf8_trim_whitespace(values), _SHARE)).as_py())
 
 
-def has_decimal_commas(array: Any) -> bool:
+def has_decimal_commas(columns: Columns, name: str) -> bool:
     """Whether a column holds nothing but numbers, some of them with a decimal comma."""
+    array = columns.cells[name]
+    if _is_kept_once(array) and not _of_distinct(columns)[name][1].any():
+        return False
     values = array.dictionary if pa.types.is_dictionary(array.type) else array
     if not _is_text(values.type):
         return False
@@ -496,7 +534,7 @@ def of_outcomes(
 
 
 def _number(columns: Columns, column: str) -> Floats:
-    values, bad = numbers(columns.cells[column])
+    values, bad = numbers_of(columns, column)
     if bad.any():
         got = texts(columns.cells[column].slice(int(bad.argmax()), 1))[0]
         raise DataError(f"{_place(columns, bad)}: the column {column!r} holds scores, and {no_number(got)}")

@@ -13,7 +13,7 @@ from ranker.errors import DataError, Question
 from ranker.files.cells import cell_text
 from ranker.sources.tables import names
 from ranker.sources.tables.base import Columns, Said, some
-from ranker.sources.tables.cells import SUM, distinct, has_decimal_commas, label_counts, numbers, whole_number
+from ranker.sources.tables.cells import SUM, distinct, has_decimal_commas, label_counts, numbers_of, whole_number
 from ranker.sources.tables.groups import SIGN, SIGNS, listed
 from ranker.sources.tables.keys import Keys, is_text
 from ranker.tasks.classes import ClassTask, NameIndex, fold
@@ -53,7 +53,7 @@ def file_labels(columns: Columns, said: Said, keys: Keys) -> FileLabels:
         name
         for name in rest
         if not (names.holds_numbers(columns, name) and (name in scores or names.has_fractions(columns, name)))
-        and not has_decimal_commas(columns.cells[name])
+        and not has_decimal_commas(columns, name)
     ]
     coded = {name: _values(columns, name, said) for name in whole if str(columns.cells[name].type).startswith("dict")}
     few = {name: values for name, values in coded.items() if len(values) <= MOST_LABELS}
@@ -113,7 +113,7 @@ def _named_after(columns: Columns, rest: Sequence[str]) -> tuple[str, ...]:
     if several:
         return several.most_common(1)[0][0]
     alike = len(scores) == len(rest) > 1 and not parts and not listed(columns)
-    sums = sum(numbers(columns.cells[name])[0] for name in scores) if alike else np.zeros(1)
+    sums = sum(numbers_of(columns, name)[0] for name in scores) if alike else np.zeros(1)
     return tuple(rest) if alike and bool((np.abs(sums - 1) <= SUM).all()) else ()
 
 

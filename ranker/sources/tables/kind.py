@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
@@ -124,18 +124,17 @@ class TableModel:
         """What the file holds; it is parsed once for all its models."""
         from ranker.files.reader import read
 
-        if (_COLUMNS, self.file) not in shelf:
-            shelf[_COLUMNS, self.file] = read(Path(self.path), self.options.encoding, self.options.limits)
-        return cast("Columns", shelf[_COLUMNS, self.file])
+        path, options = Path(self.path), self.options
+        key = (_COLUMNS, self.file)
+        return cast("Columns", _once(shelf, key, lambda: read(path, options.encoding, options.limits)))
 
     def reading(self, shelf: Shelf) -> Reading:
-        """What the file says by itself."""
+        """What the file says by itself, or why that is not known; it is looked at once for all its models."""
         from ranker.sources.tables.reading import understand
 
+        said, name = said_by(self.options), stem(self.path)
         key = (_READING, self.file, self.options)
-        if key not in shelf:
-            shelf[key] = understand(self.columns(shelf), said=said_by(self.options), name=stem(self.path))
-        return cast("Reading", shelf[key])
+        return cast("Reading", _once(shelf, key, lambda: understand(self.columns(shelf), said=said, name=name)))
 
     def brought(self, reading: Reading, shelf: Shelf) -> Brought | None:
         """The rows of the file, where it has the truth, or outcomes; they are the same for all its models."""
@@ -221,6 +220,18 @@ class TableAnswers:
         else:
             yield Scores(_values(found), state)
         advance(len(examples))
+
+
+def _once(shelf: Shelf, key: Hashable, found: Callable[[], object]) -> object:
+    """What is worked out once a run, or why it cannot be."""
+    if key not in shelf:
+        try:
+            shelf[key] = found()
+        except (DataError, UsageError) as error:
+            shelf[key] = error
+    if isinstance(shelf[key], Exception):
+        raise shelf[key]
+    return shelf[key]
 
 
 def _standing(examples: Sequence[Example]) -> tuple[tuple[int, ...] | None, int]:

@@ -19,7 +19,7 @@ from ranker.sources.tables.cells import (
     has_decimal_commas,
     label_counts,
     no_number,
-    numbers,
+    numbers_of,
     outcomes,
 )
 
@@ -121,34 +121,34 @@ def is_bare(name: str) -> bool:
 
 def holds_numbers(columns: Columns, name: str) -> bool:
     """Whether a column holds numbers, or more of them than of other things."""
-    values, bad = numbers(columns.cells[name].slice(0, CLEAR))
+    values, bad = numbers_of(columns, name, CLEAR)
     if np.isnan(values).all() and not bad.any():
-        values, bad = numbers(columns.cells[name])
+        values, bad = numbers_of(columns, name)
     return bool((~np.isnan(values)).sum() > bad.sum())
 
 
 def is_empty(columns: Columns, name: str) -> bool:
     """Whether a column holds nothing, as the scores of a model do that failed on every row."""
-    values, bad = numbers(columns.cells[name])
+    values, bad = numbers_of(columns, name)
     return bool(np.isnan(values).all()) and not bad.any()
 
 
 def in_unit(columns: Columns, name: str) -> bool:
     """Whether a column holds nothing but numbers from 0 to 1."""
-    values, bad = numbers(columns.cells[name])
+    values, bad = numbers_of(columns, name)
     return not bad.any() and bool(((values >= 0) & (values <= 1) | np.isnan(values)).all())
 
 
 def has_fractions(columns: Columns, name: str) -> bool:
     """Whether a column holds a number that is no whole one, and so no label."""
-    values, _ = numbers(columns.cells[name])
+    values, _ = numbers_of(columns, name)
     return bool((values[np.isfinite(values)] % 1 != 0).any())
 
 
 def decimal_commas(columns: Columns, among: Iterable[str]) -> Iterator[str]:
     """What is wrong with those of some columns whose numbers have a decimal comma."""
     for name in among:
-        if has_decimal_commas(columns.cells[name]):
+        if has_decimal_commas(columns, name):
             comma = next(cell for cell in map(cell_text, distinct(columns.cells[name])) if "," in cell)
             yield f"the column {name!r} holds numbers, and {no_number(comma)}; write {comma.replace(',', '.')}"
 
@@ -171,7 +171,7 @@ def holds_decision(columns: Columns, name: str) -> bool:
     """Whether a column is unmistakably one score for two labels: named so, and on both sides of 0."""
     if plain(name.rpartition("/")[2]) not in DECISION or not holds_numbers(columns, name):
         return False
-    values, bad = numbers(columns.cells[name])
+    values, bad = numbers_of(columns, name)
     return not bad.any() and bool((values < 0).any() and (values > 0).any()) and has_fractions(columns, name)
 
 

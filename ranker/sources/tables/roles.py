@@ -155,9 +155,10 @@ class _Look:
 
     def _check_parts(self) -> None:
         """Refuse a column of texts of which some are labels, and most are not: it may be a model, or a remark."""
-        for name in self.single:
+        labelled = {*self.labelled}
+        for name in (name for name in self.single if name not in labelled):
             cells = names.label_cells(self.columns, name, self.labels)
-            if cells.readable and name not in self.labelled and not names.holds_numbers(self.columns, name):
+            if cells.readable and not names.holds_numbers(self.columns, name):
                 strange = next(v for v in distinct(self.columns.cells[name]) if self.labels.index(v) == UNKNOWN)
                 raise DataError(
                     f"{self.columns.origin}: {cells.readable:,} of {cells.readable + cells.unread:,} cells of the "

@@ -30,7 +30,7 @@ BROKEN = {
     "empty": ("a.csv", "", {}, "is empty; its first line must name the columns"),
     "header alone": ("a.csv", "id,prediction\n", {}, "holds no row"),
     "empty gzip": ("a.csv.gz", b"", {}, "is empty"),
-    "cut gzip": ("a.csv.gz", None, {}, "ended before the end-of-stream marker"),
+    "cut gzip": ("a.csv.gz", None, {}, "it ends in the middle of a part"),
     "a cell less": ("a.csv", "id,prediction\na\n", {}, "line 2: 2 cells are needed, as in line 1 (got 1)"),
     "a cell more": ("a.csv", "id,prediction\na,positive,1\n", {}, "line 2: 2 cells are needed, as in line 1 (got 3)"),
     "open quote": ("a.csv", 'id,prediction\n"a,positive\n', {}, "unexpected end of data"),
@@ -340,9 +340,46 @@ def test_a_gzip_bomb_is_refused_by_its_ratio(tmp_path):
 def test_a_gzip_bomb_of_json_is_refused(tmp_path):
     """It is unpacked no further than its budget."""
     path = tmp_path / "a.json.gz"
-    path.write_bytes(gzip.compress(b"[") + gzip.compress(b" " * (1 << 20)) * 100)
+    path.write_bytes(gzip.compress(b"[") + gzip.compress(b" " * (1 << 20)) * 10)
     said = bounded(path, limits=Limits(json=4 << 20))
     assert said == f"{path}: more than 4,194,304 bytes, the most that is read (`limits.json`)"
+
+
+def test_a_gzip_bomb_is_refused_before_a_line_is_read(tmp_path, monkeypatch):
+    """30 million rows in 120 kilobytes: it is unpacked no further than its ratio, and nothing is made of it."""
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"id,prediction\n") + gzip.compress(b"a,1\n" * 1_000_000) * 30)
+    monkeypatch.setattr("ranker.files.text.lines", None)
+    assert bounded(path).endswith("more than 200 times its size, the most that is read (`limits.ratio`)")
+
+
+def test_a_gzip_file_has_no_more_parts_than_are_read(tmp_path):
+    """Of empty parts a small file can have a million."""
+    path = tmp_path / "a.csv.gz"
+    table = gzip.compress(b"id,prediction\na,good\n")
+    path.write_bytes(table + gzip.compress(b"") * 9_999)
+    assert reader.read(path).size == 1
+    path.write_bytes(table + gzip.compress(b"") * 10_000)
+    assert bounded(path) == f"{path}: more than 10,000 parts, the most that is read (`limits.gzip_parts`)"
+
+
+@pytest.mark.parametrize("behind", [b"", b"\0" * 70_000])
+def test_parts_of_a_gzip_file_are_read_as_one(tmp_path, behind):
+    """A line may go on in the next part, and zeros may fill up the last block."""
+    path = tmp_path / "a.csv.gz"
+    parts = [b"id,prediction\n", b"a,go", b"", b"od\n" + b"b,bad\n" * 50_000]
+    path.write_bytes(b"".join(map(gzip.compress, parts)) + behind)
+    columns = reader.read(path)
+    assert (columns.size, columns.values("prediction")[:2]) == (50_001, ["good", "bad"])
+    path.write_bytes(gzip.compress(parts[0]) + b"nothing of gzip")
+    assert "cannot be read" in bounded(path)
+
+
+def test_a_json_file_has_no_more_values_than_are_read(tmp_path):
+    """They are counted before anything is made of them."""
+    path = tmp_path / "a.json"
+    path.write_text("[" + "0," * 9_000_000 + "0]")
+    assert bounded(path) == f"{path}: more than 8,388,608 cells, the most that is read (`limits.values`)"
 
 
 def test_a_zip_bomb_is_refused_by_what_it_says_of_itself(tmp_path):

@@ -7,7 +7,7 @@ from tables_made import STATES, TASK, understood
 from ranker.errors import Assumption, DataError
 from ranker.files import reader
 from ranker.sources.tables.base import Columns, Said
-from ranker.sources.tables.cells import Labels, emptied, numbers
+from ranker.sources.tables.cells import Labels, emptied, numbers, numbers_of
 from ranker.sources.tables.reading import understand
 from ranker.tasks.base import ANSWERED, NO_ANSWER
 from ranker.tasks.classes import ClassTask
@@ -222,3 +222,45 @@ def test_decimal_commas_are_named(tmp_path):
             DataError, match="the column 'p_positive' holds numbers, and '0,87' has a decimal comma; wr"
         ):
             understood(tmp_path / "a.csv", content, task)
+
+
+def test_texts_of_all_columns_are_read_at_once_as_each_would_be_alone(monkeypatch):
+    """However many columns there are; percents are told from other cells column by column."""
+    columns = reader.of_rows(
+        {"a": a, "b": b, "c": c, "d": d}
+        for a, b, c, d in [
+            ("50%", "1", "n/a", "0,5"),
+            ("100 %", "50%", "+2e1", "1"),
+            (None, "-.5", "", "x"),
+            ("7%", "inf", "1", "0,25"),
+        ]
+    )
+    alone = {name: numbers(array) for name, array in columns.cells.items()}
+    count = []
+    monkeypatch.setattr(
+        "ranker.sources.tables.cells.numbers",
+        lambda array, *more, **said: count.append(1) or numbers(array, *more, **said),
+    )
+    for name, (values, bad) in alone.items():
+        for first in (None, 2):
+            found = numbers_of(columns, name, first)
+            assert found[0].tolist() == pytest.approx(values[:first].tolist(), nan_ok=True)
+            assert found[1].tolist() == bad[:first].tolist()
+    assert len(count) == 2  # of all, and of the one of percents
+
+
+def test_why_a_file_cannot_be_read_is_found_once(tmp_path, monkeypatch):
+    """Its models, and what is said of it where it stands alone, are told by one look at it."""
+    from ranker.sources.base import Shelf
+    from ranker.sources.tables.kind import TableModel
+
+    looks = []
+    monkeypatch.setattr(
+        "ranker.sources.tables.reading.understand", lambda *_, **__: looks.append(1) or understand(*_, **__)
+    )
+    (tmp_path / "a.csv").write_text("id,count\n1,0.25\n2,7.5\n")
+    model, shelf = TableModel("a", str(tmp_path / "a.csv")), Shelf()
+    for _ in range(3):
+        with pytest.raises(DataError, match="no labels of a task are found"):
+            model.reading(shelf)
+    assert looks == [1]
