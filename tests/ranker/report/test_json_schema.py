@@ -9,9 +9,10 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from goldens import REFRESH
 from test_changes import PAIRS
 from test_evaluation import suite
-from test_report_formats import REFRESH, decided, evaluated, toy, toy_decision
+from test_report_formats import decided, evaluated, toy, toy_decision
 
 from ranker import report
 from ranker.domains.compare import compare

@@ -1,17 +1,13 @@
 """Models over many sets, as a report says it: golden pages, and the sentences of what cannot be told."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
-from test_report_formats import REFRESH
+from goldens import check_golden
 
 from ranker.domains.compare import compare
 from ranker.report import document, over_sets
 from ranker.report.sets_figures import drawings
 
-GOLDEN = Path(__file__).parent / "golden"
 FORMATS = ("table", "markdown", "latex", "html")
 """The others hold raw numbers, whose last digits are the machine's."""
 
@@ -33,12 +29,9 @@ def written(found, name):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_golden_report(name):
-    """The report is, byte for byte, the one that was read and kept."""
+    """The report is the one that was read and kept."""
     found = compare([*rows(), {"model": "new", "set": "home", "kind": "in-domain", "value": 0.9}])
-    file, text = GOLDEN / f"over-sets.{name}", written(found, name).encode()
-    if os.environ.get(REFRESH):
-        file.write_bytes(text)
-    assert text == file.read_bytes(), f"set {REFRESH}=1 to write it anew, and read the diff"
+    check_golden("over-sets", name, written(found, name))
 
 
 def test_no_trend_and_no_test_leave_their_tables_out():

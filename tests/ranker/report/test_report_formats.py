@@ -3,7 +3,6 @@ import dataclasses
 import io
 import itertools
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from goldens import check_golden, outline
 from test_evaluation import suite
 from test_evaluation import table as score_table
 
@@ -22,7 +22,7 @@ from ranker import report
 from ranker.commands import outputs
 from ranker.report import answer as words
 from ranker.report import explain as explained
-from ranker.report import latex, markdown, remarks, tables
+from ranker.report import figures, html, latex, markdown, remarks, tables
 from ranker.results.decision import DecidedModel, Decision, RowResult, Versus
 from ranker.results.evaluation import EvaluatedModel, Evaluation, MethodResult, PairResult
 from ranker.results.explanation import Explanation, Reading, Word
@@ -32,10 +32,6 @@ from ranker.results.table import ScoreTable
 from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate
 from ranker.statistics.pool import CHOSEN
-
-GOLDEN = Path(__file__).parent / "golden"
-REFRESH = "RANK_MODELS_REFRESH_GOLDEN"
-"""Set it to write the golden files anew; then read the diff."""
 
 MODELS = ("bert_large", "bert_base", "lstm")
 ACCURACY = (0.9, 0.75, 0.5)
@@ -254,12 +250,20 @@ class Reader(HTMLParser):
 @pytest.mark.parametrize("mode", RANKINGS)
 @pytest.mark.parametrize("name", report.FORMATS)
 def test_golden(name, mode):
-    """The report of the toy is, byte for byte, the one that was read and kept."""
-    file = GOLDEN / f"{mode}.{name}"
-    text = report.render(RANKINGS[mode](), name).encode()
-    if os.environ.get(REFRESH):
-        file.write_bytes(text)
-    assert text == file.read_bytes(), f"set {REFRESH}=1 to write it anew, and read the diff"
+    """The report of the toy is the one that was read and kept."""
+    check_golden(mode, name, report.render(RANKINGS[mode](), name))
+
+
+@pytest.mark.parametrize("mode", RANKINGS)
+def test_each_drawing_of_a_page_stands_in_a_section_of_its_own(mode):
+    """One figure a section, under its own heading."""
+    sections = report.render(RANKINGS[mode](), "html").split("<section")[1:]
+    drawn = [section for section in sections if "<svg" in section]
+    assert len(drawn) == len(figures.drawings(RANKINGS[mode](), html.FIGURES)) > 0
+    for section in drawn:
+        heading, figure = [line for line in outline(section).splitlines() if line.startswith(("## ", "[figure: "))][:2]
+        assert section.count("<svg") == 1
+        assert heading.removeprefix("## ") == figure.removeprefix("[figure: ").removesuffix("]")
 
 
 @pytest.mark.parametrize("mode", RANKINGS)

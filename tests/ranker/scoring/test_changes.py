@@ -4,15 +4,13 @@ import csv
 import dataclasses
 import io
 import json
-import os
 
 import numpy as np
 import pytest
+from goldens import check_golden
 from test_evaluation import suite
 from test_report_formats import (
-    GOLDEN,
     HOSTILE,
-    REFRESH,
     Reader,
     decided,
     evaluated,
@@ -252,12 +250,8 @@ def test_a_run_has_not_changed_from_itself(make):
 @pytest.mark.parametrize("mode", PAIRS)
 @pytest.mark.parametrize("name", document.FORMATS)
 def test_golden_comparison(name, mode):
-    """The comparison of the toys is, byte for byte, the one that was read and kept."""
-    file = GOLDEN / f"changes-of-{mode}s.{name}"
-    text = written(what_changed(*[make() for make in PAIRS[mode]]), name).encode()
-    if os.environ.get(REFRESH):
-        file.write_bytes(text)
-    assert text == file.read_bytes(), f"set {REFRESH}=1 to write it anew, and read the diff"
+    """The comparison of the toys is the one that was read and kept."""
+    check_golden(f"changes-of-{mode}s", name, written(what_changed(*[make() for make in PAIRS[mode]]), name))
 
 
 def test_csv_and_json_hold_raw_fractions():
