@@ -17,6 +17,7 @@ from PIL import Image
 from rich.console import Console
 
 from ranker.report import render, terminal
+from ranker.report.ranking import document
 from ranker.results.ranking import Ranking
 
 IMAGES = Path(__file__).parent / "images"
@@ -36,7 +37,7 @@ def ranked(folder: Path) -> Ranking:
 def of_the_terminal(ranking: Ranking) -> str:
     """What the terminal shows, as an SVG."""
     console = Console(record=True, width=80, file=io.StringIO(), force_terminal=True, highlight=False)
-    terminal.show(terminal.parts(ranking), console)
+    terminal.show(terminal.blocks(document(ranking)), console)
     return console.export_svg(title=COMMAND, unique_id="terminal")
 
 

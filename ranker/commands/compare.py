@@ -69,13 +69,13 @@ def compare(**given: Any) -> None:
     rank-models compare run.json later.json                        what changed, in any format
     """
     from ranker.commands import arguments
-    from ranker.report import document
+    from ranker.report import GENERAL
 
     name = arguments.format_name(given)
-    look_up("format of comparisons", name, document.FORMATS)
+    look_up("format of comparisons", name, GENERAL)
     outputs.check(given)
     shown = asked(given)
-    answer = document.render(shown, name)
+    answer = outputs.rendered(shown, name, given["output"])
     with ExitStack() as rest:  # written, whatever becomes of the answer
         if given["plots"] is not None:
             if not (drawn := shown.drawn()):

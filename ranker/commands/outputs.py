@@ -17,6 +17,7 @@ from ranker.errors import RankModelsError, UsageError
 from ranker.files.saving import is_read_only, save
 
 if TYPE_CHECKING:
+    from ranker.report.document import Document
     from ranker.report.figures import Drawing
     from ranker.results.gate import Gate
     from ranker.results.ranking import Ranking
@@ -120,8 +121,8 @@ def save_each(rankings: Mapping[str, Ranking], folder: Path) -> None:
         ranking.save(folder / f"{task.replace(os.sep, '_')}.json")
 
 
-def rendered(ranking: Ranking, format_name: str, path: Path | None) -> str:
-    """The ranking in a format; text that goes to a terminal is wrapped where that ends, if it is a narrow one."""
+def rendered(document: Document, format_name: str, path: Path | None) -> str:
+    """The document in a format; text that goes to a terminal is wrapped where that ends, if it is a narrow one."""
     from ranker import report
 
     if format_name == "table" and path is None and sys.stdout.isatty():
@@ -129,8 +130,8 @@ def rendered(ranking: Ranking, format_name: str, path: Path | None) -> str:
 
         from ranker.report import terminal
 
-        return terminal.render(ranking, shutil.get_terminal_size().columns)
-    return report.render(ranking, format_name)
+        return terminal.write(document, shutil.get_terminal_size().columns)
+    return report.write(document, format_name)
 
 
 def write(answer: str | bytes, path: Path | None) -> None:

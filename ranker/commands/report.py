@@ -41,6 +41,7 @@ def report(**given: Any) -> None:
     """
     from ranker import report as reports
     from ranker.commands import arguments
+    from ranker.report.ranking import document
     from ranker.results.ranking import Ranking
 
     several = len(given["files"]) > 1
@@ -51,7 +52,7 @@ def report(**given: Any) -> None:
         return
     outputs.check(given)
     ranking = Ranking.load(given["files"][0], given["limits"])
-    answer = outputs.rendered(ranking, name, given["output"])
+    answer = outputs.rendered(document(ranking), name, given["output"])
     with ExitStack() as rest:  # written, whatever becomes of the answer
         rest.callback(outputs.plot, ranking, given["plots"])
         outputs.write(answer, given["output"])

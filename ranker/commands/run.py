@@ -159,6 +159,7 @@ def run(**given: Any) -> None:
     from ranker import report
     from ranker.commands import arguments
     from ranker.commands.program import spoken
+    from ranker.report.ranking import document
     from ranker.runs.collect import foretold
     from ranker.runs.describe import described
     from ranker.scoring.gate import of_decision
@@ -202,7 +203,7 @@ def run(**given: Any) -> None:
         rest.callback(outputs.plot, ranking, given["plots"])
         if given["save"]:
             rest.callback(ranking.save, given["save"])
-        outputs.write(outputs.rendered(ranking, format_name, given["output"]), given["output"])
+        outputs.write(outputs.rendered(document(ranking), format_name, given["output"]), given["output"])
     if ranking.header.failures or ranking.header.failed_factors:
         raise SystemExit(1)
     if gate is not None:

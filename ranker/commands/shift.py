@@ -96,18 +96,18 @@ def shift(**given: Any) -> None:
     rank-models shift train.jsonl a.jsonl b.jsonl c.jsonl --models bert-a --models bert-b
     """
     from ranker.commands import arguments
-    from ranker.report import document
+    from ranker.report import GENERAL
     from ranker.report import shift as report
     from ranker.runs.shift import answered
 
     stderr.log(given)
     format_name = arguments.format_name(given)
-    look_up("format of shifts", format_name, document.FORMATS)
+    look_up("format of shifts", format_name, GENERAL)
     outputs.check(given)
     found = answered(_question({**given, "more_models": ()}))
     found = replace(found, failures={model: spoken(why) for model, why in found.failures.items()})
     stderr.check_strict(given, found.notes)
-    outputs.write(document.render(report.document(found), format_name), given["output"])
+    outputs.write(outputs.rendered(report.document(found), format_name, given["output"]), given["output"])
     if given["plots"] is not None:
         from ranker.report import shift_figures
 

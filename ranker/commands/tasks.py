@@ -11,7 +11,7 @@ import click
 from ranker.commands import arguments, outputs, stderr
 from ranker.commands.program import say, spoken
 from ranker.errors import UsageError, look_up
-from ranker.report import document, over_tasks
+from ranker.report import GENERAL, over_tasks
 from ranker.results.ranking import Ranking
 from ranker.runs.over_tasks import Matched, decide_each
 from ranker.runs.plan import Plan
@@ -25,7 +25,7 @@ def check(given: Mapping[str, Any], format_name: str) -> None:
     Raises:
         UsageError: `--plots`, a format without means over tasks, or a path that cannot be written.
     """
-    look_up("format of several tasks", format_name, document.FORMATS)
+    look_up("format of several tasks", format_name, GENERAL)
     if given["plots"] is not None:
         raise UsageError("`--plots` takes one task: name it, `--models A#TASK B#TASK`")
     outputs.check({**given, "save": None})
@@ -66,7 +66,7 @@ def run(given: Mapping[str, Any], tasks: Matched, format_name: str) -> None:
         found = replace(found, gate=gate)
     if given["save"] is not None:
         outputs.save_each(found.rankings, given["save"])
-    outputs.write(document.render(over_tasks.document(found), format_name), given["output"])
+    outputs.write(outputs.rendered(over_tasks.document(found), format_name, given["output"]), given["output"])
     if found.failures:
         raise SystemExit(1)
     if gate is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from ranker.commands import arguments, outputs, stderr
 from ranker.commands.program import spoken
 from ranker.errors import UsageError, look_up
-from ranker.report import document, over_tasks
+from ranker.report import GENERAL, over_tasks
 from ranker.runs.within import decide_within
 
 
@@ -40,7 +40,7 @@ def run(given: Mapping[str, Any], format_name: str) -> None:
     ):
         if given[name] is not None:
             raise UsageError(f"`--{name.replace('_', '-')}` is for one decision, without `--within`")
-    look_up("format of several parts", format_name, document.FORMATS)
+    look_up("format of several parts", format_name, GENERAL)
     outputs.check(given)
     arguments.check_mode(given)
     found = decide_within(
@@ -54,7 +54,8 @@ def run(given: Mapping[str, Any], format_name: str) -> None:
     found = replace(found, failures={part: spoken(why) for part, why in found.failures.items()})
     shown = over_tasks.document(found)
     best, remarks = found.notes[-1], [one for one in shown.remarks if one != found.notes[-1]]
-    shown = replace(shown, answer=[best, *shown.answer[:-1]], remarks=remarks)  # the last is what to type for tasks
-    outputs.write(document.render(shown, format_name), given["output"])
+    said = [shown.lead, *shown.answer[:-1]]  # the last is what to type for tasks
+    shown = replace(shown, lead=best, answer=said, remarks=remarks)
+    outputs.write(outputs.rendered(shown, format_name, given["output"]), given["output"])
     if found.failures:
         raise SystemExit(1)

@@ -1,4 +1,4 @@
-"""Reports: one module a format, each with one function `render(ranking) -> str`."""
+"""Reports: a result becomes a `Document`, and each format is one module with one function `write(document) -> str`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ranker.errors import look_up
 from ranker.report.escapes import visible
 
 if TYPE_CHECKING:
+    from ranker.report.document import Document
     from ranker.results.ranking import Ranking
 
 
@@ -18,7 +19,7 @@ class Format:
     """Where a format is made, and how its files are named.
 
     Attributes:
-        module: renders it.
+        module: writes it.
         ending: of the names of its files, without the dot. Where two formats have the same, it means the first.
     """
 
@@ -37,6 +38,18 @@ FORMATS = {
 }
 """The formats by name."""
 
+GENERAL = {name: form for name, form in FORMATS.items() if name != "pairs"}
+"""Those of results that are no ranking: only a ranking has tables by pairs."""
+
+
+def write(document: Document, name: str) -> str:
+    """The document in the named format.
+
+    Raises:
+        UnknownName: there is no such format.
+    """
+    return visible(str(import_module(look_up("format", name, FORMATS).module).write(document)))
+
 
 def render(ranking: Ranking, name: str) -> str:
     """The ranking in the named format.
@@ -44,4 +57,6 @@ def render(ranking: Ranking, name: str) -> str:
     Raises:
         UnknownName: there is no such format.
     """
-    return visible(str(import_module(look_up("format", name, FORMATS).module).render(ranking)))
+    from ranker.report.ranking import document
+
+    return write(document(ranking), name)

@@ -1,28 +1,18 @@
-"""One tidy CSV table, numbers as raw fractions: a row a method in an evaluation, a row a model in a decision."""
+"""One tidy CSV table, numbers as raw fractions."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ranker.results.decision import Decision
-from ranker.results.evaluation import Evaluation
-from ranker.results.ranking import Ranking
-
-METHOD_FIELDS = (
-    *("name", "kind", "designed", "pairwise_accuracy", "ci_low", "ci_high", "models_low", "models_high"),
-    *("difference", "difference_low", "difference_high", "draws", "draws_error"),
-)
-"""Fields of `MethodResult` that are columns."""
+from ranker.report.document import Document
 
 
-def render(ranking: Ranking) -> str:
-    """The ranking as CSV; each row says which run it is from, so that the tables of several runs can be joined."""
-    run = {key: getattr(ranking.header, key) for key in ("suite", "ood", "metric", "attribution", "probe")}
-    found = ranking.found
-    return written([run | row for row in (_methods(found) if isinstance(found, Evaluation) else _models(found))])
+def write(document: Document) -> str:
+    """The rows of a result."""
+    return written(document.rows)
 
 
 def written(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -43,16 +33,3 @@ def cell(value: Any) -> Any:
         ("'=1+1", 'ACC', -0.5, None)
     """
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else value
-
-
-def _methods(found: Evaluation) -> Iterator[dict[str, Any]]:
-    for method in found.methods:
-        yield {field: getattr(method, field) for field in METHOD_FIELDS}
-
-
-def _models(found: Decision) -> Iterator[dict[str, Any]]:
-    """Each model; `groups` are the numbers of its groups: two models that share one cannot be told apart."""
-    for model in found.models:
-        groups = [str(g) for g, group in enumerate(found.groups, 1) if model.name in group]
-        numbers = {key: getattr(model, key) for key in ("score", "outcome", "low", "high", "p_best", "p_near_best")}
-        yield {"rank": model.rank, "name": model.name, "groups": " ".join(groups), "method": found.method, **numbers}

@@ -313,7 +313,7 @@ def _unseen(explanation: Explanation, word: Word) -> bool:
 
 def as_json(explanation: Explanation, colour: bool = False) -> str:
     """The explanation as one JSON object: the stable schema for programs."""
-    return json.written(explanation.to_dict())
+    return json.dumped(explanation.to_dict())
 
 
 FORMATS: Mapping[str, Callable[[Explanation, bool], str]] = {"terminal": terminal, "html": page, "json": as_json}

@@ -386,6 +386,9 @@ def intervals(ranking: Ranking) -> Drawing | None:
 
 ALL: tuple[Draw, ...] = (learning_curve, against_acc, distribution, heatmap, intervals)
 
+OF_A_PAGE: tuple[Draw, ...] = (learning_curve, distribution, against_acc, intervals)
+"""What a page shows as drawings; every pair with every method is a table of it."""
+
 
 # ---- what they share
 

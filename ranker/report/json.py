@@ -1,4 +1,4 @@
-"""The ranking as JSON: the stable schema for programs."""
+"""A result as JSON: the stable schema for programs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ranker.report.document import Document
 from ranker.report.escapes import visible
-from ranker.results.ranking import Ranking
 
 
-def render(ranking: Ranking) -> str:
-    """The ranking as one JSON object, keys in a fixed order; the same ranking gives the same bytes."""
-    return written(ranking.to_dict())
+def write(document: Document) -> str:
+    """All of it as one JSON object, keys in a fixed order; the same result gives the same bytes."""
+    return dumped(document.content)
 
 
-def written(content: Mapping[str, Any]) -> str:
+def dumped(content: Mapping[str, Any]) -> str:
     """One JSON object, a key a line; NaN and Infinity, which JSON lacks, are refused.
 
     Raises:

@@ -3,12 +3,11 @@ r"""The tables as LaTeX, to paste into a paper: booktabs, no preamble; what has 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
+from ranker.report.document import Document
 from ranker.report.escapes import visible
-from ranker.report.remarks import remarks
-from ranker.report.tables import Table, tables
-from ranker.results.ranking import Ranking
+from ranker.report.tables import Table
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -25,17 +24,12 @@ SPECIAL = {
 """Character -> what stands for it in text."""
 
 
-def render(ranking: Ranking) -> str:
-    r"""The ranking as one `tabular` a table, for a document that has `\usepackage{booktabs}`."""
-    return document(ranking.title, tables(ranking), remarks(ranking))
-
-
-def document(heading: str, shown: Iterable[Table], said: Iterable[str]) -> str:
-    """A whole file: its heading, tables, and remarks."""
-    lines = [f"% {_one_line(heading)}", r"% needs \usepackage{booktabs}"]
-    for one in shown:
+def write(document: Document) -> str:
+    r"""One `tabular` a table, for a paper that has `\usepackage{booktabs}`; title and remarks are comments."""
+    lines = [f"% {_one_line(document.title)}", r"% needs \usepackage{booktabs}"]
+    for one in document.shown("latex"):
         lines += ["", f"% {one.caption}", *_tabular(one)]
-    return "\n".join([*lines, "", *(f"% - {_one_line(remark)}" for remark in said)]) + "\n"
+    return "\n".join([*lines, "", *(f"% - {_one_line(remark)}" for remark in document.remarks)]) + "\n"
 
 
 def escape(text: str) -> str:

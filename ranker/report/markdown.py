@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from ranker.report import rows
-from ranker.report.answer import answer
-from ranker.report.remarks import remarks
-from ranker.report.tables import Table, tables
-from ranker.results.decision import Decision
-from ranker.results.ranking import Ranking
+from ranker.report.document import Document
+from ranker.report.tables import Table
 
 
-def render(ranking: Ranking) -> str:
-    """The ranking as GitHub-flavoured Markdown."""
-    lead, sentences = answer(ranking)
-    shown = [*tables(ranking), *(rows.tables(ranking.found) if isinstance(ranking.found, Decision) else ())]
-    return page(ranking.title, shown, remarks(ranking), [lead, " ".join(sentences)])
-
-
-def page(heading: str, shown: Iterable[Table], said: Iterable[str], first: Iterable[str] = ()) -> str:
-    """A whole page: its heading, paragraphs that come first, tables, and remarks."""
-    parts = [f"# {escape(heading)}", *map(escape, first)]
-    for one in shown:
+def write(document: Document) -> str:
+    """A whole page of GitHub-flavoured Markdown: title, answer, tables and remarks."""
+    parts = [f"# {escape(document.title)}", *map(escape, document.paragraphs)]
+    for one in document.shown("markdown"):
         parts += [f"## {escape(one.caption)}", "\n".join(lines(one))]
-    parts += ["## Remarks", "\n".join(f"- {escape(remark)}" for remark in said)]
+    parts += ["## Remarks", "\n".join(f"- {escape(remark)}" for remark in document.remarks)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from string import ascii_letters
 from typing import TYPE_CHECKING
 
 from ranker.errors import listed
 from ranker.numbers import counted, interval, p_value, percent, points, probability, signed
 from ranker.report.document import Document
-from ranker.report.tables import Table, table
+from ranker.report.tables import Table, letters, table
 from ranker.results.over_sets import OnAverage, OverSets, Trend
 from ranker.results.result import NAMES
 
@@ -50,13 +49,14 @@ def document(found: OverSets, drawn: Callable[[], Sequence[Drawing]] = tuple) ->
         remarks=list(remarks(found)),
         rows=found.to_rows(),
         content=found.to_dict(),
+        lead=f"First: {found.models[0].model}",
         answer=answer(found),
         drawn=drawn,
     )
 
 
 def answer(found: OverSets) -> list[str]:
-    """Who leads, how sure that is, who is not told from it, and what in-domain values say."""
+    """How sure it is who leads, who is not told from the first, and what in-domain values say."""
     first = found.models[0]
     by = (
         f"highest mean, {percent(first.value)} %"
@@ -66,12 +66,12 @@ def answer(found: OverSets) -> list[str]:
     said = [f"{first.model} has the {by}"]
     if first.p_first is not None:
         said.append(f"and is first in {probability(first.p_first)} % of draws of {' and '.join(found.draws_of)}")
-    lines = [f"First: {first.model}", f"{', '.join(said)}."]
+    lines = [f"{', '.join(said)}."]
     if found.test is not None:
         differ = "do not differ" if found.test.p_f >= 0.05 else "differ"
-        lines[1] += f" By Friedman's test the models {differ} (p {_equals(found.test.p_f)})."
+        lines[0] += f" By Friedman's test the models {differ} (p {_equals(found.test.p_f)})."
         others = [name for name in found.tied if name != first.model]
-        lines[1] += f" Nemenyi's test does not tell {listed(others, NAMES)} from the first." if others else ""
+        lines[0] += f" Nemenyi's test does not tell {listed(others, NAMES)} from the first." if others else ""
     if found.on_average is not None:
         lines.append(_labels(found.on_average))
     told = [f"{one.set} {TYPES[one.type]}" for one in found.trends if one.type is not None]
@@ -151,10 +151,15 @@ def on_average(found: OverSets, known: OnAverage) -> Table:
     """How probable each model is the best on average, and which others are not told from it."""
     rows = []
     for i, name in enumerate(found.names):
-        letters = [letter for letter, group in zip(ascii_letters, known.groups, strict=False) if name in group]
         beats = ("" if i == j else probability(p) for j, p in enumerate(known.p_beats[i][:WIDEST]))
         rows.append(
-            (name, "".join(letters), probability(known.p_best[name]), probability(known.p_near_best[name]), *beats)
+            (
+                name,
+                letters(name, known.groups),
+                probability(known.p_best[name]),
+                probability(known.p_near_best[name]),
+                *beats,
+            )
         )
     others = [f"> {i + 1}" for i in range(min(len(found.names), WIDEST))]
     return table("Best on average", ["model", "tied"], ["P(best)", "P(near best)", *others], rows)

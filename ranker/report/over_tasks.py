@@ -22,18 +22,20 @@ HINT = "Next: `rank-models --models A#TASK B#TASK` shows one task with the rows 
 
 def document(found: OverTasks) -> Document:
     """What was found, before any format."""
+    lead, said = answer(found)
     return Document(
         title=found.title,
         tables=tables(found),
         remarks=list(remarks(found)),
         rows=list(_rows(found)),
         content=found.to_dict(),
-        answer=answer(found),
+        lead=lead,
+        answer=[said, HINT],
     )
 
 
-def answer(found: OverTasks) -> list[str]:
-    """Which model is better over the tasks, how sure that is, and on how many of them."""
+def answer(found: OverTasks) -> tuple[str, str]:
+    """Which model is better over the tasks; then how sure that is, and on how many of them."""
     whole, first, second = found.whole, *found.models[:2]
     gap = whole[-1].gap(first, second)
     on = f"on {found.tasks[0].name}" if len(whole) == 1 else f"over {counted(len(found.tasks), 'task')}"
@@ -54,7 +56,7 @@ def answer(found: OverTasks) -> list[str]:
             f"With each of the {counted(whole[0].rows, 'row')} counting the same it is {points(pooled.difference)} "
             f"points ({interval(pooled.low, pooled.high, points)}; p {equals(pooled.p)})."
         )
-    return [lead, " ".join([*said, *_each(found, first, second)]), HINT]
+    return lead, " ".join([*said, *_each(found, first, second)])
 
 
 def _strength(found: OverTasks, whole: Sequence[Part], first: str, second: str) -> tuple[bool, bool]:

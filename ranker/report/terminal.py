@@ -1,4 +1,4 @@
-"""The answer on one screen: the models, the methods, and what was left out."""
+"""The answer on one screen, as plain text: sentences, tables and remarks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ranker.report.answer import answer
+from ranker.report.document import Document
 from ranker.report.escapes import visible
-from ranker.report.remarks import remarks
-from ranker.report.tables import Table, matrix, methods, models, order
-from ranker.results.evaluation import Evaluation
-from ranker.results.ranking import Ranking
+from ranker.report.tables import Table
 
 WIDTH = 80
 
@@ -27,47 +24,54 @@ LEAST, ENOUGH, GAP = 8, 24, 2
 """Characters: what a column of names keeps in a table of many columns, what it gets where one is in pieces, and what
 stands between two columns."""
 
-MATRIX = 10
-"""The most models whose pairs are shown."""
+
+def write(document: Document, columns: int = WIDTH) -> str:
+    """The document as plain text: sentences are wrapped at so many columns, tables are made for a terminal of 80."""
+    return plain_text(blocks(document), columns=columns)
 
 
-def render(ranking: Ranking, columns: int = WIDTH) -> str:
-    """The ranking as plain text: sentences are wrapped at so many columns, tables are made for a terminal of 80."""
-    return written(parts(ranking), columns=columns)
+def blocks(document: Document) -> Iterator[Table | Text]:
+    """The document's pieces, from top to bottom."""
+    yield Text(document.title, style="bold")
+    if document.paragraphs:
+        yield Text("\n".join(document.paragraphs))
+    yield from document.shown("table")
+    if document.remarks:
+        yield Text("\n".join(f"- {remark}" for remark in document.remarks))
 
 
-def written(parts: Iterable[Table | Text], width: int = WIDTH, columns: int | None = None) -> str:
+def plain_text(blocks: Iterable[Table | Text], width: int = WIDTH, columns: int | None = None) -> str:
     """Plain text, whatever the environment says of colours; blanks at the ends of lines are cut.
 
     Args:
-        parts: from top to bottom. Names are folded where a table is too wide, numbers are not: see `pieces`.
+        blocks: from top to bottom. Names are folded where a table is too wide, numbers are not: see `in_pieces`.
         width: of tables, in characters.
         columns: where sentences are wrapped, if that is before the width.
     """
     console = Console(
         file=io.StringIO(), width=width, force_terminal=False, force_jupyter=False, no_color=True, highlight=False
     )
-    show(parts, console, columns)
+    show(blocks, console, columns)
     text: str = console.file.getvalue()  # type: ignore[attr-defined]  # the StringIO from above
     return "\n".join(plain(line).rstrip() for line in text.split("\n"))
 
 
-def show(parts: Iterable[Table | Text], console: Console, columns: int | None = None) -> None:
-    """Print the parts, from top to bottom, on a console of any width; sentences are wrapped at so many columns."""
-    for part in parts:
-        if isinstance(part, Text):
-            console.print(part, width=columns)
-            continue
-        for number, piece in enumerate(pieces(part, console.width)):
-            if number:
-                console.print()
+def show(blocks: Iterable[Table | Text], console: Console, columns: int | None = None) -> None:
+    """Print blocks on a console of any width, a line between two; sentences are wrapped at so many columns."""
+    pieces = (piece for one in blocks for piece in ([one] if isinstance(one, Text) else in_pieces(one, console.width)))
+    for number, piece in enumerate(pieces):
+        if number:
+            console.print()
+        if isinstance(piece, Text):
+            console.print(piece, width=columns)
+        else:
             made = drawn(piece)
             if Measurement.get(console, WIDE, made).maximum > console.width:
                 _squeeze(made)
             console.print(made)
 
 
-def pieces(shown: Table, width: int) -> Iterator[Table]:
+def in_pieces(shown: Table, width: int) -> Iterator[Table]:
     """A table as it is, or, where its numbers leave no room for its names, in pieces, each with the names of the rows.
 
     Args:
@@ -112,27 +116,6 @@ def plain(line: str) -> str:
     """
     shown = visible(line)
     return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in shown)
-
-
-def parts(ranking: Ranking) -> Iterator[Table | Text]:
-    """The report's pieces, from top to bottom."""
-    found, metric = ranking.found, ranking.header.metric
-    yield Text(ranking.title + "\n", style="bold")
-    lead, sentences = answer(ranking)
-    *said, to_do = sentences or [""]
-    yield Text("\n".join([lead, " ".join(said), to_do]) + "\n")
-    if isinstance(found, Evaluation):
-        yield models(found, metric)
-        yield Text()
-        yield methods(found, metric)
-    else:
-        yield order(found, metric)
-        if len(found.models) <= MATRIX:
-            yield Text()
-            yield matrix(found)
-    yield Text()
-    for remark in remarks(ranking):
-        yield Text(f"- {remark}")
 
 
 def drawn(shown: Table) -> RichTable:

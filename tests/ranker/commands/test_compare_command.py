@@ -10,8 +10,9 @@ from test_report_formats import toy, toy_decision
 
 from ranker.cli import main
 from ranker.domains.compare import compare
+from ranker.report import GENERAL, over_sets
 from ranker.report import changes as changed
-from ranker.report import document, over_sets
+from ranker.report import write as written
 from ranker.report.sets_figures import drawings
 from ranker.scoring.changes import what_changed
 
@@ -59,13 +60,13 @@ def write(name, rows):
         writer.writerows(rows)
 
 
-@pytest.mark.parametrize("name", document.FORMATS)
+@pytest.mark.parametrize("name", GENERAL)
 def test_a_table_in_each_format(run, name):
     """What the library finds, written; of a page eight figures, too."""
     status, out, err = run("table.csv", "--format", name)
     assert (status, err) == (0, "")
     found = compare("table.csv")
-    assert out == document.render(over_sets.document(found, lambda: drawings(found)), name)
+    assert out == written(over_sets.document(found, lambda: drawings(found)), name)
     assert out.count("<svg") == (2 + 6 if name == "html" else 0)
 
 
@@ -98,7 +99,7 @@ def test_options_reach_the_library(run):
         (["--seed", "3"], {"seed": 3}),
         (["--percent"], {"percent": True}),
     ):
-        wanted = document.render(over_sets.document(compare("table.csv", **argument)), "json")
+        wanted = written(over_sets.document(compare("table.csv", **argument)), "json")
         assert run("table.csv", "--format", "json", *option)[1] == wanted, option
 
 
@@ -123,12 +124,12 @@ def test_a_page_escapes_names(run, tmp_path):
     assert "&lt;b&gt;model-7&amp;" in out
 
 
-@pytest.mark.parametrize("name", document.FORMATS)
+@pytest.mark.parametrize("name", GENERAL)
 @pytest.mark.parametrize("mode", PAIRS)
 def test_two_runs_on_one_set_are_what_changed(run, name, mode):
     """In each format, in both modes."""
     before, after = (make() for make in PAIRS[mode])
-    wanted = document.render(changed.document(what_changed(before, after)), name)
+    wanted = written(changed.document(what_changed(before, after)), name)
     assert run(f"{mode}.json", f"{mode}-later.json", "--format", name) == (0, wanted, "")
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ranker.domains.compare import compare
 from ranker.errors import UsageError
-from ranker.report import document, over_sets
+from ranker.report import GENERAL, over_sets, write
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "x\ny", "=1+1", "é", ""])
 CELLS = st.one_of(
@@ -44,7 +44,7 @@ def compared(rows, missing):
         found = compare(rows, missing=missing)
     except UsageError as error:
         return str(error)
-    written = {name: document.render(over_sets.document(found), name) for name in document.FORMATS}
+    written = {name: write(over_sets.document(found), name) for name in GENERAL}
     json.loads(written["json"], parse_constant=lambda name: pytest.fail(f"{name} in the JSON"))
     assert str(found)
     return found

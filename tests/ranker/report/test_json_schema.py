@@ -21,7 +21,6 @@ from ranker.report import changes as compared
 from ranker.report import over_sets as many
 from ranker.report import over_tasks as several
 from ranker.report import shift as shifted
-from ranker.report.document import render
 from ranker.results import changes, decision, evaluation, header, over_sets, over_tasks, ranking, shift
 from ranker.runs.shift import shift as measure
 from ranker.scoring.changes import what_changed
@@ -186,7 +185,7 @@ def two_tasks():
 
 def test_several_tasks_keep_to_the_schema():
     """What a run on folders of logs writes as JSON; the decision on each task is a run."""
-    written = render(several.document(two_tasks()), "json")
+    written = report.write(several.document(two_tasks()), "json")
     check(written, TASKS)
     content = json.loads(written)
     assert list(TASKS["properties"]) == list(content) == TASKS["required"]
@@ -198,7 +197,7 @@ def test_shifts_keep_to_the_schema():
     """What `shift` writes as JSON, also of sets of which nothing can be told."""
     rows = [{"text": "a b"}, {"text": "c"}]
     for found in (measure("hans-sub", "hans-con", "paws"), measure(rows, rows)):
-        written = render(shifted.document(found), "json")
+        written = report.write(shifted.document(found), "json")
         check(written, SHIFT)
         assert list(SHIFT["properties"]) == list(json.loads(written)) == SHIFT["required"]
 
@@ -211,7 +210,7 @@ def test_models_over_sets_keep_to_the_schema(few):
         for m in range(2 if few else 8)
         for s, kind in enumerate(["in-domain", "ood", "ood", "ood"][: 2 if few else 4])
     ]
-    written = render(many.document(compare(rows)), "json")
+    written = report.write(many.document(compare(rows)), "json")
     check(written, SETS)
     content = json.loads(written)
     assert list(SETS["properties"]) == list(content) == SETS["required"]
@@ -238,7 +237,7 @@ def test_outputs_keep_to_the_schema(runs, tmp_path):
 @pytest.mark.parametrize("mode", PAIRS)
 def test_comparisons_keep_to_the_schema(mode):
     """What `compare` writes as JSON of two runs, in both modes."""
-    check(render(compared.document(what_changed(*[make() for make in PAIRS[mode]])), "json"), CHANGES)
+    check(report.write(compared.document(what_changed(*[make() for make in PAIRS[mode]])), "json"), CHANGES)
 
 
 @pytest.mark.parametrize(

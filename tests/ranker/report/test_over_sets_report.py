@@ -5,7 +5,7 @@ import pytest
 from goldens import check_golden
 
 from ranker.domains.compare import compare
-from ranker.report import document, over_sets
+from ranker.report import over_sets, write
 from ranker.report.sets_figures import drawings
 
 FORMATS = ("table", "markdown", "latex", "html")
@@ -24,7 +24,7 @@ def rows(models=9, sets=3, noise=0.01, seed=0, slope=1.2):
 
 def written(found, name):
     """The report in a format, without figures."""
-    return document.render(over_sets.document(found), name)
+    return write(over_sets.document(found), name)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -45,7 +45,7 @@ def test_ranks_lead_where_they_are_imputed():
     """The answer names the mean rank, and no mean is shown where there is none."""
     found = compare([*rows(4), {"model": "late", "set": "set 0", "kind": "ood", "value": 0.9}], missing="ranks")
     shown = over_sets.document(found)
-    assert shown.answer[1].startswith(f"{found.names[0]} has the best mean rank, ")
+    assert shown.answer[0].startswith(f"{found.names[0]} has the best mean rank, ")
     assert any(row[1] == "late" and row[2] == "" for row in shown.tables[0].rows)
 
 
@@ -68,7 +68,7 @@ def test_draws_of_rows_are_said_of_rows_that_are_drawn(n, said):
     """A table without `n` and `se` has draws of tasks alone."""
     cells = [row for row in rows() if row["kind"] == "ood"]
     shown = over_sets.document(compare([{**row, "n": 400 if int(row["set"][-1]) in n else None} for row in cells]))
-    assert said in shown.answer[1]
+    assert said in shown.answer[0]
 
 
 def joined(noise, joint=0.7, seed=0):

@@ -22,7 +22,9 @@ from ranker import report
 from ranker.commands import outputs
 from ranker.report import answer as words
 from ranker.report import explain as explained
-from ranker.report import figures, html, latex, markdown, remarks, tables
+from ranker.report import figures, latex, markdown, remarks
+from ranker.report.decision import order
+from ranker.report.ranking import document
 from ranker.results.decision import DecidedModel, Decision, RowResult, Versus
 from ranker.results.evaluation import EvaluatedModel, Evaluation, MethodResult, PairResult
 from ranker.results.explanation import Explanation, Reading, Word
@@ -259,7 +261,7 @@ def test_each_drawing_of_a_page_stands_in_a_section_of_its_own(mode):
     """One figure a section, under its own heading."""
     sections = report.render(RANKINGS[mode](), "html").split("<section")[1:]
     drawn = [section for section in sections if "<svg" in section]
-    assert len(drawn) == len(figures.drawings(RANKINGS[mode](), html.FIGURES)) > 0
+    assert len(drawn) == len(figures.drawings(RANKINGS[mode](), figures.OF_A_PAGE)) > 0
     for section in drawn:
         heading, figure = [line for line in outline(section).splitlines() if line.startswith(("## ", "[figure: "))][:2]
         assert section.count("<svg") == 1
@@ -270,7 +272,7 @@ def test_each_drawing_of_a_page_stands_in_a_section_of_its_own(mode):
 def test_formats_show_the_same_numbers(mode):
     """Every number of the terminal's tables stands in Markdown, LaTeX and HTML, in the same row."""
     ranking = RANKINGS[mode]()
-    for shown in tables.tables(ranking):
+    for shown in document(ranking).shown("latex"):
         for row in shown.rows:
             assert f"| {' | '.join(map(markdown.escape, row))} |" in report.render(ranking, "markdown")
             cells = zip(row, shown.numeric, strict=True)
@@ -346,11 +348,10 @@ def many(decision=False):
 def test_eighty_columns_are_enough(decision):
     """With ten models of long names no line is wider, no name is cut, and no number is broken."""
     ranking = many(decision)
-    found = ranking.found
     text = report.render(ranking, "table")
     assert max(map(len, text.splitlines())) <= 80
     squeezed = re.sub(r"\s", "", text)
-    for shown in tables.tables(ranking) if decision else [tables.models(found, "ACC"), tables.methods(found, "ACC")]:
+    for shown in document(ranking).shown("table"):
         for row in shown.rows:
             for cell, numeric in zip(row, shown.numeric, strict=True):
                 assert not numeric or not cell or re.search(rf"(^| ){re.escape(cell)}( |$)", text, re.M)
@@ -383,10 +384,10 @@ def test_on_a_narrow_terminal_sentences_are_wrapped_and_tables_are_whole(monkeyp
     """At the columns that there are; a pipe and a file get what they always get."""
     text = report.render(toy(), "table")
     monkeypatch.setenv("COLUMNS", "60")
-    assert outputs.rendered(toy(), "table", None) == text
+    assert outputs.rendered(document(toy()), "table", None) == text
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    assert outputs.rendered(toy(), "table", Path("answer.txt")) == text
-    narrow = outputs.rendered(toy(), "table", None)
+    assert outputs.rendered(document(toy()), "table", Path("answer.txt")) == text
+    narrow = outputs.rendered(document(toy()), "table", None)
     assert narrow.split() == text.split()
     tables = {line for line in text.splitlines() if re.search(r"  \S", line)}
     assert tables <= set(narrow.splitlines())
@@ -613,7 +614,7 @@ def test_models_that_a_method_ties_share_their_rank():
     ranking = with_found(toy_decision(), models=tuple(dataclasses.replace(one, rank=rank) for one, rank in models))
     _, said = words.answer(ranking)
     assert said[0].startswith("ACC+TIES ties bert_large, bert_base in first place. bert_large was right on 90.0 %")
-    assert [row[0] for row in tables.order(ranking.decision, "ACC").rows] == ["1", "1", "3"]
+    assert [row[0] for row in order(ranking.decision, "ACC").rows] == ["1", "1", "3"]
     assert [row["rank"] for row in csv.DictReader(io.StringIO(report.render(ranking, "csv")))] == ["1", "1", "3"]
 
 

@@ -6,8 +6,7 @@ import pytest
 from ranker import plot, shift
 from ranker.cli import main
 from ranker.errors import UsageError
-from ranker.report import shift_figures
-from ranker.report.document import render
+from ranker.report import shift_figures, write
 from ranker.report.shift import document
 
 
@@ -50,7 +49,7 @@ def test_sets_at_one_place_have_a_map(tmp_path):
         file.write_text("text\n" + "".join(f"Row {n} of the set.\n" for n in range(12)))
     same = shift(*files)
     assert len(shift_figures.drawings(same)) == 2
-    assert "<svg" in render(document(same), "html")
+    assert "<svg" in write(document(same), "html")
 
 
 def test_two_sets_have_no_figure():
@@ -63,12 +62,12 @@ def test_two_sets_have_no_figure():
 
 def test_the_page_has_both(found):
     """As drawings whose texts are texts; a page of two sets has none."""
-    page = render(document(found), "html")
+    page = write(document(found), "html")
     svgs = re.findall(r"(?s)<svg.*?</svg>", page)
     assert len(svgs) == 2
     for svg in svgs:
         assert ">hans-con</text>" in svg
-    assert "<svg" not in render(document(shift("hans-sub", "hans-con")), "html")
+    assert "<svg" not in write(document(shift("hans-sub", "hans-con")), "html")
 
 
 def test_files_are_written(tmp_path, monkeypatch):

@@ -2,7 +2,7 @@ import itertools
 import re
 
 from ranker.report import shift as report
-from ranker.report.document import render
+from ranker.report import write
 from ranker.results.shift import Domain, Measure, Pair, Score, Shift
 
 SETS = ["home", *(f"hans-constituent-{n}" for n in range(19))]
@@ -24,7 +24,7 @@ def found():
 
 def test_eighty_columns_are_enough_for_twenty_sets():
     """No line is wider, no number is broken, and every piece of a table has the names of its rows."""
-    text = render(report.document(found()), "table")
+    text = write(report.document(found()), "table")
     assert max(map(len, text.splitlines())) <= 80
     for shown in report.tables(found()):
         for row in shown.rows:

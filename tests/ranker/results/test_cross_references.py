@@ -10,7 +10,7 @@ from factors import BUILTIN
 from ranker import Ranking, decide, rank, report
 from ranker.datasets import sets
 from ranker.errors import DataError
-from ranker.report import changes, document
+from ranker.report import changes
 from ranker.scoring.changes import what_changed
 from ranker.scoring.score import Evidence
 
@@ -80,7 +80,7 @@ def test_one_string_changed_anywhere_is_one_line_or_a_report(saved, mode, new, t
         for name in (quick if new == "changed" else report.FORMATS) if ranking else ():
             assert report.render(ranking, name), path
         if ranking:
-            assert document.render(changes.document(what_changed(ranking, ranking)), "table"), path
+            assert report.write(changes.document(what_changed(ranking, ranking)), "table"), path
     assert len(kinds) > 59
     assert refused > 30
 

@@ -12,7 +12,7 @@ from logmaking import choice_row, eval_log, header, lm_log, results, sample
 
 from ranker.cli import main
 from ranker.errors import UsageError
-from ranker.report import document
+from ranker.report import GENERAL, write
 from ranker.report import over_tasks as report
 from ranker.results.ranking import Ranking
 from ranker.runs.over_tasks import matched, over_tasks
@@ -197,7 +197,7 @@ def test_p_is_corrected_over_tasks_and_pairs(runs):
     smallest = min(gaps, key=lambda gap: gap.p)
     assert smallest.p_corrected == pytest.approx(6 * smallest.p)
     assert found.models[0] == "run-c"
-    text = document.as_text(report.document(found))
+    text = write(report.document(found), "table")
     assert "First over 2 tasks: run-c" in text
 
 
@@ -264,7 +264,7 @@ def test_the_answer_lists_tasks_and_means(run):
     assert "Fewer than 300 rows, on which small differences are mostly not seen: hans, nli." in said
 
 
-@pytest.mark.parametrize("name", document.FORMATS)
+@pytest.mark.parametrize("name", GENERAL)
 def test_every_format_writes_it(run, name):
     """The same bytes each time, with every task in it."""
     first, second = (run("--models", "run-a", "run-b", "--format", name) for _ in range(2))

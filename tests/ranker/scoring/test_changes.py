@@ -22,8 +22,8 @@ from test_report_formats import (
 )
 
 from ranker.errors import UnknownName, UsageError
+from ranker.report import GENERAL, latex, write
 from ranker.report import changes as report
-from ranker.report import document, latex
 from ranker.report.markdown import escape
 from ranker.results.header import Data, Provenance, Quality
 from ranker.results.ranking import Ranking
@@ -79,7 +79,7 @@ PAIRS = {"evaluation": (toy, later), "decision": (toy_decision, later_decision)}
 
 def written(found, name):
     """The comparison in a format."""
-    return document.render(report.document(found), name)
+    return write(report.document(found), name)
 
 
 def by_name(changes):
@@ -248,7 +248,7 @@ def test_a_run_has_not_changed_from_itself(make):
 
 
 @pytest.mark.parametrize("mode", PAIRS)
-@pytest.mark.parametrize("name", document.FORMATS)
+@pytest.mark.parametrize("name", GENERAL)
 def test_golden_comparison(name, mode):
     """The comparison of the toys is the one that was read and kept."""
     check_golden(f"changes-of-{mode}s", name, written(what_changed(*[make() for make in PAIRS[mode]]), name))
@@ -273,7 +273,7 @@ def test_csv_and_json_hold_raw_fractions():
 def test_hostile_names_in_a_comparison(name):
     """In every format a name is text."""
     found = what_changed(toy((name, "b", "c")), later())
-    text = {kind: written(found, kind) for kind in document.FORMATS}
+    text = {kind: written(found, kind) for kind in GENERAL}
     assert f"| {escape(name)} |" in text["markdown"]
     assert ("'" if name.startswith(("=", "+", "-", "@", "\t")) else "") + name in [
         row["name"] for row in csv.DictReader(io.StringIO(text["csv"]))
@@ -288,7 +288,7 @@ def test_hostile_names_in_a_comparison(name):
 
 def test_an_unknown_format_of_comparisons():
     """The near one is offered."""
-    with pytest.raises(UnknownName, match="there is no format of comparisons 'jsn'; did you mean json?"):
+    with pytest.raises(UnknownName, match="there is no format 'jsn'; did you mean json?"):
         written(what_changed(toy(), toy()), "jsn")
 
 

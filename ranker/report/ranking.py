@@ -1,0 +1,131 @@
+"""A ranking: the answer, its tables, figures and remarks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ranker.report import decision, evaluation
+from ranker.report.answer import answer
+from ranker.report.document import Document, Origin
+from ranker.report.remarks import remarks
+from ranker.report.tables import Table, table
+from ranker.results.decision import Decision
+from ranker.results.evaluation import Evaluation
+from ranker.results.ranking import Ranking
+
+if TYPE_CHECKING:
+    from ranker.report.figures import Drawing
+
+PAPER = (
+    "Singhal, Forristal, Ye and Durrett (2022), Assessing Out-of-Domain Language Model Performance from Few Examples"
+)
+
+METHOD_FIELDS = (
+    *("name", "kind", "designed", "pairwise_accuracy", "ci_low", "ci_high", "models_low", "models_high"),
+    *("difference", "difference_low", "difference_high", "draws", "draws_error"),
+)
+"""Fields of `MethodResult` that are columns of the CSV."""
+
+
+def document(ranking: Ranking) -> Document:
+    """What was found, before any format."""
+    lead, sentences = answer(ranking)
+    *said, to_do = sentences
+    return Document(
+        title=ranking.title,
+        tables=list(tables(ranking)),
+        remarks=remarks(ranking),
+        rows=list(_rows(ranking)),
+        content=ranking.to_dict(),
+        lead=lead,
+        answer=[" ".join(said), to_do],
+        drawn=partial(_drawings, ranking),
+        examples=ranking.examples,
+        origin=Origin(ranking.header.provenance.command, _settings(ranking), citation(ranking)),
+    )
+
+
+def tables(ranking: Ranking) -> Iterator[Table]:
+    """What was found, and what the numbers rest on, each table for the formats that have it."""
+    found = ranking.found
+    if isinstance(found, Evaluation):
+        yield from evaluation.tables(found, ranking.header.metric)
+    else:
+        yield from decision.tables(ranking, found)
+    if any(one.error_median is not None for one in ranking.header.quality.values()):
+        yield quality(ranking)
+    left_out = list(_left_out(ranking))
+    if left_out:
+        yield table(
+            *("What was left out", ["method", "examples", "reason"], [], left_out),
+            help="An example that a method cannot be computed on for one model is left out of it for all; a method "
+            "that cannot apply is left out as a whole.",
+            formats=("html",),
+            place="end",
+        )
+
+
+def _drawings(ranking: Ranking) -> Sequence[Drawing]:
+    from ranker.report import figures  # and matplotlib with it
+
+    return figures.drawings(ranking, figures.OF_A_PAGE)
+
+
+def _rows(ranking: Ranking) -> Iterator[dict[str, Any]]:
+    """A row a method in an evaluation, a row a model in a decision; each says which run it is from.
+
+    `groups` are the numbers of a model's groups: two models that share one cannot be told apart.
+    """
+    run = {key: getattr(ranking.header, key) for key in ("suite", "ood", "metric", "attribution", "probe")}
+    found = ranking.found
+    if isinstance(found, Evaluation):
+        yield from (run | {field: getattr(method, field) for field in METHOD_FIELDS} for method in found.methods)
+        return
+    for model in found.models:
+        groups = [str(g) for g, group in enumerate(found.groups, 1) if model.name in group]
+        numbers = {key: getattr(model, key) for key in ("score", "outcome", "low", "high", "p_best", "p_near_best")}
+        own = {"rank": model.rank, "name": model.name, "groups": " ".join(groups), "method": found.method}
+        yield run | own | numbers
+
+
+def quality(ranking: Ranking) -> Table:
+    """The backend's own measure of error for each model, and how many of its rows are not as they should be."""
+    shown = []
+    for model, found in ranking.header.quality.items():
+        errors = ("" if error is None else f"{error:.2g}" for error in (found.error_median, found.error_high))
+        shown.append((model, *errors, f"{found.over_tolerance}", f"{found.truncated}"))
+    made = ranking.header.provenance
+    return table(
+        "Attribution quality",
+        ["model"],
+        ["median error", "95 % are below", "over tolerance", "cut at its limit"],
+        shown,
+        help=f"Error: {made.error or 'not said'}. Tolerance: {made.settings.get('tolerance')}.",
+        formats=("html",),
+        place="end",
+    )
+
+
+def _left_out(ranking: Ranking) -> Iterator[tuple[str, str, str]]:
+    for method in ranking.table.methods:
+        for reason, count in ranking.table.dropped.get(method.name, {}).items():
+            yield method.name, f"{count}", reason
+    for name, reason in ranking.header.left_out.items():
+        yield name, "all", reason
+
+
+def citation(ranking: Ranking) -> str:
+    """The program, in the version that made the run, and the paper that its method is from."""
+    version = ranking.header.provenance.versions.get("rank-models")
+    return f"{' '.join(filter(None, ('rank-models', version)))}; the method: {PAPER}."
+
+
+def _settings(ranking: Ranking) -> str:
+    of = {key: getattr(ranking.header, key) for key in ("suite", "ood", "metric", "attribution", "probe", "seed")}
+    draws = {} if isinstance(ranking.found, Decision) else {"draws": ranking.found.draws}
+    made = replace(ranking.header.provenance, command=None)
+    return json.dumps({"mode": ranking.mode} | of | draws | made.to_dict(), indent=2, ensure_ascii=False)
