@@ -265,7 +265,7 @@ def trained(task: str, pool: Sequence[Row], encoder: Path, folder: Path) -> list
 
 def measure(task: str, data: Path, encoder: Path, work: Path) -> None:
     """Train, ask, and write what comes of it: WORK/TASK.json, .md and .html."""
-    from ranker.report import write
+    from ranker.report import write as written
     from ranker.report.shift import document
     from ranker.runs.shift import shift
     from ranker.runtime.runtime import Runtime
@@ -288,7 +288,7 @@ def measure(task: str, data: Path, encoder: Path, work: Path) -> None:
         runtime=Runtime(store=work / "store"),
     )
     for form, ending in (("json", "json"), ("markdown", "md"), ("html", "html"), ("table", "txt")):
-        (work / f"{task}.{ending}").write_text(write(document(found), form), encoding="utf-8")
+        (work / f"{task}.{ending}").write_text(written(document(found), form), encoding="utf-8")
     print((work / f"{task}.txt").read_text(encoding="utf-8"), flush=True)
 
 
