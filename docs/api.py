@@ -22,6 +22,7 @@ from ranker.results import (
     shift,
 )
 from ranker.results.table import ScoreTable
+from ranker.statistics.paired import PairedComparison
 
 PAGE = Path(__file__).with_name("api.md")
 WIDTH = 100
@@ -57,7 +58,7 @@ PARTS = {
 RECORDS = (
     *(header.Header, header.Provenance, header.Data, header.Quality, ScoreTable),
     *(evaluation.MethodResult, evaluation.EvaluatedModel, evaluation.PairResult),
-    *(decision.DecidedModel, decision.Versus, decision.RowResult),
+    *(decision.DecidedModel, PairedComparison, decision.RowResult),
     *(explanation.Reading, explanation.Word),
     label_ranking.LabelledModel,
     *(

@@ -7,7 +7,7 @@ import numpy as np
 from ranker.errors import listed
 from ranker.numbers import LEAST_P, counted, interval, p_value, percent, points, probability
 from ranker.report.words import MOST_LABELS, labels, words
-from ranker.results.decision import Decision, Versus
+from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation, level
 from ranker.results.ranking import Ranking
 from ranker.results.result import NAMES
@@ -68,7 +68,7 @@ def _truly_best(ranking: Ranking, found: Evaluation) -> str:
 def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     """Which model, how sure, who cannot be told apart, and how many more labels would tell."""
     if len(found.models) == 2 and found.versus:
-        return between(ranking, found, found.versus[0])
+        return between(ranking, found)
     names, of, rows = found.names, words(ranking.header.metric), counted(ranking.header.probe, "row")
     first = [model.name for model in found.models if model.rank == 1]
     put = f"puts {names[0]} first. It" if len(first) == 1 else f"ties {', '.join(first)} in first place. {names[0]}"
@@ -111,9 +111,9 @@ def _but(found: Decision) -> str:
     return f", but the labels speak for {found.names[better]}" if better else ""
 
 
-def between(ranking: Ranking, found: Decision, pair: Versus) -> tuple[str, list[str]]:
+def between(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     """Two models on the same rows: how far apart, how sure, on which rows, and what an unpaired test had said."""
-    metric = ranking.header.metric
+    metric, pair = ranking.header.metric, found.versus[0]
     first, second = found.models
     if pair.better == pair.worse == 0:
         return "Nothing to tell apart", [

@@ -12,8 +12,8 @@ from ranker.errors import listed
 from ranker.numbers import interval, percent, probability
 from ranker.results.gate import Gate
 from ranker.results.result import NAMES, Result, plain
+from ranker.statistics.paired import PairedComparison
 from ranker.statistics.pool import Kind
-from ranker.statistics.significance import Test
 
 SURE = 0.95
 """Probability from which on a model may be called the better one, where its interval leaves out 0, too."""
@@ -66,47 +66,6 @@ class RowResult:
     text: str = ""
 
 
-@dataclass(frozen=True)
-class Versus:
-    """Two models on the same labelled rows: how far apart they are, and how sure that is.
-
-    Attributes:
-        a, b: the models, the one that is first in the order first.
-        difference: the mean outcome of a minus that of b.
-        se: its standard error, robust to clusters of rows; None where one cluster is all there is, as below.
-        low, high: its 95 % interval.
-        better, worse: rows on which a did better, and worse, than b.
-        p: of a two-sided test that both do equally well; 1 where no row tells them apart.
-        test: where p comes from: "mcnemar", "sign-flip", or "sign-flip-drawn".
-        p_corrected: the same, corrected for the number of pairs (Holm).
-        p_unpaired: what a test would have said that takes the two as judged on different rows; None, too, where each
-            model has the same outcome on every row, and not the other's.
-        detectable: the smallest true difference that as many such rows find in 80 % of cases; None where no row tells
-            the two apart.
-        rows: how many rows both were judged on.
-        clusters: how many clusters these make; None where rows are independent.
-        se_rows: what the standard error would be if rows were independent; None where one row is all there is, and in
-            runs that were saved before it was kept.
-    """
-
-    a: str
-    b: str
-    difference: float
-    se: float | None
-    low: float | None
-    high: float | None
-    better: int
-    worse: int
-    p: float
-    test: Test
-    p_corrected: float
-    p_unpaired: float | None
-    detectable: float | None
-    rows: int
-    clusters: int | None
-    se_rows: float | None = None
-
-
 @dataclass(frozen=True, repr=False)
 class Decision(Result):
     """What K labelled rows say about models whose truth is not known. Models are in the predicted order, best first.
@@ -150,7 +109,7 @@ class Decision(Result):
     groups: tuple[tuple[str, ...], ...] = field(init=False)
     more_labels: tuple[tuple[int | None, ...], ...]
     level: float = 0.9
-    versus: tuple[Versus, ...] = ()
+    versus: tuple[PairedComparison, ...] = ()
     rows: tuple[RowResult, ...] = ()
     notes: tuple[str, ...] = ()
     gate: Gate | None = None

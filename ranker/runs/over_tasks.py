@@ -15,8 +15,8 @@ from ranker.runs.gather import without_truth
 from ranker.runs.plan import Plan, plan
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.over_tasks import Judged, judged, parts
+from ranker.scoring.paired_comparison import FEW_CLUSTERS, FEW_ROWS
 from ranker.scoring.score import Evidence
-from ranker.scoring.versus import FEW_CLUSTERS, FEW_ROWS
 from ranker.sources import kinds, suites
 from ranker.sources.base import Shelf, SourceOptions
 from ranker.sources.references import parse

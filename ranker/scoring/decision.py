@@ -21,8 +21,8 @@ from ranker.errors import UsageError, look_up
 from ranker.numbers import counted
 from ranker.results.decision import DecidedModel, Decision, RowResult
 from ranker.results.table import ScoreTable
+from ranker.scoring.paired_comparison import clusters_of, compare_pairs, warnings
 from ranker.scoring.score import averages, check, turned
-from ranker.scoring.versus import clusters_of, versus, warnings
 from ranker.statistics import combined, engine, paired, posterior
 from ranker.statistics.engine import TIE
 from ranker.statistics.pool import Kind, Pool, PoolMethod, Posterior, Targets, possible
@@ -124,7 +124,7 @@ def decide(
     else:
         better, (best, near), (low, high), more = _sure(outcomes, by.known, order, rng)
     rows_of = groups or ("",) * len(table.examples)
-    pairs = () if beside is not None else versus(table, order.tolist(), rows_of, seed, base)
+    pairs = () if beside is not None else compare_pairs(table, order.tolist(), rows_of, seed, base)
     found = Decision(
         method=by.method,
         kind=by.kind,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -11,9 +11,10 @@ import numpy as np
 from factors.types import Floats, Ints
 from ranker.results.over_tasks import ALL, Gap, Mean, Over, Part
 from ranker.results.ranking import Ranking
-from ranker.scoring.versus import MOST, clusters_of, known
+from ranker.scoring.paired_comparison import MOST, clusters_of
 from ranker.statistics import engine, paired
-from ranker.statistics.paired import Both
+from ranker.statistics.engine import known
+from ranker.statistics.paired import Estimate
 from ranker.statistics.significance import holm
 
 
@@ -35,9 +36,13 @@ class Judged:
         """(N,) one model's outcomes."""
         return np.asarray(self.outcomes[self.ranking.table.models.index(model)])
 
-    def both(self, a: str, b: str) -> Both:
-        """Two models: their means, and the first minus the second."""
-        return paired.means(np.stack([self.of(a), self.of(b)]), self.clusters)
+    def mean(self, model: str) -> Estimate:
+        """One model's mean outcome."""
+        return paired.estimate_mean(self.of(model), self.clusters)
+
+    def difference(self, pair: tuple[str, str]) -> Estimate:
+        """The mean outcome of one model minus that of another."""
+        return paired.estimate_difference(np.stack([self.of(model) for model in pair]), self.clusters)
 
     def p(self, a: str, b: str) -> float | None:
         """The p of the decision's own test; None where it did not compare these two."""
@@ -74,51 +79,38 @@ def parts(tasks: Mapping[str, Judged], groups: Mapping[str, Sequence[str]]) -> t
     }
     models = tuple(sorted(over_all, key=lambda model: -round(over_all[model], 12)))
     pairs = [(a, b) for a, b in combinations(models, 2) if len(models) <= MOST or a == models[0]]
-    both = {name: {pair: task.both(*pair) for pair in pairs} for name, task in tasks.items()}
+    means = {name: {model: task.mean(model) for model in models} for name, task in tasks.items()}
+    differences = {name: {pair: task.difference(pair) for pair in pairs} for name, task in tasks.items()}
     plain = {(name, pair): p for name, task in tasks.items() for pair in pairs if (p := task.p(*pair)) is not None}
     corrected = dict(zip(plain, holm(np.array([*plain.values()])).tolist(), strict=True)) if plain else {}
     found = []
     for name, task in tasks.items():
         gaps = tuple(
-            _gap(pair, one, plain.get((name, pair)), corrected.get((name, pair))) for pair, one in both[name].items()
+            _gap(pair, one, plain.get((name, pair)), corrected.get((name, pair)))
+            for pair, one in differences[name].items()
         )
-        means, rows = _means(models, both[name]), task.outcomes.shape[1]
-        found.append(Part(name, "task", task.ranking.header.metric, (name,), rows, means, gaps))
+        metric, rows = task.ranking.header.metric, task.outcomes.shape[1]
+        found.append(Part(name, "task", metric, (name,), rows, _means(means[name]), gaps))
     metrics = {name: task.ranking.header.metric for name, task in tasks.items()}
     inside = {group: tuple(task for task in tasks if task in of) for group, of in groups.items()}
     named = {group: of for group, of in inside.items() if len(of) > 1}
     if len(tasks) > 1 and all(len(of) < len(tasks) for of in named.values()):
         named[ALL] = tuple(tasks)
     for group, of in named.items():
-        found += _over(group, of, models, pairs, [both[task] for task in of], {metrics[task] for task in of})
+        rows = np.array([tasks[task].outcomes.shape[1] for task in of])
+        weights: dict[Over, Floats] = {"pooled": rows / rows.sum(), "macro": np.full(len(of), 1 / len(of))}
+        metric = metrics[of[0]] if len({metrics[task] for task in of}) == 1 else ""
+        for over, each in weights.items():
+            mean = {one: paired.mean_over_tasks([means[task][one] for task in of], each) for one in models}
+            apart = {one: paired.difference_over_tasks([differences[task][one] for task in of], each) for one in pairs}
+            gaps = tuple(_gap(pair, one, known(paired.p_of(one))) for pair, one in apart.items())
+            found.append(Part(group, over, metric, of, int(rows.sum()), _means(mean), gaps))
     return models, tuple(found)
 
 
-def _over(
-    group: str,
-    tasks: tuple[str, ...],
-    models: Sequence[str],
-    pairs: Sequence[tuple[str, str]],
-    both: Sequence[Mapping[tuple[str, str], Both]],
-    metrics: set[str],
-) -> Iterator[Part]:
-    """The pooled and the macro mean over the tasks of a group."""
-    metric = next(iter(metrics)) if len(metrics) == 1 else ""
-    pooled = {pair: paired.pooled([one[pair] for one in both]) for pair in pairs}
-    macro = {pair: paired.macro([one[pair] for one in both]) for pair in pairs}
-    rows = pooled[pairs[0]].rows
-    means: dict[Over, dict[tuple[str, str], Both]] = {"pooled": pooled, "macro": macro}
-    for over, found in means.items():
-        gaps = tuple(_gap(pair, one, known(paired.p_of(one.difference))) for pair, one in found.items())
-        yield Part(group, over, metric, tasks, rows, _means(models, found), gaps)
+def _means(found: Mapping[str, Estimate]) -> tuple[Mean, ...]:
+    return tuple(Mean(model, one.value, known(one.low), known(one.high)) for model, one in found.items())
 
 
-def _means(models: Sequence[str], both: Mapping[tuple[str, str], Both]) -> tuple[Mean, ...]:
-    """(M,) each model's mean, as it stands in one of its pairs."""
-    found = {b: one.second for (_, b), one in both.items()} | {a: one.first for (a, _), one in both.items()}
-    return tuple(Mean(model, found[model].value, known(found[model].low), known(found[model].high)) for model in models)
-
-
-def _gap(pair: tuple[str, str], both: Both, p: float | None, corrected: float | None = None) -> Gap:
-    one = both.difference
+def _gap(pair: tuple[str, str], one: Estimate, p: float | None, corrected: float | None = None) -> Gap:
     return Gap(*pair, one.value, known(one.se), known(one.low), known(one.high), p, corrected)

@@ -5,11 +5,11 @@ All is computed from the differences row by row, so what makes a row hard for bo
 cluster belong together (questions on one passage, cases from one template): then clusters are independent, and rows are
 not.
 
-`compare` answers for two models, `pooled` and `macro` for a group of tasks. How probable it is that one model is
-better, `posterior` says; many pairs at once are `significance.holm`'s; intervals of differences are
+`compare` answers for two models, `corrected` for many pairs at once, `mean_over_tasks` and `difference_over_tasks` for
+several tasks. How probable it is that one model is better, `posterior` says; intervals of differences are
 `score_interval`'s. Axis letters as in `engine`, and G clusters (N where every row is one).
 
-A quantity is nan where one cluster is all there is: one cluster shows no spread.
+A quantity is nan where one cluster is all there is, in a `PairedComparison` None: one cluster shows no spread.
 
 Sources: Miller 2024, "Adding error bars to evals"; Cameron and Miller 2015, "A practitioner's guide to cluster-robust
 inference"; Dror, Baumer, Shlomov, Reichart 2018, "The hitchhiker's guide to testing statistical significance in NLP".
@@ -18,14 +18,15 @@ inference"; Dror, Baumer, Shlomov, Reichart 2018, "The hitchhiker's guide to tes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.statistics import score_interval
+from ranker.statistics.engine import known
 from ranker.statistics.intervals import Z95
-from ranker.statistics.significance import MCNEMAR, TIE, Test, mcnemar, sign_flip
+from ranker.statistics.significance import MCNEMAR, TIE, Test, holm, mcnemar, sign_flip
 
 
 @dataclass(frozen=True)
@@ -47,56 +48,64 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Both:
-    """Two models on the same rows: the mean outcome of each, and the first minus the second.
+class PairedComparison:
+    """Two models on the same labelled rows: how far apart they are, and how sure that is.
 
     Attributes:
-        first, second: the means.
-        difference: first minus second, paired.
-        rows: N.
+        a, b: the models, the one that is first in the order first.
+        difference: the mean outcome of a minus that of b.
+        se: its standard error, robust to clusters of rows; None where one cluster is all there is, as below.
+        low, high: its 95 % interval.
+        better, worse: rows on which a did better, and worse, than b.
+        p: of a two-sided test that both do equally well; 1 where no row tells them apart.
+        test: where p comes from: "mcnemar", "sign-flip", or "sign-flip-drawn".
+        p_corrected: the same, corrected for the number of pairs (Holm).
+        p_unpaired: what a test would have said that takes the two as judged on different rows (Welch's); None, too,
+            where each model has the same outcome on every row, and not the other's.
+        detectable: the smallest true difference that as many such rows find in 80 % of cases, at p < 0.05; None where
+            no row tells the two apart.
+        rows: how many rows both were judged on.
+        clusters: how many clusters these make; None where rows are independent.
+        se_rows: what the standard error would be if rows were independent; None where one row is all there is, and in
+            runs that were saved before it was kept.
     """
 
-    first: Estimate
-    second: Estimate
-    difference: Estimate
-    rows: int
-
-
-@dataclass(frozen=True)
-class Paired(Both):
-    """Two models on the same rows, beside their means.
-
-    Attributes:
-        clusters: G.
-        se_rows: the standard error of the difference if rows were independent; that of `difference` without clusters.
-        better, worse: rows on which the first model did better, and worse, than the second.
-        p: of a two-sided test that the two do equally well; 1 where no row tells them apart.
-        test: where p comes from.
-        se_unpaired: the standard error of the difference if the two had answered different rows.
-        p_unpaired: of a two-sided test that believes so (Welch's); nan where each model's outcomes are all the same,
-            and not the other's.
-        detectable: the smallest true difference that as many such rows find in 80 % of cases, at p < 0.05; nan where
-            the standard error is 0, which says nothing of the next difference.
-    """
-
-    clusters: int
-    se_rows: float
+    a: str
+    b: str
+    difference: float
+    se: float | None
+    low: float | None
+    high: float | None
     better: int
     worse: int
     p: float
     test: Test
-    se_unpaired: float
-    p_unpaired: float
-    detectable: float
-
-    @property
-    def equal(self) -> bool:
-        """Whether there is nothing to tell apart: both have the same outcome on every row."""
-        return self.better == self.worse == 0
+    p_corrected: float
+    p_unpaired: float | None
+    detectable: float | None
+    rows: int
+    clusters: int | None
+    se_rows: float | None = None
 
 
-def means(outcomes: Floats, clusters: Ints | None = None) -> Both:
-    """The mean outcomes of two models on the same rows, and their difference.
+def estimate_mean(outcomes: Floats, clusters: Ints | None = None) -> Estimate:
+    """Estimate the mean outcome of one model.
+
+    Args:
+        outcomes: (N,) between 0 and 1.
+        clusters: (N,) the number of each row's cluster, in any order; None where rows are independent.
+
+    Example:
+        >>> found = estimate_mean(np.array([1.0, 1.0, 1.0, 0.0]))
+        >>> found.value, round(found.se, 3), round(found.low, 2), round(found.high, 2)
+        (0.75, 0.25, 0.13, 0.98)
+    """
+    df = cluster_sums(outcomes[None], clusters).shape[1] - 1
+    return of_mean(float(outcomes.mean()), float(standard_errors(outcomes[None], clusters)[0]), df)
+
+
+def estimate_difference(outcomes: Floats, clusters: Ints | None = None) -> Estimate:
+    """Estimate the mean outcome of one model minus that of another on the same rows.
 
     Args:
         outcomes: (2, N) of the first and the second model, between 0 and 1.
@@ -106,46 +115,46 @@ def means(outcomes: Floats, clusters: Ints | None = None) -> Both:
         ValueError: shapes do not fit, or an outcome is not finite or not in [0, 1].
 
     Example:
-        >>> found = means(np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]]))
-        >>> found.first.value, found.difference.value, round(found.difference.se, 3), found.rows
-        (0.75, 0.5, 0.289, 4)
+        >>> found = estimate_difference(np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]]))
+        >>> found.value, round(found.se, 3)
+        (0.5, 0.289)
     """
     _check(outcomes, clusters)
-    values = np.stack([*outcomes, _differences(outcomes)])
-    sums = cluster_sums(values[2:], clusters)[0]
-    df = len(sums) - 1
-    (first, second, difference), errors = values.mean(axis=1).tolist(), standard_errors(values, clusters).tolist()
-    return Both(
-        of_mean(first, errors[0], df),
-        of_mean(second, errors[1], df),
-        Estimate(difference, errors[2], df, *_ends(outcomes, sums, clusters)),
-        outcomes.shape[1],
-    )
+    differences = _differences(outcomes)
+    sums = cluster_sums(differences[None], clusters)[0]
+    se = float(standard_errors(differences[None], clusters)[0])
+    return Estimate(float(differences.mean()), se, len(sums) - 1, *_ends(outcomes, sums, clusters))
 
 
-def compare(outcomes: Floats, rng: np.random.Generator, clusters: Ints | None = None) -> Paired:
+def compare(
+    names: tuple[str, str], outcomes: Floats, rng: np.random.Generator, clusters: Ints | None = None
+) -> PairedComparison:
     """Compare two models on the same rows.
 
     Where every outcome is 0 or 1 and rows are independent the test is McNemar's, else signs of clusters are flipped.
 
     Args:
-        outcomes: (2, N) of the first and the second model, between 0 and 1.
+        names: of the first and the second model.
+        outcomes: (2, N) theirs, between 0 and 1.
         rng: the only source of randomness, read only where signs are drawn. Give each of many pairs a generator of its
             own, so that no p depends on which pairs came before.
         clusters: (N,) the number of each row's cluster, in any order; None where rows are independent.
+
+    Returns:
+        The comparison as of one pair alone; `corrected` takes the p of several together.
 
     Raises:
         ValueError: shapes do not fit, or an outcome is not finite or not in [0, 1].
 
     Example:
         >>> outcomes = np.array([[1, 1, 1, 1, 1, 1, 1, 0], [1, 0, 0, 0, 0, 0, 0, 0]], dtype=np.float64)
-        >>> found = compare(outcomes, np.random.default_rng(0))
-        >>> found.difference.value, round(found.difference.low, 2), round(found.difference.high, 2)
+        >>> found = compare(("a", "b"), outcomes, np.random.default_rng(0))
+        >>> found.difference, round(found.low, 2), round(found.high, 2)
         (0.75, 0.1, 0.96)
         >>> found.better, found.worse, found.test, found.p, round(found.p_unpaired, 3)
         (6, 0, 'mcnemar', 0.03125, 0.001)
     """
-    both = means(outcomes, clusters)
+    found = estimate_difference(outcomes, clusters)
     differences = _differences(outcomes)
     sums = cluster_sums(differences[None], clusters)[0]
     better, worse = int((differences > 0).sum()), int((differences < 0).sum())
@@ -153,22 +162,33 @@ def compare(outcomes: Floats, rng: np.random.Generator, clusters: Ints | None = 
         p, test = float(mcnemar(np.array(better), np.array(worse))), MCNEMAR
     else:
         p, test = sign_flip(sums, rng)
-    difference, se_unpaired, df_unpaired = weighted([both.first, both.second], np.array([1.0, -1.0]))
-    return Paired(
-        both.first,
-        both.second,
-        both.difference,
-        both.rows,
-        clusters=len(sums),
-        se_rows=float(standard_errors(differences[None])[0]),
+    own = [estimate_mean(one, clusters) for one in outcomes]
+    return PairedComparison(
+        *names,
+        difference=found.value,
+        se=known(found.se),
+        low=known(found.low),
+        high=known(found.high),
         better=better,
         worse=worse,
         p=p,
         test=test,
-        se_unpaired=se_unpaired,
-        p_unpaired=_p_of_t(difference, se_unpaired, df_unpaired),
-        detectable=detectable(both.difference.se),
+        p_corrected=p,
+        p_unpaired=known(_p_of_t(*weighted(own, np.array([1.0, -1.0])))),
+        detectable=known(detectable(found.se)),
+        rows=outcomes.shape[1],
+        clusters=None if clusters is None else len(sums),
+        se_rows=known(float(standard_errors(differences[None])[0])),
     )
+
+
+def corrected(found: Sequence[PairedComparison]) -> tuple[PairedComparison, ...]:
+    """The comparisons with their p corrected for how many they are.
+
+    Source: Holm 1979, "A simple sequentially rejective multiple test procedure".
+    """
+    p = holm(np.array([one.p for one in found])).tolist() if found else []
+    return tuple(replace(one, p_corrected=of) for one, of in zip(found, p, strict=True))
 
 
 def cluster_sums(values: Floats, clusters: Ints | None) -> Floats:
@@ -284,7 +304,7 @@ def not_worse(low: float, by: float) -> bool:
         by: the margin, at least 0.
 
     Example:
-        >>> never_apart = [means(np.ones((2, rows))).difference.low for rows in (300, 100)]
+        >>> never_apart = [estimate_difference(np.ones((2, rows))).low for rows in (300, 100)]
         >>> [not_worse(low, 0.02) for low in never_apart]  # 100 rows are too few to know
         [True, False]
 
@@ -309,37 +329,43 @@ def p_of(difference: Estimate) -> float:
     return _p_of_t(difference.value, half / _t_quantile(difference.df), difference.df)
 
 
-def pooled(tasks: Sequence[Both]) -> Both:
-    """The means over all rows of a group of tasks, and their difference: every row counts the same.
+def mean_over_tasks(tasks: Sequence[Estimate], weights: Floats) -> Estimate:
+    """The weighted mean of a model's means on several tasks.
 
-    The tasks are these and no others; what varies is their rows, independently from task to task. So the standard error
-    is sqrt(sum of (n_j / N)^2 se_j^2), for a task with n_j of N rows, with the degrees of freedom of `weighted`. The
-    interval of the difference is that of `_spread`.
+    The tasks are these and no others; what varies is their rows, independently from task to task. With weights n_j / N,
+    of n_j of N rows, every row counts the same (pooled); with 1 / J, of J tasks, every task does (macro).
 
     Args:
-        tasks: at least one, from `means` or `compare`.
+        tasks: one estimate a task.
+        weights: (J,) that sum to 1.
 
     Source: Cochran 1977, "Sampling techniques", section 5.3 (each task is a stratum).
     """
-    rows = np.array([task.rows for task in tasks])
-    return _grouped(tasks, rows / rows.sum())
+    return of_mean(*weighted(tasks, weights))
 
 
-def macro(tasks: Sequence[Both]) -> Both:
-    """The mean of the tasks' means, and the difference of these: every task counts the same, however many rows it has.
+def difference_over_tasks(tasks: Sequence[Estimate], weights: Floats) -> Estimate:
+    """The weighted mean of the differences of two models on several tasks, which are taken as in `mean_over_tasks`.
 
-    The standard error is sqrt(sum of se_j^2) / J, for J tasks, which are taken as in `pooled`.
+    Its interval goes as far as the roots of the sums of squares of how far the weighted ends of the differences' own
+    intervals are from them: where none has a spread, it has a width.
 
     Args:
-        tasks: at least one, from `means` or `compare`, or groups of tasks.
+        tasks: one estimate a task.
+        weights: (J,) that sum to 1.
 
     Example:
-        >>> task = means(np.array([[1.0] * 90 + [0.0] * 10, [1.0] * 80 + [0.0] * 20]))
-        >>> one, four = task.difference, macro([task, task, task, task]).difference
+        >>> one = estimate_difference(np.array([[1.0] * 90 + [0.0] * 10, [1.0] * 80 + [0.0] * 20]))
+        >>> four = difference_over_tasks([one] * 4, np.full(4, 1 / 4))
         >>> round(one.se / four.se, 3), round(one.low, 3), round(four.low, 3)
         (2.0, 0.05, 0.075)
+
+    Source: Zou and Donner 2008, "Construction of confidence limits about effect measures: a general approach".
     """
-    return _grouped(tasks, np.full(len(tasks), 1 / len(tasks)))
+    value, se, df = weighted(tasks, weights)
+    ends = np.array([(one.value - one.low, one.high - one.value) for one in tasks])
+    down, up = np.sqrt((weights**2) @ ends**2).tolist()
+    return Estimate(value, se, df, float(np.maximum(value - down, -1.0)), float(np.minimum(value + up, 1.0)))
 
 
 def weighted(estimates: Sequence[Estimate], weights: Floats) -> tuple[float, float, float]:
@@ -367,29 +393,6 @@ def weighted(estimates: Sequence[Estimate], weights: Floats) -> tuple[float, flo
     se = float(np.sqrt(variances.sum()))
     freedom = variances.sum() ** 2 / (variances**2 / df).sum() if se > TIE else df.sum()
     return float(weights @ values), se, float(freedom)
-
-
-def _grouped(tasks: Sequence[Both], weights: Floats) -> Both:
-    """Both models over tasks, weighted."""
-    first, second, difference = zip(*((task.first, task.second, task.difference) for task in tasks), strict=True)
-    return Both(
-        of_mean(*weighted(first, weights)),
-        of_mean(*weighted(second, weights)),
-        _spread(difference, weights),
-        sum(task.rows for task in tasks),
-    )
-
-
-def _spread(differences: Sequence[Estimate], weights: Floats) -> Estimate:
-    """The weighted sum of independent differences; its interval goes as far as the roots of the sums of squares of
-    how far the weighted ends of the differences' own intervals are from them: where none has a spread, it has a width.
-
-    Source: Zou and Donner 2008, "Construction of confidence limits about effect measures: a general approach".
-    """
-    value, se, df = weighted(differences, weights)
-    ends = np.array([(one.value - one.low, one.high - one.value) for one in differences])
-    down, up = np.sqrt((weights**2) @ ends**2).tolist()
-    return Estimate(value, se, df, float(np.maximum(value - down, -1.0)), float(np.minimum(value + up, 1.0)))
 
 
 def _ends(outcomes: Floats, sums: Floats, clusters: Ints | None) -> tuple[float, float]:

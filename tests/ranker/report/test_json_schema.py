@@ -25,6 +25,7 @@ from ranker.results import changes, decision, evaluation, header, over_sets, ove
 from ranker.runs.shift import shift as measure
 from ranker.scoring.changes import what_changed
 from ranker.scoring.over_tasks import judged, parts
+from ranker.statistics import paired
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "json-schema.md"
@@ -45,7 +46,7 @@ RECORDS = [
     (RUN, "pair", evaluation.PairResult),
     (RUN, "decision", decision.Decision),
     (RUN, "decided_model", decision.DecidedModel),
-    (RUN, "versus", decision.Versus),
+    (RUN, "versus", paired.PairedComparison),
     (RUN, "row", decision.RowResult),
     (RUN, "quality", header.Quality),
     (CHANGES, "model", changes.ModelChange),

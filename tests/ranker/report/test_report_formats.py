@@ -25,7 +25,7 @@ from ranker.report import explain as explained
 from ranker.report import figures, latex, markdown, remarks
 from ranker.report.decision import order
 from ranker.report.ranking import document
-from ranker.results.decision import DecidedModel, Decision, RowResult, Versus
+from ranker.results.decision import DecidedModel, Decision, RowResult
 from ranker.results.evaluation import EvaluatedModel, Evaluation, MethodResult, PairResult
 from ranker.results.explanation import Explanation, Reading, Word
 from ranker.results.header import Header, Provenance, Quality
@@ -33,6 +33,7 @@ from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
 from ranker.scoring.decision import decide
 from ranker.scoring.evaluation import evaluate
+from ranker.statistics.paired import PairedComparison
 from ranker.statistics.pool import CHOSEN
 
 MODELS = ("bert_large", "bert_base", "lstm")
@@ -729,7 +730,7 @@ def two_models(p, low):
     high = None if low is None else 0.1 if low < -0.1 else 0.5
     if p < 0.5 and high:
         low, high = -0.3, -0.01
-    pair = Versus("a", "b", 0.2, 0.1, low, high, 5, 1, 0.03, "mcnemar", 0.03, 0.2, 0.4, 20, None, 0.1)
+    pair = PairedComparison("a", "b", 0.2, 0.1, low, high, 5, 1, 0.03, "mcnemar", 0.03, 0.2, 0.4, 20, None, 0.1)
     found = Decision("ACC", "baseline", models, ((0.5, p), (1 - p, 0.5)), ((0, 0), (0, 0)), versus=(pair,))
     whole = toy_decision(("a", "b", "c"))
     return dataclasses.replace(

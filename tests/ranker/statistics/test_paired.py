@@ -5,19 +5,37 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranker.statistics import score_interval
+from ranker.statistics import paired, score_interval
 from ranker.statistics.paired import (
-    compare,
+    corrected,
     detectable,
-    macro,
-    means,
+    difference_over_tasks,
+    estimate_difference,
+    estimate_mean,
+    mean_over_tasks,
     not_worse,
     of_mean,
     p_of,
-    pooled,
     standard_errors,
+    weighted,
 )
 from ranker.statistics.significance import mcnemar
+
+
+def compare(outcomes, rng, clusters=None):
+    """The comparison of two models of these outcomes."""
+    return paired.compare(("a", "b"), outcomes, rng, clusters)
+
+
+def pooled(tasks):
+    """The weights of tasks of so many rows by which each row counts the same."""
+    rows = np.array([outcomes.shape[1] for outcomes in tasks])
+    return rows / rows.sum()
+
+
+def macro(tasks):
+    """The weights by which each task counts the same."""
+    return np.full(len(tasks), 1 / len(tasks))
 
 
 @st.composite
@@ -62,12 +80,13 @@ def test_means_difference_flips_and_errors_are_their_definitions(given_rows):
     first, second = outcomes.tolist()
     d = [a - b if abs(a - b) > 1e-12 else 0.0 for a, b in zip(first, second, strict=True)]
     own = list(range(len(d))) if clusters is None else clusters.tolist()
-    assert (found.rows, found.clusters) == (len(d), len(set(own)))
-    assert found.difference.value == pytest.approx(sum(d) / len(d), abs=1e-12)
+    assert (found.rows, found.clusters) == (len(d), None if clusters is None else len(set(own)))
+    assert found.difference == pytest.approx(sum(d) / len(d), abs=1e-12)
     assert found.better == sum(one > 0 for one in d)
     assert found.worse == sum(one < 0 for one in d)
     assert found.se_rows == pytest.approx(slow_standard_error(d, range(len(d))), abs=1e-12)
-    for estimate, values in ((found.first, first), (found.second, second), (found.difference, d)):
+    means = [(estimate_mean(np.array(values), clusters), values) for values in (first, second)]
+    for estimate, values in (*means, (estimate_difference(outcomes, clusters), d)):
         assert estimate.value == pytest.approx(sum(values) / len(values), abs=1e-12)
         assert estimate.se == pytest.approx(slow_standard_error(values, own), abs=1e-12, nan_ok=True)
         assert estimate.df == len(set(own)) - 1
@@ -82,7 +101,7 @@ def test_neither_the_order_of_rows_nor_the_numbers_of_clusters_matter(given_rows
     order = random.sample(range(len(clusters)), len(clusters))
     one, other = compare(outcomes, generator(), clusters), compare(outcomes[:, order], generator(), 7 - clusters[order])
     assert (one.better, one.worse, one.test, one.clusters) == (other.better, other.worse, other.test, other.clusters)
-    assert one.difference.low == pytest.approx(other.difference.low, abs=1e-12, nan_ok=True)
+    assert one.low == pytest.approx(other.low, abs=1e-12)
     assert one.p == pytest.approx(other.p, abs=1e-12)
 
 
@@ -92,11 +111,10 @@ def test_exchanging_the_models_turns_the_signs(given_rows):
     """The interval changes sides; the p and the standard errors stay."""
     outcomes, clusters = given_rows
     one, other = compare(outcomes, generator(), clusters), compare(outcomes[::-1], generator(), clusters)
-    assert other.difference.value == -one.difference.value
+    assert other.difference == -one.difference
     assert (other.better, other.worse, other.p) == (one.worse, one.better, one.p)
-    assert [other.difference.low, other.difference.high] == pytest.approx(
-        [-one.difference.high, -one.difference.low], abs=1e-12, nan_ok=True
-    )
+    if one.low is not None:
+        assert [other.low, other.high] == pytest.approx([-one.high, -one.low], abs=1e-12)
 
 
 @given(two_models())
@@ -106,29 +124,28 @@ def test_clusters_of_one_row_are_no_clusters(given_rows):
     outcomes, _ = given_rows
     one, other = compare(outcomes, generator()), compare(outcomes, generator(), np.arange(outcomes.shape[1])[::-1])
     assert (one.p, one.test) == (pytest.approx(other.p), other.test)
-    assert one.p_unpaired == pytest.approx(other.p_unpaired, nan_ok=True)
-    assert one.difference.se == pytest.approx(one.se_rows, abs=1e-15)
-    assert one.difference.se == pytest.approx(other.difference.se, abs=1e-12)
+    assert one.p_unpaired == pytest.approx(other.p_unpaired)
+    assert one.se == pytest.approx(one.se_rows, abs=1e-15)
+    assert one.se == pytest.approx(other.se, abs=1e-12)
 
 
 def test_standard_errors_are_scipys():
     """A paired t test has that of the difference, and of many marks nearly the interval; Welch's ignores the pairs."""
     outcomes = np.clip(np.random.default_rng(1).normal([[0.6], [0.5]], 0.1, (2, 2_000)), 0, 1)
     found = compare(outcomes, generator())
-    paired = scipy.stats.ttest_rel(*outcomes)
-    ends = paired.confidence_interval()
-    assert (found.difference.low, found.difference.high) == pytest.approx((ends.low, ends.high), abs=4e-4)
-    assert found.difference.value / found.difference.se == pytest.approx(paired.statistic)
+    theirs = scipy.stats.ttest_rel(*outcomes)
+    ends = theirs.confidence_interval()
+    assert (found.low, found.high) == pytest.approx((ends.low, ends.high), abs=4e-4)
+    assert found.difference / found.se == pytest.approx(theirs.statistic)
     welch = scipy.stats.ttest_ind(*outcomes, equal_var=False)
     assert found.p_unpaired == pytest.approx(welch.pvalue, rel=1e-9)
-    assert found.se_unpaired == pytest.approx(found.difference.value / welch.statistic)
     assert found.test == "sign-flip-drawn"
 
 
 def test_the_interval_of_a_mean_is_wilsons():
     """Of many rows of 0 and 1 it is scipy's; of all rows right it has a width; of any, its ends are t errors away."""
     outcomes = binary(np.random.default_rng(2), 100_000)
-    found = compare(outcomes, generator()).first
+    found = estimate_mean(outcomes[0])
     expected = scipy.stats.binomtest(int(outcomes[0].sum()), 100_000).proportion_ci(method="wilson")
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
     value, se, df = 0.9, 0.04, 12
@@ -148,14 +165,14 @@ def test_the_interval_is_of_counts_where_the_test_is_mcnemars():
     """Else of the sums of clusters, with Student's t."""
     outcomes = np.array([[1.0] * 9 + [0.0], [1.0, 0.0] * 5])
     z, t = scipy.stats.norm.ppf(0.975), scipy.stats.t.ppf(0.975, [9, 4])
-    found = means(outcomes).difference
+    found = estimate_difference(outcomes)
     assert (found.low, found.high) == score_interval.of_counts(4, 0, 10, z)
     clusters = np.arange(10) // 2
-    found = means(outcomes, clusters).difference
+    found = estimate_difference(outcomes, clusters)
     sums = np.array([1.0, 1.0, 1.0, 1.0, 0.0])
     assert (found.low, found.high) == score_interval.of_sums(sums, np.full(5, 2.0), t[1])
     marks = outcomes * 0.5
-    found = means(marks).difference
+    found = estimate_difference(marks)
     assert (found.low, found.high) == score_interval.of_sums(marks[0] - marks[1], np.ones(10), t[0])
 
 
@@ -207,8 +224,10 @@ def test_the_detectable_difference_is_found_in_80_percent():
 
 def test_pairs_tell_apart_what_two_samples_do_not():
     """Rows that are hard for both models cancel out: the paired error is the smaller, and so is p."""
-    found = compare(binary(np.random.default_rng(6), 500, of=(0.8, 0.75)), generator())
-    assert found.difference.se < found.se_unpaired
+    outcomes = binary(np.random.default_rng(6), 500, of=(0.8, 0.75))
+    found = compare(outcomes, generator())
+    _, se_unpaired, _ = weighted([estimate_mean(one) for one in outcomes], np.array([1.0, -1.0]))
+    assert found.se < se_unpaired
     assert found.p < found.p_unpaired
 
 
@@ -219,32 +238,34 @@ def test_equal_models_are_nothing_to_tell_apart(value, clusters):
     width: another row may tell them apart."""
     outcomes = np.stack([np.full(4, value), np.clip(np.full(4, value) + 1e-15, 0, 1)])
     found = compare(outcomes, generator(), clusters)
-    assert found.equal
-    assert (found.difference.value, found.difference.se, found.difference.df) == (0.0, 0.0, found.clusters - 1)
-    assert -1 <= found.difference.low < -0.3
-    assert found.difference.high == -found.difference.low
+    assert (found.difference, found.se) == (0.0, 0.0)
+    assert estimate_difference(outcomes, clusters).df == (3 if clusters is None else 1)
+    assert -1 <= found.low < -0.3
+    assert found.high == -found.low
     assert (found.p, found.p_unpaired, found.better, found.worse) == (1.0, 1.0, 0, 0)
-    assert np.isnan(found.detectable)
-    assert found.first.low < found.first.high
+    assert found.detectable is None
+    own = estimate_mean(outcomes[0], clusters)
+    assert own.low < own.high
 
 
 def test_models_that_differ_everywhere_alike_have_an_interval_with_a_width():
     """All right against all wrong: no spread was seen, and four rows are few. An unpaired test can say nothing."""
-    found = compare(np.array([[1.0] * 4, [0.0] * 4]), generator())
-    assert found.difference.low == pytest.approx(-0.1, abs=0.01)
-    assert found.difference.high == 1.0
+    outcomes = np.array([[1.0] * 4, [0.0] * 4])
+    found = compare(outcomes, generator())
+    assert found.low == pytest.approx(-0.1, abs=0.01)
+    assert found.high == 1.0
     assert found.p == 0.125
-    assert np.isnan(found.p_unpaired)
-    group = macro([found, found])
-    assert 0 < group.difference.low < 0.3
-    assert 0.01 < p_of(group.difference) < 0.05
+    assert found.p_unpaired is None
+    both = difference_over_tasks([estimate_difference(outcomes)] * 2, macro([outcomes] * 2))
+    assert 0 < both.low < 0.3
+    assert 0.01 < p_of(both) < 0.05
 
 
 @given(two_models(), two_models())
 @settings(deadline=None)
 def test_the_p_of_a_mean_over_tasks_goes_with_its_interval(one, other):
     """It is below 0.05 just where the interval leaves out 0."""
-    found = macro([means(*one), means(*other)]).difference
+    found = difference_over_tasks([estimate_difference(*one), estimate_difference(*other)], macro([one[0], other[0]]))
     p = p_of(found)
     assert np.isnan(p) == np.isnan(found.low)
     if abs(found.low) > 1e-9 and abs(found.high) > 1e-9:
@@ -256,14 +277,18 @@ def test_the_p_of_a_mean_over_tasks_goes_with_its_interval(one, other):
     [([[1.0], [0.0]], None), ([[1.0], [1.0]], None), ([[1.0, 0.5, 1.0], [0.0] * 3], [4, 4, 4])],
 )
 def test_one_row_or_one_cluster_shows_no_spread(outcomes, clusters):
-    """Errors and intervals are nan, p is 1, and nothing is shown to be no worse."""
-    found = compare(np.array(outcomes), generator(), None if clusters is None else np.array(clusters))
-    unknown = [found.difference.se, found.first.se, found.difference.low, found.difference.high, found.first.low]
-    assert np.isnan([*unknown, found.se_unpaired, found.p_unpaired, found.detectable]).all()
+    """Errors and intervals are not known, p is 1, and nothing is shown to be no worse."""
+    outcomes, clusters = np.array(outcomes), None if clusters is None else np.array(clusters)
+    found, own = compare(outcomes, generator(), clusters), estimate_mean(outcomes[1], clusters)
+    assert {found.se, found.low, found.high, found.p_unpaired, found.detectable} == {None}
+    assert np.isnan([own.se, own.low]).all()
     assert found.p == 1.0
-    assert not not_worse(found.difference.low, 0.5)
-    group = macro([found, compare(np.array([[1.0, 0.0], [0.0, 0.0]]), generator())])
-    assert np.isnan([group.difference.se, group.difference.low, group.second.high]).all()
+    apart = estimate_difference(outcomes, clusters)
+    assert not not_worse(apart.low, 0.5)
+    other = np.array([[1.0, 0.0], [0.0, 0.0]])
+    both = difference_over_tasks([apart, estimate_difference(other)], macro([outcomes, other]))
+    mean = mean_over_tasks([own, estimate_mean(other[1])], macro([outcomes, other]))
+    assert np.isnan([both.se, both.low, mean.high]).all()
 
 
 @pytest.mark.parametrize(
@@ -290,24 +315,32 @@ def test_no_worse_means_that_the_lower_end_is_above_the_margin():
     assert not not_worse(-0.02, 0.019)
 
 
+def over(tasks, weigh):
+    """The means of both models over tasks of these outcomes, and their difference, by one of the two rules."""
+    each = weigh(tasks)
+    means = [mean_over_tasks([estimate_mean(outcomes[m]) for outcomes in tasks], each) for m in (0, 1)]
+    return *means, difference_over_tasks([estimate_difference(outcomes) for outcomes in tasks], each)
+
+
 def test_tasks_of_equal_size_have_one_mean():
     """Pooled and macro agree; the pooled mean is that of all rows, the macro mean that of the tasks' means."""
     rng = np.random.default_rng(7)
-    equal = [compare(binary(rng, 50), generator()) for _ in range(3)]
-    assert vars(pooled(equal).difference) == pytest.approx(vars(macro(equal).difference))
-    rows = [binary(rng, size) for size in (20, 50, 200)]
-    tasks = [compare(outcomes, generator()) for outcomes in rows]
-    assert pooled(tasks).first.value == pytest.approx(np.concatenate(rows, axis=1)[0].mean())
-    assert macro(tasks).second.value == pytest.approx(np.mean([outcomes[1].mean() for outcomes in rows]))
-    assert macro(tasks).difference.se == pytest.approx(np.sqrt(sum(task.difference.se**2 for task in tasks)) / 3)
+    equal = [binary(rng, 50) for _ in range(3)]
+    assert vars(over(equal, pooled)[2]) == pytest.approx(vars(over(equal, macro)[2]))
+    tasks = [binary(rng, size) for size in (20, 50, 200)]
+    assert over(tasks, pooled)[0].value == pytest.approx(np.concatenate(tasks, axis=1)[0].mean())
+    _, second, apart = over(tasks, macro)
+    assert second.value == pytest.approx(np.mean([outcomes[1].mean() for outcomes in tasks]))
+    errors = [estimate_difference(outcomes).se for outcomes in tasks]
+    assert apart.se == pytest.approx(np.sqrt(sum(se**2 for se in errors)) / 3)
 
 
 def test_one_task_is_its_own_group():
-    """Pooled or macro, with the same standard error, degrees of freedom and interval."""
-    task = compare(binary(np.random.default_rng(8), 60), generator(), np.arange(60) // 5)
-    for group in (pooled([task]), macro([task])):
-        assert vars(group.difference) == pytest.approx(vars(task.difference))
-        assert vars(group.first) == pytest.approx(vars(task.first))
+    """With the same standard error, degrees of freedom and interval."""
+    outcomes, clusters = binary(np.random.default_rng(8), 60), np.arange(60) // 5
+    apart, own = estimate_difference(outcomes, clusters), estimate_mean(outcomes[0], clusters)
+    assert vars(difference_over_tasks([apart], np.ones(1))) == pytest.approx(vars(apart))
+    assert vars(mean_over_tasks([own], np.ones(1))) == pytest.approx(vars(own))
 
 
 def test_groups_of_tasks_cover():
@@ -316,11 +349,19 @@ def test_groups_of_tasks_cover():
     sizes, accuracies = np.array([10, 25, 80]), np.array([(0.8, 0.6), (0.7, 0.7), (0.9, 0.95)])
     true, inside = accuracies @ [1, -1], []
     for _ in range(600):
-        tasks = [
-            means((rng.random((2, n)) < of[:, None]).astype(float)) for n, of in zip(sizes, accuracies, strict=True)
-        ]
-        for group, weights in ((pooled, sizes / sizes.sum()), (macro, np.full(3, 1 / 3))):
-            found = group(tasks).difference
+        tasks = [(rng.random((2, n)) < of[:, None]).astype(float) for n, of in zip(sizes, accuracies, strict=True)]
+        apart = [estimate_difference(outcomes) for outcomes in tasks]
+        for weights in (pooled(tasks), macro(tasks)):
+            found = difference_over_tasks(apart, weights)
             inside.append(found.low <= weights @ true <= found.high)
     assert 0.93 <= np.mean(inside[::2]) <= 0.99
     assert 0.93 <= np.mean(inside[1::2]) <= 0.99
+
+
+def test_several_pairs_are_corrected_by_holm():
+    """The smallest p of three counts three times; all else stays."""
+    found = [compare(binary(np.random.default_rng(seed), 200, of=(0.8, 0.6)), generator()) for seed in range(3)]
+    first, *_ = sorted(corrected(found), key=lambda one: one.p)
+    assert first.p_corrected == pytest.approx(3 * first.p)
+    assert [one.p for one in corrected(found)] == [one.p for one in found]
+    assert corrected([]) == ()

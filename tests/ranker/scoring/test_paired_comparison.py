@@ -11,7 +11,7 @@ from ranker.report import render
 from ranker.results.header import Header
 from ranker.results.ranking import Ranking
 from ranker.scoring.decision import decide
-from ranker.scoring.versus import FEW_CLUSTERS, FEW_ROWS, MOST, clusters_of, versus, warnings
+from ranker.scoring.paired_comparison import FEW_CLUSTERS, FEW_ROWS, MOST, clusters_of, compare_pairs, warnings
 from ranker.statistics import score_interval
 from ranker.statistics.intervals import Z95
 
@@ -46,7 +46,7 @@ def slow_holm(p):
 def test_two_models_worked_by_hand():
     """Six rows that the first alone has right, one that the second has: McNemar's p is 2 * 8 / 128."""
     first, second = [1] * 8 + [0], [1, 0, 0, 0, 0, 0, 0, 1, 1]
-    (found,) = versus(judged([first, second]), [0, 1], [""] * 9, 0)
+    (found,) = compare_pairs(judged([first, second]), [0, 1], [""] * 9, 0)
     assert (found.a, found.b, found.better, found.worse, found.rows, found.clusters) == ("m0", "m1", 6, 1, 9, None)
     assert found.difference == pytest.approx(5 / 9)
     differences = np.subtract(first, second)
@@ -62,7 +62,7 @@ def test_the_one_that_is_first_in_the_order_is_named_first():
     outcomes = drawn(4, 40)
     means = outcomes.mean(axis=1)
     order = [2, 0, 3, 1]
-    found = versus(judged(outcomes), order, [""] * 40, 0)
+    found = compare_pairs(judged(outcomes), order, [""] * 40, 0)
     assert [(one.a, one.b) for one in found] == [
         ("m2", "m0"), ("m2", "m3"), ("m2", "m1"), ("m0", "m3"), ("m0", "m1"), ("m3", "m1")
     ]  # fmt: skip
@@ -73,7 +73,7 @@ def test_the_one_that_is_first_in_the_order_is_named_first():
 def test_p_of_many_pairs_are_corrected_for_their_number():
     """As Holm did it, test by test."""
     outcomes = np.concatenate([drawn(3, 200, of=0.5), drawn(2, 200, seed=1, of=0.75)])
-    found = versus(judged(outcomes), range(5), [""] * 200, 0)
+    found = compare_pairs(judged(outcomes), range(5), [""] * 200, 0)
     assert len(found) == 10
     assert [one.p_corrected for one in found] == pytest.approx(slow_holm([one.p for one in found]))
     assert any(one.p < one.p_corrected for one in found)
@@ -85,13 +85,13 @@ def test_of_very_many_models_each_is_compared_with_the_first_and_with_one_that_i
     of = judged(drawn(size, 30))
     order = list(range(size))[::-1]
     first, base = f"m{order[0]}", "m7"
-    found = versus(of, order, [""] * 30, 0)
+    found = compare_pairs(of, order, [""] * 30, 0)
     assert [(one.a, one.b) for one in found] == [(first, f"m{n}") for n in order[1:]]
-    found = versus(of, order, [""] * 30, 0, base)
+    found = compare_pairs(of, order, [""] * 30, 0, base)
     assert {name for one in found for name in (one.a, one.b)} == {f"m{n}" for n in range(size)}
     assert sum(base in (one.a, one.b) for one in found) == size - 1
     assert len(found) == 2 * (size - 1) - 1
-    assert len(versus(judged(drawn(MOST, 5)), range(MOST), [""] * 5, 0, "m3")) == MOST * (MOST - 1) / 2
+    assert len(compare_pairs(judged(drawn(MOST, 5)), range(MOST), [""] * 5, 0, "m3")) == MOST * (MOST - 1) / 2
 
 
 def test_a_row_that_is_not_judged_for_some_model_counts_for_none():
@@ -101,8 +101,8 @@ def test_a_row_that_is_not_judged_for_some_model_counts_for_none():
     holes = outcomes.copy()
     holes[1, 4:8] = np.nan
     kept = [n for n in range(20) if not 4 <= n < 8]
-    found = versus(judged(holes), range(3), groups, 0)
-    assert found == versus(judged(outcomes[:, kept]), range(3), [groups[n] for n in kept], 0)
+    found = compare_pairs(judged(holes), range(3), groups, 0)
+    assert found == compare_pairs(judged(outcomes[:, kept]), range(3), [groups[n] for n in kept], 0)
     assert {(one.rows, one.clusters) for one in found} == {(16, 4)}
 
 
@@ -196,15 +196,15 @@ def test_two_equal_models_are_nothing_to_tell_apart():
 
 def test_few_rows_and_few_clusters_are_pointed_out():
     """Rows only where answers were made elsewhere, and so more of them could have been."""
-    few, many = (versus(judged(drawn(2, size)), range(2), [""] * size, 0) for size in (FEW_ROWS - 1, FEW_ROWS))
+    few, many = (compare_pairs(judged(drawn(2, size)), range(2), [""] * size, 0) for size in (FEW_ROWS - 1, FEW_ROWS))
     (said,) = warnings(few, kept=True)
     assert said.startswith(f"{FEW_ROWS - 1} rows are few: a true difference below ")
     assert list(warnings(few, kept=False)) == list(warnings(many, kept=True)) == []
     outcomes, groups = blocks(2, FEW_CLUSTERS - 1, 5)
-    (said,) = warnings(versus(judged(outcomes), range(2), groups, 0), kept=False)
+    (said,) = warnings(compare_pairs(judged(outcomes), range(2), groups, 0), kept=False)
     assert said.startswith(f"{FEW_CLUSTERS - 1} clusters of rows are few")
     row = drawn(1, 20)[0]
-    assert list(warnings(versus(judged([row, row]), range(2), [""] * 20, 0), kept=True)) == ["20 rows are few."]
+    assert list(warnings(compare_pairs(judged([row, row]), range(2), [""] * 20, 0), kept=True)) == ["20 rows are few."]
 
 
 def test_groups_become_numbers():

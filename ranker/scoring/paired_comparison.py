@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
@@ -10,10 +9,9 @@ import numpy as np
 
 from factors.types import Ints
 from ranker.numbers import counted, percent
-from ranker.results.decision import Versus
 from ranker.results.table import ScoreTable
 from ranker.statistics import engine, paired
-from ranker.statistics.significance import holm
+from ranker.statistics.paired import PairedComparison
 
 FEW_CLUSTERS = 20
 """Clusters below which only large differences are shown: intervals are wide (docs/STATISTICS.md)."""
@@ -25,9 +23,9 @@ MOST = 30
 """Models up to which every two are compared; of more, each with the first, and with one that somebody names."""
 
 
-def versus(
+def compare_pairs(
     table: ScoreTable, order: Sequence[int], groups: Sequence[str], seed: int, base: str | None = None
-) -> tuple[Versus, ...]:
+) -> tuple[PairedComparison, ...]:
     """Compare models two at a time, the better one first in the order.
 
     Args:
@@ -45,12 +43,12 @@ def versus(
         hubs = {order[0], *(n for n, name in enumerate(names) if name == base)}
         pairs = [pair for pair in pairs if not hubs.isdisjoint(pair)]
     streams = np.random.default_rng(seed).spawn(len(pairs))
-    found = [
-        (names[a], names[b], paired.compare(outcomes[[a, b]], own, clusters))
-        for (a, b), own in zip(pairs, streams, strict=True)
-    ]
-    corrected = holm(np.array([one.p for _, _, one in found])).tolist() if found else []
-    return tuple(_shown(a, b, one, p, clusters) for (a, b, one), p in zip(found, corrected, strict=True))
+    return paired.corrected(
+        [
+            paired.compare((names[a], names[b]), outcomes[[a, b]], own, clusters)
+            for (a, b), own in zip(pairs, streams, strict=True)
+        ]
+    )
 
 
 def clusters_of(groups: Sequence[str]) -> Ints | None:
@@ -66,34 +64,7 @@ def clusters_of(groups: Sequence[str]) -> Ints | None:
     return np.array([number[group] for group in groups])
 
 
-def _shown(a: str, b: str, found: paired.Paired, corrected: float, clusters: Ints | None) -> Versus:
-    difference = found.difference
-    return Versus(
-        a=a,
-        b=b,
-        difference=difference.value,
-        se=known(difference.se),
-        low=known(difference.low),
-        high=known(difference.high),
-        better=found.better,
-        worse=found.worse,
-        p=found.p,
-        test=found.test,
-        p_corrected=corrected,
-        p_unpaired=known(found.p_unpaired),
-        detectable=known(found.detectable),
-        rows=found.rows,
-        clusters=None if clusters is None else found.clusters,
-        se_rows=known(found.se_rows),
-    )
-
-
-def known(value: float) -> float | None:
-    """A number; None where there is none."""
-    return None if math.isnan(value) else float(value)
-
-
-def warnings(found: Sequence[Versus], kept: bool) -> Iterator[str]:
+def warnings(found: Sequence[PairedComparison], kept: bool) -> Iterator[str]:
     """What is to be known of rows that are few.
 
     Args:
@@ -106,7 +77,7 @@ def warnings(found: Sequence[Versus], kept: bool) -> Iterator[str]:
         yield f"{found[0].clusters} clusters of rows are few: only large differences are seen."
 
 
-def _least(found: Sequence[Versus]) -> str:
+def _least(found: Sequence[PairedComparison]) -> str:
     least = min((one.detectable for one in found if one.detectable is not None), default=None)
     if least is None:
         return ""
