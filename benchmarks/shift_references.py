@@ -21,7 +21,9 @@ HALVINGS = 10
 def squared(first: Counted, second: Counted, rng: np.random.Generator) -> float:
     """MMD^2 of the words of two sets, as `ranker.domains.shift` measures it."""
     embedding, drawing = rng.spawn(2)
-    return mmd(*words.vectors(words.both(first, second), embedding), drawing).squared.value
+    value = mmd(*words.vectors(words.both(first, second), embedding), drawing).squared.value
+    assert value is not None  # two texts have one
+    return value
 
 
 def distances() -> dict[tuple[str, str], float]:

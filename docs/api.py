@@ -22,7 +22,9 @@ from ranker.results import (
     shift,
 )
 from ranker.results.table import ScoreTable
+from ranker.statistics.leaders import Friedman
 from ranker.statistics.paired import PairedComparison
+from ranker.statistics.shift import Measure
 
 PAGE = Path(__file__).with_name("api.md")
 WIDTH = 100
@@ -64,14 +66,14 @@ RECORDS = (
     *(
         over_sets.Leader,
         over_sets.Difference,
-        over_sets.Friedman,
+        Friedman,
         over_sets.Trend,
         over_sets.Point,
         over_sets.OnAverage,
     ),
     *(changes.ModelChange, changes.MethodChange, changes.SettingChange),
     *(over_tasks.Part, over_tasks.Mean, over_tasks.Gap),
-    *(shift.Domain, shift.Pair, shift.Measure),
+    *(shift.Domain, shift.Pair, Measure),
     *(shift.Score, shift.Estimated, shift.Correlation, shift.Choice),
 )
 """What answers are made of; nobody needs their names."""

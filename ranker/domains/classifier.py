@@ -10,7 +10,7 @@ import numpy as np
 from factors.types import Floats
 from ranker.domains.words import Both
 from ranker.statistics import shift
-from ranker.statistics.shift import Estimate
+from ranker.statistics.shift import Measure
 
 FOLDS = 5
 
@@ -30,12 +30,12 @@ class Told(NamedTuple):
         first, second: the words that give each domain away, the most telling first.
     """
 
-    auc: Estimate
+    auc: Measure
     first: tuple[str, ...]
     second: tuple[str, ...]
 
 
-UNTOLD = Told(Estimate(np.nan, np.nan, np.nan), (), ())
+UNTOLD = Told(Measure("auc", None, None, None), (), ())
 
 
 def told(of: Both, groups: tuple[Sequence[str], Sequence[str]], rng: np.random.Generator) -> Told:
@@ -80,7 +80,7 @@ def told(of: Both, groups: tuple[Sequence[str], Sequence[str]], rng: np.random.G
     coefficients: Floats = _model().fit(texts, new)[-1].coef_[0]
     order = np.argsort(coefficients, kind="stable")
     return Told(
-        shift.estimate(float(areas[0]), areas[1:], 0.0, 1.0),
+        shift.estimate("auc", float(areas[0]), areas[1:], 0.0, 1.0),
         tuple(of.words[n] for n in order[:TELLING] if coefficients[n] < 0),
         tuple(of.words[n] for n in order[::-1][:TELLING] if coefficients[n] > 0),
     )

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.domains.shift import measure
 from ranker.results.shift import Correlation, Estimated, Score, Shift
 from ranker.statistics import correlation, shift
 from ranker.statistics.paired import of_mean, standard_errors
@@ -105,6 +104,6 @@ def _correlations(found: Shift) -> Iterator[Correlation]:
         if len(values) < 3:
             continue
         first, second = np.array([*values.values()]), np.array([drops[domain] for domain in values])
-        r, rho = (measure(name, of(first, second)) for of in (correlation.pearson, correlation.spearman))
+        r, rho = (of(first, second) for of in (correlation.pearson, correlation.spearman))
         if r.value is not None:  # a measure that is the same for all goes with nothing
             yield Correlation(name, len(values), r.value, r.low, r.high, rho.value, rho.low, rho.high)

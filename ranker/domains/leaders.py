@@ -15,7 +15,7 @@ from factors.types import Floats, Ints
 from ranker.domains.values import KINDS, Kind, Values
 from ranker.errors import UsageError, listed, look_up
 from ranker.numbers import counted
-from ranker.results.over_sets import Difference, Drawn, Friedman, Leader, Missing, OverSets
+from ranker.results.over_sets import Difference, Drawn, Leader, Missing, OverSets
 from ranker.statistics import engine, leaders, significance
 
 MISSING: dict[str, Missing] = {"sets": "sets", "models": "models", "ranks": "ranks"}
@@ -70,7 +70,7 @@ def lead(values: Values, missing: str, rope: float, rng: np.random.Generator) ->
     order, found = _leaders(known, rule, drawn)
     draws_of = () if found[0].p_first is None else tuple(_draws_of(known))
     names = known.values.models
-    test = None if rule == "ranks" else _test(known.tasks, names)
+    test = None if rule == "ranks" else leaders.friedman(known.tasks, names)
     differences = tuple(_differences(known.tasks[order], [names[at] for at in order], test, rope, tested))
     tasks = {
         task: tuple(known.values.sets[at].name for at in known.values.places(task, "ood"))
@@ -141,24 +141,20 @@ def _leaders(known: Counted, missing: Missing, rng: np.random.Generator) -> tupl
         Leader(
             model=names[at],
             rank=places[at],
-            value=_known(values[at]),
-            in_domain=_known(own[at]),
-            decay=_known(decay[at]),
+            value=engine.known(values[at]),
+            in_domain=engine.known(own[at]),
+            decay=engine.known(decay[at]),
             friedman=float(mean_ranks[at]),
-            friedman_in_domain=_known(own_ranks[at]),
+            friedman_in_domain=engine.known(own_ranks[at]),
             rank_by_decay=None if np.isnan(decay[at]) else by_decay[at],
             low=None if low is None else int(low[at]),
             high=None if high is None else int(high[at]),
             p_first=None if first is None else float(first[at]),
-            tasks={task: _known(known.tasks[at, column]) for column, task in enumerate(known.values.tasks)},
+            tasks={task: engine.known(known.tasks[at, column]) for column, task in enumerate(known.values.tasks)},
         )
         for at in order
     )
     return order, tuple(found)
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def _places(values: Floats) -> list[int]:
@@ -191,19 +187,8 @@ def _draws_of(known: Counted) -> Iterator[Drawn]:
         yield "rows" if rows.all() else "some rows"
 
 
-def _test(tasks: Floats, names: Sequence[str]) -> Friedman | None:
-    """Friedman's test and Nemenyi's critical difference."""
-    found = leaders.friedman(tasks)
-    if found is None:
-        return None
-    mean_ranks = leaders.ranks(tasks).mean(axis=1)
-    difference = leaders.critical_difference(*tasks.shape)
-    groups = tuple(tuple(names[at] for at in group) for group in leaders.groups(mean_ranks, difference))
-    return Friedman(found.statistic, found.df, found.p, found.p_f, difference, groups)
-
-
 def _differences(
-    tasks: Floats, names: Sequence[str], test: Friedman | None, rope: float, rng: np.random.Generator
+    tasks: Floats, names: Sequence[str], test: leaders.Friedman | None, rope: float, rng: np.random.Generator
 ) -> Iterator[Difference]:
     """Every two models, in order, over the tasks that both have; of very many each with the first."""
     pairs = engine.pairs(len(names))
@@ -236,7 +221,7 @@ def _differences(
         )
 
 
-def _notes(known: Counted, missing: Missing, test: Friedman | None) -> Iterator[str]:
+def _notes(known: Counted, missing: Missing, test: leaders.Friedman | None) -> Iterator[str]:
     """What a reader of the numbers has to know."""
     count = len(known.values.tasks)
     if known.left_out:

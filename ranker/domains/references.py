@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ranker.records import read_toml, record
 from ranker.results.shift import Verdict
-from ranker.statistics.shift import Estimate
+from ranker.statistics.shift import Measure
 
 FILE = Path(__file__).with_name("references.toml")
 """Written by `python -m benchmarks.shift_references`."""
@@ -84,8 +84,10 @@ def nearest(mmd: float) -> Reference:
     return min(references(), key=lambda one: abs(one.mmd - mmd))
 
 
-def kinds(mmd: Estimate) -> set[Verdict]:
-    """The verdicts that the interval of an MMD^2 reaches."""
+def kinds(mmd: Measure) -> set[Verdict]:
+    """The verdicts that the interval of an MMD^2 reaches; all where there is none."""
     order: list[Verdict] = [*KINDS]
+    if mmd.low is None or mmd.high is None:
+        return {*order}
     low, high = (order.index(nearest(end).kind) for end in (mmd.low, mmd.high))
     return {*order[low : high + 1]}

@@ -13,7 +13,7 @@ import numpy as np
 from factors import Example
 from factors.types import Floats
 from ranker.domains import words
-from ranker.domains.classifier import UNTOLD, Told, told
+from ranker.domains.classifier import Told, told
 from ranker.domains.references import KINDS, kinds, nearest, published
 from ranker.domains.words import Both, Counted
 from ranker.errors import listed
@@ -21,10 +21,10 @@ from ranker.limits import LIMITS, Limits
 from ranker.numbers import interval, p_value, percent
 from ranker.progress import Progress, silent
 from ranker.results import shift as results
-from ranker.results.shift import Measure, Pair, Verdict
+from ranker.results.shift import Pair, Verdict
 from ranker.statistics import near, shift, summaries
 from ranker.statistics.places import places
-from ranker.statistics.shift import Estimate, Mmd
+from ranker.statistics.shift import Measure, Mmd
 from ranker.tasks.classes import ClassTask, fold
 
 FEW = 20
@@ -109,10 +109,10 @@ class Domain:
             float(np.median(lengths)),
             {label: count / total for label, count in sorted(self.frequencies.items())},
             self.words,
-            tuple(measure(name, one) for name, one in self._summed_up(rng).items()),
+            self._summed_up(rng),
         )
 
-    def _summed_up(self, rng: np.random.Generator) -> Mapping[str, Estimate]:
+    def _summed_up(self, rng: np.random.Generator) -> tuple[Measure, ...]:
         numbers: dict[str, int] = {}
 
         def tokens(text: str) -> list[int]:
@@ -159,52 +159,46 @@ def between(a: Domain, b: Domain, rng: np.random.Generator) -> Pair:
     apart = shift.mmd(first, second, drawing) if min(len(first), len(second)) > 1 else None
     groups = ([example.segments[0] for example in a.examples], [example.segments[0] for example in b.examples])
     classified = told(of, groups, classifying)
-    found = {
-        "cosine": shift.of_centroids(first, second, centring),
-        "mmd": None if apart is None else apart.squared,
-        **_encoded(a, b, rng),
-        "auc": classified.auc,
-        **_overlaps(of, overlapping),
-        "length_ratio": shift.ratio_of_means(a.counted.lengths, b.counted.lengths, lengthening),
-        "label_shift": _labels(a, b, labelling),
-        "repeated": shift.share(_repeated(a, b)),
-        "nearly_repeated": shift.share(near.repeated(of.first, of.second, hashing) | _repeated(a, b)),
-    }
+    found = (
+        shift.of_centroids(first, second, centring),
+        None if apart is None else apart.squared,
+        *_encoded(a, b, rng),
+        classified.auc,
+        *_overlaps(of, overlapping),
+        shift.ratio_of_means(a.counted.lengths, b.counted.lengths, lengthening),
+        _labels(a, b, labelling),
+        shift.share("repeated", _repeated(a, b)),
+        shift.share("nearly_repeated", near.repeated(of.first, of.second, hashing) | _repeated(a, b)),
+    )
     wordless = [one.name for one, own in ((a, first), (b, second)) if not own.any()]
     verdict, by, reason = _verdict(a, b, apart, classified, wordless)
-    measures = tuple(measure(name, one) for name, one in found.items() if one is not None)
+    measures = tuple(one for one in found if one is not None)
     p = None if apart is None else apart.p
     return Pair(a.name, b.name, measures, p, verdict, by, reason, classified.first, classified.second)
 
 
-def measure(name: str, one: Estimate) -> Measure:
-    """An estimate as a result has it: None for what is not defined."""
-    return Measure(name, *(None if np.isnan(number) else float(number) for number in one))
-
-
-def _encoded(a: Domain, b: Domain, rng: np.random.Generator) -> dict[str, Estimate]:
+def _encoded(a: Domain, b: Domain, rng: np.random.Generator) -> Iterator[Measure]:
     """The same two by the vectors of an encoder, where there are some."""
     centring, drawing = rng.spawn(2)
     if a.vectors is None or b.vectors is None:
-        return {}
-    found = {"encoder_cosine": shift.of_centroids(a.vectors, b.vectors, centring)}
+        return
+    yield replace(shift.of_centroids(a.vectors, b.vectors, centring), name="encoder_cosine")
     if min(len(a.vectors), len(b.vectors)) > 1:
-        found["encoder_mmd"] = shift.mmd(a.vectors, b.vectors, drawing).squared
-    return found
+        yield replace(shift.mmd(a.vectors, b.vectors, drawing).squared, name="encoder_mmd")
 
 
-def _overlaps(of: Both, rng: np.random.Generator) -> dict[str, Estimate]:
+def _overlaps(of: Both, rng: np.random.Generator) -> list[Measure]:
     """Overlaps of words, over as many texts of each."""
     drawing, *resampling = rng.spawn(3)
     size = min(counts.shape[0] for counts in of.counts)
     first, second = (counts[np.sort(drawing.permutation(counts.shape[0])[:size])] for counts in of.counts)
-    return {
-        "word_overlap": shift.word_overlap(first, second, resampling[0]),
-        "vocabulary_overlap": shift.vocabulary_overlap(first[:, of.content], second[:, of.content], resampling[1]),
-    }
+    return [
+        shift.word_overlap(first, second, resampling[0]),
+        shift.vocabulary_overlap(first[:, of.content], second[:, of.content], resampling[1]),
+    ]
 
 
-def _labels(a: Domain, b: Domain, rng: np.random.Generator) -> Estimate | None:
+def _labels(a: Domain, b: Domain, rng: np.random.Generator) -> Measure | None:
     """How far the labels are apart; None where one set has none, or none of the other's."""
     counts = [{fold(label): count for label, count in one.frequencies.items()} for one in (a, b)]
     if not counts[0].keys() & counts[1].keys():
@@ -237,6 +231,7 @@ def _verdict(
     if wordless:
         return "cannot be told", "", f"No word of {' and '.join(wordless)} stands in two of the texts."
     assert apart is not None  # two texts would do
+    assert apart.squared.value is not None
     squared, by = apart.squared, nearest(apart.squared.value)
     number = f"MMD^2 {squared.value:.4f} ({interval(squared.low, squared.high, _small)}; p {p_value(apart.p)})"
     reached = kinds(squared)
@@ -246,7 +241,7 @@ def _verdict(
     doubt = f", and may be that of {KINDS[beside]}" if beside else ""
     words_tell = (
         f"; by its words a text is told from one of {a.name} with an AUC of {percent(classified.auc.value)} %"
-        if classified is not UNTOLD and not np.isnan(classified.auc.value)
+        if classified.auc.value is not None
         else ""
     )
     reason = f"{number} is nearest to that of {by.said} ({by.mmd:.4f}), {KINDS[by.kind]}{doubt}{words_tell}."

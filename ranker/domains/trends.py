@@ -80,7 +80,7 @@ def _trend(models: Sequence[str], one: Set, x: Floats, y: Floats, axes: Axes, rn
 
 
 def _points(
-    models: Sequence[str], x: Floats, y: Floats, fitted: trend.Trend, across: Floats, axes: Axes
+    models: Sequence[str], x: Floats, y: Floats, fitted: trend.TrendFit, across: Floats, axes: Axes
 ) -> Iterator[Point]:
     """The models that have an in-domain value, by that; those without a value on the set are predicted."""
     shown = [at for at in np.argsort(x, kind="stable") if not np.isnan(x[at])]
@@ -99,7 +99,7 @@ def _points(
         )
 
 
-def _open(fitted: trend.Trend) -> str:
+def _open(fitted: trend.TrendFit) -> str:
     """Why a type is not told: which share of the resamples has which."""
     shares = sorted(fitted.shares.items(), key=lambda item: -item[1])[:2]
     said = ", ".join(f"{name} in {100 * share:.0f} %" for name, share in shares)

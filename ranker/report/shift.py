@@ -10,7 +10,7 @@ from ranker.numbers import interval, p_value, percent, points, signed
 from ranker.report.document import Document
 from ranker.report.tables import Table, table
 from ranker.report.words import words
-from ranker.results.shift import Measure, Shift
+from ranker.results.shift import Shift
 
 if TYPE_CHECKING:
     from ranker.report.figures import Drawing
@@ -110,7 +110,7 @@ def tables(found: Shift) -> list[Table]:
 
 def _verdicts(found: Shift) -> Table:
     rows = [
-        [pair.b, pair.verdict, *(written(pair.measure(name)) for name in SUMMARY), p_value(pair.p)]
+        [pair.b, pair.verdict, *(_cell(name, pair.measure(name).value) for name in SUMMARY), p_value(pair.p)]
         for pair in found.new
     ]
     return table(f"How far from {found.first}", ["domain", "verdict"], [*SUMMARY.values(), "p"], rows)
@@ -118,7 +118,7 @@ def _verdicts(found: Shift) -> Table:
 
 def _measures(found: Shift) -> Table:
     rows = [
-        [pair.b, MEASURES[one.name], written(one), interval(one.low, one.high, partial(_end, one.name))]
+        [pair.b, MEASURES[one.name], _cell(one.name, one.value), interval(one.low, one.high, partial(_cell, one.name))]
         for pair in found.new
         for one in pair.measures
     ]
@@ -193,7 +193,12 @@ def _r(value: float | None) -> str:
 
 def _summaries(found: Shift) -> Table:
     rows = [
-        [domain.name, one.name.replace("_", " "), written(one), interval(one.low, one.high, partial(_end, one.name))]
+        [
+            domain.name,
+            one.name.replace("_", " "),
+            _cell(one.name, one.value),
+            interval(one.low, one.high, partial(_cell, one.name)),
+        ]
         for domain in found.domains
         for one in domain.summaries
     ]
@@ -213,7 +218,10 @@ def _matrix(found: Shift, measure: str) -> Table:
     rows = [
         [
             f"{i + 1} {name}",
-            *("" if name == other else written(found.pair(name, other).measure(measure)) for other in names),
+            *(
+                "" if name == other else _cell(measure, found.pair(name, other).measure(measure).value)
+                for other in names
+            ),
         ]
         for i, name in enumerate(names)
     ]
@@ -221,12 +229,8 @@ def _matrix(found: Shift, measure: str) -> Table:
     return table(f"Every two sets: {MEASURES[measure]}", ["set"], heads, rows)
 
 
-def written(one: Measure) -> str:
-    """A value as a table has it; empty where it is not defined."""
-    return _end(one.name, one.value)
-
-
-def _end(name: str, value: float | None) -> str:
+def _cell(name: str, value: float | None) -> str:
+    """A value of a measure as a table has it; empty where it is not defined."""
     if value is None:
         return ""
     if name in PERCENT:

@@ -14,6 +14,7 @@ from ranker import records
 from ranker.errors import listed
 from ranker.numbers import probability, signed
 from ranker.results.result import NAMES, Result
+from ranker.statistics.engine import known
 
 SCHEMA_VERSION = 1
 
@@ -139,7 +140,7 @@ class Explanation(Result):
                 "word": word.text,
                 "start": None if word.span is None else word.span.start,
                 "end": None if word.span is None else word.span.end,
-                "score": _number(word.score),
+                "score": known(word.score),
                 "marks": ", ".join(word.marks),
                 "read": word.read,
             }
@@ -191,13 +192,13 @@ class Explanation(Result):
                             "text": word.text,
                             "segment": word.segment,
                             "span": None if word.span is None else [word.span.start, word.span.end],
-                            "score": _number(word.score),
+                            "score": known(word.score),
                             "marks": list(word.marks),
                             "read": word.read,
                         }
                         for word in reading.words
                     ],
-                    "factors": {name: _number(value) for name, value in reading.values.items()},
+                    "factors": {name: known(value) for name, value in reading.values.items()},
                     "undefined": dict(reading.undefined),
                 }
                 for reading in self.readings
@@ -270,7 +271,3 @@ def not_saved(attributions: object, example: object) -> float:
 
 def _signed(value: float) -> str:
     return "" if np.isnan(value) else signed(value, decimals=2)
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else value

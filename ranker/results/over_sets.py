@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from ranker.errors import listed
 from ranker.numbers import counted, percent, probability
 from ranker.results.result import NAMES, Result, plain
+from ranker.statistics.leaders import Friedman
 from ranker.statistics.trend import Shape, Type
 
 SCHEMA_VERSION = 1
@@ -79,26 +80,6 @@ class Difference:
     p_better: float | None
     p_same: float | None
     p_worse: float | None
-
-
-@dataclass(frozen=True)
-class Friedman:
-    """Friedman's test that all models do equally well over the tasks, and what follows from it.
-
-    Attributes:
-        statistic, df: chi-square, and its degrees of freedom.
-        p: by chi-square.
-        p_f: by Iman and Davenport's F, which holds where tasks are few, too.
-        critical_difference: the least difference of two mean ranks that Nemenyi's test tells from none, at 5 %.
-        groups: models that it does not tell apart, the best first.
-    """
-
-    statistic: float
-    df: int
-    p: float
-    p_f: float
-    critical_difference: float
-    groups: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)

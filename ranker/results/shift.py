@@ -9,27 +9,12 @@ from typing import Any, ClassVar, Literal
 from ranker.errors import listed
 from ranker.numbers import counted
 from ranker.results.result import NAMES, Result, plain
+from ranker.statistics.shift import Measure
 
 SCHEMA_VERSION = 1
 
 Verdict = Literal["near", "far", "other", "cannot be told"]
 """Like two halves of one set, like two sets of one task, like sets of two tasks; or not known."""
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One measure of how far two domains are from each other.
-
-    Attributes:
-        name: which: see `docs/shift.md`.
-        value: None where it is not defined.
-        low, high: its 95 % interval; None where there is none.
-    """
-
-    name: str
-    value: float | None
-    low: float | None
-    high: float | None
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from factors.types import Floats
-from ranker.statistics.engine import TIE
+from ranker.statistics.engine import TIE, known
 from ranker.statistics.intervals import Z95
-from ranker.statistics.shift import Estimate
+from ranker.statistics.shift import Measure
 
 
-def pearson(first: Floats, second: Floats) -> Estimate:
+def pearson(first: Floats, second: Floats) -> Measure:
     """Pearson's r with Fisher's interval: tanh(artanh r -+ 1.96 / sqrt(S - 3)).
 
     Args:
         first, second: (S,) a number of each set.
 
     Returns:
-        r, from -1 to 1; nan with fewer than three sets, or where one number is the same for all. The interval takes
+        r, from -1 to 1; None with fewer than three sets, or where one number is the same for all. The interval takes
         four sets, and of |r| = 1 it has no width.
 
     Example:
@@ -27,10 +27,10 @@ def pearson(first: Floats, second: Floats) -> Estimate:
 
     Source: Fisher 1921, "On the 'probable error' of a coefficient of correlation deduced from a small sample".
     """
-    return _fisher(_r(first, second), len(first), 1.0)
+    return _fisher("pearson", _r(first, second), len(first), 1.0)
 
 
-def spearman(first: Floats, second: Floats) -> Estimate:
+def spearman(first: Floats, second: Floats) -> Measure:
     """Spearman's rho, Pearson's r of the ranks, with a wider interval.
 
     tanh(artanh rho -+ 1.96 sqrt((1 + rho^2 / 2) / (S - 3))). Equal numbers share the mean of their ranks; those that
@@ -45,7 +45,7 @@ def spearman(first: Floats, second: Floats) -> Estimate:
     from scipy.stats import rankdata
 
     rho = _r(*(rankdata(np.round(one, 12)) for one in (first, second)))
-    return _fisher(rho, len(first), 1 + rho**2 / 2)
+    return _fisher("spearman", rho, len(first), 1 + rho**2 / 2)
 
 
 def _r(first: Floats, second: Floats) -> float:
@@ -54,10 +54,10 @@ def _r(first: Floats, second: Floats) -> float:
     return float(np.clip(np.corrcoef(first, second)[0, 1], -1.0, 1.0))
 
 
-def _fisher(r: float, sets: int, variance: float) -> Estimate:
+def _fisher(name: str, r: float, sets: int, variance: float) -> Measure:
     if np.isnan(r) or sets < 4:
-        return Estimate(r, np.nan, np.nan)
+        return Measure(name, known(r), None, None)
     if abs(r) > 1 - TIE:
-        return Estimate(r, r, r)
+        return Measure(name, r, r, r)
     half = Z95 * np.sqrt(variance / (sets - 3))
-    return Estimate(r, float(np.tanh(np.arctanh(r) - half)), float(np.tanh(np.arctanh(r) + half)))
+    return Measure(name, r, float(np.tanh(np.arctanh(r) - half)), float(np.tanh(np.arctanh(r) + half)))

@@ -41,19 +41,22 @@ CHUNK = 2**22
 
 @dataclass(frozen=True)
 class Friedman:
-    """Friedman's test that all models do equally well.
+    """Friedman's test that all models do equally well over the tasks, and what follows from it.
 
     Attributes:
-        statistic: chi-square, corrected for ties.
-        df: M - 1.
-        p: by the chi-square distribution, which is too large where sets are few.
+        statistic, df: chi-square, corrected for ties, and its degrees of freedom, M - 1.
+        p: by chi-square, which is too large where tasks are few.
         p_f: by Iman and Davenport's F, which is not.
+        critical_difference: the least difference of two mean ranks that Nemenyi's test tells from none, at 5 %.
+        groups: models that it does not tell apart, the best first.
     """
 
     statistic: float
     df: int
     p: float
     p_f: float
+    critical_difference: float
+    groups: tuple[tuple[str, ...], ...]
 
 
 def ranks(values: Floats) -> Floats:
@@ -93,22 +96,23 @@ def imputed(ranked: Floats) -> Floats:
     return np.where(np.isnan(ranked), (models + 1) / 2, ranked * (models + 1) / (present + 1))
 
 
-def friedman(values: Floats) -> Friedman | None:
-    """Test whether the models' ranks differ at all.
+def friedman(values: Floats, names: Sequence[str]) -> Friedman | None:
+    """Test whether the models' ranks differ at all, and say which do not.
 
     With R_m the mean rank of a model, chi2 = 12 S / (M (M + 1)) sum of (R_m - (M + 1) / 2)^2, over 1 less the share of
     ties, and F = (S - 1) chi2 / (S (M - 1) - chi2) with M - 1 and (M - 1)(S - 1) degrees of freedom.
 
     Args:
         values: (M, S), none missing.
+        names: (M,) of the models.
 
     Returns:
         The test; None of fewer than three models or sets, or where all are tied everywhere.
 
     Example:
-        >>> found = friedman(np.array([[0.9, 0.8, 0.7, 0.9], [0.8, 0.7, 0.6, 0.8], [0.7, 0.6, 0.5, 0.7]]))
-        >>> round(found.statistic, 9), found.df, round(found.p, 4)
-        (8.0, 2, 0.0183)
+        >>> found = friedman(np.array([[0.9, 0.8, 0.7, 0.9], [0.8, 0.7, 0.6, 0.8], [0.7, 0.6, 0.5, 0.7]]), "abc")
+        >>> round(found.statistic, 9), found.df, round(found.p, 4), found.groups
+        (8.0, 2, 0.0183, (('a', 'b'), ('b', 'c')))
 
     Source: Friedman 1940; Iman and Davenport 1980; both as in Demsar 2006, section 3.2.2.
     """
@@ -125,7 +129,9 @@ def friedman(values: Floats) -> Friedman | None:
     statistic = float((models - 1) * (away**2).sum() / spread)
     left = sets * (models - 1) - statistic
     p_f = 0.0 if left <= TIE else float(fdtrc(models - 1, (models - 1) * (sets - 1), (sets - 1) * statistic / left))
-    return Friedman(statistic, models - 1, float(chdtrc(models - 1, statistic)), p_f)
+    difference = critical_difference(models, sets)
+    alike = tuple(tuple(names[at] for at in group) for group in groups(ranked.mean(axis=1), difference))
+    return Friedman(statistic, models - 1, float(chdtrc(models - 1, statistic)), p_f, difference, alike)
 
 
 def critical_difference(models: int, sets: int, alpha: float = ALPHA) -> float:

@@ -1,7 +1,7 @@
 """How far apart two samples are, and how sure that is.
 
 Two samples are vectors of texts, or counts of words, or labels; the first is in-domain, the second new. Every measure
-comes as an `Estimate`: its value, and value -+ 1.96 standard deviations over resampled texts, cut where the measure
+comes as a `Measure`: its value, and value -+ 1.96 standard deviations over resampled texts, cut where the measure
 ends. (Percentiles of resampled values are not used: a resample has fewer words and further centroids than the sample.)
 
 Axis letters here: N texts in-domain, O new ones, D dimensions, V words, C classes, R resamples.
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
-from ranker.statistics.engine import TIE
+from ranker.statistics.engine import TIE, known
 from ranker.statistics.intervals import Z95
 
 RESAMPLES = 200
@@ -29,30 +29,40 @@ PAIRS = 10_000
 """Pairs of vectors that the median distance is taken from."""
 
 
-class Estimate(NamedTuple):
-    """A number, and its 95 % interval; the ends are nan where there is none."""
+@dataclass(frozen=True)
+class Measure:
+    """One measure of how far two samples are from each other, or of one of them.
 
-    value: float
-    low: float
-    high: float
+    Attributes:
+        name: which: see `docs/shift.md`.
+        value: None where it is not defined.
+        low, high: its 95 % interval; None where there is none.
+    """
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
 
 
-def estimate(value: float, resampled: Floats, least: float = -np.inf, most: float = np.inf) -> Estimate:
+def estimate(name: str, value: float, resampled: Floats, least: float = -np.inf, most: float = np.inf) -> Measure:
     """A value with its interval: value -+ 1.96 standard deviations of what resamples give, cut at both ends.
 
     Args:
-        value: of the samples themselves.
+        name: of the measure.
+        value: of the samples themselves; nan where it is not defined.
         resampled: (R,) of resamples; those that are nan are left out.
         least, most: where the measure ends.
 
     Example:
-        >>> found = estimate(0.9, np.array([0.8, 1.0]), most=1.0)
+        >>> found = estimate("share", 0.9, np.array([0.8, 1.0]), most=1.0)
         >>> round(found.low, 3), found.high
         (0.623, 1.0)
     """
     there = resampled[~np.isnan(resampled)]
     half = Z95 * float(there.std(ddof=1)) if len(there) > 1 else np.nan
-    return Estimate(value, float(np.maximum(value - half, least)), float(np.minimum(value + half, most)))
+    low, high = np.maximum(value - half, least), np.minimum(value + half, most)
+    return Measure(name, known(value), known(low), known(high))
 
 
 def resamples(
@@ -96,7 +106,7 @@ def cosine(first: Floats, second: Floats) -> Floats:
     return np.asarray((first * second).sum(axis=-1) / np.where(norms > 0, norms, np.nan))
 
 
-def of_centroids(first: Floats, second: Floats, rng: np.random.Generator) -> Estimate:
+def of_centroids(first: Floats, second: Floats, rng: np.random.Generator) -> Measure:
     """The cosine of the centroids of two sets of sentence vectors, from -1 to 1.
 
     The centroid of a small set is off by chance, so that its cosine is rather too low: two halves of 20 texts are
@@ -115,7 +125,7 @@ def of_centroids(first: Floats, second: Floats, rng: np.random.Generator) -> Est
     """
     value = float(cosine(first.mean(axis=0), second.mean(axis=0)))
     drawn = cosine(*(resampled_sums(one, values) for one, values in zip(rng.spawn(2), (first, second), strict=True)))
-    return estimate(value, drawn, -1.0, 1.0)
+    return estimate("cosine", value, drawn, -1.0, 1.0)
 
 
 class Mmd(NamedTuple):
@@ -128,7 +138,7 @@ class Mmd(NamedTuple):
         size, draws: how many vectors of each sample a draw has, and how many draws there are.
     """
 
-    squared: Estimate
+    squared: Measure
     p: float
     bandwidth: float
     size: int
@@ -224,7 +234,7 @@ def mmd(
     values = np.mean(of_draws, axis=0)
     value, null, drawn_values = float(values[0]), values[1 : count + 1], values[count + 1 :]
     p = float((1 + (null >= value - TIE).sum()) / (count + 1))
-    return Mmd(estimate(value, drawn_values), p, bandwidth, size, draws)
+    return Mmd(estimate("mmd", value, drawn_values), p, bandwidth, size, draws)
 
 
 def weighted_mmd(vectors: Floats, inside: Floats, new: Floats, bandwidth: float) -> Floats:
@@ -256,7 +266,7 @@ def weighted_mmd(vectors: Floats, inside: Floats, new: Floats, bandwidth: float)
     return np.asarray(same[0] + same[1] - 2 * across)
 
 
-def total_variation(first: Ints, second: Ints, rng: np.random.Generator) -> Estimate:
+def total_variation(first: Ints, second: Ints, rng: np.random.Generator) -> Measure:
     """How far the frequencies of labels are apart, half the sum of |p_c - q_c|: 0 the same, 1 none in common.
 
     It is never negative, so that two halves of one file have a little.
@@ -274,10 +284,11 @@ def total_variation(first: Ints, second: Ints, rng: np.random.Generator) -> Esti
         one.multinomial(counts.sum(), share, size=RESAMPLES) / counts.sum()
         for one, counts, share in zip(rng.spawn(2), (first, second), shares, strict=True)
     ]
-    return estimate(float(np.abs(shares[0] - shares[1]).sum() / 2), np.abs(drawn[0] - drawn[1]).sum(axis=1) / 2, 0, 1)
+    apart = float(np.abs(shares[0] - shares[1]).sum() / 2)
+    return estimate("label_shift", apart, np.abs(drawn[0] - drawn[1]).sum(axis=1) / 2, 0, 1)
 
 
-def word_overlap(first: Any, second: Any, rng: np.random.Generator) -> Estimate:
+def word_overlap(first: Any, second: Any, rng: np.random.Generator) -> Measure:
     """The share of the new set's distinct words that are in-domain, too.
 
     More texts have more words: compare it over as many texts of each.
@@ -288,10 +299,10 @@ def word_overlap(first: Any, second: Any, rng: np.random.Generator) -> Estimate:
 
     Source: Yang et al. 2023, "GLUE-X", appendix C.1, which shows it and gives no formula; this is ours.
     """
-    return _of_words(first, second, rng, shared)
+    return _of_words("word_overlap", first, second, rng, shared)
 
 
-def vocabulary_overlap(first: Any, second: Any, rng: np.random.Generator, most: int = 10_000) -> Estimate:
+def vocabulary_overlap(first: Any, second: Any, rng: np.random.Generator, most: int = 10_000) -> Measure:
     """The share of words that two vocabularies have in common, each the most frequent words of a set.
 
     |A and B| / min(|A|, |B|); of words that are equally frequent the first columns are taken.
@@ -303,17 +314,17 @@ def vocabulary_overlap(first: Any, second: Any, rng: np.random.Generator, most: 
 
     Source: Yuan et al. 2025, "DomainSum", section 3.3, which gives no denominator; with full vocabularies it is 10,000.
     """
-    return _of_words(first, second, rng, lambda a, b: common(a, b, most))
+    return _of_words("vocabulary_overlap", first, second, rng, lambda a, b: common(a, b, most))
 
 
 def _of_words(
-    first: Any, second: Any, rng: np.random.Generator, measure: Callable[[Floats, Floats], float]
-) -> Estimate:
+    name: str, first: Any, second: Any, rng: np.random.Generator, measure: Callable[[Floats, Floats], float]
+) -> Measure:
     at_once = max(1, BLOCK // max(first.shape[0], *second.shape))
     blocks = [resamples(one, x.shape[0], at_once=at_once) for one, x in zip(rng.spawn(2), (first, second), strict=True)]
     drawn = [measure(a, b) for x, y in zip(*blocks, strict=True) for a, b in zip(x @ first, y @ second, strict=True)]
     own = [np.asarray(one.sum(axis=0)).ravel() for one in (first, second)]
-    return estimate(measure(own[0], own[1]), np.array(drawn), 0.0, 1.0)
+    return estimate(name, measure(own[0], own[1]), np.array(drawn), 0.0, 1.0)
 
 
 def shared(first: Floats, second: Floats) -> float:
@@ -423,7 +434,7 @@ def black_box_shift(true: Ints, predicted: Ints, new: Ints, classes: int) -> Lab
     return LabelShift(shares / shares.sum(), condition) if shares.sum() > 0 else None
 
 
-def ratio_of_means(first: Floats | Ints, second: Floats | Ints, rng: np.random.Generator) -> Estimate:
+def ratio_of_means(first: Floats | Ints, second: Floats | Ints, rng: np.random.Generator) -> Measure:
     """The mean of the new numbers as a multiple of that of the in-domain ones; nan where this is 0.
 
     Args:
@@ -438,17 +449,19 @@ def ratio_of_means(first: Floats | Ints, second: Floats | Ints, rng: np.random.G
         resampled_sums(one, values) / len(values) for one, values in zip(rng.spawn(2), (first, second), strict=True)
     ]
     ratios = drawn[1] / np.where(drawn[0] > 0, drawn[0], np.nan)
-    return estimate(float(second.mean() / first.mean()) if first.any() else np.nan, ratios, 0.0)
+    value = float(second.mean() / first.mean()) if first.any() else np.nan
+    return estimate("length_ratio", value, ratios, 0.0)
 
 
-def share(there: Bools) -> Estimate:
+def share(name: str, there: Bools) -> Measure:
     """The share of texts of which something holds, with Wilson's interval.
 
     Args:
+        name: of the measure.
         there: (O,) of which it holds.
 
     Example:
-        >>> found = share(np.array([True] + [False] * 99))
+        >>> found = share("repeated", np.array([True] + [False] * 99))
         >>> found.value, round(found.low, 3), round(found.high, 3)
         (0.01, 0.002, 0.054)
 
@@ -457,4 +470,4 @@ def share(there: Bools) -> Estimate:
     size, value = len(there), float(there.mean())
     pull = Z95**2 / size
     middle, half = value + pull / 2, np.sqrt(pull * (value * (1 - value) + pull / 4))
-    return Estimate(value, float((middle - half) / (1 + pull)), float((middle + half) / (1 + pull)))
+    return Measure(name, value, float((middle - half) / (1 + pull)), float((middle + half) / (1 + pull)))

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from factors.types import Floats
-from ranker.statistics.shift import Estimate, estimate, resampled_sums
+from ranker.statistics.shift import Measure, estimate, resampled_sums
 
 MEASURES = (
     "document_length",
@@ -88,7 +88,7 @@ def fragments(document: Sequence[int], summary: Sequence[int]) -> list[int]:
     return found
 
 
-def means(pairs: Iterable[tuple[Sequence[int], Sequence[int]]], rng: np.random.Generator) -> dict[str, Estimate]:
+def means(pairs: Iterable[tuple[Sequence[int], Sequence[int]]], rng: np.random.Generator) -> tuple[Measure, ...]:
     """The mean of each measure over documents with their summaries; a pair without a token is left out.
 
     Args:
@@ -96,17 +96,17 @@ def means(pairs: Iterable[tuple[Sequence[int], Sequence[int]]], rng: np.random.G
         rng: of the resamples.
 
     Returns:
-        Measure -> its mean; empty where no pair is left.
+        The means of `MEASURES`; none where no pair is left.
     """
     values = np.array([measures(document, summary) for document, summary in pairs]).reshape(-1, len(MEASURES))
     values = values[~np.isnan(values).any(axis=1)]
     if not len(values):
-        return {}
+        return ()
     drawn = resampled_sums(rng, values) / len(values)
-    return {
-        name: estimate(float(values[:, n].mean()), drawn[:, n], 0.0, 1.0 if n > 3 else np.inf)
+    return tuple(
+        estimate(name, float(values[:, n].mean()), drawn[:, n], 0.0, 1.0 if n > 3 else np.inf)
         for n, name in enumerate(MEASURES)
-    }
+    )
 
 
 def _grams(tokens: Sequence[int], size: int) -> Iterable[tuple[int, ...]]:

@@ -264,8 +264,8 @@ def bic(squares: Floats, count: Floats | float) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Trend:
-    """What the points of a set show.
+class TrendFit:
+    """The trend of the points of a set, to predict new ones by.
 
     Attributes:
         x, y: (M,) the points.
@@ -333,7 +333,7 @@ class Trend:
         return np.column_stack([np.ones(len(x)), np.where(before, apart, 0), np.where(before, 0, apart), moved])
 
 
-def tell(x: Floats, y: Floats, rng: np.random.Generator, draws: int = DRAWS) -> Trend:
+def tell(x: Floats, y: Floats, rng: np.random.Generator, draws: int = DRAWS) -> TrendFit:
     """Say which shape the points have, and how sure that is.
 
     Args:
@@ -369,7 +369,7 @@ def tell(x: Floats, y: Floats, rng: np.random.Generator, draws: int = DRAWS) -> 
     joint = float(whole.joints[0, best])
     low, high = (joint_interval(x, y, joint) if SHAPES[best] == "joined" else None) or (None, None)
     before, after = map(float, whole.slopes[0, best])
-    return Trend(
+    return TrendFit(
         x=x,
         y=y,
         shape=SHAPES[best],

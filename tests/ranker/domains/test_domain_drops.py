@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from ranker.domains.drops import Answers, with_models
-from ranker.results.shift import Domain, Measure, Pair, Shift
+from ranker.results.shift import Domain, Pair, Shift
 from ranker.statistics.correlation import pearson, spearman
+from ranker.statistics.shift import Measure
 
 
 def found(cosines):

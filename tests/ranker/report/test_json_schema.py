@@ -25,7 +25,8 @@ from ranker.results import changes, decision, evaluation, header, over_sets, ove
 from ranker.runs.shift import shift as measure
 from ranker.scoring.changes import what_changed
 from ranker.scoring.over_tasks import judged, parts
-from ranker.statistics import paired
+from ranker.statistics import leaders, paired
+from ranker.statistics.shift import Measure
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "json-schema.md"
@@ -57,14 +58,14 @@ RECORDS = [
     (TASKS, "gap", over_tasks.Gap),
     (SHIFT, "domain", shift.Domain),
     (SHIFT, "pair", shift.Pair),
-    (SHIFT, "measure", shift.Measure),
+    (SHIFT, "measure", Measure),
     (SHIFT, "score", shift.Score),
     (SHIFT, "estimated", shift.Estimated),
     (SHIFT, "correlation", shift.Correlation),
     (SHIFT, "choice", shift.Choice),
     (SETS, "leader", over_sets.Leader),
     (SETS, "difference", over_sets.Difference),
-    (SETS, "friedman", over_sets.Friedman),
+    (SETS, "friedman", leaders.Friedman),
     (SETS, "trend", over_sets.Trend),
     (SETS, "point", over_sets.Point),
     (SETS, "on_average", over_sets.OnAverage),

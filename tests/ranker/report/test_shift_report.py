@@ -3,7 +3,8 @@ import re
 
 from ranker.report import shift as report
 from ranker.report import write
-from ranker.results.shift import Domain, Measure, Pair, Score, Shift
+from ranker.results.shift import Domain, Pair, Score, Shift
+from ranker.statistics.shift import Measure
 
 SETS = ["home", *(f"hans-constituent-{n}" for n in range(19))]
 MODELS = [f"minilm-of-7000-rows-{n}" for n in range(9)]

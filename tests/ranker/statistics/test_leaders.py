@@ -12,7 +12,7 @@ def test_friedman_is_that_of_scipy(models, sets, seed):
     """With ties as without, the statistic and its p are scipy's."""
     rng = np.random.default_rng(seed)
     for values in (rng.random((models, sets)), rng.integers(0, 4, (models, sets)) / 4):
-        found, (statistic, p) = leaders.friedman(values), stats.friedmanchisquare(*values)
+        found, (statistic, p) = leaders.friedman(values, range(len(values))), stats.friedmanchisquare(*values)
         assert found.statistic == pytest.approx(statistic)
         assert found.p == pytest.approx(p)
         assert found.df == models - 1
@@ -26,22 +26,25 @@ def test_iman_and_davenport_as_in_demsar():
     assert 13 * chi / (14 * 3 - chi) == pytest.approx(3.69, abs=0.01)
     rng = np.random.default_rng(0)
     values = rng.random((4, 14)) + np.array([0, 0.4, 0.1, 0.4])[:, None]
-    found = leaders.friedman(values)
+    found = leaders.friedman(values, range(len(values)))
     f = 13 * found.statistic / (14 * 3 - found.statistic)
     assert found.p_f == pytest.approx(stats.f.sf(f, 3, 39))
 
 
 def test_friedman_says_nothing_of_too_little():
     """Two models, two sets, or models that are tied on every set."""
-    assert leaders.friedman(np.random.default_rng(0).random((2, 9))) is None
-    assert leaders.friedman(np.random.default_rng(0).random((9, 2))) is None
-    assert leaders.friedman(np.full((4, 5), 0.5)) is None
+    assert leaders.friedman(np.random.default_rng(0).random((2, 9)), range(2)) is None
+    assert leaders.friedman(np.random.default_rng(0).random((9, 2)), range(9)) is None
+    assert leaders.friedman(np.full((4, 5), 0.5), range(4)) is None
 
 
 def test_friedman_of_one_order_everywhere():
-    """Where all sets agree, F has no bound, and its p is 0."""
+    """Where all sets agree, F has no bound, and its p is 0; the best model stands first in the groups."""
     values = np.repeat(np.arange(4.0)[:, None], 6, axis=1)
-    assert leaders.friedman(values).p_f == 0.0
+    found = leaders.friedman(values, "abcd")
+    assert found.critical_difference == leaders.critical_difference(4, 6)
+    assert found.groups == (("d", "c"), ("c", "b"), ("b", "a"))
+    assert leaders.friedman(values, range(len(values))).p_f == 0.0
 
 
 def test_nemenyi_is_that_of_scikit_posthocs():

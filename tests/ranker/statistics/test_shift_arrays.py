@@ -131,7 +131,7 @@ def test_equal_vectors_are_not_apart():
 def test_a_resample_of_one_vector_says_nothing():
     """Two vectors, of which one is drawn twice: it is in no pair, and the interval is that of the others."""
     found = shift.mmd(np.array([[0.0], [1.0]]), np.array([[1.0], [3.0]]), np.random.default_rng(0))
-    assert np.isfinite(found.squared).all()
+    assert np.isfinite([found.squared.value, found.squared.low, found.squared.high]).all()
 
 
 def test_one_vector_is_no_sample():
@@ -221,7 +221,7 @@ def test_blocks_of_words_change_no_overlap(monkeypatch):
     first, second = (sparse.csr_array(rng.integers(0, 2, size=(40, 30))) for _ in range(2))
     whole = shift.word_overlap(first, second, np.random.default_rng(0))
     monkeypatch.setattr(shift, "BLOCK", 100)
-    assert shift.word_overlap(first, second, np.random.default_rng(0)) == pytest.approx(whole)
+    assert shift.word_overlap(first, second, np.random.default_rng(0)) == whole
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.integers(0, 3)), min_size=4, max_size=30))
