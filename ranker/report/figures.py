@@ -15,15 +15,17 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from xml.dom.minidom import Element, parseString
 
 import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.figure import Figure
 
+from factors.types import Floats
 from ranker.numbers import interval, percent, probability
 from ranker.report.escapes import visible
 from ranker.report.words import words
@@ -324,24 +326,9 @@ def heatmap(ranking: Ranking) -> Drawing | None:
         columns = tuple(by_method)
         values = np.array([[by_method[name].get(pair, np.nan) for name in columns] for pair in pairs])
         title, said = "Every pair of models with every method", "how often the better model is put first"
-    width = 130 + 30 * len(columns)
-    longest = max(len(short(name)) for name in columns)
-    figure, axes = empty(
-        14 * len(rows) + 4.2 * longest + 24, left=128, right=24, bottom=8, top=4.2 * longest + 12, width=width
-    )
-    axes.pcolormesh(np.ma.masked_invalid(values), cmap=DIVERGING, vmin=0, vmax=1, edgecolors="white", linewidth=0.5)
-    for (i, j), value in np.ndenumerate(values):
-        if np.isfinite(value):
-            shown = f"{100 * value:.0f}" if isinstance(found, Evaluation) else probability(value, decimals=0)
-            axes.text(j + 0.5, i + 0.5, shown, ha="center", va="center", fontsize=7, color=INK)
-    axes.set(ylim=(len(rows), 0), xlim=(0, len(columns)))
-    axes.set_yticks(np.arange(len(rows)) + 0.5, [short(name, 32) for name in rows], fontsize=7)
-    axes.set_xticks(np.arange(len(columns)) + 0.5, [short(name) for name in columns], fontsize=7)
-    axes.tick_params("x", labeltop=True, labelbottom=False)
-    for label in axes.get_xticklabels():
-        label.set(rotation=45, ha="left", va="bottom", rotation_mode="anchor")
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
+    whole = partial(probability, decimals=0) if isinstance(found, Decision) else lambda value: f"{100 * value:.0f}"
+    texts = [[whole(value) if np.isfinite(value) else "" for value in row] for row in values]
+    figure = grid(values, texts, [short(name, 32) for name in rows], list(map(short, columns)), DIVERGING, (30, 14))
     return Drawing(
         "heatmap",
         title,
@@ -428,6 +415,42 @@ def empty(
     return figure, figure.add_axes(inside)
 
 
+def grid(
+    values: Floats,
+    texts: Sequence[Sequence[str]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    colours: Colormap,
+    cell: tuple[float, float],
+) -> Figure:
+    """Numbers from 0 to 1 as coloured cells, the names of the columns above them.
+
+    Args:
+        values: (rows, columns), nan where there is none.
+        texts: what stands in each cell.
+        rows, columns: names, as far as there is room.
+        colours: from 0 to 1.
+        cell: its width and height, in points.
+    """
+    longest = max(map(len, columns))
+    left, right, top = 4.5 * max(map(len, rows)) + 12, 24 + 2.2 * longest, 4.2 * longest + 12
+    size = (left + cell[0] * len(columns) + right, 8 + cell[1] * len(rows) + top)
+    figure, axes = empty(size[1], left=left, right=right, bottom=8, top=top, width=size[0])
+    axes.pcolormesh(np.ma.masked_invalid(values), cmap=colours, vmin=0, vmax=1, edgecolors="white", linewidth=0.5)
+    for i, row in enumerate(texts):
+        for j, text in ((j, text) for j, text in enumerate(row) if text):
+            axes.text(j + 0.5, i + 0.5, text, ha="center", va="center", fontsize=7, color=INK)
+    axes.set(ylim=(len(rows), 0), xlim=(0, len(columns)))
+    axes.set_yticks(np.arange(len(rows)) + 0.5, rows, fontsize=7)
+    axes.set_xticks(np.arange(len(columns)) + 0.5, columns, fontsize=7)
+    axes.tick_params("x", labeltop=True, labelbottom=False)
+    for label in axes.get_xticklabels():
+        label.set(rotation=45, ha="left", va="bottom", rotation_mode="anchor")
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    return figure
+
+
 def percent_axis(axes: Axes, which: str) -> None:
     """Fractions along an axis, as percentages without decimals."""
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
@@ -449,7 +472,7 @@ def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
         axes.text(1.07, last, short(name, 16), fontsize=8, va="center_baseline", transform=axes.get_yaxis_transform())
 
 
-def _spread(values: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _spread(values: Floats) -> Floats:
     """Heights of points in a row, so that near ones do not hide each other: around 0, at most 0.3 away."""
     places = np.round(values * 60)
     heights = np.zeros(len(values))

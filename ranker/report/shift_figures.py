@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
 
-from ranker.report.escapes import visible
-from ranker.report.figures import BLUE, INK, LONGEST, SOFT, VERMILION, WIDTH, Drawing, styled
+from factors.types import Floats
+from ranker.report.figures import BLUE, SOFT, VERMILION, WIDTH, Drawing, empty, grid, short, styled
 from ranker.results.shift import Shift
 
 WARMTH = LinearSegmentedColormap.from_list("like", [(1, 1, 1), (0.27, 0.55, 0.9)])
@@ -31,23 +29,8 @@ def heatmap(found: Shift) -> Drawing:
     names = [domain.name for domain in found.domains]
     size = len(names)
     values = np.array([[_cosine(found, a, b) for b in names] for a in names])
-    longest, side = max(len(short(name)) for name in names), CELL * size
-    left, right, top = 4.5 * longest + 12, 24 + 2.2 * longest, 3.4 * longest + 16
-    width, height = left + side + right, 8 + side + top
-    figure = Figure(figsize=(width / 72, height / 72))
-    axes = figure.add_axes((left / width, 8 / height, side / width, side / height))
-    axes.pcolormesh(np.ma.masked_invalid(values), cmap=WARMTH, vmin=0, vmax=1, edgecolors="white", linewidth=0.5)
-    for (i, j), value in np.ndenumerate(values):
-        if i != j:
-            axes.text(j + 0.5, i + 0.5, f"{value:.2f}", ha="center", va="center", fontsize=7, color=INK)
-    axes.set(xlim=(0, size), ylim=(size, 0))
-    axes.set_yticks(np.arange(size) + 0.5, [short(name) for name in names], fontsize=7)
-    axes.set_xticks(np.arange(size) + 0.5, [short(name) for name in names], fontsize=7)
-    axes.tick_params("x", labeltop=True, labelbottom=False)
-    for label in axes.get_xticklabels():
-        label.set(rotation=45, ha="left", va="bottom", rotation_mode="anchor")
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
+    texts = [["" if i == j else f"{value:.2f}" for j, value in enumerate(row)] for i, row in enumerate(values)]
+    figure = grid(values, texts, list(map(short, names)), list(map(short, names)), WARMTH, (CELL, CELL))
     nearest, furthest = (
         pick(found.pairs, key=lambda pair: pair.measure(found.closeness).value or 0.0) for pick in (max, min)
     )
@@ -63,8 +46,7 @@ def heatmap(found: Shift) -> Drawing:
 def positions(found: Shift) -> Drawing:
     """The sets as points, the in-domain one as a square."""
     side, room = WIDTH * 0.7, WIDTH * 0.3
-    figure = Figure(figsize=(WIDTH / 72, (side + 16) / 72))
-    axes = figure.add_axes((8 / WIDTH, 8 / (side + 16), side / WIDTH, side / (side + 16)))
+    figure, axes = empty(side + 16, left=8, right=room - 8, bottom=8, top=8)
     points = np.array([found.places[domain.name] for domain in found.domains])
     middle = (points.max(axis=0) + points.min(axis=0)) / 2
     half = 0.55 * np.ptp(points, axis=0).max() or 1.0  # of sets that lie at one place any room will do
@@ -95,7 +77,7 @@ def positions(found: Shift) -> Drawing:
     )
 
 
-def _apart(heights: npt.NDArray[np.float64], least: float) -> npt.NDArray[np.float64]:
+def _apart(heights: Floats, least: float) -> Floats:
     """Heights that are so far apart that a line of text fits, in the same order, each near its own, and none below 0.
 
     Example:
@@ -115,14 +97,3 @@ def _apart(heights: npt.NDArray[np.float64], least: float) -> npt.NDArray[np.flo
 def _cosine(found: Shift, a: str, b: str) -> float:
     value = 1.0 if a == b else found.pair(a, b).measure(found.closeness).value
     return np.nan if value is None else value
-
-
-def short(name: str) -> str:
-    """A name in one line, as far as there is room.
-
-    Example:
-        >>> short("a-set-of-a-rather-long-name")
-        'a-set-of-a-rather-l…'
-    """
-    name = visible(" ".join(name.split()))
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
