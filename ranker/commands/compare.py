@@ -15,7 +15,6 @@ from ranker.errors import UsageError, look_up
 
 if TYPE_CHECKING:
     from ranker.report.document import Document
-    from ranker.report.figures import Drawing
     from ranker.results.ranking import Ranking
 
 SAVED = ".json"
@@ -117,12 +116,7 @@ def asked(given: Mapping[str, Any]) -> Document:
     )
     stderr.check_strict(given, found.notes)
 
-    def drawn() -> Sequence[Drawing]:
-        from ranker.report import sets_figures
-
-        return sets_figures.drawings(found)
-
-    return several.document(found, drawn)
+    return several.document(found)
 
 
 def _is_run(file: Path) -> bool:

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from ranker.errors import listed
 from ranker.numbers import counted, percent
 from ranker.report.figures import BLUE, INK, SOFT, VERMILION, Drawing, empty, short, styled
-from ranker.report.over_sets import TYPES, joint_interval, named
+from ranker.report.trends import TYPES, joint_interval, named
 from ranker.results.over_sets import OverSets, Trend
 from ranker.results.result import NAMES
 

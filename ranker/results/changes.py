@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from ranker.errors import listed
 from ranker.numbers import counted, interval, percent, points, probability
-from ranker.results.result import NAMES, Mode, Result
+from ranker.results.result import NAMES, Mode, Result, plain
 
 SCHEMA_VERSION = 2
 
@@ -151,7 +151,7 @@ class Changes(Result):
 
     def to_rows(self) -> list[dict[str, Any]]:
         """A row for each method (`MethodChange`), in a decision for each model (`ModelChange`)."""
-        return [asdict(one) for one in (self.methods or self.models)]
+        return [plain(one) for one in (self.methods or self.models)]
 
     def in_words(self) -> list[dict[str, str]]:
         """Before and after, in percent."""
@@ -180,4 +180,4 @@ class Changes(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """The stable schema: see `docs/json-schema.md`."""
-        return {"schema_version": SCHEMA_VERSION, **asdict(self)}
+        return {"schema_version": SCHEMA_VERSION, **plain(self)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from ranker.errors import listed
@@ -265,5 +265,4 @@ class Shift(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """The stable schema: see `docs/json-schema.md`."""
-        own = {one.name: plain(getattr(self, one.name)) for one in fields(self)}
-        return {"schema_version": SCHEMA_VERSION, **own}
+        return {"schema_version": SCHEMA_VERSION, **plain(self)}

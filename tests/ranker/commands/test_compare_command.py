@@ -13,7 +13,6 @@ from ranker.domains.compare import compare
 from ranker.report import GENERAL, over_sets
 from ranker.report import changes as changed
 from ranker.report import write as written
-from ranker.report.sets_figures import drawings
 from ranker.scoring.changes import what_changed
 
 
@@ -66,7 +65,7 @@ def test_a_table_in_each_format(run, name):
     status, out, err = run("table.csv", "--format", name)
     assert (status, err) == (0, "")
     found = compare("table.csv")
-    assert out == written(over_sets.document(found, lambda: drawings(found)), name)
+    assert out == written(over_sets.document(found), name)
     assert out.count("<svg") == (2 + 6 if name == "html" else 0)
 
 
