@@ -107,11 +107,10 @@ def shift(**given: Any) -> None:
     found = answered(_question({**given, "more_models": ()}))
     found = replace(found, failures={model: spoken(why) for model, why in found.failures.items()})
     stderr.check_strict(given, found.notes)
-    outputs.write(outputs.rendered(report.document(found), format_name, given["output"]), given["output"])
+    shown = report.document(found)
+    outputs.write(outputs.rendered(shown, format_name, given["output"]), given["output"])
     if given["plots"] is not None:
-        from ranker.report import shift_figures
-
-        outputs.draw(shift_figures.drawings(found), given["plots"])
+        outputs.draw(shown.drawn(), given["plots"])
     if found.failures:
         raise SystemExit(1)
 

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from ranker.errors import look_up
 from ranker.numbers import signed
-from ranker.report import json
+from ranker.report import json, pages
 from ranker.report.remarks import by_reason, not_in_table
 from ranker.report.tables import Table, table
 from ranker.report.terminal import drawn, plain
@@ -180,13 +180,6 @@ class Sheet:
     notes: tuple[str, ...]
 
 
-def page(explanation: Explanation, colour: bool = True) -> str:
-    """The explanation as one HTML file that needs nothing else: no script, no font, no address."""
-    from ranker.report import pages
-
-    return pages.page("explanation.html", shown=sheet(explanation))
-
-
 def sheet(explanation: Explanation) -> Sheet:
     """What a page shows of an explanation."""
     words = [word for reading in explanation.readings for word in reading.words]
@@ -311,10 +304,9 @@ def _unseen(explanation: Explanation, word: Word) -> bool:
     return math.isnan(word.score) and explanation.attribution != "none"
 
 
-def as_json(explanation: Explanation, colour: bool = False) -> str:
-    """The explanation as one JSON object: the stable schema for programs."""
-    return json.dumped(explanation.to_dict())
-
-
-FORMATS: Mapping[str, Callable[[Explanation, bool], str]] = {"terminal": terminal, "html": page, "json": as_json}
-"""Format -> what renders it."""
+FORMATS: Mapping[str, Callable[[Explanation, bool], str]] = {
+    "terminal": terminal,
+    "html": lambda explanation, _: pages.page("explanation.html", shown=sheet(explanation)),
+    "json": lambda explanation, _: json.dumped(explanation.to_dict()),
+}
+"""Format -> what renders an explanation, with colours or without."""
