@@ -8,7 +8,6 @@ written out, and in HTML they are the words' titles.
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -90,7 +89,7 @@ def _parts(explanation: Explanation, colour: bool) -> Iterator[RenderableType]:
         )
     for reading in explanation.readings:
         yield Text()
-        yield _text(f"{reading.model}: {_verdict(explanation, reading)}", "bold")
+        yield _text(f"{reading.name}: {_verdict(explanation, reading)}", "bold")
         for segment in range(len(explanation.example.segments)):
             line = Text()
             for word, gap in _line(explanation, reading, segment):
@@ -183,7 +182,7 @@ class Sheet:
 def sheet(explanation: Explanation) -> Sheet:
     """What a page shows of an explanation."""
     words = [word for reading in explanation.readings for word in reading.words]
-    names = tuple(reading.model for reading in explanation.readings)
+    names = tuple(reading.name for reading in explanation.readings)
     lines = zip(*([word for word in reading.words if word.span] for reading in explanation.readings), strict=True)
     return Sheet(
         title=_title(explanation),
@@ -192,7 +191,7 @@ def sheet(explanation: Explanation) -> Sheet:
         reads=(explanation.designed or "") if any(word.read for word in words) else "",
         marked=any(word.marks for word in words),
         models=tuple(
-            Read(reading.model, _verdict(explanation, reading), tuple(_segments(explanation, reading)))
+            Read(reading.name, _verdict(explanation, reading), tuple(_segments(explanation, reading)))
             for reading in explanation.readings
         ),
         factors=_factors(explanation),
@@ -246,10 +245,9 @@ def _legend(explanation: Explanation) -> str:
 
 def _verdict(explanation: Explanation, reading: Reading) -> str:
     label = explanation.label
-    right = "" if label is None else ", right" if reading.predicted == label else ", wrong"
-    predicted = explanation.labels[reading.predicted]
+    right = "" if label is None else ", right" if reading.predicted == explanation.labels[label] else ", wrong"
     strongest = f"; strongest score {reading.strongest:.3g}" if reading.strongest else ""
-    return f"{predicted} with probability {reading.probs[reading.predicted]:.3f}{right}{strongest}"
+    return f"{reading.predicted} with probability {reading.probability:.3f}{right}{strongest}"
 
 
 def _line(explanation: Explanation, reading: Reading, segment: int) -> Iterator[tuple[Word, str]]:
@@ -259,28 +257,28 @@ def _line(explanation: Explanation, reading: Reading, segment: int) -> Iterator[
         if word.span is None:
             yield word, " " if i else ""
         else:
-            before = text[end or 0 : word.span.start]
+            before = text[end or 0 : word.span[0]]
             yield word, before if end is not None else " " if i else ""
-            end = word.span.end
+            end = word.span[1]
 
 
 def _share(reading: Reading, word: Word) -> float:
-    return 0.0 if math.isnan(word.score) or not reading.strongest else word.score / reading.strongest
+    return 0.0 if word.score is None or not reading.strongest else word.score / reading.strongest
 
 
-def _seen(score: float) -> str:
-    return "not seen" if math.isnan(score) else signed(score, decimals=2)
+def _seen(score: float | None) -> str:
+    return "not seen" if score is None else signed(score, decimals=2)
 
 
 def _factors(explanation: Explanation) -> Table:
     """The factors, a row each: name, the label it is about, which way is better, and its value for each model."""
     rows = []
     for factor in explanation.factors:
-        values = (reading.values[factor.name] for reading in explanation.readings)
+        values = (reading.factors[factor.name] for reading in explanation.readings)
         better = "higher" if factor.higher_is_better else "lower"
-        cells = ("-" if math.isnan(value) else f"{value:.3f}" for value in values)
+        cells = ("-" if value is None else f"{value:.3f}" for value in values)
         rows.append((factor.name, factor.explains, better, *cells))
-    models = [reading.model for reading in explanation.readings]
+    models = [reading.name for reading in explanation.readings]
     return table("What each factor reads", ["factor", "label", "better"], models, rows)
 
 
@@ -293,15 +291,15 @@ def _notes(explanation: Explanation) -> Iterator[str]:
         yield not_in_table(explanation.left_out)
     for reading in explanation.readings:
         if not reading.within_tolerance:
-            yield f"{reading.model}: the attribution is over its error tolerance."
+            yield f"{reading.name}: the attribution is over its error tolerance."
         if unseen := sum(_unseen(explanation, word) for word in reading.words):
-            yield f"{reading.model}: words that are past its limit, and were not seen: {unseen}."
+            yield f"{reading.name}: words that are past its limit, and were not seen: {unseen}."
     for model, reason in explanation.failures.items():
         yield f"{model} FAILED: {reason}"
 
 
 def _unseen(explanation: Explanation, word: Word) -> bool:
-    return math.isnan(word.score) and explanation.attribution != "none"
+    return word.score is None and explanation.attribution != "none"
 
 
 FORMATS: Mapping[str, Callable[[Explanation, bool], str]] = {

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from xml.dom.minidom import Element, parseString
 
@@ -326,8 +325,11 @@ def heatmap(ranking: Ranking) -> Drawing | None:
         columns = tuple(by_method)
         values = np.array([[by_method[name].get(pair, np.nan) for name in columns] for pair in pairs])
         title, said = "Every pair of models with every method", "how often the better model is put first"
-    whole = partial(probability, decimals=0) if isinstance(found, Decision) else lambda value: f"{100 * value:.0f}"
-    texts = [[whole(value) if np.isfinite(value) else "" for value in row] for row in values]
+    decided = isinstance(found, Decision)
+    texts = [
+        ["" if np.isnan(p) else probability(p, decimals=0) if decided else f"{100 * p:.0f}" for p in row]
+        for row in values
+    ]
     figure = grid(values, texts, [short(name, 32) for name in rows], list(map(short, columns)), DIVERGING, (30, 14))
     return Drawing(
         "heatmap",

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
-
-import numpy as np
 
 from factors import Factor
 from factors.types import UNLABELLED, Example, Span
 from ranker import records
 from ranker.errors import listed
 from ranker.numbers import probability, signed
-from ranker.results.result import NAMES, Result
-from ranker.statistics.engine import known
+from ranker.results.result import NAMES, Result, plain
 
 SCHEMA_VERSION = 1
 
@@ -29,18 +26,27 @@ class Word:
     Attributes:
         text: as it stands in the example; a special token as the tokenizer writes it.
         segment: the segment that it stands in; a special token counts to the one before it, the first to segment 0.
-        span: its characters; None for a special token.
-        score: the sum of its tokens' attributions toward the explained label; nan if the model did not see it.
+        span: its first character in the segment, and the one behind its last; None for a special token.
+        score: the sum of its tokens' attributions toward the explained label; None if the model did not see it.
         marks: the marks that touch it.
         read: the factor designed for the set reads it: its value depends on the word's score.
+
+    Raises:
+        ValueError: the span is no stretch of characters.
     """
 
     text: str
     segment: int
-    span: Span | None
-    score: float
+    span: tuple[int, ...] | None
+    score: float | None
     marks: tuple[str, ...] = ()
     read: bool = False
+
+    def __post_init__(self) -> None:
+        if self.span is not None:
+            if len(self.span) != 2:
+                raise ValueError(f"`span` must be two characters (got {len(self.span)})")
+            Span(self.segment, *self.span)
 
 
 @dataclass(frozen=True)
@@ -48,30 +54,39 @@ class Reading:
     """What one model made of the example.
 
     Attributes:
-        model: its name.
-        probs: (C,) the probability of each label.
-        words: in the order of the model's input.
-        values: factor -> its value, nan where it is undefined; each about the label that it declares.
-        undefined: factor -> why it has no value, if it says so.
+        name: of the model.
+        predicted: the label of the highest probability; of equals, the first.
+        probabilities: label -> its probability.
         within_tolerance: the attribution's own measure of error is small enough.
+        words: in the order of the model's input.
+        factors: factor -> its value, None where it is undefined; each about the label that it declares.
+        undefined: factor -> why it has no value, if it says so.
+
+    Raises:
+        ValueError: `predicted` is not the most probable label.
     """
 
-    model: str
-    probs: tuple[float, ...]
-    words: tuple[Word, ...]
-    values: Mapping[str, float]
-    undefined: Mapping[str, str]
+    name: str
+    predicted: str
+    probabilities: Mapping[str, float]
     within_tolerance: bool
+    words: tuple[Word, ...]
+    factors: Mapping[str, float | None]
+    undefined: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        if self.predicted != max(self.probabilities, key=lambda label: self.probabilities[label], default=None):
+            raise ValueError(f"`predicted` must be the most probable label (got {self.predicted!r})")
 
     @property
-    def predicted(self) -> int:
-        """The label of the highest probability; of equals, the first."""
-        return int(np.argmax(self.probs))
+    def probability(self) -> float:
+        """That of the predicted label."""
+        return self.probabilities[self.predicted]
 
     @property
     def strongest(self) -> float:
         """The largest magnitude among the scores; 0 where there are none."""
-        return max((abs(word.score) for word in self.words if not np.isnan(word.score)), default=0.0)
+        return max((abs(word.score) for word in self.words if word.score is not None), default=0.0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,7 +108,7 @@ class Explanation(Result):
         >>> from ranker import Evidence, explain, load_set, load_suite
         >>> models, rows = load_suite(["hans-sub-mini"]).models[-1:], load_set("hans-sub", limit=10)
         >>> shown = explain(models, rows.task, rows.examples[0], evidence=Evidence("occlusion"))
-        >>> [reading.model for reading in shown.readings], shown.labels[shown.toward]
+        >>> [reading.name for reading in shown.readings], shown.labels[shown.toward]
         (['inoc-4000'], 'entailment')
     """
 
@@ -120,7 +135,7 @@ class Explanation(Result):
         text = " / ".join(self.example.segments)
         short = text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
         true = "label unknown" if self.label is None else self.labels[self.label]
-        seen = [f"{one.model} {self._said(one)}" for one in self.readings]
+        seen = [f"{one.name} {self._said(one)}" for one in self.readings]
         failed = f"; failed: {listed(list(self.failures), NAMES)}" if self.failures else ""
         scored = any(one.words for one in self.readings)
         by = [f"words by {self.attribution}, toward {self.labels[self.toward]}"] if scored else []
@@ -133,14 +148,14 @@ class Explanation(Result):
         """
         return [
             {
-                "model": reading.model,
-                "predicted": self.labels[reading.predicted],
-                "probability": reading.probs[reading.predicted],
+                "model": reading.name,
+                "predicted": reading.predicted,
+                "probability": reading.probability,
                 "segment": word.segment,
                 "word": word.text,
-                "start": None if word.span is None else word.span.start,
-                "end": None if word.span is None else word.span.end,
-                "score": known(word.score),
+                "start": None if word.span is None else word.span[0],
+                "end": None if word.span is None else word.span[1],
+                "score": word.score,
                 "marks": ", ".join(word.marks),
                 "read": word.read,
             }
@@ -151,21 +166,20 @@ class Explanation(Result):
     def in_words(self) -> list[dict[str, str]]:
         """The words of the example with their scores, and the first models' predictions above them, a column each."""
         first = self.readings[:NAMES]
-        scores = [{word.span: word.score for word in one.words if word.span} for one in first]
-        words = [(word.text, word.span) for word in first[0].words if word.span] if first else []
+        lines = zip(*([word for word in one.words if word.span] for one in first), strict=True)
         return [
-            {"word": "(predicted)", **{one.model: self._said(one) for one in first}},
+            {"word": "(predicted)", **{one.name: self._said(one) for one in first}},
             *(
-                {"word": text, **{one.model: _signed(of[span]) for one, of in zip(first, scores, strict=True)}}
-                for text, span in words
+                {"word": words[0].text, **{one.name: _signed(of.score) for one, of in zip(first, words, strict=True)}}
+                for words in lines
             ),
         ]
 
     def _said(self, one: Reading) -> str:
-        return f"{self.labels[one.predicted]} {probability(one.probs[one.predicted])} %"
+        return f"{one.predicted} {probability(one.probability)} %"
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values for JSON, keys in a fixed order; nan is None."""
+        """Everything as plain values for JSON, keys in a fixed order; None is null."""
         return {
             "schema_version": SCHEMA_VERSION,
             "example": {
@@ -181,28 +195,7 @@ class Explanation(Result):
             "designed": self.designed,
             "toward": self.labels[self.toward],
             "attribution": self.attribution,
-            "models": [
-                {
-                    "name": reading.model,
-                    "predicted": self.labels[reading.predicted],
-                    "probabilities": dict(zip(self.labels, reading.probs, strict=True)),
-                    "within_tolerance": reading.within_tolerance,
-                    "words": [
-                        {
-                            "text": word.text,
-                            "segment": word.segment,
-                            "span": None if word.span is None else [word.span.start, word.span.end],
-                            "score": known(word.score),
-                            "marks": list(word.marks),
-                            "read": word.read,
-                        }
-                        for word in reading.words
-                    ],
-                    "factors": {name: known(value) for name, value in reading.values.items()},
-                    "undefined": dict(reading.undefined),
-                }
-                for reading in self.readings
-            ],
+            "models": plain(self.readings),
             "factors": [
                 {"name": factor.name, "explains": factor.explains, "higher_is_better": factor.higher_is_better}
                 for factor in self.factors
@@ -233,7 +226,7 @@ class Explanation(Result):
             toward=labels.index(whole["toward"]),
             attribution=records.typed(whole["attribution"], str, "attribution"),
             factors=tuple(_declared(records.table(factor, "factors")) for factor in whole["factors"]),
-            readings=tuple(_reading(records.table(model, "models"), labels) for model in whole["models"]),
+            readings=records.typed(whole["models"], tuple[Reading, ...], "models"),
             left_out=records.typed(whole["left_out"], Mapping[str, str], "left_out"),
             failures=records.typed(whole["failures"], Mapping[str, str], "failures"),
             designed=records.typed(whole["designed"], str | None, "designed"),
@@ -244,30 +237,10 @@ def _declared(given: Mapping[str, Any]) -> Factor:
     return records.record(Factor, {**given, "score": not_saved, "source": ""}, "factors")
 
 
-def _reading(whole: Mapping[str, Any], labels: tuple[str, ...]) -> Reading:
-    probabilities = records.typed(whole["probabilities"], Mapping[str, float], "probabilities")
-    values = records.typed(whole["factors"], Mapping[str, float | None], "factors")
-    return Reading(
-        model=records.typed(whole["name"], str, "name"),
-        probs=tuple(probabilities[label] for label in labels),
-        words=tuple(_word(records.table(word, "words")) for word in whole["words"]),
-        values={name: np.nan if value is None else value for name, value in values.items()},
-        undefined=records.typed(whole["undefined"], Mapping[str, str], "undefined"),
-        within_tolerance=records.typed(whole["within_tolerance"], bool, "within_tolerance"),
-    )
-
-
-def _word(given: Mapping[str, Any]) -> Word:
-    segment, characters = given["segment"], records.typed(given["span"], tuple[int, ...] | None, "span")
-    span = None if characters is None else Span(segment, *characters)
-    score = np.nan if given["score"] is None else given["score"]
-    return replace(records.record(Word, {**given, "span": None, "score": 0.0}, "words"), span=span, score=float(score))
-
-
 def not_saved(attributions: object, example: object) -> float:
     """Stands in for a factor's function: a file holds its declaration and its scores, no code."""
     raise NotImplementedError("a saved ranking holds a factor's scores, not its function")
 
 
-def _signed(value: float) -> str:
-    return "" if np.isnan(value) else signed(value, decimals=2)
+def _signed(value: float | None) -> str:
+    return "" if value is None else signed(value, decimals=2)

@@ -278,10 +278,11 @@ def _check_references(ranking: Ranking) -> None:
 def _check_example(example: Explanation, models: Sequence[str]) -> None:
     """Its models are those of the run, and all see the same words and give a value to each factor."""
     name, factors = example.example.id, {factor.name for factor in example.factors}
-    _within(f"the example {name} is read by models that", [one.model for one in example.readings], models, "`models`")
+    _within(f"the example {name} is read by models that", [one.name for one in example.readings], models, "`models`")
     for one in example.readings:
-        _same(f"what {one.model} reads in {name}", one.values, factors, "the factors of the example")
-    if len({tuple(word.span for word in one.words if word.span) for one in example.readings}) > 1:
+        _same(f"what {one.name} reads in {name}", one.factors, factors, "the factors of the example")
+        _same(f"what {one.name} predicts in {name}", one.probabilities, example.labels, "the example")
+    if len({tuple((word.segment, word.span) for word in one.words if word.span) for one in example.readings}) > 1:
         raise ValueError(f"the models read other words in the example {name}, each its own")
 
 

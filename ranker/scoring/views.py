@@ -12,6 +12,7 @@ from factors.types import SPECIAL, Attributions, Example, Norm
 from ranker.attribution.settings import Settings
 from ranker.results.explanation import Explanation, Reading, Word
 from ranker.scoring.score import UNDEFINED, Target, about_one_label, label_rule, score_model, target_label
+from ranker.statistics.engine import known
 from ranker.tasks.base import Task
 from ranker.tasks.classes import Classes
 
@@ -73,7 +74,13 @@ class View:
         values, undefined = measure(scaled, example, self.factors, self.task, self.target)
         words = tuple(words_of(scaled.toward(self.label), example, self.read(scaled, example)))
         return Reading(
-            model, tuple(attribution.probs.tolist()), words, values, undefined, self.settings.accepts(attribution)
+            name=model,
+            predicted=self.task.labels[attribution.predicted],
+            probabilities=dict(zip(self.task.labels, attribution.probs.tolist(), strict=True)),
+            within_tolerance=self.settings.accepts(attribution),
+            words=words,
+            factors={name: known(value) for name, value in values.items()},
+            undefined=undefined,
         )
 
     def read(self, attribution: Attributions, example: Example) -> tuple[int, ...]:
@@ -161,7 +168,7 @@ def words_of(attribution: Attributions, example: Example, read: Sequence[int] = 
     """The words of an example with the scores of an attribution, and the special tokens where they stand among them.
 
     Where a token covers several words, as one [UNK] does neighbouring emoji, its first word has its score, and the
-    others have 0. Words beyond the last token have nan: they were not seen.
+    others have 0. Words beyond the last token have none: they were not seen.
 
     Args:
         attribution: the attributions.
@@ -179,7 +186,7 @@ def words_of(attribution: Attributions, example: Example, read: Sequence[int] = 
     special = [
         (
             int(behind[t]),
-            Word(attribution.tokens[t], max(int(behind[t]), 0), None, float(attribution.scores[t]), read=t in read),
+            Word(attribution.tokens[t], max(int(behind[t]), 0), None, known(attribution.scores[t]), read=t in read),
         )
         for t in np.flatnonzero(attribution.segment == SPECIAL)
     ]
@@ -188,6 +195,7 @@ def words_of(attribution: Attributions, example: Example, read: Sequence[int] = 
         for w, (span, score) in enumerate(zip(example.words, scores.tolist(), strict=True)):
             if span.segment == segment:
                 marks = (name for name, spans in example.marks.items() if any(span.overlaps(mark) for mark in spans))
-                words.append(Word(example.text(span), segment, span, score, tuple(marks), w in looked_at))
+                text, own = example.text(span), (span.start, span.end)
+                words.append(Word(text, segment, own, known(score), tuple(marks), w in looked_at))
         words += [word for before, word in special if before == segment]
     return words

@@ -67,11 +67,12 @@ def read(name, scores, text="The poet slept."):
     words = [
         Word("[CLS]", 0, None, 0.1),
         *(
-            Word(text[start:end], 0, Span(0, start, end), score, ("feature",) * (i == 1), i == 1)
+            Word(text[start:end], 0, (start, end), score, ("feature",) * (i == 1), i == 1)
             for i, ((start, end), score) in enumerate(zip(split_words(text), scores, strict=False))
         ),
     ]
-    return Reading(name, (0.25, 0.75), tuple(words), {"ACC": 1.0, "INDEX-DIFF": scores[1]}, {}, True)
+    values = {"ACC": 1.0, "INDEX-DIFF": scores[1]}
+    return Reading(name, "yes", {"no": 0.25, "yes": 0.75}, True, tuple(words), values, {})
 
 
 def telling(models=MODELS, text="The poet slept."):
@@ -641,7 +642,7 @@ def test_a_page_without_attributions_promises_no_scores():
     bare = dataclasses.replace(telling(), attribution="none")
     nowhere = tuple(
         dataclasses.replace(
-            reading, words=tuple(dataclasses.replace(word, score=float("nan"), read=False) for word in reading.words)
+            reading, words=tuple(dataclasses.replace(word, score=None, read=False) for word in reading.words)
         )
         for reading in bare.readings
     )

@@ -110,6 +110,8 @@ NAMES = {
         (("evaluation", "pairs", 0, "b"), "`pairs` name models that are not in `models`: 'changed'"),
         (("evaluation", "pairs", 0, "method"), "`pairs` name methods that are not in `methods`: 'changed'"),
         (("examples", 0, "models", 0, "name"), "is read by models that are not in `models`: 'changed'"),
+        (("examples", 0, "models", 0, "predicted"), "`predicted` must be the most probable label .got 'changed'."),
+        (("examples", 0, "models", 0, "probabilities", ["entailment"]), "`predicted` must be|predicts in .* must be"),
         (("examples", 0, "factors", 0, "name"), "reads in .* must be those of the factors of the example"),
         (("examples", 0, "example", "id"), "`examples` are some that are not in the table: 'changed'"),
         ((["evaluation"],), "there is no key of the ranking 'changed'"),
@@ -165,4 +167,14 @@ def test_models_that_read_other_words_in_an_example_are_refused(saved, tmp_path)
         words.remove(word)
     file.write_text(json.dumps(whole))
     with pytest.raises(DataError, match="the models read other words in the example .*, each its own"):
+        Ranking.load(file)
+
+
+@pytest.mark.parametrize("span", [[], [1], [0, 1, 2], [3, 3], [-1, 2]])
+def test_a_word_that_stands_nowhere_is_refused(saved, span, tmp_path):
+    """Two characters make a stretch of text, the second behind the first."""
+    file, whole = tmp_path / "run.json", copy.deepcopy(saved["evaluation"])
+    next(word for word in whole["examples"][0]["models"][0]["words"] if word["span"])["span"] = span
+    file.write_text(json.dumps(whole))
+    with pytest.raises(DataError, match="is no whole ranking: .*(`span` must be two characters|a span needs)"):
         Ranking.load(file)

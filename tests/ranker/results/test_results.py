@@ -204,7 +204,7 @@ def test_the_answer_of_an_explanation():
     assert first.startswith("'\\x1b[2Jxxx")
     assert len(first) < 150
     reading = example.readings[0]
-    assert f"{reading.model} {example.labels[reading.predicted]} " in repr(example).splitlines()[1]
+    assert f"{reading.name} {reading.predicted} " in repr(example).splitlines()[1]
 
 
 def test_results_know_no_picture():

@@ -120,7 +120,7 @@ def test_every_factor_reads_its_own_label_whatever_is_shown():
     """CONST is about the true label 0: minus the marked scores of the premise, and `toward` does not matter."""
     marked = ROW.word_scores[[3, 4]].sum()
     for toward in (0, 1):
-        assert explained(toward=toward).readings[0].values["CONST"] == pytest.approx(-marked)
+        assert explained(toward=toward).readings[0].factors["CONST"] == pytest.approx(-marked)
 
 
 def test_factors_that_do_not_apply_are_left_out_with_their_reason():
@@ -135,8 +135,8 @@ def test_without_a_label_what_needs_it_has_no_value():
     """ACC, CONF-GT, NLL and CONST depend on the true label; every other value is what it is with the label."""
     known, unknown = explained().readings[0], explained(example=replace(EXAMPLE, label=UNLABELLED)).readings[0]
     assert {name for name, why in unknown.undefined.items() if why == NEEDS_LABEL} == {"ACC", "CONF-GT", "NLL", "CONST"}
-    rest = set(known.values) - set(unknown.undefined)
-    assert {name: unknown.values[name] for name in rest} == {name: known.values[name] for name in rest}
+    rest = set(known.factors) - set(unknown.undefined)
+    assert {name: unknown.factors[name] for name in rest} == {name: known.factors[name] for name in rest}
     assert explained(example=replace(EXAMPLE, label=UNLABELLED)).label is None
 
 
@@ -185,7 +185,7 @@ def test_the_telling_examples_are_those_that_models_disagree_on():
     assert [found.example.id for found in chosen(None)] == ["plain", "two", "one"]
     assert [found.example.id for found in chosen("CONST")] == ["two", "one", "agreed"]
     first = chosen("CONST")[0]
-    assert [reading.predicted for reading in first.readings] == [1, 0, 0, 1]
+    assert [reading.predicted for reading in first.readings] == [explained().labels[n] for n in (1, 0, 0, 1)]
     assert [w.text for w in first.readings[0].words if w.read] == ["nurse", "slept"]
     assert [w.text for w in first.readings[0].words if w.read and w.segment == 1] == []
 
@@ -198,16 +198,16 @@ def test_a_factor_that_raises_keeps_its_message():
         return 1 / 0
 
     reading = explained(factors=[risky.factor, BUILTIN["ACC"]]).readings[0]
-    assert np.isnan(reading.values["RISKY"])
+    assert reading.factors["RISKY"] is None
     assert reading.undefined == {"RISKY": "ZeroDivisionError: division by zero"}
-    assert reading.values["ACC"] == 0.0
+    assert reading.factors["ACC"] == 0.0
 
 
 def test_a_model_that_fails_is_listed_and_the_others_are_explained():
     """With none left there is nothing to explain."""
     broken = Canned("broken", ModelError("no weights"))
     explanation = explained(Canned("one"), broken)
-    assert [reading.model for reading in explanation.readings] == ["one"]
+    assert [reading.name for reading in explanation.readings] == ["one"]
     assert explanation.failures == {"broken": "no weights"}
     with pytest.raises(ModelError, match="broken: no weights"):
         explained(broken)
@@ -218,7 +218,7 @@ def test_three_labels_cannot_be_turned():
     model = Canned("x", replace(ROW, probs=np.array([0.2, 0.3, 0.5])), ClassTask("t", ("a", "b", "c"), shortcut=2))
     found = explained(model, attribution=SHAPSettings(target=1))
     assert found.toward == ROW.target == 1
-    assert found.readings[0].values["ACC"] == 0.0
+    assert found.readings[0].factors["ACC"] == 0.0
     assert found.left_out["SUM-DIFF"].startswith("is about c, and what is attributed is b")
     with pytest.raises(UsageError, match="`toward` a: the scores speak for b alone; see `target`"):
         explained(model, attribution=SHAPSettings(target=1), toward=0)
@@ -274,8 +274,8 @@ def test_real_models_are_explained(real):
     texts = [[w.text for w in reading.words if w.span] for reading in real.readings]
     assert texts[0] == texts[1] == [real.example.text(word) for word in real.example.words]
     assert [w.score for w in one.words] != [w.score for w in other.words]
-    assert sum(one.probs) == pytest.approx(1)
-    assert not np.isnan([one.values[name] for name in ("ACC", "SUM-DIFF", "FIRST-TOK", "ABS-SUM-DIFF")]).any()
+    assert sum(one.probabilities.values()) == pytest.approx(1)
+    assert None not in [one.factors[name] for name in ("ACC", "SUM-DIFF", "FIRST-TOK", "ABS-SUM-DIFF")]
 
 
 # ---- the command
@@ -595,12 +595,12 @@ def test_json_is_complete_and_stable(real):
     """Words, probabilities and factors of every model, as plain JSON."""
     read = json.loads(render(real, "json"))
     assert read["schema_version"] == 1
-    assert [model["name"] for model in read["models"]] == [reading.model for reading in real.readings]
+    assert [model["name"] for model in read["models"]] == [reading.name for reading in real.readings]
     first = read["models"][0]
     assert set(first["probabilities"]) == set(real.labels)
     word = next(word for word in first["words"] if word["span"])
     assert real.example.text(Span(word["segment"], *word["span"])) == word["text"]
-    assert first["factors"]["SUM-DIFF"] == real.readings[0].values["SUM-DIFF"]
+    assert first["factors"]["SUM-DIFF"] == real.readings[0].factors["SUM-DIFF"]
     assert "control" not in first["words"][0]["marks"]
 
 
