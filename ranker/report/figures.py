@@ -24,7 +24,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from factors.types import Floats
 from ranker.numbers import interval, percent, probability
 from ranker.report.escapes import visible
 from ranker.report.words import words
@@ -49,6 +48,8 @@ LINES: tuple[dict[str, Any], ...] = (
     {"color": GREEN, "linestyle": "-.", "marker": "^"},
 )
 """How the methods that have a name in a figure are drawn: ACC, RANDOM, and the rest of them."""
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 DIVERGING = LinearSegmentedColormap.from_list("wrong-right", [(0.94, 0.59, 0.24), (1, 1, 1), (0.27, 0.55, 0.9)])
 """From always wrong over no better than guessing to always right."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
-from factors.types import Floats
-from ranker.report.figures import BLUE, SOFT, VERMILION, WIDTH, Drawing, empty, grid, short, styled
+from ranker.report.figures import BLUE, SOFT, VERMILION, WIDTH, Drawing, Floats, empty, grid, short, styled
 from ranker.results.shift import Shift
 
 WARMTH = LinearSegmentedColormap.from_list("like", [(1, 1, 1), (0.27, 0.55, 0.9)])
