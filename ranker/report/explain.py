@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -125,17 +126,8 @@ def _text(line: str, style: str = "") -> Text:
 # ---- HTML
 
 
-@dataclass(frozen=True)
-class Piece:
-    """A word on a page.
-
-    Attributes:
-        gap: what stands between it and the one before.
-        text: the word.
-        classes: what kind of word it is.
-        background: its colour, in CSS; "" for none.
-        title: its score and its marks.
-    """
+class Piece(NamedTuple):
+    """A word on a page, behind its gap: with its kinds, a colour in CSS ("" for none), its score and its marks."""
 
     gap: str
     text: str
@@ -144,8 +136,7 @@ class Piece:
     title: str
 
 
-@dataclass(frozen=True)
-class Read:
+class Read(NamedTuple):
     """What a page shows of one model: its name, its verdict, and the words of each segment."""
 
     name: str

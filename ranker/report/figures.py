@@ -346,19 +346,12 @@ def intervals(ranking: Ranking) -> Drawing | None:
     found, metric = ranking.found, ranking.header.metric
     if not isinstance(found, Decision):
         return None
-    figure, axes = empty(20 * len(found.models) + 60, left=112, right=52, bottom=34, top=22)
+    ends = [(model.name, model.low, model.high, model.outcome) for model in found.models]
+    figure, axes = lines(ends, f"{words(metric).what} in the domain, %", 20, right=52, top=22)
     for i, model in enumerate(found.models):
-        axes.plot([model.low, model.high], [i, i], color=BLUE, linewidth=2.2, solid_capstyle="round")
-        axes.scatter([model.outcome], [i], 26, INK, zorder=3, clip_on=False)
         axes.text(1.03, i, f"{probability(model.p_near_best)} %", va="center", transform=axes.get_yaxis_transform())
     axes.text(1.03, -0.75, "P(near best)", va="bottom", color=SOFT, transform=axes.get_yaxis_transform())
-    axes.set(
-        xlabel=f"{words(metric).what} in the domain, %",
-        ylim=(len(found.models) - 0.5, -0.6),
-        xlim=(0, 1.01),
-    )
-    axes.set_yticks(range(len(found.models)), [short(name) for name in found.names])
-    axes.grid(visible=False, axis="y")
+    axes.set_xlim(0, 1.01)
     percent_axis(axes, "x")
     said = (
         f"{one.name} {interval(one.low, one.high)} %, near best with {probability(one.p_near_best)} %"
@@ -416,6 +409,27 @@ def empty(
     figure = Figure(figsize=(width / 72, height / 72))
     inside = (left / width, bottom / height, (width - left - right) / width, (height - bottom - top) / height)
     return figure, figure.add_axes(inside)
+
+
+def lines(
+    ends: Sequence[tuple[str, float, float, float]], label: str, height: float, *, right: float, top: float
+) -> tuple[Figure, Axes]:
+    """A line with a point for each name, from top to bottom.
+
+    Args:
+        ends: the name, the ends of the line, and the point.
+        label: what they are.
+        height: of a line, in points.
+        right, top: margins, in points.
+    """
+    figure, axes = empty(height * len(ends) + 34 + top + 4, left=112, right=right, bottom=34, top=top)
+    for i, (_, low, high, point) in enumerate(ends):
+        axes.plot([low, high], [i, i], color=BLUE, linewidth=2.2, solid_capstyle="round")
+        axes.scatter([point], [i], 26, INK, zorder=3, clip_on=False)
+    axes.set(xlabel=label, ylim=(len(ends) - 0.5, -0.6))
+    axes.set_yticks(range(len(ends)), [short(name) for name, *_ in ends])
+    axes.grid(visible=False, axis="y")
+    return figure, axes
 
 
 def grid(

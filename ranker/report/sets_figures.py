@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ranker.errors import listed
 from ranker.numbers import counted, percent
-from ranker.report.figures import BLUE, INK, SOFT, VERMILION, Drawing, empty, short, styled
+from ranker.report.figures import BLUE, INK, SOFT, VERMILION, Drawing, empty, lines, short, styled
 from ranker.report.trends import TYPES, joint_interval, named
 from ranker.results.over_sets import OverSets, Trend
 from ranker.results.result import NAMES
@@ -30,14 +30,10 @@ def ranks(found: OverSets) -> Drawing | None:
     models = [(one, one.low, one.high) for one in found.models if one.low is not None and one.high is not None][:MOST]
     if len(models) < 2:
         return None
-    figure, axes = empty(16 * len(models) + 50, left=112, right=16, bottom=34, top=8)
-    for i, (one, low, high) in enumerate(models):
-        axes.plot([low, high], [i, i], color=BLUE, linewidth=2.2, solid_capstyle="round")
-        axes.scatter([one.rank], [i], 26, INK, zorder=3, clip_on=False)
-    axes.set(xlabel="rank by the mean over tasks", ylim=(len(models) - 0.5, -0.6), xlim=(0.5, len(found.models) + 0.5))
-    axes.set_yticks(range(len(models)), [short(one.model) for one, *_ in models])
+    ends = [(one.model, low, high, one.rank) for one, low, high in models]
+    figure, axes = lines(ends, "rank by the mean over tasks", 16, right=16, top=8)
+    axes.set_xlim(0.5, len(found.models) + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.grid(visible=False, axis="y")
     said = (f"{one.model} {one.rank}, {low} to {high}" for one, low, high in models)
     return Drawing(
         "ranks",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ranker.numbers import interval, p_value, percent, points, signed
 from ranker.report.document import Document
@@ -93,7 +93,8 @@ def _remarks(found: Shift) -> Iterator[str]:
 
 def tables(found: Shift) -> list[Table]:
     """The verdicts, every measure with its interval, the sets, the words that tell, and a matrix of more than two."""
-    shown = [_verdicts(found), _measures(found), _sets(found)]
+    measures = {pair.b: pair.measures for pair in found.new}
+    shown = [_verdicts(found), _measured("Every measure", "domain", "value", measures), _sets(found)]
     telling = [*_telling(found)]
     if telling:
         shown.append(table("Words that give a domain away", ["of", "beside", "words"], [], telling))
@@ -101,7 +102,8 @@ def tables(found: Shift) -> list[Table]:
     if topics:
         shown.append(table("Topics", ["topic", "words"], [], topics))
     if any(domain.summaries for domain in found.domains):
-        shown.append(_summaries(found))
+        summaries = {domain.name: domain.summaries for domain in found.domains}
+        shown.append(_measured("Summaries", "set", "mean", summaries))
     shown += _of_models(found)
     if len(found.domains) > 2:
         shown += [_matrix(found, found.closeness), _matrix(found, "mmd")]
@@ -116,14 +118,18 @@ def _verdicts(found: Shift) -> Table:
     return table(f"How far from {found.first}", ["domain", "verdict"], [*SUMMARY.values(), "p"], rows)
 
 
-def _measures(found: Shift) -> Table:
+def _measured(caption: str, of: str, value: str, found: Mapping[str, Sequence[Any]]) -> Table:
+    """Measures with their intervals, those of one set or pair together."""
     rows = [
-        [pair.b, MEASURES[one.name], _cell(one.name, one.value), interval(one.low, one.high, partial(_cell, one.name))]
-        for pair in found.new
-        for one in pair.measures
+        [
+            *(name, MEASURES.get(one.name, one.name.replace("_", " ")), _cell(one.name, one.value)),
+            interval(one.low, one.high, partial(_cell, one.name)),
+        ]
+        for name, measures in found.items()
+        for one in measures
     ]
-    sections = [len(pair.measures) for pair in found.new]
-    return table("Every measure", ["domain", "measure"], ["value", "95 % interval"], rows, sections=sections)
+    sections = list(map(len, found.values()))
+    return table(caption, [of, "measure"], [value, "95 % interval"], rows, sections=sections)
 
 
 def _sets(found: Shift) -> Table:
@@ -189,21 +195,6 @@ def _scores(found: Shift, names: Sequence[str]) -> Iterator[list[str]]:
 
 def _r(value: float | None) -> str:
     return "" if value is None else signed(value, decimals=2)
-
-
-def _summaries(found: Shift) -> Table:
-    rows = [
-        [
-            domain.name,
-            one.name.replace("_", " "),
-            _cell(one.name, one.value),
-            interval(one.low, one.high, partial(_cell, one.name)),
-        ]
-        for domain in found.domains
-        for one in domain.summaries
-    ]
-    sections = [len(domain.summaries) for domain in found.domains]
-    return table("Summaries", ["set", "measure"], ["mean", "95 % interval"], rows, sections=sections)
 
 
 def _telling(found: Shift) -> Iterator[tuple[str, str, str]]:
