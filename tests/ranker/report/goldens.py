@@ -35,7 +35,7 @@ def check_golden(name, form, text):
 
 
 def outline(page):
-    """What a reader sees in a page, from top to bottom: headings, paragraphs, remarks, cells, and a line a figure.
+    r"""What a reader sees in a page, from top to bottom: headings, paragraphs, remarks, cells, and a line a figure.
 
     Styles, scripts and what a figure is drawn of are no part of it.
 
