@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -180,3 +181,15 @@ def test_what_cannot_be_compared_gets_one_line(run, tmp_path, arguments, message
     assert message in err
     assert err.count("\n") == 1 or "Usage" in err
     assert not (tmp_path / "figures").exists()
+
+
+def test_on_a_narrow_terminal_sentences_are_wrapped(run, monkeypatch):
+    """As those of a run are; a pipe gets what it always gets."""
+    _, piped, _ = run("table.csv")
+    monkeypatch.setenv("COLUMNS", "50")
+    assert run("table.csv")[1] == piped
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    narrow = run("table.csv")[1]
+    assert narrow.split() == piped.split()
+    assert max(len(line) for line in narrow.splitlines() if not re.search(r"  \S", line)) <= 50
+    assert max(len(line) for line in piped.splitlines() if not re.search(r"  \S", line)) > 50

@@ -271,6 +271,22 @@ def test_each_drawing_of_a_page_stands_in_a_section_of_its_own(mode):
 
 
 @pytest.mark.parametrize("mode", RANKINGS)
+def test_each_table_stands_in_formats_that_there_are(mode):
+    """A format that no table knows by name would be empty; JSON and CSV have rows of their own."""
+    shown = {name for one in document(RANKINGS[mode]()).tables for name in one.formats}
+    assert shown == set(report.FORMATS) - {"json", "csv"}
+
+
+def test_a_question_mark_is_explained_above_the_pairs_that_have_one():
+    """In pairs, and only where a number of labels is not known."""
+    unsaid = with_found(toy_decision(), more_labels=((0, None, 0), (None, 0, 0), (0, 0, 0)))
+    lines = report.render(unsaid, "pairs").splitlines()
+    assert lines[2].startswith("?: how many is not known: the two were right on the same rows")
+    assert lines[4].split()[:2] == ["better", "worse"]
+    assert "?:" not in report.render(toy_decision(), "pairs")
+
+
+@pytest.mark.parametrize("mode", RANKINGS)
 def test_formats_show_the_same_numbers(mode):
     """Every number of the terminal's tables stands in Markdown, LaTeX and HTML, in the same row."""
     ranking = RANKINGS[mode]()

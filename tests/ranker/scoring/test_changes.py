@@ -22,7 +22,7 @@ from test_report_formats import (
 )
 
 from ranker.errors import UnknownName, UsageError
-from ranker.report import GENERAL, latex, write
+from ranker.report import GENERAL, latex, render, write
 from ranker.report import changes as report
 from ranker.report.markdown import escape
 from ranker.results.header import Data, Provenance, Quality
@@ -284,6 +284,14 @@ def test_hostile_names_in_a_comparison(name):
     plain, hostile = Reader(written(what_changed(toy(("a", "b", "c")), later()), "html")), Reader(text["html"])
     assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in plain.tags]
     assert name in hostile.text
+
+
+def test_the_page_of_a_comparison_sorts_as_that_of_a_run_does():
+    """The same script, under a policy that allows no other; tables and remarks stand in it as in any page."""
+    page, run = (Reader(text) for text in (written(what_changed(toy(), later()), "html"), render(toy(), "html")))
+    policies = [[a["content"] for tag, a in one.tags if tag == "meta" and "http-equiv" in a] for one in (page, run)]
+    assert policies[0] == policies[1]
+    assert [tag for tag, _ in page.tags].count("script") == 1
 
 
 def test_an_unknown_format_of_comparisons():
