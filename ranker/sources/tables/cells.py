@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -207,14 +207,14 @@ def _of_distinct(columns: Columns) -> Mapping[str, tuple[Floats, Bools]]:
         kept = {name: array.dictionary for name, array in columns.cells.items() if _is_kept_once(array)}
         values, bad = numbers(pa.concat_arrays(list(kept.values())), shares=False)
         ends = np.cumsum([0, *map(len, kept.values())])
-        found = {}
+        found: dict[str, tuple[Floats, Bools]] = {}
         for name, low, high in zip(kept, ends[:-1], ends[1:], strict=True):
             of_column = values[low:high], bad[low:high]
             if of_column[1].any() and are_shares(kept[name]):
                 of_column = numbers(kept[name])
             found[name] = np.append(of_column[0], np.nan), np.append(of_column[1], False)
         columns.worked_out[key] = found
-    return columns.worked_out[key]
+    return cast("Mapping[str, tuple[Floats, Bools]]", columns.worked_out[key])
 
 
 def numbers(array: Any, shares: bool = True) -> tuple[Floats, Bools]:
