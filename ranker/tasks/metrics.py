@@ -1,0 +1,500 @@
+"""Metrics: how good a set of answers is, also where that is no mean over rows (F1, MCC, kappa, correlations).
+
+Every metric here is a function of means. A row adds k numbers, its statistics; their means over the rows, weighted or
+not, give the value. Accuracy is the mean of one statistic, whether the answer is right. F1 is a function of three means
+for each label: how often label and answer are it, how often the answer is, how often the label is. So any weights of
+rows give a value, which is what draws of rows and of weights need (`ranker.statistics.resampling`).
+
+Axis letters: N rows, C labels, k statistics, R kinds of rows.
+
+    labels of answers and rows  -> `of_labels`: counts (N, 3 C) of right answers, of answers and of labels
+    numbers                     -> `of_numbers`: moments (N, 5), or sizes of errors (N, 1)
+
+Sources: the pair of a function of a row and one of a set: lighteval, `SampleLevelMetric` and `CorpusLevelMetric`;
+torchmetrics, `update` and `compute`. Functions of means and their bootstrap: Hall 1992, "The bootstrap and Edgeworth
+expansion", section 2.4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from factors.types import Floats, Ints
+from ranker.errors import UnknownName, UsageError, look_up
+from ranker.tasks.classes import NameIndex
+
+NO_SPREAD = 1e-12
+"""Shares and variances (of numbers in their standard deviations) up to this are what rounding leaves of 0."""
+
+SHARE = (0.0, 1.0)
+CORRELATION = (-1.0, 1.0)
+
+Values = Callable[[Floats], Floats]
+"""(..., k) means of statistics -> (...) values."""
+
+
+class Metric(Protocol):
+    """What of a set of answers is compared."""
+
+    @property
+    def name(self) -> str:
+        """As somebody names it: "macro-f1", "f1:yes"."""
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether more is better; else less is."""
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest value."""
+
+    def statistics(self, answers: Any, targets: Any) -> Floats:
+        """(N, k) what each row adds; a row of nan where there is nothing to judge."""
+        ...
+
+    def value(self, means: Floats) -> Floats:
+        """(...) the values of (..., k) means of statistics, whatever the rows were weighted by."""
+        ...
+
+    def unseen(self, targets: Any) -> Floats | None:
+        """(2, R, k) statistics of R kinds of rows that may have been missed: answered rightly, and the same wrongly.
+
+        None where a wrong answer can be wrong by any amount.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class LabelMetric:
+    """A metric of labels; a `Metric`.
+
+    An answer that was asked for and not given (-1) is wrong, and is counted under none of the labels, as if it were one
+    label more that no row has.
+
+    Attributes:
+        name: as somebody names it.
+        labels: C.
+        of_row: (N,) answers, (N,) targets and C -> (N, k) statistics.
+        of_means: (..., k) means of statistics -> (...) values.
+        range: the least and the greatest value.
+
+    Example:
+        >>> metric = metric_named("macro-f1", ("no", "yes"))
+        >>> answers, targets = np.array([0, 1, 1, -1]), np.array([0, 1, 0, 1])
+        >>> rows = metric.statistics(answers, targets)
+        >>> halves = np.average(rows, axis=0, weights=[1, 1, 0, 0])
+        >>> round(float(metric.value(rows.mean(axis=0))), 2), float(metric.value(halves))
+        (0.58, 1.0)
+    """
+
+    name: str
+    labels: int
+    of_row: Callable[[Ints, Ints, int], Floats]
+    of_means: Values
+    range: tuple[float, float] = SHARE
+    higher_is_better: bool = True
+
+    def statistics(self, answers: Ints, targets: Ints) -> Floats:
+        """Find what each row adds.
+
+        Args:
+            answers: (N,) the predicted labels, from 0 to C - 1; -1 for an answer that was asked for and not given.
+            targets: (N,) the true labels; -1 where there is nothing to judge: the truth is not known, or the answer is
+                missing or failed.
+
+        Returns:
+            (N, k), a row of nan where there is nothing to judge.
+
+        Raises:
+            ValueError: shapes do not agree, or a label is none of the C.
+        """
+        _check_shapes(answers, targets)
+        _check_labels(answers, self.labels)
+        _check_labels(targets, self.labels)
+        rows = self.of_row(answers, targets, self.labels)
+        rows[targets < 0] = np.nan
+        return rows
+
+    def value(self, means: Floats) -> Floats:
+        """(...) the values of (..., k) means of statistics."""
+        return self.of_means(means)
+
+    def unseen(self, targets: Ints) -> Floats:
+        """(2, R, k) a row of each label that occurs, answered rightly, and by each other of these or by none."""
+        known = np.unique(targets[targets >= 0])
+        label, wrong = (one.ravel() for one in np.meshgrid(known, np.append(known, -1), indexing="ij"))
+        label, wrong = label[label != wrong], wrong[label != wrong]
+        return np.stack([self.of_row(answer, label, self.labels) for answer in (label, wrong)])
+
+
+@dataclass(frozen=True)
+class NumberMetric:
+    """A metric of numbers, or of labels that stand for numbers; a `Metric`.
+
+    No number stands for an answer that was asked for and not given, so such answers are refused.
+
+    Attributes:
+        name: as somebody names it.
+        of_row: (n,) answers and (n,) targets that are numbers -> (n, k) statistics.
+        of_means: (..., k) means of statistics -> (...) values.
+        range: the least and the greatest value.
+        higher_is_better: else lower is.
+        numbers: (C,) what the labels stand for; none where answers and targets are numbers themselves.
+
+    Example:
+        >>> metric = metric_named("mae", ("1", "2", "5"))
+        >>> rows = metric.statistics(np.array([0, 1, 2]), np.array([0, 2, 1]))
+        >>> float(metric.value(rows.mean(axis=0)))
+        2.0
+    """
+
+    name: str
+    of_row: Callable[[Floats, Floats], Floats]
+    of_means: Values
+    range: tuple[float, float] = CORRELATION
+    higher_is_better: bool = True
+    numbers: tuple[float, ...] = ()
+
+    def statistics(self, answers: Ints | Floats, targets: Ints | Floats) -> Floats:
+        """Find what each row adds.
+
+        Args:
+            answers: (N,) numbers, nan for an answer that was asked for and not given; or labels, and -1.
+            targets: (N,) numbers, nan where there is nothing to judge; or labels, and -1.
+
+        Returns:
+            (N, k), a row of nan where there is nothing to judge.
+
+        Raises:
+            ValueError: shapes do not agree, or a number is infinite.
+            UsageError: answers were not given.
+        """
+        _check_shapes(answers, targets)
+        given, true = self._as_numbers(answers), self._as_numbers(targets)
+        judged = ~np.isnan(true)
+        if silent := int(np.isnan(given[judged]).sum()):
+            raise UsageError(
+                f"`metric` {self.name} has no number for an answer that was not given ({silent:,} of {judged.sum():,} "
+                "rows); leave these rows out, or name a metric of labels"
+            )
+        known = self.of_row(given[judged], true[judged])
+        rows = np.full((len(true), known.shape[1]), np.nan)
+        rows[judged] = known
+        return rows
+
+    def value(self, means: Floats) -> Floats:
+        """(...) the values of (..., k) means of statistics."""
+        return self.of_means(means)
+
+    def unseen(self, targets: Ints | Floats) -> None:
+        """None: a number can be wrong by any amount."""
+        return
+
+    def _as_numbers(self, given: Ints | Floats) -> Floats:
+        """(N,) the numbers; of -1, nan."""
+        if self.numbers:
+            _check_labels(given, len(self.numbers))
+            return np.array([*self.numbers, np.nan])[given]
+        if np.isinf(given).any():
+            raise ValueError("a number must be finite")
+        return np.asarray(given, dtype=np.float64)
+
+
+def metric_named(name: str, labels: Sequence[str] = (), ordered: bool = False) -> Metric:
+    """Make the metric that a name stands for.
+
+    `f1:LABEL` is the F1 of one label, and `f1` that of the positive one of two. `pearson`, `spearman` and `mae` take
+    labels that are numbers for these, and those that somebody put in order for 0, 1, 2 ...
+
+    Args:
+        name: one of `METRICS`, in any case, or `f1:LABEL`.
+        labels: (C,) the task's, in its order; none where answers are numbers.
+        ordered: somebody gave the labels this order.
+
+    Raises:
+        UnknownName: there is no such metric, or no such label.
+        UsageError: these labels have no such metric.
+
+    Example:
+        >>> metric_named("MCC", ("no", "yes")).name, metric_named("f1:no", ("no", "yes")).name
+        ('mcc', 'f1:no')
+        >>> metric_named("f1", ("a", "b", "c"))
+        Traceback (most recent call last):
+        ranker.errors.UsageError: `metric` f1 is of one label, and there are 3: name it, as in f1:a, or take macro-f1
+    """
+    kind, colon, label = name.partition(":")
+    if colon and kind.casefold() == F1:
+        index = NameIndex((one, n) for n, one in enumerate(labels)).find(label)
+        if index is None:
+            raise UnknownName("label", label, labels)
+        return _f1_of(labels, index, f"{F1}:{labels[index]}")
+    return look_up("metric", name, METRICS)(labels, ordered)
+
+
+def accuracy(labels: Sequence[str], ordered: bool = False) -> LabelMetric:
+    """The share of answers that are right: the mean of one statistic.
+
+    Example:
+        >>> accuracy(("no", "yes")).statistics(np.array([1, 0, -1, 1]), np.array([1, 1, 1, -1])).tolist()
+        [[1.0], [0.0], [0.0], [nan]]
+    """
+    return LabelMetric("accuracy", _count("accuracy", labels), _right, _first)
+
+
+def positive_f1(labels: Sequence[str], ordered: bool = False) -> LabelMetric:
+    """F1 of the positive one of two labels, the second.
+
+    Raises:
+        UsageError: there are not two.
+    """
+    if _count(F1, labels) != 2:
+        raise UsageError(
+            f"`metric` {F1} is of one label, and there are {len(labels)}: name it, as in {F1}:{labels[0]}, or take "
+            "macro-f1"
+        )
+    return _f1_of(labels, 1, F1)
+
+
+def pearson(labels: Sequence[str] = (), ordered: bool = False) -> NumberMetric:
+    """The correlation of answers and targets; 0 where either has no spread.
+
+    Source: Pearson 1895, "Note on regression and inheritance in the case of two parents".
+    """
+    return NumberMetric("pearson", _moments, _correlation, numbers=_numbers("pearson", labels, ordered))
+
+
+def spearman(labels: Sequence[str] = (), ordered: bool = False) -> NumberMetric:
+    """The correlation of the ranks of answers and targets; equal numbers share the mean of theirs.
+
+    Ranks are those within the whole set. A draw of some of its rows, or of weights, keeps them: its value is the
+    correlation of these ranks, not of new ones.
+
+    Source: Spearman 1904, "The proof and measurement of association between two things".
+    """
+    return NumberMetric("spearman", _rank_moments, _correlation, numbers=_numbers("spearman", labels, ordered))
+
+
+def mean_absolute_error(labels: Sequence[str] = (), ordered: bool = False) -> NumberMetric:
+    """How far answers are from targets, on average; lower is better."""
+    numbers = _numbers("mae", labels, ordered)
+    return NumberMetric("mae", _errors, _first, (0.0, math.inf), higher_is_better=False, numbers=numbers)
+
+
+def macro_f1_of(means: Floats) -> Floats:
+    """The mean F1 of the labels that occur, as a label or as an answer, on a row with a weight above 0.
+
+    F1 of label c is 2 t_c / (p_c + l_c): t_c the share of rows that have it and are answered by it, p_c of those
+    answered by it, l_c of those that have it. A label that neither has counts nowhere.
+
+    Args:
+        means: (..., 3 C) t, p and l.
+
+    Example:
+        >>> macro_f1_of(np.array([[2, 1, 0, 3, 1, 0, 2, 2, 0]]) / 4).round(3).tolist()
+        [0.733]
+
+    Source: Yang 1999, "An evaluation of statistical approaches to text categorization"; which of two definitions:
+    Opitz and Burst 2019, "Macro F1 and macro F1".
+    """
+    right, given, true = _parts(means)
+    occurs = given + true > 0
+    return _ratio(_ratio(2 * right, given + true).sum(axis=-1), occurs.sum(axis=-1).astype(np.float64))
+
+
+def micro_f1_of(means: Floats) -> Floats:
+    """F1 of all labels together, 2 sum t / (sum p + sum l); accuracy, where every row has an answer.
+
+    Example:
+        >>> micro_f1_of(np.array([1, 1, 1, 1, 2, 2]) / 4)  # two of four rows have no answer, two are right
+        array(0.66666667)
+    """
+    right, given, true = (part.sum(axis=-1) for part in _parts(means))
+    return _ratio(2 * right, given + true)
+
+
+def weighted_f1_of(means: Floats) -> Floats:
+    """The mean of the labels' F1, each weighed by how many rows have the label."""
+    right, given, true = _parts(means)
+    return _ratio((_ratio(2 * right, given + true) * true).sum(axis=-1), true.sum(axis=-1))
+
+
+def f1_of(means: Floats, label: int) -> Floats:
+    """F1 of one label; 0 where no row has it and none is answered by it.
+
+    Source: van Rijsbergen 1979, "Information retrieval", chapter 7.
+    """
+    right, given, true = (part[..., label] for part in _parts(means))
+    return _ratio(2 * right, given + true)
+
+
+def balanced_accuracy_of(means: Floats) -> Floats:
+    """The mean recall, t_c / l_c, of the labels that rows with a weight above 0 have.
+
+    Source: Brodersen, Ong, Stephan, Buhmann 2010, "The balanced accuracy and its posterior distribution".
+    """
+    right, _, true = _parts(means)
+    return _ratio(_ratio(right, true).sum(axis=-1), (true > 0).sum(axis=-1).astype(np.float64))
+
+
+def mcc_of(means: Floats) -> Floats:
+    """Matthews' correlation of labels and answers, of any number of labels; 0 where either are all the same.
+
+    (t - sum p_c l_c) / sqrt((1 - sum p_c^2) (1 - sum l_c^2)), t the share of right answers; p has one part more, the
+    rows without an answer.
+
+    Source: Matthews 1975, "Comparison of the predicted and observed secondary structure of T4 phage lysozyme"; of many
+    labels: Gorodkin 2004, "Comparing two K-category assignments by a K-category correlation coefficient".
+    """
+    right, given, true = _parts(means)
+    rows = true.sum(axis=-1)
+    silent = rows - given.sum(axis=-1)
+    spread_given = rows**2 - (given**2).sum(axis=-1) - silent**2
+    spread_true = rows**2 - (true**2).sum(axis=-1)
+    together = right.sum(axis=-1) * rows - (given * true).sum(axis=-1)
+    return _over_spreads(together, spread_given, spread_true)
+
+
+def kappa_of(means: Floats) -> Floats:
+    """Cohen's kappa, (t - e) / (1 - e), e = sum p_c l_c the agreement by chance; 0 where that is all there can be.
+
+    Source: Cohen 1960, "A coefficient of agreement for nominal scales".
+    """
+    right, given, true = _parts(means)
+    chance = (given * true).sum(axis=-1)
+    room = true.sum(axis=-1) ** 2 - chance
+    return _ratio(right.sum(axis=-1) * true.sum(axis=-1) - chance, np.where(room > NO_SPREAD, room, 0.0))
+
+
+F1 = "f1"
+
+_COUNTED: dict[str, tuple[Values, tuple[float, float]]] = {
+    "macro-f1": (macro_f1_of, SHARE),
+    "micro-f1": (micro_f1_of, SHARE),
+    "weighted-f1": (weighted_f1_of, SHARE),
+    "balanced-accuracy": (balanced_accuracy_of, SHARE),
+    "mcc": (mcc_of, CORRELATION),
+    "kappa": (kappa_of, CORRELATION),
+}
+
+
+def _counted(labels: Sequence[str], ordered: bool, *, name: str) -> LabelMetric:
+    """The metric of that name, of counts."""
+    of_means, bounds = _COUNTED[name]
+    return LabelMetric(name, _count(name, labels), _counts, of_means, bounds)
+
+
+METRICS: dict[str, Callable[[Sequence[str], bool], Metric]] = {
+    "accuracy": accuracy,
+    F1: positive_f1,
+    **{name: partial(_counted, name=name) for name in _COUNTED},
+    "pearson": pearson,
+    "spearman": spearman,
+    "mae": mean_absolute_error,
+}
+"""Name -> what makes the metric for a task's labels, and whether somebody put these in order."""
+
+
+def _f1_of(labels: Sequence[str], index: int, name: str) -> LabelMetric:
+    return LabelMetric(name, len(labels), _counts, partial(f1_of, label=index))
+
+
+def _count(name: str, labels: Sequence[str]) -> int:
+    """How many labels there are, for a metric that needs some."""
+    if not labels:
+        raise UsageError(f"`metric` {name} is of labels, and these answers are none")
+    return len(labels)
+
+
+def _numbers(name: str, labels: Sequence[str], ordered: bool) -> tuple[float, ...]:
+    """(C,) what labels stand for; none, where there are none."""
+    try:
+        numbers = tuple(map(float, labels))
+    except ValueError:
+        numbers = (math.nan,)
+    if all(map(math.isfinite, numbers)):
+        return numbers
+    if not ordered:
+        raise UsageError(f"`metric` {name} is of numbers, and the labels are none and have no order")
+    return tuple(map(float, range(len(labels))))
+
+
+def _check_shapes(answers: Ints | Floats, targets: Ints | Floats) -> None:
+    if answers.ndim != 1 or answers.shape != targets.shape:
+        raise ValueError(f"answers and targets must have the shape (N,) (got {answers.shape} and {targets.shape})")
+
+
+def _check_labels(array: Ints | Floats, labels: int) -> None:
+    if len(array) and (array.min() < -1 or array.max() >= labels):
+        raise ValueError(f"a label must be from -1 to {labels - 1} (got {array.min()} to {array.max()})")
+
+
+def _right(answers: Ints, targets: Ints, labels: int) -> Floats:
+    """(N, 1) whether the answer is right."""
+    return np.asarray(answers == targets, dtype=np.float64)[:, None]
+
+
+def _counts(answers: Ints, targets: Ints, labels: int) -> Floats:
+    """(N, 3 C) for each label whether answer and target are it, whether the answer is, whether the target is."""
+    given, true = (one[:, None] == np.arange(labels) for one in (answers, targets))
+    return np.concatenate([given & true, given, true], axis=1, dtype=np.float64)
+
+
+def _parts(means: Floats) -> tuple[Floats, Floats, Floats]:
+    """(..., C) shares of right answers, of answers and of labels."""
+    right, given, true = np.split(np.asarray(means), 3, axis=-1)
+    return right, given, true
+
+
+def _moments(answers: Floats, targets: Floats) -> Floats:
+    """(N, 5) x, y, xy, xx, yy of answers and targets in standard deviations from their means."""
+    x, y = _standardised(answers), _standardised(targets)
+    return np.stack([x, y, x * y, x * x, y * y], axis=1)
+
+
+def _rank_moments(answers: Floats, targets: Floats) -> Floats:
+    """(N, 5) the same of their ranks."""
+    from scipy.stats import rankdata  # scipy takes longer to import than everything else here takes to run
+
+    return _moments(np.asarray(rankdata(answers)), np.asarray(rankdata(targets)))
+
+
+def _standardised(numbers: Floats) -> Floats:
+    """(N,) in standard deviations from the mean; 0 where there is no spread."""
+    if not len(numbers) or np.ptp(numbers) == 0:
+        return np.zeros(len(numbers))
+    centred = numbers - numbers.mean()
+    return np.asarray(centred / centred.std())
+
+
+def _errors(answers: Floats, targets: Floats) -> Floats:
+    """(N, 1) how far answers are from targets."""
+    return np.abs(answers - targets)[:, None]
+
+
+def _correlation(means: Floats) -> Floats:
+    """(...) of (..., 5) moments."""
+    x, y, xy, xx, yy = np.moveaxis(np.asarray(means), -1, 0)
+    return _over_spreads(xy - x * y, xx - x * x, yy - y * y)
+
+
+def _over_spreads(together: Floats, first: Floats, second: Floats) -> Floats:
+    """A covariance over the root of two variances; 0 where either is none."""
+    spread = (first > NO_SPREAD) & (second > NO_SPREAD)
+    root = np.sqrt(np.where(spread, first, 0.0)) * np.sqrt(np.where(spread, second, 0.0))
+    return np.clip(_ratio(together, root), -1.0, 1.0)
+
+
+def _first(means: Floats) -> Floats:
+    """(...) the one mean."""
+    return np.asarray(means)[..., 0]
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    """Part over whole; 0 where the whole is 0."""
+    return np.asarray(np.divide(part, whole, out=np.zeros(np.shape(whole)), where=whole > 0))
