@@ -32,6 +32,9 @@ from ranker.tasks.classes import NameIndex
 NO_SPREAD = 1e-12
 """Shares and variances (of numbers in their standard deviations) up to this are what rounding leaves of 0."""
 
+FARTHEST = 1e4
+"""Standard deviations that answers may be from the targets on average: a correlation is then off by 1e-7 at most."""
+
 SHARE = (0.0, 1.0)
 CORRELATION = (-1.0, 1.0)
 
@@ -173,7 +176,7 @@ class NumberMetric:
 
         Raises:
             ValueError: shapes do not agree, or a number is infinite.
-            UsageError: answers were not given.
+            UsageError: answers were not given, or (of a correlation) are farther than `FARTHEST` from the targets.
         """
         _check_shapes(answers, targets)
         given, true = self._as_numbers(answers), self._as_numbers(targets)
@@ -452,8 +455,15 @@ def _parts(means: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _moments(answers: Floats, targets: Floats) -> Floats:
-    """(N, 5) x, y, xy, xx, yy of answers and targets in standard deviations from their means."""
-    x, y = _standardised(answers), _standardised(targets)
+    """(N, 5) x, y, xy, xx, yy of answers and targets, in standard deviations of the targets from their mean.
+
+    The unit is the same for all models, so that their answers to a row can be exchanged.
+    """
+    if not len(targets):
+        return np.zeros((0, 5))
+    x, y = ((numbers - targets.mean()) / (targets.std() or 1.0) for numbers in (answers, targets))
+    if np.ptp(x) > 0 and abs(x.mean()) > FARTHEST * x.std():
+        raise UsageError("`metric` of numbers: the answers vary too little for how far they are from the targets")
     return np.stack([x, y, x * y, x * x, y * y], axis=1)
 
 
@@ -464,14 +474,6 @@ def _rank_moments(answers: Floats, targets: Floats) -> Floats:
     return _moments(np.asarray(rankdata(answers)), np.asarray(rankdata(targets)))
 
 
-def _standardised(numbers: Floats) -> Floats:
-    """(N,) in standard deviations from the mean; 0 where there is no spread."""
-    if not len(numbers) or np.ptp(numbers) == 0:
-        return np.zeros(len(numbers))
-    centred = numbers - numbers.mean()
-    return np.asarray(centred / centred.std())
-
-
 def _errors(answers: Floats, targets: Floats) -> Floats:
     """(N, 1) how far answers are from targets."""
     return np.abs(answers - targets)[:, None]
@@ -480,7 +482,8 @@ def _errors(answers: Floats, targets: Floats) -> Floats:
 def _correlation(means: Floats) -> Floats:
     """(...) of (..., 5) moments."""
     x, y, xy, xx, yy = np.moveaxis(np.asarray(means), -1, 0)
-    return _over_spreads(xy - x * y, xx - x * x, yy - y * y)
+    together, first, second = xy - x * y, xx - x * x, yy - y * y
+    return _over_spreads(together, np.where(first > NO_SPREAD * xx, first, 0.0), second)
 
 
 def _over_spreads(together: Floats, first: Floats, second: Floats) -> Floats:

@@ -184,6 +184,30 @@ def test_numbers_refuse_answers_that_were_not_given():
         metric_named("pearson").statistics(np.array([np.nan]), np.array([1.0]))
 
 
+def test_a_correlation_takes_answers_on_another_scale():
+    """As far as its digits go; farther off they are refused, and a constant has none."""
+    rng = np.random.default_rng(0)
+    metric, targets = metric_named("pearson"), rng.normal(size=50)
+    answers = targets + rng.normal(size=50)
+    expected = scipy.stats.pearsonr(answers, targets).statistic
+    for moved in (1e-3 * answers + 5, 1e6 * answers, answers + 5_000):
+        found = metric.value(metric.statistics(moved, targets).mean(axis=0))
+        assert found == pytest.approx(expected, abs=1e-7)
+    with pytest.raises(UsageError, match="vary too little"):
+        metric.statistics(answers + 50_000, targets)
+    assert metric.value(metric.statistics(np.full(50, 50_000.1), targets).mean(axis=0)) == 0
+
+
+def test_numbers_of_two_models_can_be_exchanged_row_by_row():
+    """A row's statistics are those of its answer, whichever model gave it."""
+    rng = np.random.default_rng(0)
+    metric, targets = metric_named("pearson"), rng.normal(size=50)
+    both = targets + rng.normal(size=(2, 50))
+    first, second = (metric.statistics(one, targets) for one in both)
+    exchanged = metric.statistics(np.where(np.arange(50) < 20, both[1], both[0]), targets)
+    np.testing.assert_allclose(exchanged, np.concatenate([second[:20], first[20:]]))
+
+
 @pytest.mark.parametrize(
     ("metric", "answers", "targets"),
     [

@@ -1,0 +1,435 @@
+"""How sure a metric is that is no mean over rows, from the statistics of rows that models share.
+
+A metric here is a function `value` of the means of k statistics a row: (..., k) means -> (...) values, higher is better
+(`ranker.tasks.metrics`; turn the sign of a metric of which less is better). Rows are drawn anew by weights: with g from
+Gamma(1) for each row, a draw of the value is value(sum g_n s_n / sum g_n), the Bayesian bootstrap. Rows of one cluster
+have one weight. What k is, and what `value` computes, no function here knows.
+
+- `posterior_values`: what the models' values in the domain may be, together; `p_better`, `p_best` and `p_near_best` are
+  read off these. `posterior` says the same of means. A domain has rows that nobody saw: the prior is the mass of some
+  rows more, each of them a seen row on which models differ, with the models' answers exchanged at random. It is as
+  large as that of `posterior`: for each two models c rows that the one wins and c that the other wins, on average.
+  For accuracies P(a is better) is that of `posterior.more_accurate`.
+- `interval` and `interval_of_difference`: 95 %, with one row more, at its worst for the lower end and at its best for
+  the upper end. So they have a width where all rows are answered alike. Of a mean in [0, 1] this is Gaffke's bound; of
+  an accuracy, the interval of Clopper and Pearson.
+- `swap_test`: whether two models may be equally good. On each row, or cluster, their answers are exchanged, or not,
+  alike probably. Of accuracies it is McNemar's test, of other means `significance.sign_flip`.
+- `derive`: how `engine.simulate` ranks by such a metric, from the means of drawn probes.
+
+Axis letters as in `engine`; k statistics, S draws of weights, G clusters (N, where every row is one), R kinds of rows
+that may have been missed. Memory is at most 8 `CELLS` bytes for each of some five arrays, beside the statistics.
+
+Sources: Rubin 1981, "The Bayesian bootstrap"; Ferguson 1973, "A Bayesian analysis of some nonparametric problems";
+Ishwaran and Zarepour 2002, "Exact and approximate sum representations for the Dirichlet process"; Gaffke 2005, "Three
+test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable"; Clopper and Pearson
+1934, "The use of confidence or fiducial limits illustrated in the case of the binomial".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from factors.types import Bools, Floats, Ints
+from ranker.statistics import engine
+from ranker.statistics.engine import TIE
+from ranker.statistics.posterior import NEAR, PRIORS, SAMPLES
+from ranker.statistics.significance import DRAWS, Test
+
+Value = Callable[[Floats], Floats]
+"""(..., k) means of statistics -> (...) values, higher is better."""
+
+CELLS = 2**22
+"""Numbers in an array of draws: 32 MB."""
+
+CHUNK = 500
+"""Draws of weights that share the rows of the prior, which are drawn anew for the next."""
+
+PRIOR_ROWS = 256
+"""Rows that the mass of the prior is spread over. A Dirichlet process has a weight for each of endlessly many; of 64
+a draw has hardly more than eight with a weight that matters."""
+
+INTERVAL_DRAWS = 4_000
+"""Draws behind an interval: 2.5 % beyond an end are off by 0.25 (one standard error)."""
+
+LISTED = 2**16
+"""Ways to exchange answers that are all listed; of more, `significance.DRAWS` are drawn."""
+
+ENDS = (0.025, 0.975)
+"""What of the draws is below the lower and the upper end."""
+
+APART = 20
+"""Rows, or clusters, that tell two models apart, below which there is no interval of their difference where a row that
+was missed may change it by any amount."""
+
+
+def derive(value: Value) -> engine.Derive:
+    """Make the scores that `engine.simulate` ranks by from means of statistics.
+
+    Args:
+        value: the metric.
+
+    Returns:
+        A function that maps (M, k, B) means, and the draws, to (M, 1, B) values. Give `engine.simulate` the statistics
+        as (M, k, N), nan where there is nothing to judge.
+
+    Example:
+        >>> squared = derive(lambda means: means[..., 0] ** 2)
+        >>> squared(np.array([[[0.5, 1.0]]]), np.array([[0], [1]])).tolist()
+        [[[0.25, 1.0]]]
+    """
+    return lambda means, draws: value(np.moveaxis(means, 1, -1))[:, None]
+
+
+def posterior_values(
+    statistics: Floats,
+    value: Value,
+    prior: Floats,
+    rng: np.random.Generator,
+    clusters: Ints | None = None,
+    samples: int = SAMPLES,
+) -> Floats:
+    """Draw what the models' values in the domain may be, to compare them.
+
+    Models that answer alike on all rows are one model, whose values they share.
+
+    Args:
+        statistics: (M, N, k) of the rows that all models were judged on.
+        value: the metric.
+        prior: (3,) the weights of `posterior.PRIORS`, as of `posterior.weigh`.
+        rng: the only source of randomness.
+        clusters: (N,) the number of each row's cluster; None where rows are independent.
+        samples: S.
+
+    Returns:
+        (S, M) values, drawn together.
+
+    Raises:
+        ValueError: a statistic is nan, or shapes do not agree.
+
+    Example:
+        >>> right = np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]])[:, :, None]
+        >>> drawn = posterior_values(right, lambda means: means[..., 0], np.ones(3) / 3, np.random.default_rng(0))
+        >>> drawn.shape, float(p_better(drawn)[0, 1].round(1))
+        ((20000, 2), 0.8)
+    """
+    units = _units(statistics, clusters)
+    sums, models = np.unique(units.sums, axis=1, return_inverse=True)
+    differ = _differing(sums)
+    mass = 2 / np.average(differ[differ > 0], weights=units.counts[differ > 0]) if differ.any() else 0.0
+    units = _Units(sums, units.sizes, units.counts)
+    chosen = units.counts * (differ > 0)
+    found = []
+    for count in _blocks(samples, min(CHUNK, _fitting(len(sums) + PRIOR_ROWS + sums[0].size))):
+        weights = rng.standard_gamma(units.counts, (count, len(sums)))
+        drawn, total = _weighted(weights, units)
+        if mass:
+            rows = rng.choice(len(sums), PRIOR_ROWS, p=chosen / chosen.sum())
+            exchanged = rng.permuted(np.tile(np.arange(sums.shape[1]), (PRIOR_ROWS, 1)), axis=1)
+            more = _Units(sums[rows[:, None], exchanged], units.sizes[rows], np.ones(PRIOR_ROWS))
+            c = rng.choice(PRIORS, size=(count, 1), p=prior)
+            added, size = _weighted(rng.standard_gamma(c * mass / PRIOR_ROWS, (count, PRIOR_ROWS)), more)
+            drawn, total = drawn + added, total + size
+        found.append(value(drawn / total[:, None, None]))
+    return np.asarray(np.concatenate(found)[:, models])
+
+
+def p_better(drawn: Floats) -> Floats:
+    """Find how probable it is, for each two models, that the one is better than the other.
+
+    Args:
+        drawn: (S, M) values, drawn together.
+
+    Returns:
+        (M, M) P(the model of the row is better than that of the column), values within `TIE` counting half. None is
+        nearer to 0 or 1 than S draws can tell, half of a draw; 1/2 on the diagonal.
+
+    Example:
+        >>> p_better(np.array([[0.5, 0.4], [0.5, 0.4], [0.5, 0.5], [0.2, 0.6]])).tolist()
+        [[0.5, 0.625], [0.375, 0.5]]
+    """
+    samples, models = drawn.shape
+    better = np.full((models, models), 0.5)
+    for first, second in engine.pairs(models):
+        lead = drawn[:, first] - drawn[:, second]
+        share = float((lead > TIE).mean() + (np.abs(lead) <= TIE).mean() / 2)
+        better[first, second] = np.clip(share, 0.5 / samples, 1 - 0.5 / samples)
+        better[second, first] = 1 - better[first, second]
+    return better
+
+
+def p_best(drawn: Floats) -> Floats:
+    """Find how probable it is, for each model, that none is better.
+
+    Args:
+        drawn: (S, M) values, drawn together.
+
+    Returns:
+        (M,) shares of the draws, which sum to 1; models within `TIE` of the best share a draw.
+
+    Example:
+        >>> p_best(np.array([[0.5, 0.4, 0.5], [0.1, 0.4, 0.3]])).tolist()
+        [0.25, 0.5, 0.25]
+    """
+    first = _near(drawn, 0.0)
+    return np.asarray((first / first.sum(axis=1, keepdims=True)).mean(axis=0))
+
+
+def p_near_best(drawn: Floats, near: float = NEAR) -> Floats:
+    """Find how probable it is, for each model, that none is much better.
+
+    Args:
+        drawn: (S, M) values, drawn together.
+        near: how much better is much, in the metric's unit.
+
+    Example:
+        >>> p_near_best(np.array([[0.5, 0.4, 0.495], [0.1, 0.4, 0.3]])).tolist()
+        [0.5, 0.5, 0.5]
+    """
+    return np.asarray(_near(drawn, near).mean(axis=0))
+
+
+def interval(
+    statistics: Floats,
+    value: Value,
+    unseen: Floats | None,
+    rng: np.random.Generator,
+    clusters: Ints | None = None,
+    samples: int = INTERVAL_DRAWS,
+) -> tuple[float, float]:
+    """Find where a model's value in the domain is, with 95 % probability.
+
+    Args:
+        statistics: (N, k) of the rows that it was judged on.
+        value: the metric.
+        unseen: (2, R, k) rows that may have been missed, answered rightly and wrongly; None where there are none.
+        rng: the only source of randomness.
+        clusters: (N,) the number of each row's cluster; None where rows are independent.
+        samples: S.
+
+    Returns:
+        The lower and the upper end; nan where `unseen` is None and all rows, or clusters, are alike.
+
+    Raises:
+        ValueError: a statistic is nan, or shapes do not agree.
+
+    Example:
+        >>> right = np.array([[1.0]] * 10)
+        >>> unseen = np.array([[[1.0]], [[0.0]]])
+        >>> low, high = interval(right, lambda means: means[..., 0], unseen, np.random.default_rng(0))
+        >>> round(low, 1), round(high, 12)  # Clopper and Pearson: 0.025 ** (1 / 10)
+        (0.7, 1.0)
+    """
+    more = None if unseen is None else (unseen[1][:, None], unseen[0][:, None])
+    return _interval(_units(statistics[None], clusters), lambda means: value(means[..., 0, :]), more, rng, samples)
+
+
+def interval_of_difference(
+    statistics: Floats,
+    value: Value,
+    unseen: Floats | None,
+    rng: np.random.Generator,
+    clusters: Ints | None = None,
+    samples: int = INTERVAL_DRAWS,
+) -> tuple[float, float]:
+    """Find where the first model's value less the second's is in the domain, with 95 % probability.
+
+    Both are drawn with the same weights. The row more is one that only the second model has right, at the lower end,
+    and only the first, at the upper one.
+
+    Args:
+        statistics: (2, N, k) of the rows that both models were judged on.
+        value, unseen, rng, clusters, samples: as for `interval`.
+
+    Returns:
+        The lower and the upper end; nan where `unseen` is None and fewer than `APART` rows, or clusters, tell the two
+        apart: then nothing bounds what was missed.
+
+    Raises:
+        ValueError: a statistic is nan, or shapes do not agree.
+
+    Example:
+        >>> alike = np.ones((2, 300, 1))
+        >>> unseen = np.array([[[1.0]], [[0.0]]])
+        >>> ends = interval_of_difference(alike, lambda means: means[..., 0], unseen, np.random.default_rng(0))
+        >>> [round(end, 3) for end in ends]  # 0.025 ** (1 / 300) - 1 and 1 - 0.025 ** (1 / 300)
+        [-0.012, 0.012]
+    """
+    more = None if unseen is None else (np.stack(unseen[::-1], axis=1), np.stack(unseen, axis=1))
+    units = _units(statistics, clusters)
+    if more is None and units.counts[_differing(units.sums) > 0].sum() < APART:
+        return math.nan, math.nan
+    return _interval(units, lambda means: value(means[..., 0, :]) - value(means[..., 1, :]), more, rng, samples)
+
+
+def swap_test(
+    statistics: Floats, value: Value, rng: np.random.Generator, clusters: Ints | None = None
+) -> tuple[float, Test]:
+    """Test whether two models may be equally good, by exchanging their answers.
+
+    If they are, what the one answers on a row, or on the rows of a cluster, the other might have. So
+
+        p = P(|value of the first - value of the second| >= the difference that was seen),
+
+    over all ways to exchange answers where there are at most `LISTED`, rows that change the two in the same way counted
+    together. Else exchanges are drawn, and p = (b + 1) / (B + 1), with b of B at least as far from 0.
+
+    Args:
+        statistics: (2, N, k) of the rows that both models were judged on.
+        value: the metric.
+        rng: the only source of randomness, read only where exchanges are drawn.
+        clusters: (N,) the number of each row's cluster; None where rows are independent.
+
+    Returns:
+        p, and the test that it is: "sign-flip" or "sign-flip-drawn". p is 1 where no row tells the two apart.
+
+    Raises:
+        ValueError: a statistic is nan, or shapes do not agree.
+
+    Example:
+        >>> right = np.array([[1.0] * 7 + [0.0], [1.0] + [0.0] * 7])[:, :, None]
+        >>> p, test = swap_test(right, lambda means: means[..., 0], np.random.default_rng(0))
+        >>> round(p, 12), test
+        (0.03125, 'sign-flip')
+
+    Source: Fisher 1935, "The design of experiments", section 21; of F1: Yeh 2000, "More accurate tests for the
+    statistical significance of result differences"; drawn: Phipson and Smyth 2010, "Permutation p-values should never
+    be zero".
+    """
+    units = _units(statistics, clusters)
+    rows = float(units.counts @ units.sizes)
+    both = np.tensordot(units.counts, units.sums.sum(axis=1), 1) / rows
+    lead, counts = _exchanges(units)
+    if not len(lead):
+        return 1.0, "sign-flip"
+    lead = lead / rows
+
+    def distances(flipped: Floats) -> Floats:
+        """(S,) distances of the two values, where so many rows of each kind are flipped."""
+        moved = (counts - 2 * flipped) @ lead
+        return np.asarray(np.abs(value((both + moved) / 2) - value((both - moved) / 2)))
+
+    ways, fitting = math.prod(int(count) + 1 for count in counts), _fitting(len(counts) + 4 * lead.shape[1])
+    seen = np.abs(np.subtract(*value(np.tensordot(units.counts, units.sums, 1) / rows)))
+    if ways <= LISTED:
+        from scipy.special import gammaln
+
+        p = 0.0
+        for start in range(0, ways, fitting):
+            places = np.arange(start, min(start + fitting, ways))
+            flipped = np.stack(np.unravel_index(places, counts.astype(np.int64) + 1), axis=1).astype(np.float64)
+            logs = gammaln(counts + 1) - gammaln(flipped + 1) - gammaln(counts - flipped + 1) - counts * math.log(2)
+            p += float(np.exp(logs.sum(axis=1)) @ (distances(flipped) >= seen - TIE))
+        return min(p, 1.0), "sign-flip"
+    farther = 0
+    for count in _blocks(DRAWS, fitting):
+        flipped = rng.binomial(counts.astype(np.int64), 0.5, (count, len(counts))).astype(np.float64)
+        farther += int((distances(flipped) >= seen - TIE).sum())
+    return (farther + 1) / (DRAWS + 1), "sign-flip-drawn"
+
+
+@dataclass(frozen=True, eq=False)
+class _Units:
+    """What is independent, clusters or rows, of one kind counted together.
+
+    Attributes:
+        sums: (U, M, k) the statistics of a unit's rows, summed.
+        sizes: (U,) its rows.
+        counts: (U,) how many units there are of this kind.
+    """
+
+    sums: Floats
+    sizes: Floats
+    counts: Floats
+
+
+def _units(statistics: Floats, clusters: Ints | None) -> _Units:
+    """Sum statistics over clusters, and count those that are alike.
+
+    Raises:
+        ValueError: a statistic is nan, or shapes do not agree.
+    """
+    models, rows, size = statistics.shape
+    if not rows or not np.isfinite(statistics).all():
+        raise ValueError("statistics must be finite, of at least one row: leave out rows with nothing to judge")
+    if clusters is not None and clusters.shape != (rows,):
+        raise ValueError(f"clusters must have the shape ({rows},), a number a row (got {clusters.shape})")
+    flat = np.concatenate([np.ones((rows, 1)), np.moveaxis(statistics, 0, 1).reshape(rows, -1)], axis=1)
+    if clusters is not None:
+        numbers = np.unique(clusters, return_inverse=True)[1]
+        summed = np.zeros((numbers.max() + 1, flat.shape[1]))
+        np.add.at(summed, numbers, flat)
+        flat = summed
+    flat, counts = np.unique(np.round(flat, 12) + 0.0, axis=0, return_counts=True)
+    return _Units(flat[:, 1:].reshape(-1, models, size), flat[:, 0], counts.astype(np.float64))
+
+
+def _differing(sums: Floats) -> Floats:
+    """(U,) the share of the pairs of models that a unit tells apart."""
+    models = sums.shape[1]
+    apart = [(sums[:, first] != sums[:, second]).any(axis=1) for first, second in engine.pairs(models)]
+    return np.asarray(np.mean(apart, axis=0)) if apart else np.zeros(len(sums))
+
+
+def _weighted(weights: Floats, units: _Units) -> tuple[Floats, Floats]:
+    """(S, M, k) weighted sums of the units, and (S,) of their sizes."""
+    sums = weights @ units.sums.reshape(len(units.sums), -1)
+    return sums.reshape(len(weights), *units.sums.shape[1:]), weights @ units.sizes
+
+
+def _interval(
+    units: _Units,
+    value: Callable[[Floats], Floats],
+    more: tuple[Floats, Floats] | None,
+    rng: np.random.Generator,
+    samples: int,
+) -> tuple[float, float]:
+    """The ends of a function of (..., M, k) means; `more` holds (R, M, k) rows that lower it and others."""
+    rows, groups = float(units.counts @ units.sizes), float(units.counts.sum())
+    typical = rows / groups
+    seen = np.tensordot(units.counts, units.sums, 1)
+    ends: list[tuple[Floats, float]] = [(np.zeros(seen.shape), 0.0)] * 2  # what is added, and the size of it
+    if more is not None:
+        low, high = (value((seen + typical * added) / (rows + typical)) for added in more)
+        ends = [(typical * more[0][low.argmin()], typical), (typical * more[1][high.argmax()], typical)]
+    elif len(units.counts) == 1:
+        return math.nan, math.nan
+    drawn: tuple[list[Floats], list[Floats]] = ([], [])
+    for count in _blocks(samples, _fitting(len(units.counts) + 4 * seen.size)):
+        sums, sizes = _weighted(rng.standard_gamma(units.counts, (count, len(units.counts))), units)
+        extra = rng.standard_exponential(count)
+        for values, (added, size) in zip(drawn, ends, strict=True):
+            total = sizes + extra * size
+            values.append(value((sums + np.multiply.outer(extra, added)) / total[:, None, None]))
+    low_end, high_end = (float(np.quantile(np.concatenate(part), end)) for part, end in zip(drawn, ENDS, strict=True))
+    return low_end, high_end
+
+
+def _exchanges(units: _Units) -> tuple[Floats, Floats]:
+    """(T, k) what units add to the first model more than to the second, up to the sign, and (T,) how many do."""
+    lead = units.sums[:, 0] - units.sums[:, 1]
+    apart = (np.abs(lead) > TIE).any(axis=1)
+    lead = np.round(lead[apart], 12)
+    first = np.take_along_axis(lead, (lead != 0).argmax(axis=1)[:, None], axis=1)
+    lead, kinds = np.unique(lead * np.sign(first) + 0.0, axis=0, return_inverse=True)
+    return lead, np.bincount(kinds, weights=units.counts[apart], minlength=len(lead))
+
+
+def _near(drawn: Floats, near: float) -> Bools:
+    """(S, M) which models are at most so much below the best of a draw."""
+    return np.asarray(drawn >= drawn.max(axis=1, keepdims=True) - near - TIE)
+
+
+def _fitting(numbers: int) -> int:
+    """How many draws of so many numbers fit into `CELLS`."""
+    return max(CELLS // max(numbers, 1), 1)
+
+
+def _blocks(samples: int, most: int) -> Iterator[int]:
+    """The sizes of blocks of draws."""
+    for start in range(0, samples, most):
+        yield min(most, samples - start)

@@ -1,0 +1,386 @@
+import itertools
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.stats
+import sklearn.metrics
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranker.statistics import engine, posterior, resampling
+from ranker.statistics.resampling import (
+    APART,
+    derive,
+    interval,
+    interval_of_difference,
+    p_best,
+    p_better,
+    p_near_best,
+    posterior_values,
+    swap_test,
+)
+from ranker.statistics.significance import mcnemar, sign_flip
+from ranker.tasks.metrics import metric_named
+
+LABELS = ("a", "b", "c")
+RIGHT_OR_WRONG = np.array([[[1.0]], [[0.0]]])
+
+
+def first(means):
+    """The mean of one statistic."""
+    return means[..., 0]
+
+
+def answers(rng, models, rows, right=0.7):
+    """(M, N) labels that are mostly right, and (N,) the true ones."""
+    targets = rng.integers(3, size=rows)
+    hit = rng.random((models, rows)) < right
+    return np.where(hit, targets, rng.integers(3, size=(models, rows))), targets
+
+
+def statistics_of(metric, given_answers, targets):
+    """(M, N, k)."""
+    return np.stack([metric.statistics(one, targets) for one in given_answers])
+
+
+# P(better), P(best)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_accuracies_p_better_is_that_of_posterior(seed):
+    """The exchanged rows of the prior are worth c wins of either model, for every two."""
+    rng = np.random.default_rng(seed)
+    outcomes = (rng.random((2 + seed, 15)) < rng.uniform(0.4, 0.9, (2 + seed, 1))).astype(float)
+    drawn = posterior_values(outcomes[:, :, None], first, posterior.weigh(outcomes), rng)
+    np.testing.assert_allclose(p_better(drawn), posterior.more_accurate(outcomes), atol=0.02)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_accuracies_p_best_is_near_that_of_posterior(seed):
+    """Its prior has other rows, those on which models differ, so that it is the same only roughly."""
+    rng = np.random.default_rng(seed)
+    outcomes = (rng.random((4, 30)) < rng.uniform(0.4, 0.9, (4, 1))).astype(float)
+    drawn = posterior_values(outcomes[:, :, None], first, posterior.weigh(outcomes), rng)
+    best, near = posterior.best(outcomes, rng)
+    np.testing.assert_allclose(p_best(drawn), best, atol=0.05)
+    np.testing.assert_allclose(p_near_best(drawn), near, atol=0.05)
+
+
+def test_models_that_answer_alike_are_one():
+    """Their P(better) is one half and they share first place, exactly."""
+    rng = np.random.default_rng(0)
+    said, targets = answers(rng, 3, 40)
+    metric = metric_named("macro-f1", LABELS)
+    statistics = statistics_of(metric, said[[0, 1, 0, 2]], targets)
+    drawn = posterior_values(statistics, metric.value, np.ones(3) / 3, rng)
+    better, best = p_better(drawn), p_best(drawn)
+    assert better[0, 2] == better[2, 0] == 0.5
+    assert best[0] == best[2]
+    assert best.sum() == pytest.approx(1)
+
+
+def test_without_a_row_that_tells_models_apart_nothing_is_known():
+    """All are level in each draw."""
+    metric = metric_named("mcc", LABELS)
+    said = np.array([[0, 1, 2, 0]] * 2)
+    statistics = statistics_of(metric, said, np.array([0, 1, 1, 0]))
+    drawn = posterior_values(statistics, metric.value, np.ones(3) / 3, np.random.default_rng(0))
+    assert (p_better(drawn) == 0.5).all()
+    assert p_best(drawn).tolist() == [0.5, 0.5]
+    assert p_near_best(drawn).tolist() == [1.0, 1.0]
+
+
+def test_one_row_is_no_certainty():
+    """Of one row that tells two apart, P(better) is 3/4 with c = 1, whatever the metric is."""
+    metric = metric_named("macro-f1", LABELS)
+    targets = np.array([0, 1, 2] * 10)
+    worse = np.where(np.arange(30) == 4, 2, targets)
+    statistics = statistics_of(metric, [targets, worse], targets)
+    drawn = posterior_values(statistics, metric.value, np.array([1.0, 0.0, 0.0]), np.random.default_rng(0))
+    assert p_better(drawn)[0, 1] == pytest.approx(0.75, abs=0.015)
+
+
+@pytest.mark.parametrize("name", ["macro-f1", "mcc"])
+def test_p_better_means_what_it_says(name):
+    """In worlds where two models are anyhow apart, of those given 70 to 90 % about as many are better."""
+    rng = np.random.default_rng(5)
+    metric = metric_named(name, LABELS)
+    said, right = [], []
+    for _ in range(400):
+        ability = rng.uniform(0.5, 0.9, 2)
+        given_answers, targets = answers(rng, 2, 25, ability[:, None])
+        statistics = statistics_of(metric, given_answers, targets)
+        outcomes = (given_answers == targets).astype(float)
+        drawn = posterior_values(statistics, metric.value, posterior.weigh(outcomes), rng, samples=500)
+        said.append(p_better(drawn)[0, 1])
+        right.append(ability[0] > ability[1])
+    said, right = np.maximum(said, 1 - np.array(said)), np.where(np.array(said) > 0.5, right, ~np.array(right))
+    inside = (said > 0.7) & (said < 0.9)
+    assert 0.7 < right[inside].mean() < 0.9
+
+
+# intervals
+
+
+@pytest.mark.parametrize(("right", "rows"), [(0, 10), (7, 10), (10, 10), (28, 30), (150, 300)])
+def test_of_an_accuracy_the_interval_is_clopper_and_pearson(right, rows):
+    """With one row more that is wrong, or right, the draws are of the two beta distributions."""
+    outcomes = (np.arange(rows) < right).astype(float)[:, None]
+    low, high = interval(outcomes, first, RIGHT_OR_WRONG, np.random.default_rng(0), samples=100_000)
+    expected = scipy.stats.binomtest(right, rows).proportion_ci(method="exact")
+    assert (low, high) == pytest.approx((expected.low, expected.high), abs=0.003)
+
+
+def test_of_marks_the_interval_is_gaffkes():
+    """Means of the marks and of a 1, or a 0, with weights from a Dirichlet."""
+    rng = np.random.default_rng(0)
+    marks = rng.beta(2, 1, 12)
+    low, high = interval(marks[:, None], first, RIGHT_OR_WRONG, rng, samples=100_000)
+    weights = rng.dirichlet(np.ones(13), 100_000)
+    upper = weights[:, :12] @ marks + weights[:, 12]
+    lower = weights[:, :12] @ marks
+    assert (low, high) == pytest.approx((np.quantile(lower, 0.025), np.quantile(upper, 0.975)), abs=0.003)
+
+
+@pytest.mark.parametrize("name", ["macro-f1", "mcc", "kappa", "balanced-accuracy", "f1:c"])
+def test_intervals_have_a_width_without_a_wrong_answer(name):
+    """All answers right; and two models that answer alike."""
+    metric = metric_named(name, LABELS)
+    targets = np.array([0, 1, 2, 0] * 25)
+    statistics = metric.statistics(targets, targets)
+    unseen = metric.unseen(targets)
+    low, high = interval(statistics, metric.value, unseen, np.random.default_rng(0))
+    assert 0.8 < low < 1 - 0.025
+    assert high == pytest.approx(1)
+    both = np.stack([statistics, statistics])
+    low, high = interval_of_difference(both, metric.value, unseen, np.random.default_rng(0))
+    assert low < -0.025 < 0.025 < high
+    assert low == pytest.approx(-high, abs=0.01)
+
+
+def test_the_row_more_is_the_worst_there_may_be():
+    """Of macro-F1 a wrong row of the rarest label, which costs more than one of another."""
+    metric = metric_named("macro-f1", ("a", "b"))
+    targets = np.array([0] * 95 + [1] * 5)
+    low, _ = interval(
+        metric.statistics(targets, targets), metric.value, metric.unseen(targets), np.random.default_rng(0)
+    )
+    lost = -np.log(0.025) / (100 - np.log(0.025))  # the weight of the row, at 2.5 %
+    of_b = metric.value(
+        metric.statistics(targets, targets).mean(axis=0) * (1 - lost) + lost * np.array([0, 0, 1, 0, 0, 1])
+    )
+    assert low == pytest.approx(of_b, abs=0.05)
+    assert low < 0.9
+
+
+def test_without_a_bound_there_is_no_interval():
+    """Numbers may be wrong by any amount: where too few rows tell two models apart, none is said."""
+    rng = np.random.default_rng(0)
+    metric = metric_named("pearson")
+    targets = rng.normal(size=100)
+    one, other = targets + rng.normal(size=(2, 100))
+    alike, enough = (np.where(np.arange(100) < count, other, one) for count in (APART - 1, APART))
+    for said, known in ((one, False), (alike, False), (enough, True)):
+        statistics = statistics_of(metric, [one, said], targets)
+        found = interval_of_difference(statistics, metric.value, metric.unseen(targets), rng)
+        assert np.isfinite(found).tolist() == [known, known]
+    same = np.zeros((5, 5))
+    assert np.isnan(interval(same, metric.value, None, rng)).all()
+
+
+def test_two_models_are_drawn_together():
+    """The interval of a difference is much narrower than those of two models that err on the same rows."""
+    rng = np.random.default_rng(1)
+    metric = metric_named("macro-f1", LABELS)
+    said, targets = answers(rng, 1, 400)
+    other = np.where(rng.random(400) < 0.03, targets, said[0])
+    statistics = statistics_of(metric, [said[0], other], targets)
+    low, high = interval_of_difference(statistics, metric.value, metric.unseen(targets), rng)
+    least, most = interval(statistics[0], metric.value, metric.unseen(targets), rng)
+    value = np.subtract(*metric.value(statistics.mean(axis=1)))
+    assert low < value < high
+    assert high - low < (most - least) / 2
+
+
+# clusters
+
+
+@pytest.mark.parametrize("name", ["macro-f1", "mcc"])
+def test_rows_that_are_there_twice_in_a_cluster_say_no_more(name):
+    """Everything is as of the rows that are there once."""
+    rng = np.random.default_rng(2)
+    metric = metric_named(name, LABELS)
+    said, targets = answers(rng, 2, 30)
+    once = statistics_of(metric, said, targets)
+    twice, clusters = np.concatenate([once, once], axis=1), np.tile(rng.permutation(30), 2)
+    unseen, prior = metric.unseen(targets), np.ones(3) / 3
+    for function, more in ((posterior_values, (prior,)), (interval_of_difference, (unseen,)), (swap_test, ())):
+        found = function(once, metric.value, *more, np.random.default_rng(0))
+        again = function(twice, metric.value, *more, np.random.default_rng(0), clusters)
+        np.testing.assert_allclose(found[0], again[0], atol=1e-9)
+
+
+def test_rows_in_another_order_say_the_same():
+    """Also the draws are the same."""
+    rng = np.random.default_rng(3)
+    metric = metric_named("kappa", LABELS)
+    said, targets = answers(rng, 2, 30)
+    statistics, order = statistics_of(metric, said, targets), rng.permutation(30)
+    found = [
+        interval_of_difference(some, metric.value, metric.unseen(targets), np.random.default_rng(0))
+        for some in (statistics, statistics[:, order])
+    ]
+    assert found[0] == pytest.approx(found[1], abs=1e-12)
+
+
+# the test
+
+
+def slow_swap_p(metric, said, targets, clusters):
+    """By the definition: every way to exchange the answers of whole clusters."""
+
+    def distance(both):
+        return abs(np.subtract(*(metric.value(metric.statistics(one, targets).mean(axis=0)) for one in both)))
+
+    groups = np.unique(clusters)
+    found = []
+    for swapped in itertools.product([False, True], repeat=len(groups)):
+        exchange = np.isin(clusters, groups[list(swapped)])
+        found.append(distance(np.where(exchange, said[::-1], said)))
+    return float(np.mean(np.array(found) >= distance(said) - 1e-12))
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["macro-f1", "mcc", "f1:b", "balanced-accuracy"]), st.booleans())
+@settings(deadline=None, max_examples=25)
+def test_all_ways_to_exchange_answers_are_counted(seed, name, clustered):
+    """Beside a list of them."""
+    rng = np.random.default_rng(seed)
+    metric = metric_named(name, LABELS)
+    said, targets = answers(rng, 2, 9)
+    clusters = rng.integers(5, size=9) if clustered else np.arange(9)
+    p, test = swap_test(statistics_of(metric, said, targets), metric.value, rng, clusters if clustered else None)
+    assert p == pytest.approx(slow_swap_p(metric, said, targets, clusters), abs=1e-12)
+    assert test == "sign-flip"
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+@settings(deadline=None)
+def test_of_accuracies_it_is_mcnemars(better, worse):
+    """However many rows there are, it is exact."""
+    outcomes = np.repeat([[[1.0], [0.0]], [[0.0], [1.0]], [[1.0], [1.0]]], [better, worse, 9], axis=0).swapaxes(0, 1)
+    p, test = swap_test(outcomes, first, np.random.default_rng(0))
+    assert p == pytest.approx(float(mcnemar(np.array(better), np.array(worse))), abs=1e-12)
+    assert test == "sign-flip"
+
+
+def test_of_other_means_it_is_that_of_signs():
+    """Marks of ten rows."""
+    rng = np.random.default_rng(0)
+    marks = rng.random((2, 10))
+    expected, _ = sign_flip(marks[0] - marks[1], rng)
+    assert swap_test(marks[:, :, None], first, rng)[0] == pytest.approx(expected)
+
+
+def test_where_there_are_too_many_ways_some_are_drawn(monkeypatch):
+    """Their p is near that of all, and never 0."""
+    rng = np.random.default_rng(4)
+    metric = metric_named("macro-f1", LABELS)
+    said, targets = answers(rng, 2, 14)
+    statistics = statistics_of(metric, said, targets)
+    expected, _ = swap_test(statistics, metric.value, rng)
+    monkeypatch.setattr(resampling, "LISTED", 1)
+    p, test = swap_test(statistics, metric.value, rng)
+    assert test == "sign-flip-drawn"
+    assert p == pytest.approx(expected, abs=0.02)
+    targets = np.tile([0, 1, 2], 100)
+    p, _ = swap_test(statistics_of(metric, [targets, (targets + 1) % 3], targets), metric.value, rng)
+    assert p == 1 / 20_000
+
+
+def test_equal_models_are_seldom_told_apart():
+    """Of two that answer alike well, p is below 0.05 in at most 5 % of cases."""
+    rng = np.random.default_rng(6)
+    metric = metric_named("macro-f1", LABELS)
+    found = []
+    for _ in range(300):
+        said, targets = answers(rng, 2, 40)
+        found.append(swap_test(statistics_of(metric, said, targets), metric.value, rng)[0])
+    assert 0.01 < np.mean(np.array(found) <= 0.05) < 0.085
+
+
+# drawn probes
+
+
+def test_probes_rank_by_the_metric():
+    """Beside scikit-learn on the rows of each draw; a row without a truth is passed over."""
+    rng = np.random.default_rng(7)
+    metric = metric_named("macro-f1", LABELS)
+    said, targets = answers(rng, 3, 40)
+    targets[:3] = -1
+    statistics = statistics_of(metric, said, targets)
+    draws = engine.draw_probes(rng, 40, 10, 60)
+    found = engine.simulate(statistics.swapaxes(1, 2), draws, np.ones(3, dtype=bool), derive(metric.value))
+    points = np.zeros(3)
+    for draw in draws:
+        shown = draw[targets[draw] >= 0]
+        f1 = [
+            sklearn.metrics.f1_score(
+                targets[shown],
+                one[shown],
+                labels=np.union1d(targets[shown], one[shown]),
+                average="macro",
+                zero_division=0,
+            )
+            for one in said
+        ]
+        for p, (a, b) in enumerate(engine.pairs(3)):
+            points[p] += 0.5 if abs(f1[a] - f1[b]) < 1e-12 else float(f1[a] > f1[b])
+    np.testing.assert_allclose(found.beats[:, 0], points / 60)
+    assert found.pairwise_accuracy.shape == (1, 60)
+
+
+def test_of_one_statistic_probes_are_those_of_means():
+    """ACC by its metric is ACC by its column."""
+    rng = np.random.default_rng(8)
+    outcomes = (rng.random((4, 1, 50)) < 0.7).astype(float)
+    draws, decided = engine.draw_probes(rng, 50, 10, 200), np.ones(6, dtype=bool)
+    plain, derived = (engine.simulate(outcomes, draws, decided, *more) for more in ((), (derive(first),)))
+    np.testing.assert_array_equal(plain.beats, derived.beats)
+
+
+# what arrays may be
+
+
+def test_rows_with_nothing_to_judge_are_refused():
+    """Whoever calls leaves them out, for all models alike."""
+    metric = metric_named("macro-f1", LABELS)
+    statistics = statistics_of(metric, np.array([[0, 1], [1, 1]]), np.array([0, -1]))
+    with pytest.raises(ValueError, match="leave out rows with nothing to judge"):
+        swap_test(statistics, metric.value, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="of at least one row"):
+        swap_test(statistics[:, :0], metric.value, np.random.default_rng(0))
+
+
+def test_clusters_are_a_number_a_row():
+    """Else they are refused."""
+    with pytest.raises(ValueError, match=r"clusters must have the shape \(3,\)"):
+        swap_test(np.ones((2, 3, 1)), first, np.random.default_rng(0), np.zeros(2, dtype=np.int64))
+
+
+def test_memory_is_bounded(monkeypatch):
+    """Blocks of draws stay within `CELLS` numbers, a handful at a time, and the numbers found do not change much."""
+    rng = np.random.default_rng(9)
+    metric = metric_named("macro-f1", LABELS)
+    said, targets = answers(rng, 4, 3_000)
+    statistics, unseen = statistics_of(metric, said, targets), metric.unseen(targets)
+    whole = interval_of_difference(statistics[:2], metric.value, unseen, rng)
+    monkeypatch.setattr(resampling, "CELLS", 2**17)
+    tracemalloc.start()
+    parts = interval_of_difference(statistics[:2], metric.value, unseen, rng)
+    posterior_values(statistics, metric.value, np.ones(3) / 3, rng, samples=2_000)
+    swap_test(statistics[:2], metric.value, rng)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert parts == pytest.approx(whole, abs=0.003)
+    assert peak < 8 * (5 * 2**17 + 6 * statistics.size)
