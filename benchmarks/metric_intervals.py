@@ -95,8 +95,9 @@ class Held:
         """From (R, 2) lower and upper ends."""
         low, high = ends.T
         inside, none = (low <= truth) & (truth <= high), np.isnan(low)
-        shares = (float(one.mean()) for one in (inside, low > truth, high < truth, none))
-        return cls(*shares, float((high - low)[~none].mean()) if not none.all() else np.nan)
+        width = float((high - low)[~none].mean()) if not none.all() else np.nan
+        shares = [float(one.mean()) for one in (inside, low > truth, high < truth, none)]
+        return cls(shares[0], shares[1], shares[2], shares[3], width)
 
     def __str__(self) -> str:
         missed = f", no interval {self.none:.1%}" if self.none else ""
@@ -121,7 +122,7 @@ class Found:
     rejected: float
 
 
-def of_labels(world: World, name: str, rows: int, repeats: int, rng: np.random.Generator, test: bool = True) -> Found:
+def of_labels(world: World, name: str, rows: int, repeats: int, rng: np.random.Generator) -> Found:
     """Draw rows again and again, and look up the truth."""
     metric = metric_named(name, world.labels)
     plain, value, difference, p = [], [], [], []
@@ -132,7 +133,7 @@ def of_labels(world: World, name: str, rows: int, repeats: int, rng: np.random.G
         plain.append(interval(statistics[0], metric.value, None, rng))
         value.append(interval(statistics[0], metric.value, unseen, rng))
         difference.append(interval_of_difference(statistics, metric.value, unseen, rng))
-        p.append(swap_test(statistics, metric.value, rng)[0] if test else 1.0)
+        p.append(swap_test(statistics, metric.value, rng)[0])
     truth = world.truth(metric)
     return Found(
         Held.of(np.array(plain), truth),

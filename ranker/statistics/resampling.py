@@ -259,7 +259,7 @@ def interval_of_difference(
         >>> [round(end, 3) for end in ends]  # 0.025 ** (1 / 300) - 1 and 1 - 0.025 ** (1 / 300)
         [-0.012, 0.012]
     """
-    more = None if unseen is None else (np.stack(unseen[::-1], axis=1), np.stack(unseen, axis=1))
+    more = None if unseen is None else (unseen[::-1].swapaxes(0, 1), unseen.swapaxes(0, 1))
     units = _units(statistics, clusters)
     if more is None and units.counts[_differing(units.sums) > 0].sum() < APART:
         return math.nan, math.nan
@@ -416,7 +416,7 @@ def _exchanges(units: _Units) -> tuple[Floats, Floats]:
     lead = np.round(lead[apart], 12)
     first = np.take_along_axis(lead, (lead != 0).argmax(axis=1)[:, None], axis=1)
     lead, kinds = np.unique(lead * np.sign(first) + 0.0, axis=0, return_inverse=True)
-    return lead, np.bincount(kinds, weights=units.counts[apart], minlength=len(lead))
+    return lead, np.asarray(np.bincount(kinds, weights=units.counts[apart]), dtype=np.float64)
 
 
 def _near(drawn: Floats, near: float) -> Bools:
