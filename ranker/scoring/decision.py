@@ -21,9 +21,10 @@ from ranker.errors import UsageError, look_up
 from ranker.numbers import counted
 from ranker.results.decision import DecidedModel, Decision, RowResult
 from ranker.results.table import ScoreTable
-from ranker.scoring.paired_comparison import clusters_of, compare_pairs, warnings
+from ranker.scoring.by_metric import MetricRows
+from ranker.scoring.paired_comparison import clusters_of, compare_pairs, pairs_of, warnings
 from ranker.scoring.score import averages, check, turned
-from ranker.statistics import combined, engine, paired, posterior
+from ranker.statistics import combined, engine, paired, posterior, resampling
 from ranker.statistics.engine import TIE
 from ranker.statistics.pool import Kind, Pool, PoolMethod, Posterior, Targets, possible
 from ranker.statistics.posterior import LEVEL
@@ -84,6 +85,7 @@ def decide(
     groups: Sequence[str] = (),
     kept: bool = False,
     base: str | None = None,
+    by_metric: MetricRows | None = None,
 ) -> Decision:
     """Put models whose truth is not known in order, and say what of that order these rows support.
 
@@ -101,17 +103,27 @@ def decide(
         groups: (K,) which of them belong together; none where rows are independent.
         kept: the answers were made elsewhere, so that more of them could have been.
         base: a model that each other one is compared with, however many they are.
+        by_metric: what the rows add to a metric that is no mean, of the table's models and examples. Values, intervals,
+            probabilities and comparisons are then of that metric, and the order, where no method is named.
 
     Raises:
-        UsageError: fewer than two models, no row that all were judged on, or an unknown method.
+        UsageError: fewer than two models, no row that all were judged on, an unknown method, or a pool beside a metric
+            that is no mean.
     """
     check(table, len(table.examples))
-    by = _order(table, method, designed, beside)
+    if by_metric is not None and beside is not None:
+        raise UsageError(f"`metric` {by_metric.metric.name} is for labelled rows alone, and a pool is read, too")
+    if by_metric is not None and method is None:
+        name = by_metric.metric.name
+        by = Order(name, "baseline", by_metric.turned(by_metric.statistics.mean(axis=1)))
+    else:
+        by = _order(table, method, designed, beside)
     order = np.argsort(-np.round(by.score, 12), kind="stable")
     shown = averages(table)
     metric_ties = f"{table.metric}{combined.TIES}"
     if by.method not in (metric_ties, *shown[0]):
-        shown = [{**one, by.method: float(value)} for one, value in zip(shown, by.score, strict=True)]
+        own = by.score if by_metric is None else by_metric.values
+        shown = [{**one, by.method: float(value)} for one, value in zip(shown, own, strict=True)]
     scored_by = table.metric if by.method == metric_ties else by.method
     judged = engine.defined(table.values)[0]
     if not judged.any():
@@ -119,12 +131,18 @@ def decide(
     outcomes = table.outcomes[:, judged]
     clusters = clusters_of([group for group, known in zip(groups, judged, strict=False) if known])
     rng = np.random.default_rng(seed)
-    if clusters is not None and not by.known:
+    if by_metric is not None:
+        better, (best, near), (low, high), more = _sure_of_metric(by_metric, outcomes, clusters, rng)
+    elif clusters is not None and not by.known:
         better, (best, near), (low, high), more = _sure_of_clusters(outcomes, clusters, order, rng)
     else:
         better, (best, near), (low, high), more = _sure(outcomes, by.known, order, rng)
     rows_of = groups or ("",) * len(table.examples)
-    pairs = () if beside is not None else compare_pairs(table, order.tolist(), rows_of, seed, base)
+    if by_metric is not None:
+        pairs = by_metric.versus(table.models, outcomes, pairs_of(order.tolist(), table.models, base), seed, clusters)
+    else:
+        pairs = () if beside is not None else compare_pairs(table, order.tolist(), rows_of, seed, base)
+    values = outcomes.mean(axis=1) if by_metric is None else by_metric.values
     found = Decision(
         method=by.method,
         kind=by.kind,
@@ -134,7 +152,7 @@ def decide(
                 family="" if families is None else families[m],
                 rank=1 + int((by.score > by.score[m] + TIE).sum()),
                 score=shown[m].get(scored_by),
-                outcome=float(outcomes[m].mean()),
+                outcome=float(values[m]),
                 low=float(low[m]),
                 high=float(high[m]),
                 p_best=float(best[m]),
@@ -152,6 +170,8 @@ def decide(
         rows=tuple(rows),
     )
     notes = (*_notes(by.score[order], found, outcomes[order], beside), *warnings(pairs, kept))
+    if by_metric is not None:
+        notes += (f"How many more labels tell two models apart is said of means; {by_metric.metric.name} is none.",)
     return replace(found, notes=notes)
 
 
@@ -235,8 +255,9 @@ def _sure_of_clusters(outcomes: Floats, clusters: Ints, order: Ints, rng: np.ran
         clusters: (K,) the number of each row's cluster.
     """
     sizes = np.bincount(clusters)
-    sums = paired.cluster_sums(outcomes, clusters) / sizes.max()
-    better, best, _, more = _sure(sums, None, order, rng, posterior.NEAR * sizes.mean() / sizes.max())
+    better, best, _, more = _sure(
+        _cluster_shares(outcomes, clusters), None, order, rng, posterior.NEAR * sizes.mean() / sizes.max()
+    )
     errors = paired.standard_errors(outcomes, clusters)
     df = len(sizes) - 1
     ends = [paired.of_mean(mean, se, df) for mean, se in zip(outcomes.mean(axis=1), errors.tolist(), strict=True)]
@@ -244,6 +265,28 @@ def _sure_of_clusters(outcomes: Floats, clusters: Ints, order: Ints, rng: np.ran
     high = np.nan_to_num(np.array([end.high for end in ends]), nan=1.0)
     rows = np.where(more > 0, np.ceil(more * sizes.mean()).astype(np.int64), more)
     return better, best, (low, high), rows
+
+
+def _sure_of_metric(rows: MetricRows, outcomes: Floats, clusters: Ints | None, rng: np.random.Generator) -> Sure:
+    """The same of a metric that is no mean, from draws of weights; how many more labels would do is not known.
+
+    Args:
+        rows: what each row adds to the metric.
+        outcomes, clusters, rng: as for `_sure_of_clusters`.
+    """
+    of_values, of_intervals = rng.spawn(2)
+    prior = posterior.weigh(outcomes if clusters is None else _cluster_shares(outcomes, clusters))
+    drawn = resampling.posterior_values(rows.statistics, rows.turned, prior, of_values, clusters)
+    better = resampling.p_better(drawn)
+    more = np.where(np.maximum(better, 1 - better) >= LEVEL, 0, -1)
+    np.fill_diagonal(more, 0)
+    sure_of_first = resampling.p_best(drawn), resampling.p_near_best(drawn)
+    return better, sure_of_first, rows.intervals(of_intervals, clusters), more
+
+
+def _cluster_shares(outcomes: Floats, clusters: Ints) -> Floats:
+    """(M, G) outcomes summed over clusters, in units of the largest one."""
+    return paired.cluster_sums(outcomes, clusters) / np.bincount(clusters).max()
 
 
 def _notes(score: Floats, found: Decision, outcomes: Floats, beside: Beside | None) -> list[str]:

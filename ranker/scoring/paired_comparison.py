@@ -38,10 +38,7 @@ def compare_pairs(
     judged = engine.defined(table.values)[0]
     outcomes, names = table.outcomes[:, judged], table.models
     clusters = clusters_of([group for group, kept in zip(groups, judged, strict=True) if kept])
-    pairs = list(combinations(order, 2))
-    if len(order) > MOST:
-        hubs = {order[0], *(n for n, name in enumerate(names) if name == base)}
-        pairs = [pair for pair in pairs if not hubs.isdisjoint(pair)]
+    pairs = pairs_of(order, names, base)
     streams = np.random.default_rng(seed).spawn(len(pairs))
     return paired.corrected(
         [
@@ -49,6 +46,24 @@ def compare_pairs(
             for (a, b), own in zip(pairs, streams, strict=True)
         ]
     )
+
+
+def pairs_of(order: Sequence[int], names: Sequence[str], base: str | None = None) -> list[tuple[int, int]]:
+    """List the pairs of models that are compared, the one first in the order first.
+
+    Args:
+        order, base: as for `versus`.
+        names: (M,) of the models.
+
+    Example:
+        >>> pairs_of([2, 0, 1], ["a", "b", "c"])
+        [(2, 0), (2, 1), (0, 1)]
+    """
+    pairs = list(combinations(order, 2))
+    if len(order) <= MOST:
+        return pairs
+    hubs = {order[0], *(n for n, name in enumerate(names) if name == base)}
+    return [pair for pair in pairs if not hubs.isdisjoint(pair)]
 
 
 def clusters_of(groups: Sequence[str]) -> Ints | None:

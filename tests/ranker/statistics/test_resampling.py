@@ -264,7 +264,7 @@ def test_all_ways_to_exchange_answers_are_counted(seed, name, clustered):
     assert test == "sign-flip"
 
 
-@given(st.integers(0, 40), st.integers(0, 40))
+@given(st.integers(0, 400), st.integers(0, 400))
 @settings(deadline=None)
 def test_of_accuracies_it_is_mcnemars(better, worse):
     """However many rows there are, it is exact."""

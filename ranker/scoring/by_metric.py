@@ -1,0 +1,148 @@
+"""Models compared by a metric that is no mean over rows: what decisions, comparisons and evaluations ask of it.
+
+Axis letters as in `statistics.engine`; k statistics a row, J rows that all models were judged on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from factors.types import Bools, Floats, Ints
+from ranker.errors import UsageError
+from ranker.results.decision import Versus
+from ranker.statistics import engine, resampling
+from ranker.statistics.engine import TIE
+from ranker.statistics.significance import holm
+from ranker.tasks.metrics import Metric
+
+
+@dataclass(frozen=True, eq=False)
+class MetricRows:
+    """What each row adds to a metric, for several models on the same rows.
+
+    Attributes:
+        metric: what is compared.
+        judged: (N,) rows that all models were judged on.
+        statistics: (M, J, k) of these.
+        unseen: (2, R, k) rows that may have been missed; None where they may change the metric by any amount.
+    """
+
+    metric: Metric
+    judged: Bools
+    statistics: Floats
+    unseen: Floats | None
+
+    @classmethod
+    def of(cls, metric: Metric, answers: Ints | Floats, targets: Ints | Floats) -> MetricRows:
+        """From what models answered.
+
+        Args:
+            metric: what is compared.
+            answers: (M, N) as `Metric.statistics` takes them.
+            targets: (M, N) the same for all models, but nothing to judge (-1, nan) where a model's answer is missing.
+
+        Raises:
+            UsageError: there is no row that all models were judged on, or answers that the metric cannot judge.
+
+        Example:
+            >>> from ranker.tasks.metrics import metric_named
+            >>> answers, targets = np.array([[0, 1, 1], [0, 0, 1]]), np.array([[0, 1, 1], [0, 1, -1]])
+            >>> rows = MetricRows.of(metric_named("macro-f1", ("no", "yes")), answers, targets)
+            >>> rows.judged.tolist(), rows.values.round(3).tolist()
+            ([True, True, False], [1.0, 0.333])
+        """
+        judged = ((targets >= 0) if targets.dtype.kind in "iu" else ~np.isnan(targets)).all(axis=0)
+        if not judged.any():
+            raise UsageError(
+                "there is no row that all models were judged on; do their answers belong to the same rows?"
+            )
+        statistics = [metric.statistics(one, targets[0, judged]) for one in answers[:, judged]]
+        return cls(metric, judged, np.stack(statistics), metric.unseen(targets[0, judged]))
+
+    @cached_property
+    def values(self) -> Floats:
+        """(M,) the metric, in its own unit."""
+        return self.metric.value(self.statistics.mean(axis=1))
+
+    def turned(self, means: Floats) -> Floats:
+        """(...) the metric of (..., k) means, turned so that higher is better."""
+        return self.metric.value(means) if self.metric.higher_is_better else -self.metric.value(means)
+
+    def intervals(self, rng: np.random.Generator, clusters: Ints | None = None) -> tuple[Floats, Floats]:
+        """(M,) lower and (M,) upper ends of the models' values in the domain, in the metric's unit.
+
+        Args:
+            rng: the only source of randomness.
+            clusters: (J,) the number of each row's cluster; None where rows are independent.
+        """
+        found = [
+            resampling.interval(rows, self.turned, self.unseen, own, clusters)
+            for rows, own in zip(self.statistics, rng.spawn(len(self.statistics)), strict=True)
+        ]
+        low, high = np.array(found).T
+        return (low, high) if self.metric.higher_is_better else (-high, -low)
+
+    def versus(
+        self,
+        names: tuple[str, ...],
+        outcomes: Floats,
+        pairs: Iterable[tuple[int, int]],
+        seed: int,
+        clusters: Ints | None = None,
+    ) -> tuple[Versus, ...]:
+        """Compare models two at a time, by drawn weights and exchanged answers.
+
+        What only a mean has stays None: its standard errors, what follows from these, and an unpaired test.
+
+        Args:
+            names: (M,) of the models.
+            outcomes: (M, J) how good each answer is, by which rows are counted on which one did better.
+            pairs: places of the models, the one first in the order first.
+            seed: of the draws; each pair has a generator of its own.
+            clusters: (J,) the number of each row's cluster; None where rows are independent.
+        """
+        pairs = list(pairs)
+        count = None if clusters is None else len(np.unique(clusters))
+        sign, found = 1 if self.metric.higher_is_better else -1, []
+        for (a, b), rng in zip(pairs, np.random.default_rng(seed).spawn(len(pairs)), strict=True):
+            both = self.statistics[[a, b]]
+            ends = resampling.interval_of_difference(both, self.turned, self.unseen, rng, clusters)
+            found.append((ends, resampling.swap_test(both, self.turned, rng, clusters)))
+        corrected = holm(np.array([p for _, (p, _) in found])).tolist() if found else []
+        return tuple(
+            Versus(
+                a=names[a],
+                b=names[b],
+                difference=float(sign * (self.values[a] - self.values[b])),
+                se=None,
+                low=None if np.isnan(low) else low,
+                high=None if np.isnan(high) else high,
+                better=int((outcomes[a] > outcomes[b] + TIE).sum()),
+                worse=int((outcomes[b] > outcomes[a] + TIE).sum()),
+                p=p,
+                test=test,
+                p_corrected=corrected_p,
+                p_unpaired=None,
+                detectable=None,
+                rows=outcomes.shape[1],
+                clusters=count,
+            )
+            for (a, b), ((low, high), (p, test)), corrected_p in zip(pairs, found, corrected, strict=True)
+        )
+
+    def simulate(self, draws: Ints, decided: Bools, order: Ints) -> engine.Simulation:
+        """Rank by the metric from drawn probes.
+
+        Args:
+            draws: (B, K) of the N rows; those that not all models were judged on are passed over.
+            decided: (P,) pairs that have a true order.
+            order: (M,) the models in it, best first.
+        """
+        models, _, size = self.statistics.shape
+        values = np.full((models, size, len(self.judged)), np.nan)
+        values[:, :, self.judged] = self.statistics[order].swapaxes(1, 2)
+        return engine.simulate(values, draws, decided, resampling.derive(self.turned))

@@ -1,0 +1,155 @@
+import numpy as np
+import pytest
+import scipy.stats
+import sklearn.metrics
+from test_evaluation import table
+
+from ranker.errors import UsageError
+from ranker.scoring.by_metric import MetricRows
+from ranker.scoring.decision import decide
+from ranker.statistics import engine
+from ranker.tasks.metrics import metric_named
+
+LABELS = ("a", "b", "c")
+
+
+def answered(models=3, rows=60, seed=0, right=(0.9, 0.7, 0.5)):
+    """(M, N) answers, and (M, N) labels."""
+    rng = np.random.default_rng(seed)
+    targets = rng.choice(3, rows, p=[0.6, 0.3, 0.1])
+    hit = rng.random((models, rows)) < np.array(right)[:models, None]
+    return np.where(hit, targets, rng.integers(3, size=(models, rows))), np.tile(targets, (models, 1))
+
+
+def decided(name, answers, targets, **options):
+    """A decision by that metric, and its rows."""
+    outcomes = np.where(targets < 0, np.nan, answers == targets)
+    rows = MetricRows.of(metric_named(name, LABELS, ordered=True), answers, targets)
+    return decide(table(outcomes[:, None], ["ACC"], None), by_metric=rows, **options), rows
+
+
+def test_a_decision_is_by_the_metric():
+    """Order, values, intervals and probabilities; values are those of scikit-learn."""
+    answers, targets = answered(rows=150)
+    found, _ = decided("macro-f1", answers, targets)
+    expected = [sklearn.metrics.f1_score(targets[0], one, average="macro") for one in answers]
+    assert (found.method, found.names) == ("macro-f1", ("m0", "m1", "m2"))
+    assert [model.outcome for model in found.models] == pytest.approx(expected)
+    for model in found.models:
+        assert model.low < model.outcome < model.high
+        assert model.score == model.scores["macro-f1"] == model.outcome
+    assert found.p_beats[0][2] > 0.95
+    assert sum(model.p_best for model in found.models) == pytest.approx(1)
+    assert found.better(0, 2)
+    assert found.more_labels[0][2] == 0
+    assert "How many more labels tell two models apart is said of means; macro-f1 is none." in found.notes
+
+
+def test_the_metric_may_say_otherwise_than_accuracy():
+    """A model that never says the rare labels is right more often, and has the lower macro-F1."""
+    rng, targets = np.random.default_rng(1), np.repeat([0, 1, 2], [160, 20, 20])
+    fair = np.where(rng.random(200) < 0.6, targets, rng.integers(3, size=200))
+    answers, targets = np.stack([np.zeros(200, dtype=np.int64), fair]), np.tile(targets, (2, 1))
+    plain = decide(table((answers == targets).astype(float)[:, None], ["ACC"], None))
+    found, _ = decided("macro-f1", answers, targets)
+    assert (plain.names[0], found.names[0]) == ("m0", "m1")
+    assert found.better(0, 1)
+
+
+def test_of_a_metric_of_which_less_is_better_the_least_is_first():
+    """Its values and intervals are in its own unit, differences say how much better the first is."""
+    answers, targets = answered()
+    found, rows = decided("mae", answers, targets)
+    assert found.names == ("m0", "m1", "m2")
+    assert [model.outcome for model in found.models] == pytest.approx(np.abs(answers - targets).mean(axis=1))
+    assert found.models[0].low < found.models[0].outcome < found.models[0].high
+    assert found.versus[0].difference == pytest.approx(rows.values[1] - rows.values[0])
+    assert found.versus[0].low < found.versus[0].difference < found.versus[0].high
+
+
+def test_of_accuracies_it_says_what_a_decision_says():
+    """The same order, probabilities to the noise of draws, and p; intervals of Clopper and Pearson."""
+    answers, targets = answered(rows=40)
+    plain = decide(table((answers == targets).astype(float)[:, None], ["ACC"], None))
+    found, _ = decided("accuracy", answers, targets)
+    assert found.names == plain.names
+    np.testing.assert_allclose(found.p_beats, plain.p_beats, atol=0.02)
+    for mine, other in zip(found.versus, plain.versus, strict=True):
+        assert (mine.a, mine.b, mine.better, mine.worse, mine.rows) == (
+            other.a,
+            other.b,
+            other.better,
+            other.worse,
+            other.rows,
+        )
+        assert (mine.difference, mine.p, mine.p_corrected) == pytest.approx(
+            (other.difference, other.p, other.p_corrected)
+        )
+        assert (mine.low, mine.high) == pytest.approx((other.low, other.high), abs=0.03)
+    for model in found.models:
+        expected = scipy.stats.binomtest(round(model.outcome * 40), 40).proportion_ci(method="exact")
+        assert (model.low, model.high) == pytest.approx((expected.low, expected.high), abs=0.015)
+
+
+def test_rows_of_a_cluster_have_one_weight():
+    """Rows that are there three times tell no more; the differences are as sure as of those that are there once."""
+    answers, targets = answered(rows=40)
+    once, _ = decided("macro-f1", answers, targets)
+    groups = [f"g{n}" for n in range(40)] * 3
+    again, _ = decided("macro-f1", np.tile(answers, 3), np.tile(targets, 3), groups=groups)
+    np.testing.assert_allclose(once.p_beats, again.p_beats, atol=1e-9)
+    assert [pair.clusters for pair in again.versus] == [40, 40, 40]
+    assert [pair.p for pair in again.versus] == pytest.approx([pair.p for pair in once.versus])
+
+
+def test_two_models_that_answer_alike_have_an_interval_only_where_a_miss_is_bounded():
+    """Of labels it has a width; of numbers there is none, so that nothing can be shown by it."""
+    answers, targets = answered(models=2, right=(0.8, 0.8))
+    alike = answers[[0, 0]]
+    pair = decided("macro-f1", alike, targets)[0].versus[0]
+    assert pair.low < -0.01 < 0.01 < pair.high
+    assert (pair.p, pair.difference) == (1, 0)
+    found, _ = decided("mae", alike, targets)
+    assert (found.versus[0].low, found.versus[0].high) == (None, None)
+    assert not found.better(0, 1)
+
+
+def test_a_row_that_one_model_was_not_judged_on_counts_for_none():
+    """As in a table of outcomes."""
+    answers, targets = answered()
+    targets = targets.copy()
+    targets[1, :10] = -1
+    found, rows = decided("mcc", answers, targets)
+    whole, _ = decided("mcc", answers[:, 10:], targets[:, 10:])
+    assert rows.judged.sum() == 50
+    assert found.versus == whole.versus
+    with pytest.raises(UsageError, match="no row that all models were judged on"):
+        MetricRows.of(rows.metric, answers, np.full_like(targets, -1))
+
+
+def test_probes_rank_by_the_metric_in_the_true_order():
+    """The share of the decided pairs that draws put right, beside scikit-learn."""
+    answers, targets = answered(rows=80)
+    rows = MetricRows.of(metric_named("macro-f1", LABELS), answers, targets)
+    draws, order = engine.draw_probes(np.random.default_rng(0), 80, 10, 50), np.argsort(-rows.values)
+    found = rows.simulate(draws, np.ones(3, dtype=bool), order)
+    points = []
+    for draw in draws:
+        f1 = [
+            sklearn.metrics.f1_score(targets[0, draw], answers[m, draw], average="macro", zero_division=0)
+            for m in order
+        ]
+        points.append(np.mean([(np.sign(round(f1[a] - f1[b], 12)) + 1) / 2 for a, b in engine.pairs(3)]))
+    np.testing.assert_allclose(found.pairwise_accuracy[0], points)
+
+
+def test_a_metric_that_is_no_mean_reads_no_pool():
+    """It is refused in one line, not left out."""
+    from test_decision import beside
+
+    from ranker.statistics.pool import Pool
+
+    answers, targets = answered()
+    pool = Pool(np.full((3, 60, 2), 0.5))
+    with pytest.raises(UsageError, match="`metric` mcc is for labelled rows alone, and a pool is read, too"):
+        decided("mcc", answers, targets, beside=beside(pool, range(60)))
