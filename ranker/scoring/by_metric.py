@@ -55,7 +55,7 @@ class MetricRows:
             >>> rows.judged.tolist(), rows.values.round(3).tolist()
             ([True, True, False], [1.0, 0.333])
         """
-        judged = ((targets >= 0) if targets.dtype.kind in "iu" else ~np.isnan(targets)).all(axis=0)
+        judged = np.asarray((targets >= 0 if targets.dtype.kind == "i" else ~np.isnan(targets)).all(axis=0))
         if not judged.any():
             raise UsageError(
                 "there is no row that all models were judged on; do their answers belong to the same rows?"

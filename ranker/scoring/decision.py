@@ -286,7 +286,7 @@ def _sure_of_metric(rows: MetricRows, outcomes: Floats, clusters: Ints | None, r
 
 def _cluster_shares(outcomes: Floats, clusters: Ints) -> Floats:
     """(M, G) outcomes summed over clusters, in units of the largest one."""
-    return paired.cluster_sums(outcomes, clusters) / np.bincount(clusters).max()
+    return np.asarray(paired.cluster_sums(outcomes, clusters) / np.bincount(clusters).max())
 
 
 def _notes(score: Floats, found: Decision, outcomes: Floats, beside: Beside | None) -> list[str]:
