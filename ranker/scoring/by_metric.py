@@ -13,9 +13,9 @@ import numpy as np
 
 from factors.types import Bools, Floats, Ints
 from ranker.errors import UsageError
-from ranker.results.decision import Versus
 from ranker.statistics import engine, resampling
 from ranker.statistics.engine import TIE
+from ranker.statistics.paired import PairedComparison
 from ranker.statistics.significance import holm
 from ranker.tasks.metrics import Metric
 
@@ -86,14 +86,14 @@ class MetricRows:
         low, high = np.array(found).T
         return (low, high) if self.metric.higher_is_better else (-high, -low)
 
-    def versus(
+    def compare_pairs(
         self,
         names: tuple[str, ...],
         outcomes: Floats,
         pairs: Iterable[tuple[int, int]],
         seed: int,
         clusters: Ints | None = None,
-    ) -> tuple[Versus, ...]:
+    ) -> tuple[PairedComparison, ...]:
         """Compare models two at a time, by drawn weights and exchanged answers.
 
         What only a mean has stays None: its standard errors, what follows from these, and an unpaired test.
@@ -114,7 +114,7 @@ class MetricRows:
             found.append((ends, resampling.swap_test(both, self.turned, rng, clusters)))
         corrected = holm(np.array([p for _, (p, _) in found])).tolist() if found else []
         return tuple(
-            Versus(
+            PairedComparison(
                 a=names[a],
                 b=names[b],
                 difference=float(sign * (self.values[a] - self.values[b])),

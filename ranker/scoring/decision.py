@@ -139,7 +139,9 @@ def decide(
         better, (best, near), (low, high), more = _sure(outcomes, by.known, order, rng)
     rows_of = groups or ("",) * len(table.examples)
     if by_metric is not None:
-        pairs = by_metric.versus(table.models, outcomes, pairs_of(order.tolist(), table.models, base), seed, clusters)
+        pairs = by_metric.compare_pairs(
+            table.models, outcomes, pairs_of(order.tolist(), table.models, base), seed, clusters
+        )
     else:
         pairs = () if beside is not None else compare_pairs(table, order.tolist(), rows_of, seed, base)
     values = outcomes.mean(axis=1) if by_metric is None else by_metric.values

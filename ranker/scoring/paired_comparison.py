@@ -52,7 +52,7 @@ def pairs_of(order: Sequence[int], names: Sequence[str], base: str | None = None
     """List the pairs of models that are compared, the one first in the order first.
 
     Args:
-        order, base: as for `versus`.
+        order, base: as for `compare_pairs`.
         names: (M,) of the models.
 
     Example:

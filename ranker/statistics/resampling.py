@@ -12,7 +12,8 @@ have one weight. What k is, and what `value` computes, no function here knows.
   For accuracies P(a is better) is that of `posterior.more_accurate`.
 - `interval` and `interval_of_difference`: 95 %, with one row more, at its worst for the lower end and at its best for
   the upper end. So they have a width where all rows are answered alike. Of a mean in [0, 1] this is Gaffke's bound; of
-  an accuracy, the interval of Clopper and Pearson.
+  an accuracy, the interval of Clopper and Pearson. Where no such row is known, its ends are further out, as far as
+  Student's t is from the normal distribution: see `_expanded`.
 - `swap_test`: whether two models may be equally good. On each row, or cluster, their answers are exchanged, or not,
   alike probably. Of accuracies it is McNemar's test, of other means `significance.sign_flip`.
 - `derive`: how `engine.simulate` ranks by such a metric, from the means of drawn probes.
@@ -59,8 +60,8 @@ INTERVAL_DRAWS = 4_000
 LISTED = 2**16
 """Ways to exchange answers that are all listed; of more, `significance.DRAWS` are drawn."""
 
-ENDS = (0.025, 0.975)
-"""What of the draws is below the lower and the upper end."""
+TAIL = 0.025
+"""What of the draws is below the lower end, and above the upper one."""
 
 APART = 20
 """Rows, or clusters, that tell two models apart, below which there is no interval of their difference where a row that
@@ -135,7 +136,7 @@ def posterior_values(
             added, size = _weighted(rng.standard_gamma(c * mass / PRIOR_ROWS, (count, PRIOR_ROWS)), more)
             drawn, total = drawn + added, total + size
         found.append(value(drawn / total[:, None, None]))
-    return np.asarray(np.concatenate(found)[:, models])
+    return np.asarray(np.concatenate(found)[:, models.reshape(-1)])
 
 
 def p_better(drawn: Floats) -> Floats:
@@ -390,7 +391,7 @@ def _interval(
 ) -> tuple[float, float]:
     """The ends of a function of (..., M, k) means; `more` holds (R, M, k) rows that lower it and others."""
     rows, groups = float(units.counts @ units.sizes), float(units.counts.sum())
-    typical = rows / groups
+    typical, tail = rows / groups, TAIL
     seen = np.tensordot(units.counts, units.sums, 1)
     ends: list[tuple[Floats, float]] = [(np.zeros(seen.shape), 0.0)] * 2  # what is added, and the size of it
     if more is not None:
@@ -398,6 +399,8 @@ def _interval(
         ends = [(typical * more[0][low.argmin()], typical), (typical * more[1][high.argmax()], typical)]
     elif len(units.counts) == 1:
         return math.nan, math.nan
+    else:
+        tail = _expanded(groups)
     drawn: tuple[list[Floats], list[Floats]] = ([], [])
     for count in _blocks(samples, _fitting(len(units.counts) + 4 * seen.size)):
         sums, sizes = _weighted(rng.standard_gamma(units.counts, (count, len(units.counts))), units)
@@ -405,8 +408,18 @@ def _interval(
         for values, (added, size) in zip(drawn, ends, strict=True):
             total = sizes + extra * size
             values.append(value((sums + np.multiply.outer(extra, added)) / total[:, None, None]))
-    low_end, high_end = (float(np.quantile(np.concatenate(part), end)) for part, end in zip(drawn, ENDS, strict=True))
-    return low_end, high_end
+    low_end, high_end = map(np.concatenate, drawn)
+    return float(np.quantile(low_end, tail)), float(np.quantile(high_end, 1 - tail))
+
+
+def _expanded(groups: float) -> float:
+    """The tail of draws of so few units that has what a t-interval leaves out: draws vary less than means of units.
+
+    Source: Hesterberg 2015, "What teachers should know about the bootstrap", section 3.2 (expanded percentiles).
+    """
+    from scipy.special import ndtr, stdtrit
+
+    return float(ndtr(np.sqrt(groups / (groups - 1)) * stdtrit(groups - 1, TAIL)))
 
 
 def _exchanges(units: _Units) -> tuple[Floats, Floats]:
@@ -416,7 +429,7 @@ def _exchanges(units: _Units) -> tuple[Floats, Floats]:
     lead = np.round(lead[apart], 12)
     first = np.take_along_axis(lead, (lead != 0).argmax(axis=1)[:, None], axis=1)
     lead, kinds = np.unique(lead * np.sign(first) + 0.0, axis=0, return_inverse=True)
-    return lead, np.asarray(np.bincount(kinds, weights=units.counts[apart]), dtype=np.float64)
+    return lead, np.asarray(np.bincount(kinds.reshape(-1), weights=units.counts[apart]), dtype=np.float64)
 
 
 def _near(drawn: Floats, near: float) -> Bools:
