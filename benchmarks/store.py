@@ -55,7 +55,7 @@ def main() -> None:
         def read() -> None:
             for n, one in enumerate(told):
                 found = Store(root / "store").entry({"model": n, "answers": "classes"}).predictions(examples)
-                assert found.probs.tobytes() == one.probs.tobytes()
+                assert found.columns()["probs"].tobytes() == one.probs.tobytes()
 
         def missing() -> None:
             for n in range(models):

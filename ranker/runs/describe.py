@@ -54,7 +54,7 @@ def _judged(source: Source, task: Task, examples: Sequence[Example], shelf: Shel
     blocks = list(source.open(task, Machine(), shelf).predict(examples, lambda done: None))
     state = np.concatenate([one.state for one in blocks])
     labels = task.labels
-    probs = [one.probs for one in blocks if one.probs is not None]
+    probs = [probs for one in blocks if (probs := one.probabilities()) is not None]
     if labels and probs:
         known = np.concatenate(probs)[state == ANSWERED]
         says = Counter(labels[n] for n in known.argmax(axis=1).tolist())

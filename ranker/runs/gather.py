@@ -24,7 +24,7 @@ from ranker.scoring.score import check_probe
 from ranker.sources.base import Brought, Shelf, Source, SourceOptions, Stated
 from ranker.sources.suites import Model, Suite, named
 from ranker.tasks.base import Task
-from ranker.tasks.classes import ClassTask, of_classes
+from ranker.tasks.classes import ClassTask, has_labels, of_classes
 from ranker.tasks.given import GivenTask
 
 log = logging.getLogger(__name__)
@@ -410,7 +410,7 @@ def brought(seen: Looked, pool_from_unlabelled: bool = False) -> tuple[OODSet, t
     _check_labels([(name, one.task) for name, one in found])
     task = _agreed_task([one.task for _, one in found])
     every = tuple(rows.values())
-    judged = every if not isinstance(task, ClassTask) else tuple(row for row in every if row.label >= 0)
+    judged = every if not has_labels(task) else tuple(row for row in every if row.label >= 0)
     origin = ", ".join(dict.fromkeys(one.source.place.partition("#")[0] for one in seen.stated if one.rows is not None))
     name = task.name if len({one.task.name for _, one in found}) == 1 else OWN_ROWS
     notes = [*_other_questions(found), *_asked_otherwise(found)]
@@ -514,7 +514,7 @@ def _check_labels(found: Sequence[tuple[str, Task]]) -> None:
     """
     first, of_first = found[0]
     for name, task in found:
-        if isinstance(task, ClassTask) and task.labels != of_first.labels:
+        if has_labels(task) and task.labels != of_first.labels:
             theirs = f"{first} has the labels {listed(of_first.labels)} and {name} {listed(task.labels)}"
             raise UsageError(f"{theirs}; put the rows into a file of their own: `data`")
 
@@ -522,7 +522,7 @@ def _check_labels(found: Sequence[tuple[str, Task]]) -> None:
 def _agreed_task(tasks: Sequence[Task]) -> Task:
     """The task of several files: the first; answers that were judged have labels only where all name the same."""
     first = tasks[0]
-    if isinstance(first, GivenTask) and any(one.labels != first.labels for one in tasks):
+    if not has_labels(first) and any(one.labels != first.labels for one in tasks):
         return GivenTask(first.name, first.metric)
     return first
 

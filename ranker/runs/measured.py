@@ -27,7 +27,7 @@ from ranker.runtime.shards import Scores
 from ranker.runtime.store import Entry, Store
 from ranker.scoring.diagnostics import judged, quality_of
 from ranker.scoring.score import ModelScores, label_rule, score_model
-from ranker.tasks.classes import Classes
+from ranker.tasks.classes import are_classes
 
 REVISION = 1
 """Of what is kept here: raised when the same sources come to give other numbers."""
@@ -57,7 +57,7 @@ class Measuring:
             StoreError: the store cannot be read or written.
         """
         predictions, plan = answer.predictions, self.plan
-        if not isinstance(predictions, Classes):
+        if not are_classes(predictions):
             return ModelScores(np.zeros((0, len(examples))), {})
 
         def compute(places: Sequence[int]) -> list[Scores]:

@@ -20,7 +20,7 @@ from ranker.runs.collect import ask
 from ranker.runs.gather import Looked, check_numbers
 from ranker.runtime.base import Request
 from ranker.runtime.runtime import Runtime
-from ranker.tasks.classes import Classes, ClassTask
+from ranker.tasks.classes import ClassTask, are_classes
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def over_sets(domains: Sequence[Domain], models: Looked, task: ClassTask, runtim
         for (name, examples), answer in zip(rows.items(), one.answers, strict=True):
             if answer is not None:
                 given = answer.predictions
-                predicted = given.predicted if isinstance(given, Classes) else None
+                predicted = given.predicted if are_classes(given) else None
                 answers[name].append(Answers(model, task.outcomes(given, examples), predicted))
     true = np.array([example.label for example in rows[domains[0].name]], dtype=np.int64)
     return OverSets(answers, true, failures)

@@ -21,7 +21,7 @@ from ranker.sources.suites import Model, Suite
 from ranker.statistics import methods
 from ranker.statistics.pool import PoolMethod
 from ranker.tasks.base import Task
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import has_labels
 
 log = logging.getLogger(__name__)
 
@@ -155,7 +155,7 @@ def plan(gathered: Gathered, evidence: Evidence = Evidence(), method: str | None
     chosen = needed(known, rows.ood.designed, method) if evidence.factors is None and not rows.truth else known
     chosen = tuple(one for one in chosen if one.name != task.metric)  # which is always there
     settings = evidence.settings or backend(chosen, gathered, evidence.target)
-    if settings.name != "none" and not isinstance(task, ClassTask):
+    if settings.name != "none" and not has_labels(task):
         raise UsageError(f"`attribution` must be none: {task.metric} is given for answers that were judged elsewhere")
     settings = settings.settled(task.labels, task.shortcut)
     kept, left_out = fitting(chosen, rows, evidence.target, settings)
@@ -189,7 +189,7 @@ def fitting(
 ) -> tuple[list[Factor], dict[str, str]]:
     """The factors that rows have what they need for, and why the others are left out."""
     task = rows.ood.task
-    if not isinstance(task, ClassTask):
+    if not has_labels(task):
         return [], {one.name: JUDGED for one in factors}
     only = settings.only_label(len(task.labels))
     return applicable(factors, rows.population, task, rows.ood.designed, target, only)
@@ -204,7 +204,7 @@ def backend(factors: Sequence[Factor], gathered: Gathered, target: Target) -> Se
         UsageError: it cannot be set so.
     """
     task, settings = gathered.rows.ood.task, settings_of(BACKEND)
-    if not isinstance(task, ClassTask) or any(model.source.at_hand for model in gathered.looked.models):
+    if not has_labels(task) or any(model.source.at_hand for model in gathered.looked.models):
         return settings_of("none")
     reading = [factor for factor in factors if factor.kind == "factor"]
     kept, _ = fitting(reading, gathered.rows, target, settings.settled(task.labels, task.shortcut))

@@ -32,7 +32,7 @@ def pool_of(measuring: Measuring, answered: Sequence[Answered]) -> tuple[Pool | 
     plan = measuring.plan
     of_pool = [one.to.get("pool", own(one)) for one in answered]
     asked = np.flatnonzero(np.all([one.predictions.state <= NO_ANSWER for one in of_pool], axis=0))
-    probs = [one.predictions.probs for one in of_pool]
+    probs = [one.predictions.probabilities() for one in of_pool]
     some = [one[asked] for one in probs if one is not None and one.shape[1] > 1]
     if len(some) < len(probs) or not len(asked):
         return None, asked
@@ -44,7 +44,7 @@ def pool_of(measuring: Measuring, answered: Sequence[Answered]) -> tuple[Pool | 
         given = zip(answered, of_pool, strict=True)
         found = [measuring.scores(one, answer, examples, [designed]).values[0] for one, answer in given]
         factor = sign * np.array(found)[:, asked]
-    domain = [one.to["in-domain"].predictions.probs for one in answered if "in-domain" in one.to]
+    domain = [one.to["in-domain"].predictions.probabilities() for one in answered if "in-domain" in one.to]
     labels = np.array([example.label for example in plan.gathered.in_domain_rows])
     known = [one for one in domain if one is not None]
     seen = silent_apart(np.array(some))

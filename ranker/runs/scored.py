@@ -38,9 +38,8 @@ from ranker.scoring.score import UNDEFINED, assemble, defined_nowhere
 from ranker.scoring.views import View, telling
 from ranker.sources.base import Machine
 from ranker.statistics.pool import Pool, PoolMethod, Targets
-from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
-from ranker.tasks.classes import Classes, ClassTask
-from ranker.tasks.given import Scores
+from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Predictions
+from ranker.tasks.classes import are_classes, has_labels
 
 log = logging.getLogger(__name__)
 
@@ -176,9 +175,9 @@ def _graded(plan: Plan, answered: Sequence[Answered]) -> tuple[tuple[Factor, ...
     return tuple(one for one in plan.factors if one not in reading), {one.name: why for one in reading}
 
 
-def _labels_alone(predictions: Classes | Scores) -> bool:
+def _labels_alone(predictions: Predictions) -> bool:
     """Whether no answer has a probability that is neither 0 nor 1."""
-    return isinstance(predictions, Classes) and not ((predictions.probs > 0) & (predictions.probs < 1)).any()
+    return are_classes(predictions) and not ((predictions.probs > 0) & (predictions.probs < 1)).any()
 
 
 def _without(plan: Plan, pool: Pool | None) -> dict[str, str]:
@@ -233,7 +232,7 @@ def _mean(plan: Plan, answer: Answer, examples: Sequence[Example]) -> float:
 
 def _misled(plan: Plan, one: Answered) -> float | None:
     predictions = own(one).predictions
-    return misled_share(predictions, plan.rows.population, plan.task) if isinstance(predictions, Classes) else None
+    return misled_share(predictions, plan.rows.population, plan.task) if are_classes(predictions) else None
 
 
 def _effects(one: Answered) -> tuple[float, float] | None:
@@ -247,13 +246,13 @@ def _effects(one: Answered) -> tuple[float, float] | None:
 
 def _examples(plan: Plan, answered: Sequence[Answered], factors: Sequence[Factor]) -> tuple[Explanation, ...]:
     """What the models see in the most telling examples that all answered; none where answers have no labels."""
-    if not isinstance(plan.task, ClassTask):
+    if not has_labels(plan.task):
         return ()
     rows = plan.rows
     view = View(plan.task, plan.settings, factors, rows.ood.designed, target=plan.target, norm=plan.norm)
     given = {one.model.name: own(one).predictions for one in answered}
     every = np.flatnonzero(np.all([one.state == ANSWERED for one in given.values()], axis=0)).tolist()
-    classes = {name: one.part(every) for name, one in given.items() if isinstance(one, Classes)}
+    classes = {name: one.part(every) for name, one in given.items() if are_classes(one)}
     shown = telling(classes, [rows.population[n] for n in every], view) if every else []
     return tuple(
         view.explanation(rows.population[n], {one.model.name: own(one).seen(n) for one in answered})
@@ -339,7 +338,7 @@ def _own_truth(plan: Plan) -> tuple[str, ...]:
 
 def _here(plan: Plan, answered: Sequence[Answered]) -> Iterator[str]:
     """What is to be known of the labels that models gave to rows, where nobody knows more of the truth."""
-    if not plan.rows.truth and isinstance(plan.task, ClassTask):
+    if not plan.rows.truth and has_labels(plan.task):
         right, given = {}, {}
         for one in answered:
             predictions = own(one).predictions
@@ -405,14 +404,15 @@ def _predicted(plan: Plan, answered: Sequence[Answered]) -> tuple[RowResult, ...
     """What the models take the labelled rows for; no labels where answers have none, or some rows no true one."""
     labels, rows = plan.task.labels, plan.rows.population
     given = {one.model.name: own(one).predictions for one in answered}
+    probs_of = {name: probs for name, one in given.items() if (probs := one.probabilities()) is not None}
     named = bool(labels) and all(row.label >= 0 for row in rows)
     said = {
         name: [
             UNSAID.get(state, labels[label])
-            for state, label in zip(one.state.tolist(), one.probs.argmax(axis=1).tolist(), strict=True)
+            for state, label in zip(given[name].state.tolist(), probs.argmax(axis=1).tolist(), strict=True)
         ]
-        for name, one in given.items()
-        if named and one.probs is not None
+        for name, probs in probs_of.items()
+        if named
     }
     named = len(said) == len(given)
     return tuple(

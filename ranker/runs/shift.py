@@ -26,7 +26,7 @@ from ranker.runs.gather import Models, looked
 from ranker.runs.over_sets import over_sets
 from ranker.runs.task import NamedTask, decide_task, mask_empty_words
 from ranker.runtime.runtime import Runtime
-from ranker.tasks.classes import ClassTask
+from ranker.tasks.classes import ClassTask, has_labels
 from ranker.tasks.empty import is_blank
 
 log = logging.getLogger(__name__)
@@ -286,7 +286,7 @@ def _read(source: Texts, reading: Reading, task_named: ClassTask | str | None) -
     if isinstance(source, str) and not Path(source).exists() and source.casefold() in map(str.casefold, sets.cards(())):
         source = sets.load(source)
     if isinstance(source, OODSet):
-        task = source.task if isinstance(source.task, ClassTask) else None
+        task = source.task if has_labels(source.task) else None
         names = () if task is None else task.labels
         labels = [names[one.label] if 0 <= one.label < len(names) else None for one in source.examples]
         return _Read(Domain(source.name, source.examples, labels, limits=reading.limits), None, task)

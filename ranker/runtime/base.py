@@ -11,9 +11,7 @@ from factors.types import Attributions, Example
 from ranker.attribution.settings import Settings
 from ranker.numbers import minutes
 from ranker.sources.base import Machine, Source
-from ranker.tasks.base import Task
-from ranker.tasks.classes import Classes
-from ranker.tasks.given import Scores
+from ranker.tasks.base import Predictions, Task
 
 if TYPE_CHECKING:
     from ranker.progress import Progress
@@ -45,7 +43,7 @@ class Answer:
         key: what the store keeps it under, see `Store.kept`; "" where it is kept nowhere.
     """
 
-    predictions: Classes | Scores
+    predictions: Predictions
     attributions: Sequence[Attributions] = ()
     key: str = ""
 
@@ -53,9 +51,10 @@ class Answer:
         """What a factor sees of one example; without tokens where nothing was attributed."""
         if self.attributions:
             return self.attributions[at]
-        if self.predictions.probs is None:
-            raise ValueError("answers that were judged elsewhere have no labels")
-        probs = self.predictions.probs[at]
+        every = self.predictions.probabilities()
+        if every is None:
+            raise ValueError(f"answers of the kind {self.predictions.kind!r} have no probabilities of labels")
+        probs = every[at]
         return Attributions(probs, target=len(probs) - 1)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from factors.types import Floats
 from ranker.attribution import attribute
 from ranker.attribution.settings import Settings
 from ranker.errors import ModelError
@@ -17,8 +18,8 @@ from ranker.runtime.base import Answer, Done, Job, Order, Request
 from ranker.runtime.estimate import estimate
 from ranker.runtime.store import Block, Keep, filling
 from ranker.sources.base import Machine, Predictor, Shelf, is_perturbed, version
-from ranker.tasks.classes import Classes
-from ranker.tasks.given import Scores
+from ranker.tasks.answers import class_of
+from ranker.tasks.base import ANSWERED, Predictions
 
 if TYPE_CHECKING:
     from ranker.progress import Advance, Progress
@@ -52,7 +53,7 @@ def key_of(job: Job, settings: Settings | None, shelf: Shelf) -> dict[str, Any]:
         **job.task.identity(),
         "revision": REVISION,
     }
-    return {**key, "answers": Classes.kind} if settings is None else {**key, **of_backend(settings)}
+    return {**key, "answers": job.task.answers} if settings is None else {**key, **of_backend(settings)}
 
 
 def content_of(job: Job, shelf: Shelf) -> str:
@@ -163,17 +164,10 @@ def carry_out(
                 keeping(order) as keep,
             ):
                 for block in answered(opened(order.settings), name, order, advance):
-                    keep(_kept(block))
+                    keep(block)
         except ModelError:
             if not order.optional:
                 raise
-
-
-def _kept(block: Block | Scores) -> Block:
-    """What a store keeps of an answer; what was judged elsewhere stands in a file, and is read there."""
-    if isinstance(block, Scores):
-        raise ModelError("answers that were judged elsewhere are read where they lie")
-    return block
 
 
 def opening(job: Job, shelf: Shelf) -> Callable[[Settings | None], Predictor]:
@@ -194,7 +188,7 @@ def notes_of(job: Job, shelf: Shelf) -> tuple[str, ...]:
     return shelf.noted.get(job.source.place, (0, ()))[1]
 
 
-def answered(model: Predictor, name: str, order: Order, advance: Advance) -> Iterator[Block | Scores]:
+def answered(model: Predictor, name: str, order: Order, advance: Advance) -> Iterator[Block]:
     """A model's answers to an order, or what it looked at, block by block.
 
     Raises:
@@ -235,14 +229,18 @@ def read(job: Job, shelf: Shelf) -> list[Answer | None]:
     return found
 
 
-def together(blocks: Sequence[Block | Scores]) -> Answer:
-    """The blocks of one request as one answer: of classes, of scores, or of attributions."""
-    scores = [block for block in blocks if isinstance(block, Scores)]
-    if scores:
-        return Answer(Scores.joined(scores))
-    classes = [block for block in blocks if isinstance(block, Classes)]
-    rows = [row for block in blocks if not isinstance(block, (Classes, Scores)) for row in block]
-    return Answer(Classes.joined(classes or [Classes(np.array([row.probs for row in rows]))]), rows)
+def together(blocks: Sequence[Block]) -> Answer:
+    """The blocks of one request as one answer: of answers of one kind, or of attributions."""
+    answers = [block for block in blocks if not isinstance(block, Sequence)]
+    if answers:
+        return Answer(type(answers[0]).joined(answers))
+    rows = [row for block in blocks if isinstance(block, Sequence) for row in block]
+    return Answer(_of_probabilities(np.array([row.probs for row in rows])), rows)
+
+
+def _of_probabilities(probs: Floats) -> Predictions:
+    """The answers that (N, C) probabilities are, of a model that was asked what it looked at."""
+    return class_of("classes").of_columns({"probs": probs, "state": np.full(len(probs), ANSWERED)})
 
 
 def answer(store: Store, key: str, request: Request) -> Answer | None:
@@ -257,4 +255,4 @@ def answer(store: Store, key: str, request: Request) -> Answer | None:
     if request.settings is None:
         return Answer(entry.predictions(request.examples), key=key)
     found = entry.attributions(request.examples)
-    return Answer(Classes(found.probs), found, key)
+    return Answer(_of_probabilities(found.probs), found, key)

@@ -20,7 +20,7 @@ from ranker.errors import DataError
 from ranker.files import footers
 from ranker.limits import LIMITS, within
 from ranker.runtime import arrays
-from ranker.tasks.classes import Classes
+from ranker.tasks.answers import class_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,9 +64,6 @@ class Scores:
     reasons: tuple[str, ...] = ()
 
 
-SCORES = tuple(field.name for field in fields(Scores))
-
-
 class Kept(Sequence[Attributions]):
     """Attributions as they are kept, in columns; each is made where it is read, and nothing holds it.
 
@@ -103,26 +100,32 @@ class Kept(Sequence[Attributions]):
         return arrays.numbers(column.flatten()).reshape(len(self), -1)
 
 
-def answers(names: Sequence[bytes], columns: Mapping[str, np.ndarray]) -> pa.Table:
+def answers(names: Sequence[bytes], columns: Mapping[str, Any]) -> pa.Table:
     """Answers as a table: an array whose first axis is N becomes a column; a second axis, lists of one length."""
     import pyarrow as pa
 
     table = {NAME: arrays.of_binary(names, 32)}
     for name, values in columns.items():
+        if not isinstance(values, np.ndarray):  # pyarrow's own
+            table[name] = values
+            continue
         flat = arrays.of_numbers(values.reshape(-1))
         table[name] = flat if values.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
     return pa.table(table)
 
 
-def columns_of(table: pa.Table) -> dict[str, np.ndarray]:
+def columns_of(table: pa.Table) -> dict[str, Any]:
     """The inverse of `answers`, but for the names, to the last bit."""
     import pyarrow as pa
 
-    found = {}
+    found: dict[str, Any] = {}
     for name in table.column_names:
         if name != NAME:
             column = arrays.whole(table.column(name))
             listed = pa.types.is_fixed_size_list(column.type)
+            if not (listed or pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+                found[name] = column
+                continue
             flat = arrays.numbers(column.flatten() if listed else column)
             found[name] = flat.reshape(len(column), column.type.list_size) if listed else flat
     return found
@@ -207,17 +210,6 @@ def scores_of(table: pa.Table) -> list[Scores]:
     return [Scores(*row) for row in zip(*parts, reasons, strict=True)] if len(table) else []
 
 
-def kind_of(table: pa.Table) -> str:
-    """Which kind of table it is: of "answers", of "attributions" or of "scores"."""
-    kinds = {(NAME, *FIELDS): "attributions", (NAME, *SCORES): "scores"}
-    return kinds.get(tuple(table.column_names), "answers")
-
-
-def classes(table: pa.Table) -> set[int]:
-    """How many classes the rows of a table have probabilities of."""
-    return set(arrays.sizes(table.column("probs")).tolist())
-
-
 def written(table: pa.Table, key: str) -> bytes:
     """A table as the content of a shard.
 
@@ -266,13 +258,15 @@ def read(content: bytes, name: str, key: str | None, columns: Sequence[str] | No
         raise ValueError("it holds no rows of ours")
     if key is not None and not own.startswith(key):
         raise ValueError("it is of another key")
-    if columns is None:
-        _check(table)
     return table.replace_schema_metadata(None)
 
 
-def _check(table: pa.Table) -> None:
-    """Refuse a table that `columns_of` and `attributions_of` could not read.
+def check(table: pa.Table, key: Mapping[str, Any]) -> None:
+    """Refuse a table that is not what is kept under a key: answers of a kind, scores of measures, or attributions.
+
+    Args:
+        table: whole, see `read`.
+        key: itself. Where it has labels, there must be a probability of each.
 
     Raises:
         ValueError: so it is.
@@ -283,7 +277,7 @@ def _check(table: pa.Table) -> None:
     lists = [column for column in table.columns if pa.types.is_nested(column.type)]
     if any(column.null_count for column in [*table.columns, *map(compute.list_flatten, lists)]):
         raise ValueError("it holds no rows of ours")
-    if (kind := kind_of(table)) == "scores":
+    if "scores" in key:
         if not table.schema.remove_metadata().equals(_scores()):
             raise ValueError("it holds no rows of ours")
         why, reasons = arrays.whole(table.column("why")), arrays.sizes(table.column("reasons"))
@@ -293,7 +287,7 @@ def _check(table: pa.Table) -> None:
             [*(arrays.sizes(table.column("values")) == arrays.sizes(why)), *(which < within), *(which >= -1)]
         ):
             raise ValueError("it holds no rows of ours")
-    elif kind == "attributions":
+    elif "answers" not in key:
         if not table.schema.remove_metadata().equals(_attributions()):
             raise ValueError("it holds no rows of ours")
         size = {name: arrays.sizes(table.column(name)) for name in LISTS}
@@ -303,9 +297,12 @@ def _check(table: pa.Table) -> None:
             raise ValueError("it holds no rows of ours")
     else:
         try:
-            Classes.of_columns(columns_of(table))
+            class_of(key["answers"]).of_columns(columns_of(table))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError("it holds no rows of ours") from error
+    of_labels = bool(key.get("labels")) and "probs" in table.column_names
+    if of_labels and set(arrays.sizes(table.column("probs")).tolist()) - {len(key["labels"])}:
+        raise ValueError("its rows are of another kind")
 
 
 def named(content: bytes) -> str:

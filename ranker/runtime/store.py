@@ -32,7 +32,8 @@ from ranker.numbers import counted
 from ranker.records import digest, parse_json
 from ranker.runtime import arrays, shards
 from ranker.runtime.storage import Place, Remote, UserStore, contents_of, failures, place, put
-from ranker.tasks.classes import Classes
+from ranker.tasks.answers import class_of
+from ranker.tasks.base import Predictions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,7 +61,7 @@ NOTES = "notes"
 MOST_NOTES = 10
 """Sentences that are kept of one model; whoever writes them may be anybody's code."""
 
-Block = Classes | Sequence[Attributions]
+Block = Predictions | Sequence[Attributions]
 """Answers, or attributions, to some examples that follow each other."""
 
 Keep = Callable[[Block], None]
@@ -164,15 +165,10 @@ class Entry:
         self._described = False
         self.folder = keys / self.digest[:32]
 
-    @property
-    def _kind(self) -> str:
-        """Of its tables: see `shards.kind_of`."""
-        return next((kind for kind in ("answers", "scores") if kind in self._key), "attributions")
-
     @cached_property
     def _known(self) -> list[pa.Table]:
         """What is known: what was on the disk when it was first asked for, and each block that was added since."""
-        found = read(self.folder, self.digest, self._kind)
+        found = read(self.folder, self._key)
         self._held.update(found)
         return list(found.values())
 
@@ -185,13 +181,13 @@ class Entry:
         texts = examples if isinstance(examples, Texts) else Texts(examples)
         return texts.part(self._missing(texts.names))
 
-    def predictions(self, examples: Sequence[Example]) -> Classes:
+    def predictions(self, examples: Sequence[Example]) -> Predictions:
         """The answers to examples, all of which are known, in order.
 
         Raises:
             StoreError: the store cannot be read.
         """
-        return Classes.of_columns(shards.columns_of(self._taken(text_names(examples))))
+        return class_of(self._key["answers"]).of_columns(shards.columns_of(self._taken(text_names(examples))))
 
     def attributions(self, examples: Sequence[Example]) -> shards.Kept:
         """The attributions of examples, all of which are known, in order.
@@ -224,21 +220,19 @@ class Entry:
         self._known.append(table)
         self._held.add(shards.named(content))
 
-    def receive(self, content: bytes, examples: Sequence[Example], classes: int) -> None:
+    def receive(self, content: bytes, examples: Sequence[Example]) -> None:
         """Keep a shard that another process has written; it is looked at as one that comes from anywhere.
 
         Args:
             content: of the shard.
             examples: those that it may be about.
-            classes: C.
 
         Raises:
             ValueError: it is damaged, of another key or kind, or about something else.
             StoreError: the disk refuses to be written.
         """
         table = shards.read(content, shards.named(content), self.digest)
-        if shards.kind_of(table) != self._kind or shards.classes(table) - {classes}:
-            raise ValueError("its rows are of another kind")
+        shards.check(table, self._key)
         if not set(table.column(shards.NAME).to_pylist()) <= set(text_names(examples)):
             raise ValueError("its rows are about something that was not asked")
         self.add(table)
@@ -290,7 +284,7 @@ class Entry:
             return
         there = {file.name: file for file in shards_of(self.folder)}
         if not there.keys() <= self._held:  # others have written, too
-            found = read(self.folder, self.digest, self._kind)
+            found = read(self.folder, self._key)
             self._known[:], self._held = found.values(), set(found)
             if len(found) < 2:  # they have made one of several, or the folder is gone
                 return
@@ -384,8 +378,8 @@ def filling(examples: Sequence[Example], add: Callable[[pa.Table], None]) -> Ite
     def keep(block: Block) -> None:
         waiting.append(block)
         count = sum(map(len, waiting))
-        most = ANSWERS if isinstance(block, Classes) else BLOCK
-        if count >= most or (isinstance(block, Classes) and time.monotonic() - began >= SECONDS):
+        answers = not isinstance(block, Sequence)
+        if count >= (ANSWERS if answers else BLOCK) or (answers and time.monotonic() - began >= SECONDS):
             write()
 
     try:
@@ -398,10 +392,10 @@ def filling(examples: Sequence[Example], add: Callable[[pa.Table], None]) -> Ite
 
 def _table(names: Sequence[bytes], blocks: Sequence[Block]) -> pa.Table:
     """Blocks of one kind as one table."""
-    answers = [block for block in blocks if isinstance(block, Classes)]
+    answers = [block for block in blocks if not isinstance(block, Sequence)]
     if answers:
-        return shards.answers(names, Classes.joined(answers).columns())
-    return shards.attributions(names, [row for block in blocks if not isinstance(block, Classes) for row in block])
+        return shards.answers(names, type(answers[0]).joined(answers).columns())
+    return shards.attributions(names, [row for block in blocks if isinstance(block, Sequence) for row in block])
 
 
 def name_earlier(root: Place) -> list[Place]:
@@ -447,17 +441,17 @@ def store_of(store: Store | str | Path | UserStore | None) -> Store | None:
     return Store(place(str(store))) if isinstance(store, (str, Path)) else store
 
 
-def read(folder: Place, key: str, kind: str) -> dict[str, pa.Table]:
+def read(folder: Place, key: Mapping[str, Any]) -> dict[str, pa.Table]:
     """The tables in a key's shards, by name, in the order in which they count; what is no shard of it is set aside.
 
     Args:
         folder: the key's.
-        key: its digest.
-        kind: of its tables, see `shards.kind_of`.
+        key: itself.
 
     Raises:
         StoreError: the folder cannot be read.
     """
+    digest = key_digest(key)
     for _ in range(TRIES):
         tables: dict[str, pa.Table] = {}
         gone = False
@@ -467,9 +461,9 @@ def read(folder: Place, key: str, kind: str) -> dict[str, pa.Table]:
                 if content is None:  # another process has made one shard of several, or set this one aside
                     gone = True
                     continue
-                table = shards.read(content, shard.name, key)
-                alike = next(iter(tables.values()), table).schema
-                if shards.kind_of(table) != kind or table.schema != alike:
+                table = shards.read(content, shard.name, digest)
+                shards.check(table, key)
+                if table.schema != next(iter(tables.values()), table).schema:
                     raise ValueError("it holds rows of another kind")
                 tables[shard.name] = table
             except (ValueError, TypeError, OverflowError) as error:

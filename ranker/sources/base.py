@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ranker.progress import Advance
-    from ranker.tasks.base import Task
-    from ranker.tasks.classes import Classes
-    from ranker.tasks.given import Scores
+    from ranker.tasks.base import Predictions, Task
 
 Hide = Literal["pad", "mask", "remove"]
 """What becomes of a token that is not to be seen: the padding or mask token stands in for it, or it is removed."""
@@ -290,7 +288,7 @@ class Predictor(Protocol):
     def name(self) -> str:
         """What messages call it."""
 
-    def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Classes | Scores]:
+    def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Predictions]:
         """The answers to examples, in blocks, in order; what was yielded is kept, whatever happens then.
 
         Args:

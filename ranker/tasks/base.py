@@ -16,7 +16,7 @@ class Predictions(Protocol):
     """What a model answers to N examples: answer n is to example n of the request.
 
     Attributes:
-        kind: of the answers: "classes", ...
+        kind: of the answers, by which `ranker.tasks.answers` knows their class: "classes", ...
     """
 
     kind: ClassVar[str]
@@ -32,7 +32,20 @@ class Predictions(Protocol):
         ...
 
     def columns(self) -> Mapping[str, Any]:
-        """The answers as arrays whose first axis is N, by name: as they are kept."""
+        """The answers by name, as they are kept: arrays of numbers whose first axis is N, or pyarrow's own, (N,)."""
+        ...
+
+    def probabilities(self) -> Floats | None:
+        """(N, C) of the labels, nan where there is no answer; None where answers have none."""
+        ...
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, Any]) -> Self:
+        """The inverse of `columns`.
+
+        Raises:
+            KeyError, TypeError, ValueError: they are not those of such answers.
+        """
         ...
 
     @classmethod
@@ -42,7 +55,13 @@ class Predictions(Protocol):
 
 
 class Task(Protocol):
-    """What the models are asked, and how good an answer is. A task may add attributes of its own."""
+    """What the models are asked, and how good an answer is. A task may add attributes of its own.
+
+    Attributes:
+        answers: the kind of the answers that it judges.
+    """
+
+    answers: ClassVar[str]
 
     @property
     def name(self) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class ClassTask:
         >>> task.index("Neutral"), task.index("entailment"), task.index("maybe")
         (0, 1, None)
     """
+
+    answers: ClassVar[str] = "classes"
 
     name: str
     labels: tuple[str, ...]
@@ -103,13 +105,23 @@ class ClassTask:
         return NameIndex((n, i) for i, label in enumerate(self.labels) for n in (label, *self.aliases.get(label, ())))
 
 
+def has_labels(task: Task) -> TypeGuard[ClassTask]:
+    """Whether the answers to a task are labels, so that models can be asked about them with words hidden."""
+    return isinstance(task, ClassTask)
+
+
+def are_classes(answers: Predictions) -> TypeGuard[Classes]:
+    """Whether answers are probabilities of labels that a model gave, and not how good others found what it gave."""
+    return isinstance(answers, Classes)
+
+
 def of_classes(task: Task, model: str) -> ClassTask:
     """The task, for a model that answers with classes.
 
     Raises:
         LabelError: its answers are none.
     """
-    if isinstance(task, ClassTask):
+    if has_labels(task):
         return task
     raise LabelError(f"{model} answers with labels, and {task.metric} is given for answers that were judged elsewhere")
 
@@ -217,6 +229,10 @@ class Classes:
     def columns(self) -> dict[str, np.ndarray]:
         """The answers by the name of their column: see `of_columns`."""
         return {"state": self.state, "probs": self.probs}
+
+    def probabilities(self) -> Floats:
+        """(N, C) the probabilities: `probs`."""
+        return self.probs
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, np.ndarray]) -> Self:

@@ -25,6 +25,8 @@ class GivenTask:
         ValueError: a metric that cannot be the name of a column.
     """
 
+    answers: ClassVar[str] = "scores"
+
     name: str
     metric: str
     labels: tuple[str, ...] = ()
@@ -105,6 +107,15 @@ class Scores:
         """The answers by the name of their column."""
         known = {"state": self.state, "values": self.values}
         return known if self.probs is None else {**known, "probs": self.probs}
+
+    def probabilities(self) -> Floats | None:
+        """(N, C) the probabilities of labels that the answers have: `probs`."""
+        return self.probs
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, np.ndarray]) -> Self:
+        """What `columns` made."""
+        return cls(columns["values"], columns["state"], columns.get("probs"))
 
     @classmethod
     def joined(cls, blocks: Sequence[Self]) -> Self:

@@ -336,7 +336,7 @@ class Supervisor:
             case "rows":
                 visitor = guest.visitors[0]
                 order = visitor.missing[int(message.head["order"])]
-                self.store.entry(order.key).receive(message.body, order.examples, len(visitor.job.task.labels))
+                self.store.entry(order.key).receive(message.body, order.examples)
             case "notes":
                 for order in guest.visitors[0].missing:
                     self.store.entry(order.key).note(message.head["notes"])

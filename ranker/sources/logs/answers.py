@@ -10,9 +10,9 @@ import numpy as np
 from factors.types import Example, Floats, Ints
 from ranker.errors import DataError, listed
 from ranker.sources.logs.base import Logged
-from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
+from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Task
 from ranker.tasks.classes import Classes, ClassTask, softmax
-from ranker.tasks.given import GivenTask, Scores
+from ranker.tasks.given import Scores
 
 
 def places(found: Logged, examples: Sequence[Example]) -> Ints:
@@ -38,7 +38,7 @@ def places(found: Logged, examples: Sequence[Example]) -> Ints:
     return np.array(at)
 
 
-def judged(found: Logged, outcomes: Floats, at: Ints, task: GivenTask) -> Scores:
+def judged(found: Logged, outcomes: Floats, at: Ints, task: Task) -> Scores:
     """How good the answers are, and their labels where the task has those of the log.
 
     Args:

@@ -21,14 +21,14 @@ from ranker.limits import Limits
 from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated, Tasks
 from ranker.sources.references import Reference
 from ranker.tasks.base import ERROR, NO_ANSWER
-from ranker.tasks.classes import Classes, of_classes
-from ranker.tasks.given import GivenTask, Scores
+from ranker.tasks.classes import has_labels, of_classes
+from ranker.tasks.given import GivenTask
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
     from ranker.sources.logs.base import Choice, Logged
     from ranker.sources.logs.folders import Found, Listing
-    from ranker.tasks.base import Task
+    from ranker.tasks.base import Predictions, Task
 
 OF_TABLES = ("label_map", "prediction", "truth", "answers")
 """The fields of `SourceOptions` that say nothing of a log."""
@@ -135,7 +135,7 @@ class LogAnswers:
         """What messages call it."""
         return self.source.name
 
-    def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Classes | Scores]:
+    def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Predictions]:
         """Its answers to examples, judged by the log or, where rows have labels of their own, by these.
 
         See `Predictor.predict`.
@@ -145,14 +145,15 @@ class LogAnswers:
         try:
             found = self.source.logged(self.shelf)
             at = answers.places(found, examples)
-            if isinstance(self.task, GivenTask):
-                said: Classes | Scores = answers.judged(found, scaled(found, self.source.options), at, self.task)
+            if not has_labels(self.task):
+                said: Predictions = answers.judged(found, scaled(found, self.source.options), at, self.task)
             else:
                 said = answers.labelled(found, at, of_classes(self.task, self.name))
         except (DataError, UsageError) as error:
             raise ModelError(f"{self.name}: {error}") from error
         if self.source.options.errors_are_wrong:
-            said = replace(said, state=np.where(said.state == ERROR, NO_ANSWER, said.state))
+            state = np.where(said.state == ERROR, NO_ANSWER, said.state)
+            said = type(said).of_columns({**said.columns(), "state": state})
         yield said
         advance(len(examples))
 

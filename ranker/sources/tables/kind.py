@@ -16,7 +16,7 @@ from ranker.errors import DataError, ModelError, Question, UnknownName, UsageErr
 from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated
 from ranker.sources.references import Reference
 from ranker.tasks.base import ERROR, NO_ANSWER
-from ranker.tasks.classes import Classes, ClassTask
+from ranker.tasks.classes import Classes, ClassTask, has_labels
 from ranker.tasks.given import GivenTask, Scores
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ranker.sources.tables.base import Answers, Columns, Said
     from ranker.sources.tables.join import Joined
     from ranker.sources.tables.reading import Reading
-    from ranker.tasks.base import Task
+    from ranker.tasks.base import Predictions, Task
 
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet", ".npy", ".npz")
 """How the names of tables end; those of text may be gzipped."""
@@ -162,7 +162,7 @@ class TableModel:
                 *_standing(examples),
             )
             said = said_by(self.options)
-            of_task = task if isinstance(task, ClassTask) else None
+            of_task = task if has_labels(task) else None
             reading = understand(self.columns(shelf), of_task, said, rows, stem(self.path))
             shelf[key] = examples, join(reading, rows)
         return cast("Joined", shelf[key][1])
@@ -199,7 +199,7 @@ class TableAnswers:
         """What messages call it."""
         return self.source.name
 
-    def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Classes | Scores]:
+    def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Predictions]:
         """Its answers to examples; see `Predictor.predict`."""
         try:
             joined = self.source.joined(self.task, examples, self.shelf)
@@ -213,7 +213,7 @@ class TableAnswers:
         state = found.state.astype(np.int64)
         if self.source.options.errors_are_wrong:
             state[state == ERROR] = NO_ANSWER
-        if isinstance(self.task, ClassTask):
+        if has_labels(self.task):
             if found.outcomes is not None:
                 raise ModelError(f"{self.name} says what was right, and not what was said")
             yield Classes(found.to_classes().probs, state)

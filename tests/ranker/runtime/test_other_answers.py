@@ -1,0 +1,88 @@
+"""Answers of a kind that nobody here knows: they are asked, sent, kept and joined by their protocol alone."""
+
+from importlib import metadata
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from tag_guest import Tagger, TagTask, tags_of
+from toys import ROWS
+
+from ranker.errors import UnknownName, UsageError
+from ranker.progress import silent
+from ranker.runs.collect import ask
+from ranker.runs.gather import looked
+from ranker.runtime.base import Request
+from ranker.runtime.executors.processes import Processes
+from ranker.runtime.executors.serial import Serial
+from ranker.runtime.runtime import Runtime
+from ranker.runtime.upkeep import contents, verify
+from ranker.tasks import answers
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    """The kind, as an installed package registers it."""
+    find = metadata.entry_points
+    point = SimpleNamespace(name="tag-sets", value="tag_guest:Tags")
+    monkeypatch.setattr(
+        metadata, "entry_points", lambda group: [point] if group == answers.GROUP else find(group=group)
+    )
+
+
+def asked(taggers, executor, store, rows=ROWS):
+    """What taggers answer, by name."""
+    runtime = Runtime(store=store, executor=executor, progress=silent)
+    found, failures = ask(looked(taggers), TagTask(), [[Request(rows)]] * len(taggers), runtime)
+    return {name: told.answers[0].predictions for name, told in found.items()}, failures
+
+
+@pytest.mark.parametrize("executor", [Serial(), Processes(2)])
+def test_answers_of_any_kind_are_asked_kept_and_joined(tmp_path, executor):
+    """They come back as they were given, in any order of the rows, and a second run asks nothing."""
+    mark = tmp_path / "asked"
+    taggers = [Tagger("a", "marks", str(mark)), Tagger("xy", "marks", str(mark))]
+    found, failures = asked(taggers, executor, tmp_path / "store")
+    assert not failures
+    for name, said in found.items():
+        assert (type(said).__name__, list(said.tags)) == ("Tags", [tags_of(name, row) for row in ROWS])
+    before = mark.read_text()
+    again, _ = asked(taggers, executor, tmp_path / "store", ROWS[::-2])
+    assert list(again["xy"].tags) == [tags_of("xy", row) for row in ROWS[::-2]]
+    assert mark.read_text() == before
+    assert not verify(tmp_path / "store")[1]
+    assert {kept.key["answers"] for kept in contents(tmp_path / "store")} == {"tag-sets"}
+
+
+def test_a_run_that_ended_early_goes_on_with_what_it_has(tmp_path):
+    """A model that fails on its second block has its first one kept."""
+    _, failures = asked([Tagger("a", "leaves"), Tagger("b")], Processes(2), tmp_path / "store")
+    assert list(failures) == ["a"]
+    found, failures = asked([Tagger("a"), Tagger("b")], Serial(), tmp_path / "store")
+    assert (sorted(found), failures) == (["a", "b"], {})
+
+
+def test_a_kind_that_is_not_there_is_one_line():
+    """With the near names, as of any other."""
+    with pytest.raises(UnknownName, match="kind of answers"):
+        answers.class_of("class")
+
+
+def test_a_class_of_another_kind_is_refused(monkeypatch):
+    """The entry point's name is that of the kind."""
+    point = SimpleNamespace(name="texts", value="tag_guest:Tags")
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [point])
+    with pytest.raises(UsageError, match="must be the class of the answers called 'texts'"):
+        answers.class_of("texts")
+
+
+def test_who_keeps_and_sends_answers_knows_no_class_of_them():
+    """Neither the store nor workers nor executors name one; tasks and answers are told apart in `tasks` alone."""
+    root = Path(answers.__file__).parents[1]
+    named = ("Classes", "ClassTask", "GivenTask", "tasks.given")
+    rooms = sorted(file for file in (root / "runtime").rglob("*.py"))
+    assert [file.name for file in rooms if any(name in file.read_text() for name in named)] == []
+    kinds = ("ClassTask", "Classes", "GivenTask", "Scores")
+    tests = [f"isinstance({value}, {kind})" for kind in kinds for value in ("task", "answers", "predictions", "one")]
+    elsewhere = [file for file in root.rglob("*.py") if file.parent.name != "tasks"]
+    assert not [file for file in elsewhere if any(test in file.read_text() for test in tests)]
