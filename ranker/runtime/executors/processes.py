@@ -63,6 +63,9 @@ GRACE = 10.0
 LOOK_EVERY = 0.2
 """Seconds between two looks at how guests are."""
 
+LONGEST_LOOK = 1.0
+"""Seconds between two looks that count as silence: in what is longer this process was stopped itself, as by Ctrl-Z."""
+
 LONGEST_FOLDER = 50
 """Bytes of the path of a folder in which there is room for one of ours, and in that for a socket's name."""
 
@@ -211,7 +214,7 @@ class Guest:
         pipe: what it says comes through it.
         folder: where it works; empty when it begins.
         inbox: what came and is not yet a whole message.
-        heard: when something last came.
+        silent: seconds in which nothing has come.
         over: nothing more will come.
         fault: why it is to be ended; "" while there is no reason.
     """
@@ -221,12 +224,13 @@ class Guest:
     pipe: Connection
     folder: Scratch
     inbox: Inbox = field(default_factory=Inbox)
-    heard: float = field(default_factory=time.monotonic)
+    silent: float = 0.0
     over: bool = False
     fault: str = ""
 
-    def read(self) -> None:
-        """Take in what has come."""
+    def read(self, waited: float = 0.0) -> None:
+        """Take in what has come, after so many seconds of waiting."""
+        self.silent += waited
         try:
             content = os.read(self.pipe.fileno(), 1 << 20)
         except BlockingIOError:
@@ -235,7 +239,7 @@ class Guest:
             content = b""
         self.inbox.take(content)
         self.over = not content
-        self.heard = time.monotonic() if content else self.heard
+        self.silent = 0.0 if content else self.silent
 
     def kill(self) -> None:
         """End it at once. It is asked by its number: of a process whose server is gone, Python knows nothing."""
@@ -274,13 +278,15 @@ class Supervisor:
         context = processes_with(list(dict.fromkeys(name for group in groups for one in group
                                                     for name in (*PRELOADED, *one.job.preload))))  # fmt: skip
         waiting = deque(map(deque, groups))
+        looked = time.monotonic()
         try:
             while waiting or self.guests:
                 while waiting and len(self.guests) < self.count:
                     self.guests.append(self.start(context, waiting.popleft()))
                 wait([guest.pipe for guest in self.guests], LOOK_EVERY)
+                before, looked = looked, time.monotonic()
                 for guest in list(self.guests):
-                    guest.read()
+                    guest.read(min(looked - before, LONGEST_LOOK))
                     yield from self.heard(guest)
                     reason = self.ended(guest)
                     if reason is not None:
@@ -356,7 +362,7 @@ class Supervisor:
         if guest.over:
             guest.process.join(GRACE)
             return died(guest.process.exitcode)
-        if time.monotonic() - guest.heard > self.rules.patience:
+        if guest.silent > self.rules.patience:
             return f"its process gave no sign of life for {self.rules.patience:.0f} s, and was ended"
         return None
 

@@ -453,6 +453,38 @@ def test_guests_end_where_the_run_is_gone(tmp_path):
     assert verify(tmp_path / "store")[1] == []
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_run_that_was_stopped_for_long_goes_on(tmp_path):
+    """As by Ctrl-Z and `fg`: guests that were stopped with the run, or that nobody heard meanwhile, are not hung."""
+    file = tmp_path / "script.py"
+    file.write_text(
+        textwrap.dedent(
+            """
+            if __name__ == "__main__":  # a guest imports nothing of it
+                from ranker.runtime.executors.processes import Processes
+                from toys import Toy
+                from test_processes import Stage, asked
+
+                class Told(Stage):
+                    def advance(self, count):
+                        print("more", flush=True)
+
+                toys = [Toy("a", "dawdles"), Toy("b", "dawdles")]
+                print(asked(toys, Processes(2, patience=8), progress=Told)[1])
+            """
+        )
+    )
+    run = subprocess.Popen(
+        [sys.executable, file], env=with_root(), cwd=tmp_path, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    for _ in range(2):
+        assert run.stdout.readline() == "more\n"
+    os.killpg(run.pid, signal.SIGSTOP)
+    time.sleep(10)
+    os.killpg(run.pid, signal.SIGCONT)
+    assert run.communicate(timeout=600)[0].splitlines()[-1] == "{}"
+
+
 def wait_until(true, seconds=600):
     """Wait for something to become true."""
     deadline = time.monotonic() + seconds

@@ -127,11 +127,15 @@ class Asked:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         time.sleep(600)
 
-    def is_slow(self):
+    def is_slow(self, seconds=60):
         """With signs of life."""
-        for _ in range(600):
+        for _ in range(seconds * 10):
             time.sleep(0.1)
             self.beat()
+
+    def dawdles(self):
+        """With signs of life, for some seconds."""
+        self.is_slow(5)
 
     def hoards(self):
         """Far more memory than there is."""
