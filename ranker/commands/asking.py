@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from dataclasses import dataclass
@@ -55,11 +56,14 @@ class Screen:
         self.console.print(text)
 
     def key(self) -> str:
-        """One key; what is more than one, such as an arrow or something pasted, is none."""
+        """One key; what is more than one, such as an arrow or something pasted, is none. Ctrl-Z stops the program."""
         try:
-            return click.getchar()
+            key = click.getchar()
         except EOFError:
             return ""
+        if key == "\x1a":
+            signal.raise_signal(signal.SIGTSTP)
+        return key
 
 
 class Lines:

@@ -13,6 +13,7 @@ import shlex
 import signal
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
@@ -20,6 +21,7 @@ from typing import NoReturn
 
 import click
 
+from ranker.commands import terminal
 from ranker.errors import RankModelsError
 from ranker.report.escapes import visible
 
@@ -35,12 +37,16 @@ ENDING = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "S
 """Ctrl-C; what schedulers and systems end a program by; and what it is told when its terminal goes."""
 
 
+MOMENT = 0.2
+"""Seconds in which several of `ENDING` count as one: a second would break off what the first has begun to tidy up."""
+
+
 class Stopped(KeyboardInterrupt):
     """One of `ENDING` came; each ends the program as Ctrl-C does."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
-        self.number = number
+        self.number, self.at = number, time.monotonic()
 
 
 class Speaking(click.Context):
@@ -70,15 +76,19 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str] | No
         SystemExit: always.
     """
 
-    asked: list[BaseException] = []
+    asked: list[Stopped] = []
 
-    def stopping(number: int, _: object) -> NoReturn:
-        asked.append(Stopped(number))
-        raise asked[0]
+    def stopping(number: int, _: object) -> None:
+        if not asked or time.monotonic() - asked[-1].at >= MOMENT:
+            asked.append(Stopped(number))
+            raise asked[-1]
 
     _hold_streams()
+    found = terminal.modes()
     heard = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP]
     before = {number: signal.signal(number, stopping) for number in heard}  # nohup has SIGHUP ignored
+    if hasattr(signal, "SIGTSTP") and signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL:
+        before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, terminal.pausing(found))
     hook, sys.unraisablehook = sys.unraisablehook, _raised_again
     speaking(command)
     try:
@@ -88,6 +98,7 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str] | No
     except BaseException as error:
         for number in heard:  # it ends as it is; who presses twice gets no second line
             signal.signal(number, signal.SIG_IGN)
+        terminal.give_back(found)
         line, status = _ending(error, asked, name, stopped)
         if line:
             with suppress(OSError):  # the terminal may be gone
@@ -138,7 +149,7 @@ def _raised_again(found: sys.UnraisableHookArgs) -> None:
     """A stop that came where Python can raise nothing, as in a destructor, is asked for again a moment later."""
     if isinstance(found.exc_value, KeyboardInterrupt):
         number = found.exc_value.number if isinstance(found.exc_value, Stopped) else signal.SIGINT
-        again = threading.Timer(0.05, os.kill, (os.getpid(), number))
+        again = threading.Timer(MOMENT, os.kill, (os.getpid(), number))
         again.daemon = True
         again.start()
     else:

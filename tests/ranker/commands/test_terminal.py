@@ -1,0 +1,198 @@
+"""The terminal is given back as it was found, whenever the program is stopped or interrupted."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+
+WORK = """
+import time
+import click
+from ranker import progress
+from ranker.commands import program
+
+@click.command()
+def work():
+    with progress.bar(progress.stderr(), "work", 10):
+        {what}
+
+program.run_program(work, "work", None, "more")
+"""
+HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
+
+
+class Pseudo:
+    """A program in a pseudo-terminal, in a group of processes of its own, as a shell starts it."""
+
+    def __init__(self, arguments, cwd=None):
+        self.inside, self.outside = pty.openpty()
+        self.found = termios.tcgetattr(self.outside)
+        self.process = subprocess.Popen(
+            [sys.executable, *arguments], cwd=cwd, stdin=self.outside, stdout=self.outside, stderr=self.outside,
+            env={**os.environ, "TERM": "xterm", "OMP_NUM_THREADS": "1"}, process_group=0,
+        )  # fmt: skip
+        self.seen = ""
+
+    def read(self, seconds=0.2):
+        """Take in what is there."""
+        if select.select([self.inside], [], [], seconds)[0]:
+            self.seen += os.read(self.inside, 65536).decode(errors="replace")
+
+    def until(self, text):
+        """Wait until something was shown."""
+        deadline = time.monotonic() + 120
+        while text not in self.seen:
+            assert time.monotonic() < deadline, self.seen
+            self.read()
+
+    def stops(self):
+        """Wait until it is stopped."""
+        deadline = time.monotonic() + 60
+        while not os.WIFSTOPPED(os.waitpid(self.process.pid, os.WUNTRACED | os.WNOHANG)[1]):
+            assert time.monotonic() < deadline, self.seen
+            self.read()
+        self.read(0.1)
+
+    def as_found(self):
+        """Whether keys do what they did, and the cursor is there."""
+        same = termios.tcgetattr(self.outside) == self.found
+        return same and self.seen.rfind(SHOW) >= self.seen.rfind(HIDE)
+
+    def ended(self):
+        """The exit status."""
+        deadline = time.monotonic() + 60
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline, self.seen
+            self.read()
+        self.read(0.1)
+        return self.process.returncode
+
+
+@pytest.fixture
+def begun():
+    """Begin programs; none outlives the test."""
+    every = []
+
+    def begin(*arguments, **given):
+        every.append(Pseudo(*arguments, **given))
+        return every[-1]
+
+    yield begin
+    for one in every:
+        one.process.kill()
+        one.process.wait()
+        os.close(one.inside)
+        os.close(one.outside)
+
+
+@pytest.fixture
+def label(tmp_path, begun):
+    """A session of `label` that waits for a key."""
+    (tmp_path / "pool.csv").write_text("id,text\n" + "".join(f"r{n},Row {n} of the pool.\n" for n in range(20)))
+    for name, step in (("alpha", 2), ("beta", 3)):
+        said = "".join(f"r{n},{'good' if n % step else 'bad'}\n" for n in range(20))
+        (tmp_path / f"{name}.csv").write_text(f"id,prediction\n{said}")
+    shown = begun(
+        ["-m", "ranker", "label", "--pool", "pool.csv", "--models", "alpha.csv", "beta.csv", "-o", "labels.csv",
+         "--store", "store", "--until", "1"], cwd=tmp_path
+    )  # fmt: skip
+    shown.until("of the pool.")
+    while termios.tcgetattr(shown.outside) == shown.found:  # it has not come to wait for a key
+        time.sleep(0.02)
+    return shown
+
+
+def bar(begun, what):
+    """A program that shows a bar, and does something meanwhile."""
+    shown = begun(["-c", WORK.format(what=what)])
+    shown.until(HIDE)
+    return shown
+
+
+@pytest.mark.parametrize("by_key", [True, False])
+def test_a_session_that_is_stopped_goes_on(label, by_key):
+    """By Ctrl-Z, or by a signal: meanwhile the shell has its terminal; afterwards keys answer rows."""
+    time.sleep(0.2)
+    if by_key:
+        os.write(label.inside, b"\x1a")
+    else:
+        os.kill(label.process.pid, signal.SIGTSTP)
+    label.stops()
+    assert label.as_found()
+    label.seen = ""
+    os.kill(label.process.pid, signal.SIGCONT)
+    while termios.tcgetattr(label.outside) == label.found:
+        label.read(0.02)
+    time.sleep(0.2)
+    label.seen = ""
+    os.write(label.inside, b"1")
+    label.until("of the pool.")
+    os.write(label.inside, b"q")
+    assert label.ended() == 0
+    assert label.as_found()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_session_that_is_ended_gives_the_terminal_back(label, number):
+    """Whatever ends it."""
+    os.kill(label.process.pid, number)
+    assert label.ended() == 128 + number
+    assert label.as_found()
+
+
+def test_a_bar_that_is_stopped_shows_the_cursor(begun):
+    """It goes on afterwards."""
+    shown = bar(begun, "time.sleep(2)")
+    os.kill(shown.process.pid, signal.SIGTSTP)
+    shown.stops()
+    assert shown.as_found()
+    os.kill(shown.process.pid, signal.SIGCONT)
+    assert shown.ended() == 0
+    assert shown.as_found()
+
+
+def test_a_second_signal_of_a_moment_disturbs_no_end(begun):
+    """As a terminal that goes, or a scheduler, sends several: the bar is ended as it is for one."""
+    shown = bar(
+        begun,
+        "bars = progress.Bars.stop\n"
+        "        progress.Bars.stop = lambda self: (program.os.kill(program.os.getpid(), 15), bars(self))\n"
+        "        program.os.kill(program.os.getpid(), 1)",
+    )
+    assert shown.ended() == 129
+    assert shown.as_found()
+
+
+def test_a_bar_that_cannot_end_leaves_the_cursor(begun):
+    """Where its own end is broken off, too."""
+    shown = bar(
+        begun, "progress.Bars.stop = lambda self: program.os.kill(program.os.getpid(), 15)\n        time.sleep(0)"
+    )
+    assert shown.ended() == 143
+    assert shown.as_found()
+
+
+def test_signals_that_come_where_nothing_can_be_raised_end_it(begun):
+    """The first comes in a destructor, the second while the first is noted for later: it ends all the same."""
+    shown = bar(
+        begun,
+        "\n        ".join(
+            [
+                "class Late:",
+                "    def __del__(self): program.os.kill(program.os.getpid(), 15)",
+                "timer = program.threading.Timer",
+                "program.threading.Timer = lambda *a: (program.os.kill(program.os.getpid(), 15), timer(*a))[1]",
+                "Late()",
+                "time.sleep(20)",
+            ]
+        ),
+    )
+    assert shown.ended() == 143
+    assert "Exception ignored" not in shown.seen
+    assert shown.as_found()
