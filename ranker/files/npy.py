@@ -52,7 +52,7 @@ def read(path: Path, limits: Limits = LIMITS) -> Columns:
             if ALONE in sizes and name != TRUTH and not (of_rows and len(array) == sizes[ALONE]):
                 unread[name] = f"an array of the shape {array.shape}"
                 continue
-            if not of_rows:
+            if not of_rows or array.shape[1:] == (0,):
                 raise DataError(
                     f"{path}: the array {name!r} must have the shape (rows,) or (rows, classes) (got {array.shape})"
                 )

@@ -91,7 +91,7 @@ def _columns(path: Path, limits: Limits, nested: Collection[str], once: bool) ->
                     raise ValueError(f"it states {about.num_rows:,} rows, and has {table.num_rows:,}")
                 for name in names:
                     _unpack(path, name, table.column(name), parts, limits, name in nested)
-    order = (*schema.names, *_add_range(schema, about.num_rows, parts))
+    order = (*schema.names, *_add_range(path, schema, about.num_rows, parts))
     limits.check(path, "columns", len(parts.cells))
     limits.check(path, "table_cells", about.num_rows * len(parts.cells))
     return Columns(
@@ -272,12 +272,18 @@ def _check_texts(path: Path, name: str, values: Any) -> None:
         raise DataError(f"{path}: the column {name!r} holds a NUL; is that text?")
 
 
-def _add_range(schema: Any, rows: int, parts: _Parts) -> Iterator[str]:
-    """Add the index of a data frame that pandas wrote as a range, where it has a name; its name."""
+def _add_range(path: Path, schema: Any, rows: int, parts: _Parts) -> Iterator[str]:
+    """Add the index of a data frame that pandas wrote as a range, where it has a name; its name.
+
+    Raises:
+        DataError: its numbers have more than 64 bits.
+    """
     for index in ((schema.pandas_metadata or {}).get("index_columns") or []) if schema.metadata else []:
         if isinstance(index, dict) and index.get("kind") == "range" and index.get("name") and rows:
             start, step = index.get("start"), index.get("step")
             if isinstance(start, int) and isinstance(step, int):
+                if max(abs(start), abs(start + step * rows)) >= 1 << 63:
+                    raise DataError(f"{path} cannot be read: its index holds numbers of more than 64 bits")
                 parts.cells[str(index["name"])] = pa.array(np.arange(rows, dtype=np.int64) * step + start)
                 yield str(index["name"])
 

@@ -258,7 +258,8 @@ def _member(path: Path, options: SourceOptions, shelf: Shelf) -> Model | None:
     file = Path(place).parent / SUITE
     content = read_json(file, "a suite", options.limits) if os.path.isfile(file) else None
     ours = isinstance(content, dict) and "schema_version" in content  # others have files of this name, too
-    listed = zip(_paths(file, options), _read(file, options, shelf).models, strict=True) if ours else ()
+    models = _read(file, options, shelf).models if ours else ()  # which checks the paths, too
+    listed = zip(_paths(file, options), models, strict=True) if ours else ()
     return next((model for where, model in listed if os.path.abspath(file.parent / where) == place), None)
 
 

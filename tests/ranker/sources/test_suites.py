@@ -56,6 +56,16 @@ def test_a_member_named_by_its_directory_is_what_its_suite_says_it_is(tmp_path, 
     assert named(["."])[0].ood_accuracy == named(["../b"])[0].ood_accuracy == {"f" * 8: 0.5}
 
 
+@pytest.mark.parametrize("models", [None, 5, [None], [{}], [{"name": "a", "path": 5}], "missing"])
+def test_a_broken_suite_around_a_model_is_one_line(tmp_path, models):
+    """As it is where the suite itself is named."""
+    content = json.loads(write_suite(tmp_path).read_text())
+    content = {**content, "models": models} if models != "missing" else {"schema_version": 1, "name": "toy"}
+    (tmp_path / "suite.json").write_text(json.dumps(content))
+    with pytest.raises(UsageError, match="is no suite: "):
+        suites.load([str(tmp_path / "a")])
+
+
 @pytest.mark.parametrize("content", ['{"tests": []}', "[]"])
 def test_a_file_of_others_beside_a_model_is_not_its_suite(tmp_path, content):
     """Others have a suite.json, too; nobody named it."""
