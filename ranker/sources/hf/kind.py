@@ -14,7 +14,7 @@ from ranker.errors import ModelError, UsageError
 from ranker.sources.base import OF_FILES, Machine, Shelf, Source, SourceOptions, Stated, version
 from ranker.sources.hf import align, checkpoints
 from ranker.sources.hf.files import Files, opened
-from ranker.sources.hf.labels import meanings, said_by
+from ranker.sources.hf.labels import check_inverse, meanings, said_by
 from ranker.sources.references import Reference
 
 if TYPE_CHECKING:
@@ -226,12 +226,16 @@ def _names(config: Mapping[str, Any], folder: Path) -> dict[int, str]:
 
     Raises:
         ModelError: they cannot be read.
+        LabelError: `label2id` contradicts them.
     """
     written = config.get("id2label", UNNAMED)
     try:
-        return dict(sorted((int(output), str(name)) for output, name in written.items()))
-    except (AttributeError, ValueError) as error:
+        names = dict(sorted((int(output), str(name)) for output, name in written.items()))
+    except (AttributeError, TypeError, ValueError) as error:
         raise ModelError(f"{folder}: `id2label` in config.json must be number -> label") from error
+    if isinstance(inverse := config.get("label2id"), dict):
+        check_inverse(names, inverse, f"{folder}: config.json")
+    return names
 
 
 def _modules(config: Mapping[str, Any]) -> tuple[str, ...]:

@@ -62,6 +62,33 @@ def reconcile(
     return tuple(tuple(group) for group in groups)
 
 
+def check_inverse(names: Mapping[int, str], inverse: Mapping[str, object], place: str) -> None:
+    """Refuse a configuration that gives one label to two outputs: which of the two it was trained with cannot be known.
+
+    What `label2id` says of labels that `id2label` does not have, such as LABEL_0, is passed over.
+
+    Args:
+        names: output -> label, as `id2label` has them.
+        inverse: label -> output, as `label2id` has them.
+        place: what the message begins with.
+
+    Raises:
+        LabelError: `inverse` has a label at another output than `names`.
+
+    Example:
+        >>> check_inverse({0: "bad", 1: "good"}, {"bad": 0, "good": 1}, "config.json")
+        >>> check_inverse({0: "bad", 1: "good"}, {"bad": 1, "good": 0}, "config.json")
+        Traceback (most recent call last):
+        ...
+        ranker.errors.LabelError: config.json contradicts itself: by `id2label` 'bad' is output 0, by `label2id` 1
+    """
+    for label, output in inverse.items():
+        outputs = [number for number, name in names.items() if fold(name) == fold(label)]
+        if outputs and str(output) not in map(str, outputs):
+            said = f"by `id2label` {label!r} is output {outputs[0]}, by `label2id` {output}"
+            raise LabelError(f"{place} contradicts itself: {said}")
+
+
 def meanings(names: Mapping[int, str], label_map: Mapping[str, str] | None = None) -> dict[int, str]:
     """What outputs mean by a configuration and a label map, as `reconcile` has it; nothing, if one has no name.
 

@@ -1,10 +1,13 @@
 import itertools
+import json
 
 import pytest
-from conftest import TASK
+from conftest import LABELS, TASK, make_checkpoint
 
 from ranker.errors import LabelError
-from ranker.sources.hf.labels import reconcile
+from ranker.sources.base import Shelf
+from ranker.sources.hf.kind import Checkpoint
+from ranker.sources.hf.labels import check_inverse, reconcile
 from ranker.tasks.classes import ClassTask
 
 THREE = ("entailment", "neutral", "contradiction")
@@ -121,3 +124,27 @@ def test_a_key_of_a_map_is_a_label_however_it_is_written():
     """Case, "_", "-" and blanks do not matter, as in the names of a configuration."""
     names = {0: "not_so", 1: "SO"}
     assert reconcile(names, TASK, {"Not So": "non-entailment", "so": "entailment"}) == ((0,), (1,))
+
+
+@pytest.mark.parametrize(
+    "inverse", [{"bad": 1, "good": 0}, {"BAD": 1}, {"good": "0"}, {"good": 7}, {"good": None}, {"bad": [0]}]
+)
+def test_a_label_at_two_outputs_is_refused(inverse):
+    """Case does not matter, nor how the number is written."""
+    with pytest.raises(LabelError, match=r"^a contradicts itself: by `id2label` '\w+' is output \d, by `label2id` "):
+        check_inverse({0: "bad", 1: "good"}, inverse, "a")
+
+
+@pytest.mark.parametrize("inverse", [{"bad": 0, "Good": "1"}, {"LABEL_0": 0, "LABEL_1": 1}, {}, {"worst": 1}])
+def test_what_says_the_same_or_nothing_contradicts_nothing(inverse):
+    """As checkpoints have it whose `id2label` alone was set."""
+    check_inverse({0: "bad", 1: "good", 2: "bad"}, inverse, "a")
+
+
+def test_a_checkpoint_that_contradicts_itself_is_not_looked_at_further(tmp_path):
+    """No order of its outputs is taken for the right one."""
+    file = make_checkpoint(tmp_path / "m") / "config.json"
+    assert not Checkpoint("m", str(tmp_path / "m")).look(Shelf()).trouble
+    file.write_text(json.dumps({**json.loads(file.read_text()), "label2id": dict(zip(LABELS, (1, 0, 2), strict=True))}))
+    said = "m: config.json contradicts itself: by `id2label` 'contradiction' is output 0, by `label2id` 1"
+    assert Checkpoint("m", str(tmp_path / "m")).look(Shelf()).trouble.endswith(said)
