@@ -59,6 +59,16 @@ class Pseudo:
             self.read()
         self.read(0.1)
 
+    def press(self, key):
+        """Press a key once the program waits for one: it drops what was pressed before."""
+        deadline = time.monotonic() + 60
+        while termios.tcgetattr(self.outside) == self.found:
+            assert time.monotonic() < deadline, self.seen
+            self.read(0.02)
+        time.sleep(0.2)
+        self.seen = ""
+        os.write(self.inside, key)
+
     def as_found(self):
         """Whether keys do what they did, and the cursor is there."""
         same = termios.tcgetattr(self.outside) == self.found
@@ -118,22 +128,16 @@ def bar(begun, what):
 @pytest.mark.parametrize("by_key", [True, False])
 def test_a_session_that_is_stopped_goes_on(label, by_key):
     """By Ctrl-Z, or by a signal: meanwhile the shell has its terminal; afterwards keys answer rows."""
-    time.sleep(0.2)
     if by_key:
-        os.write(label.inside, b"\x1a")
+        label.press(b"\x1a")
     else:
         os.kill(label.process.pid, signal.SIGTSTP)
     label.stops()
     assert label.as_found()
-    label.seen = ""
     os.kill(label.process.pid, signal.SIGCONT)
-    while termios.tcgetattr(label.outside) == label.found:
-        label.read(0.02)
-    time.sleep(0.2)
-    label.seen = ""
-    os.write(label.inside, b"1")
+    label.press(b"1")
     label.until("of the pool.")
-    os.write(label.inside, b"q")
+    label.press(b"q")
     assert label.ended() == 0
     assert label.as_found()
 
