@@ -98,11 +98,13 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str] | No
     except BaseException as error:
         for number in heard:  # it ends as it is; who presses twice gets no second line
             signal.signal(number, signal.SIG_IGN)
-        terminal.give_back(found)
-        line, status = _ending(error, asked, name, stopped)
-        if line:
-            with suppress(OSError):  # the terminal may be gone
-                say(line, err=True)
+        try:
+            line, status = _ending(error, asked, name, stopped)
+            if line:
+                with suppress(OSError):  # the terminal may be gone
+                    say(line, err=True)
+        finally:
+            terminal.give_back(found)
         sys.exit(status)
     finally:
         sys.unraisablehook = hook
