@@ -25,16 +25,15 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Literal
 
-from ranker.errors import ModelError, UsageError, first_line
+from ranker.errors import UsageError, first_line
 from ranker.files.scratch import Scratch
 from ranker.limits import free_memory
 from ranker.progress import Progress
-from ranker.runtime.base import NOTHING, Done, Executor, Job, Known, Order
+from ranker.runtime.base import NOTHING, Done, Executor, Job, Known
 from ranker.runtime.executors import visits
 from ranker.runtime.executors.serial import Serial
-from ranker.runtime.executors.visits import Inbox, Message
-from ranker.runtime.guest import orders
-from ranker.sources.base import Shelf
+from ranker.runtime.executors.supervision import WorkerTask, handle_message, missing_work
+from ranker.runtime.executors.visits import Inbox
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
@@ -125,28 +124,15 @@ class Processes:
         self, jobs: Sequence[Job], store: Store, progress: Progress, known: Known = NOTHING
     ) -> Generator[tuple[int, Done], None, None]:
         """What is known is answered here; a guest is started only where something is missing."""
-        visitors, shelf = list[Visitor](), Shelf(known=known)
-        for number, job in enumerate(jobs):
-            try:
-                done, missing = orders(job, store, shelf)
-            except ModelError as error:
-                yield number, Done(failure=str(error))
-                continue
-            for order in () if job.dry else missing:
-                store.entry(order.key).prepare()
-            if missing:
-                visitors.append(Visitor(number, job, done, missing))
-            else:
-                yield number, done
-        shelf.clear()  # which closes files
-        groups = grouped(visitors)
+        tasks = yield from missing_work(jobs, store, known)
+        groups = grouped(tasks)
         count = min(fair(groups) if self.workers == "auto" else self.workers, len(groups))
         if count == 1 and not self.limits:
-            alone = Serial().run([visitor.job for visitor in visitors], store, progress)
-            yield from ((visitors[n].number, done) for n, done in alone)
+            alone = Serial().run([visitor.job for visitor in tasks], store, progress)
+            yield from ((tasks[n].number, done) for n, done in alone)
         elif groups:
-            total = sum(len(order.examples) for one in visitors for order in one.missing)
-            with progress(f"{len(visitors)} models, {count} at a time", total) as advance:
+            total = sum(len(order.examples) for one in tasks for order in one.missing)
+            with progress(f"{len(tasks)} models, {count} at a time", total) as advance:
                 yield from Supervisor(self, store, count, advance).supervise(groups)
 
 
@@ -154,32 +140,15 @@ if TYPE_CHECKING:
     _can: Executor = Processes()  # checked by mypy
 
 
-@dataclass(frozen=True)
-class Visitor:
-    """One model that is to work as a guest.
-
-    Attributes:
-        number: of its job.
-        job: itself.
-        done: what is known of it beforehand.
-        missing: what it is to be asked.
-    """
-
-    number: int
-    job: Job
-    done: Done
-    missing: Sequence[Order]
-
-
-def grouped(visitors: Sequence[Visitor]) -> list[list[Visitor]]:
+def grouped(tasks: Sequence[WorkerTask]) -> list[list[WorkerTask]]:
     """Models that share something together, and each of the others alone."""
-    groups: dict[object, list[Visitor]] = {}
-    for one in visitors:
+    groups: dict[object, list[WorkerTask]] = {}
+    for one in tasks:
         groups.setdefault(one.job.source.shares or one.number, []).append(one)
     return list(groups.values())
 
 
-def fair(groups: Sequence[Sequence[Visitor]]) -> int:
+def fair(groups: Sequence[Sequence[WorkerTask]]) -> int:
     """How many processes "auto" is: as many as there are groups, cores, and room in memory for the largest model.
 
     On an accelerator it is one: models beside each other there share its memory, and gain nothing.
@@ -209,7 +178,7 @@ class Guest:
     """A process, and the models in it that have not ended: the first of them is at work.
 
     Attributes:
-        visitors: these models.
+        tasks: these models.
         process: where they work.
         pipe: what it says comes through it.
         folder: where it works; empty when it begins.
@@ -219,7 +188,7 @@ class Guest:
         fault: why it is to be ended; "" while there is no reason.
     """
 
-    visitors: deque[Visitor]
+    tasks: deque[WorkerTask]
     process: BaseProcess
     pipe: Connection
     folder: Scratch
@@ -273,7 +242,7 @@ class Supervisor:
         self.rules, self.store, self.count, self.advance = rules, store, count, advance
         self.guests: list[Guest] = []
 
-    def supervise(self, groups: Sequence[Sequence[Visitor]]) -> Iterator[tuple[int, Done]]:
+    def supervise(self, groups: Sequence[Sequence[WorkerTask]]) -> Iterator[tuple[int, Done]]:
         """Have all groups work, and say how each of their models has ended."""
         context = processes_with(list(dict.fromkeys(name for group in groups for one in group
                                                     for name in (*PRELOADED, *one.job.preload))))  # fmt: skip
@@ -292,22 +261,22 @@ class Supervisor:
                     if reason is not None:
                         self.guests.remove(guest)
                         guest.close()
-                        if guest.visitors:
-                            yield guest.visitors.popleft().number, Done(failure=reason)
-                        if guest.visitors:  # the death of one is no reason against those that share something with it
-                            waiting.append(guest.visitors)
+                        if guest.tasks:
+                            yield guest.tasks.popleft().number, Done(failure=reason)
+                        if guest.tasks:  # the death of one is no reason against those that share something with it
+                            waiting.append(guest.tasks)
         finally:
             self.stop()
 
-    def start(self, context: ForkServerContext | SpawnContext, visitors: deque[Visitor]) -> Guest:
+    def start(self, context: ForkServerContext | SpawnContext, tasks: deque[WorkerTask]) -> Guest:
         """Start a process for a group of models."""
         receiving, sending = context.Pipe(duplex=False)
         os.set_blocking(receiving.fileno(), False)
         folder = Scratch()
-        machine = replace(visitors[0].job.machine, threads=threads(self.count))
-        work = [visits.Visit(replace(one.job, requests=(), machine=machine), one.missing) for one in visitors]
-        on_cpu = all(one.job.machine.device == "cpu" for one in visitors)
-        most = self.rules.memory + COPIES * max(one.job.size for one in visitors)
+        machine = replace(tasks[0].job.machine, threads=threads(self.count))
+        work = [task.visit(machine) for task in tasks]
+        on_cpu = all(one.job.machine.device == "cpu" for one in tasks)
+        most = self.rules.memory + COPIES * max(one.job.size for one in tasks)
         rules = visits.Rules(
             str(folder.path),
             most if self.rules.limits and on_cpu else None,
@@ -315,45 +284,17 @@ class Supervisor:
         )
         process = started(context, sending, work, rules)
         sending.close()
-        return Guest(visitors, process, receiving, folder)
+        return Guest(tasks, process, receiving, folder)
 
     def heard(self, guest: Guest) -> Iterator[tuple[int, Done]]:
         """Do what a guest's messages ask for; one that is none ends it."""
         try:
             for message in guest.inbox.messages():
-                done = self.understood(guest, message)
+                done = handle_message(message, guest.tasks[0], self.store, self.advance)
                 if done is not None:
-                    yield guest.visitors.popleft().number, done
+                    yield guest.tasks.popleft().number, done
         except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
             guest.fault = f"its process sent what is no answer ({first_line(error)})"
-
-    def understood(self, guest: Guest, message: Message) -> Done | None:
-        """Keep what a message brings; how the model at work has ended, if it says so.
-
-        Raises:
-            ValueError, TypeError, LookupError, OverflowError, RecursionError: the message is none of a guest's.
-        """
-        match message.head["what"]:
-            case "beat":
-                self.advance(max(int(message.head["rows"]), 0))
-            case "log":
-                level = int(message.head["level"])
-                log.log(level, "%s", visits.printable(str(message.head["text"])))
-            case "rows":
-                visitor = guest.visitors[0]
-                order = visitor.missing[int(message.head["order"])]
-                self.store.entry(order.key).receive(message.body, order.examples)
-            case "notes":
-                for order in guest.visitors[0].missing:
-                    self.store.entry(order.key).note(message.head["notes"])
-            case "ended":
-                failure = visits.printable(str(message.head["failure"]))
-                estimate = visits.estimate_of(message.head["estimate"])
-                done = guest.visitors[0].done
-                return Done(failure=failure) if failure else replace(done, estimate=estimate)
-            case what:
-                raise ValueError(f"{what!r} is no message")
-        return None
 
     def ended(self, guest: Guest) -> str | None:
         """Why a guest has ended, for the model at work in it, if any; None while it goes on."""

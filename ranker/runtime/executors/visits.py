@@ -12,7 +12,7 @@ import signal
 import struct
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -113,10 +113,14 @@ class Inbox:
 
 
 class Outbox:
-    """What a guest says to its supervisor; it ends where nobody listens, or it was told to end."""
+    """What a guest says to its supervisor; it ends where nobody listens, or it was told to end.
 
-    def __init__(self, pipe: Connection) -> None:
-        self._pipe, self._rows, self._said = pipe, 0, 0.0
+    Args:
+        write: carries bytes to the supervisor's `Inbox`.
+    """
+
+    def __init__(self, write: Callable[[bytes], None]) -> None:
+        self._write, self._rows, self._said = write, 0, 0.0
         self.told = False
 
     def send(self, body: bytes = b"", /, **head: object) -> None:
@@ -126,12 +130,7 @@ class Outbox:
             SystemExit: nobody listens.
         """
         content = json.dumps(head).encode() + b"\n" + body
-        view = memoryview(SIZE.pack(len(content)) + content)
-        try:
-            while view:
-                view = view[os.write(self._pipe.fileno(), view) :]
-        except BrokenPipeError:
-            sys.exit(1)
+        self._write(SIZE.pack(len(content)) + content)
 
     def beat(self, rows: int = 0) -> None:
         """Give a sign of life, and say how many more examples are done.
@@ -178,7 +177,7 @@ def serve(pipe: Connection, visits: Sequence[Visit], rules: Rules) -> None:
         visits: the models.
         rules: what holds for it.
     """
-    outbox = Outbox(pipe)
+    outbox = Outbox(partial(written, pipe))
 
     def tell(*_: object) -> None:
         outbox.told = True
@@ -194,15 +193,41 @@ def serve(pipe: Connection, visits: Sequence[Visit], rules: Rules) -> None:
     logger.setLevel(rules.level)
     shelf = Shelf(outbox.beat)
     for visit in visits:
-        failure, left = "", None
-        try:
-            left = visited(visit, shelf, outbox)
-        except SystemExit:
-            raise
-        except BaseException as error:  # whatever a model's code may raise, and panics of native libraries
-            failure = reason(error, rules.memory)
-        outbox.flush()
-        outbox.send(what="ended", failure=failure, estimate=None if left is None else asdict(left))
+        carry(visit, shelf, outbox, rules.memory)
+
+
+def written(pipe: Connection, content: bytes) -> None:
+    """Write to the supervisor.
+
+    Raises:
+        SystemExit: nobody listens.
+    """
+    view = memoryview(content)
+    try:
+        while view:
+            view = view[os.write(pipe.fileno(), view) :]
+    except BrokenPipeError:
+        sys.exit(1)
+
+
+def carry(visit: Visit, shelf: Shelf, outbox: Outbox, memory: int | None = None) -> None:
+    """Do one model's work, and say how it has ended.
+
+    Args:
+        visit: the work.
+        shelf: of this process.
+        outbox: to the supervisor.
+        memory: bytes that this process may take, for the message of a model for which they are too few.
+    """
+    failure, left = "", None
+    try:
+        left = visited(visit, shelf, outbox)
+    except SystemExit:
+        raise
+    except BaseException as error:  # whatever a model's code may raise, and panics of native libraries
+        failure = reason(error, memory)
+    outbox.flush()
+    outbox.send(what="ended", failure=failure, estimate=None if left is None else asdict(left))
 
 
 def reason(error: BaseException, memory: int | None) -> str:

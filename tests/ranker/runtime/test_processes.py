@@ -30,8 +30,9 @@ from ranker.runs.gather import looked
 from ranker.runs.label import label
 from ranker.runtime.base import Job, Request
 from ranker.runtime.executors import processes, visits
-from ranker.runtime.executors.processes import Processes, Visitor, fair, grouped, processes_with
+from ranker.runtime.executors.processes import Processes, fair, grouped, processes_with
 from ranker.runtime.executors.serial import Serial
+from ranker.runtime.executors.supervision import WorkerTask
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.runtime.upkeep import contents, verify
@@ -102,7 +103,7 @@ class Stage:
 def visitor(number, size=45_000_000, shares="", device="cpu"):
     """A model that is to be a guest."""
     job = Job(Toy(str(number), shares=shares), TASK, (), Machine(device), size=size)
-    return Visitor(number, job, None, ())
+    return WorkerTask(number, job, None, ())
 
 
 @pytest.mark.parametrize(
