@@ -167,7 +167,8 @@ def unanswered(looked: Looked, task: Task, asked: Asked, runtime: Runtime) -> bo
 
 def _job(looked: Looked, task: Task, asked: Asked, runtime: Runtime, number: int, dry: bool = False) -> Job:
     stated = looked.stated[number]
-    return Job(stated.source, task, tuple(asked[number]), runtime.machine, dry, stated.size, stated.preload)
+    requests = tuple(asked[number])
+    return Job(stated.source, task, requests, runtime.machine, dry, stated.size, stated.preload, stated.needs)
 
 
 def foretold(plan: Plan, runtime: Runtime = Runtime()) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from factors.types import Attributions, Example
 from ranker.attribution.settings import Settings
 from ranker.numbers import minutes
-from ranker.sources.base import Machine, Source
+from ranker.sources.base import Machine, Needs, Source
 from ranker.tasks.base import Predictions, Task
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ class Job:
         dry: only count what is not known yet, and measure how long it would take.
         size: bytes that the source loads, as it states.
         preload: modules that it states are worth importing before.
+        needs: what it states that it needs of the machine.
     """
 
     source: Source
@@ -79,6 +80,7 @@ class Job:
     dry: bool = False
     size: int = 0
     preload: tuple[str, ...] = ()
+    needs: Needs = Needs()
 
 
 @dataclass(frozen=True)

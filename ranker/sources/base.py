@@ -192,6 +192,36 @@ class Brought:
 
 
 @dataclass(frozen=True)
+class Needs:
+    """What a model needs of the machine that it works on, beside memory and cores.
+
+    Attributes:
+        secrets: environment variables that its worker sees, as far as the run has them. A worker sees no other secret.
+        network: its worker sees the variables that say how to reach the network: proxies and certificates.
+        at_once: how many models of its kind may work side by side; None for as many as there are cores and memory for.
+        silence: seconds without a sign of life after which it counts as hung; None for what the executor says.
+
+    Raises:
+        UsageError: a number that is not above 0.
+
+    Example:
+        >>> Needs(secrets=("OPENAI_API_KEY",), network=True, at_once=4).silence is None
+        True
+    """
+
+    secrets: tuple[str, ...] = ()
+    network: bool = False
+    at_once: int | None = None
+    silence: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("at_once", "silence"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UsageError(f"`needs.{name}` must be above 0 (got {value})")
+
+
+@dataclass(frozen=True)
 class Stated:
     """What a source says of itself before it is loaded.
 
@@ -207,6 +237,7 @@ class Stated:
         notes: what was understood of its file, a sentence each.
         contents: what is in its file, for somebody who names no other model, a line each.
         outputs: what it calls its outputs before any label map, names or not; none where no label map is for it.
+        needs: secrets, network, and how it may be asked.
     """
 
     source: Source
@@ -220,6 +251,7 @@ class Stated:
     notes: tuple[str, ...] = ()
     contents: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    needs: Needs = Needs()
 
 
 @dataclass(frozen=True)

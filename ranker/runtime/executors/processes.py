@@ -34,6 +34,7 @@ from ranker.runtime.executors import visits
 from ranker.runtime.executors.serial import Serial
 from ranker.runtime.executors.supervision import WorkerTask, handle_message, missing_work
 from ranker.runtime.executors.visits import Inbox
+from ranker.sources.base import Needs
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
@@ -85,6 +86,9 @@ KNOWN = re.compile(
     r"PATH|HOME|USER|LOGNAME|LANG(UAGE)?|LC_\w+|TZ|TERM|TMPDIR|LD_LIBRARY_PATH|VIRTUAL_ENV|XDG_CACHE_HOME|SSL_CERT_\w+|"
     r"(PYTHON|CUDA|NVIDIA|OMP|MKL|KMP|OPENBLAS|ATEN|DNNL|ONEDNN|PYTORCH|TORCH|HF|TRANSFORMERS|TOKENIZERS)(_?\w+)?"
 )
+NETWORK = re.compile(r"(?i)(https?|all|no)_proxy|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|NODE_EXTRA_CA_CERTS")
+"""Variables that say how the network is reached, for guests that need it; a proxy's may hold a password."""
+
 SECRET = re.compile(r"(TOKEN|SECRET|PASSWORD|CREDENTIALS?|KEY)$")
 """Which variables of the environment guests see: those that say where things are and how to compute, and no secrets."""
 
@@ -151,14 +155,16 @@ def grouped(tasks: Sequence[WorkerTask]) -> list[list[WorkerTask]]:
 def fair(groups: Sequence[Sequence[WorkerTask]]) -> int:
     """How many processes "auto" is: as many as there are groups, cores, and room in memory for the largest model.
 
-    On an accelerator it is one: models beside each other there share its memory, and gain nothing.
+    On an accelerator it is one: models beside each other there share its memory, and gain nothing. Models that are
+    reached over a network wait for it, and take no core here.
     """
     if not groups or any(one.job.machine.device != "cpu" for group in groups for one in group):
         return 1
     free = free_memory()
     most = max(PROCESS + COPIES * one.job.size for group in groups for one in group)
     room = len(groups) if free is None else free // most
-    return max(min(len(groups), cores(), room), 1)
+    here = len(groups) if all(one.job.needs.network for group in groups for one in group) else cores()
+    return max(min(len(groups), here, room), 1)
 
 
 def threads(count: int) -> int:
@@ -250,8 +256,9 @@ class Supervisor:
         looked = time.monotonic()
         try:
             while waiting or self.guests:
-                while waiting and len(self.guests) < self.count:
-                    self.guests.append(self.start(context, waiting.popleft()))
+                while len(self.guests) < self.count and (group := self.next_of(waiting)):
+                    waiting.remove(group)
+                    self.guests.append(self.start(context, group))
                 wait([guest.pipe for guest in self.guests], LOOK_EVERY)
                 before, looked = looked, time.monotonic()
                 for guest in list(self.guests):
@@ -268,6 +275,15 @@ class Supervisor:
         finally:
             self.stop()
 
+    def next_of(self, waiting: deque[deque[WorkerTask]]) -> deque[WorkerTask] | None:
+        """The first group that may work now: of each kind no more models do than it states."""
+        for group in waiting:
+            most, kind = group[0].job.needs.at_once, type(group[0].job.source)
+            alike = sum(type(guest.tasks[0].job.source) is kind for guest in self.guests if guest.tasks)
+            if most is None or alike < most:
+                return group
+        return None
+
     def start(self, context: ForkServerContext | SpawnContext, tasks: deque[WorkerTask]) -> Guest:
         """Start a process for a group of models."""
         receiving, sending = context.Pipe(duplex=False)
@@ -281,6 +297,7 @@ class Supervisor:
             str(folder.path),
             most if self.rules.limits and on_cpu else None,
             log.getEffectiveLevel(),
+            needed(os.environ, [one.job.needs for one in tasks]),
         )
         process = started(context, sending, work, rules)
         sending.close()
@@ -303,8 +320,9 @@ class Supervisor:
         if guest.over:
             guest.process.join(GRACE)
             return died(guest.process.exitcode)
-        if guest.silent > self.rules.patience:
-            return f"its process gave no sign of life for {self.rules.patience:.0f} s, and was ended"
+        patience = (guest.tasks[0].job.needs.silence if guest.tasks else None) or self.rules.patience
+        if guest.silent > patience:
+            return f"its process gave no sign of life for {patience:.0f} s, and was ended"
         return None
 
     def stop(self) -> None:
@@ -414,6 +432,20 @@ def seen(environment: Mapping[str, str]) -> dict[str, str]:
         {'PATH': '/bin', 'HF_HOME': '/hf'}
     """
     return {name: value for name, value in environment.items() if KNOWN.fullmatch(name) and not SECRET.search(name)}
+
+
+def needed(environment: Mapping[str, str], needs: Sequence[Needs]) -> dict[str, str]:
+    """The variables of an environment that models state they need: no others of its secrets.
+
+    Example:
+        >>> needed({"A_KEY": "x", "B_KEY": "y", "HTTPS_PROXY": "z"}, [Needs(secrets=("A_KEY",))])
+        {'A_KEY': 'x'}
+    """
+    secrets = {name for one in needs for name in one.secrets}
+    network = any(one.network for one in needs)
+    return {
+        name: value for name, value in environment.items() if name in secrets or (network and NETWORK.fullmatch(name))
+    }
 
 
 @contextmanager

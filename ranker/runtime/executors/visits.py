@@ -12,9 +12,9 @@ import signal
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
@@ -66,11 +66,13 @@ class Rules:
         folder: where it works; empty when it begins.
         memory: bytes that it may take; None for as many as there are.
         level: from which on it logs.
+        environment: variables that it sees beside those of its server.
     """
 
     folder: str
     memory: int | None
     level: int
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -286,6 +288,7 @@ def hand_over(outbox: Outbox, order: int, key: str, table: pa.Table) -> None:
 def settle(rules: Rules) -> None:
     """Set this process its limits, and take it to a folder of its own, where nothing is heard of what it prints."""
     os.chdir(rules.folder)
+    os.environ.update(rules.environment)
     os.environ["TMPDIR"] = rules.folder
     import tempfile
 

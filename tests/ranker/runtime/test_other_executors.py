@@ -1,21 +1,28 @@
-"""An executor of one's own: threads, which carry the same messages as processes do."""
+"""An executor of one's own: threads, which carry the same messages as processes do; and what sources need."""
 
+import os
 import queue
+import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from toys import ROWS, TASK, Toy, truth
 
+from ranker.errors import UsageError
 from ranker.progress import silent
 from ranker.runs.collect import ask
 from ranker.runs.gather import looked
 from ranker.runtime.base import NOTHING, Request
+from ranker.runtime.executors.processes import Processes
 from ranker.runtime.executors.supervision import handle_message, missing_work
 from ranker.runtime.executors.visits import Inbox, Outbox, carry
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.upkeep import verify
-from ranker.sources.base import Machine, Shelf
+from ranker.sources.base import Machine, Needs, Shelf, Stated
+from ranker.tasks.classes import Classes
 
 
 class Threads:
@@ -50,3 +57,50 @@ def test_another_transport_is_one_file(tmp_path, bad):
     for name, told in found.items():
         assert np.array_equal(told.answers[0].predictions.probs, truth(name, ROWS))
     assert not verify(tmp_path)[1]
+
+
+@dataclass(frozen=True)
+class Asking(Toy):
+    """A model behind an endpoint: it needs a key, and says which variables it sees."""
+
+    def look(self, shelf):
+        """Of four such models and more, four are asked at a time."""
+        return Stated(self, needs=Needs(secrets=("MOON_API_KEY",), network=True, at_once=4, silence=30))
+
+    def open(self, task, machine, shelf):
+        """It marks when it begins and ends, and what it sees then."""
+        return SimpleNamespace(name=self.name, predict=self.predict)
+
+    def predict(self, examples, advance):
+        """The truth of its name."""
+        seen = sorted(name for name in os.environ if name.endswith(("_KEY", "_proxy")))
+        with open(self.file, "a", encoding="utf-8") as file:
+            file.write(f"+ {' '.join(seen)}\n")
+        time.sleep(0.3)
+        with open(self.file, "a", encoding="utf-8") as file:
+            file.write("-\n")
+        yield Classes(truth(self.name, examples))
+
+
+def test_what_a_source_needs_is_had_and_no_more(tmp_path, monkeypatch):
+    """Its worker sees the secret that it names and the proxies, and no other secret; so many are asked at a time."""
+    for name in ("MOON_API_KEY", "SUN_API_KEY", "https_proxy"):
+        monkeypatch.setenv(name, "x")
+    toys = [Asking(str(n), file=str(tmp_path / "log")) for n in range(7)]
+    runtime = Runtime(store=tmp_path / "store", executor=Processes(), progress=silent)
+    found, failures = ask(looked(toys), TASK, [[Request(ROWS)]] * 7, runtime)
+    assert (len(found), failures) == (7, {})
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert {line for line in lines if line.startswith("+")} == {"+ MOON_API_KEY https_proxy"}
+    at_once = [sum(1 if line[0] == "+" else -1 for line in lines[: end + 1]) for end in range(len(lines))]
+    assert max(at_once) == 4
+    mark = tmp_path / "other"
+    monkeypatch.setattr(Asking, "look", lambda self, shelf: Stated(self))
+    ask(looked([Asking("n", file=str(mark))]), TASK, [[Request(ROWS)]], replace(runtime, store=None))
+    assert mark.read_text().startswith("+ \n")
+
+
+def test_needs_are_numbers_above_zero():
+    """One line, otherwise."""
+    with pytest.raises(UsageError, match=r"`needs.at_once` must be above 0 .got 0."):
+        Needs(at_once=0)
