@@ -5,6 +5,7 @@ import queue
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -76,7 +77,10 @@ class Asking(Toy):
         seen = sorted(name for name in os.environ if name.endswith(("_KEY", "_proxy")))
         with open(self.file, "a", encoding="utf-8") as file:
             file.write(f"+ {' '.join(seen)}\n")
-        time.sleep(0.3)
+        deadline = time.monotonic() + 20
+        while Path(self.file).read_text().count("+") < int(self.does) and time.monotonic() < deadline:
+            time.sleep(0.05)  # until so many have begun
+        time.sleep(0.2)
         with open(self.file, "a", encoding="utf-8") as file:
             file.write("-\n")
         yield Classes(truth(self.name, examples))
@@ -86,7 +90,7 @@ def test_what_a_source_needs_is_had_and_no_more(tmp_path, monkeypatch):
     """Its worker sees the secret that it names and the proxies, and no other secret; so many are asked at a time."""
     for name in ("MOON_API_KEY", "SUN_API_KEY", "https_proxy"):
         monkeypatch.setenv(name, "x")
-    toys = [Asking(str(n), file=str(tmp_path / "log")) for n in range(7)]
+    toys = [Asking(str(n), "4", file=str(tmp_path / "log")) for n in range(7)]
     runtime = Runtime(store=tmp_path / "store", executor=Processes(), progress=silent)
     found, failures = ask(looked(toys), TASK, [[Request(ROWS)]] * 7, runtime)
     assert (len(found), failures) == (7, {})
@@ -96,7 +100,7 @@ def test_what_a_source_needs_is_had_and_no_more(tmp_path, monkeypatch):
     assert max(at_once) == 4
     mark = tmp_path / "other"
     monkeypatch.setattr(Asking, "look", lambda self, shelf: Stated(self))
-    ask(looked([Asking("n", file=str(mark))]), TASK, [[Request(ROWS)]], replace(runtime, store=None))
+    ask(looked([Asking("n", "1", file=str(mark))]), TASK, [[Request(ROWS)]], replace(runtime, store=None))
     assert mark.read_text().startswith("+ \n")
 
 
