@@ -50,8 +50,8 @@ PARTS = {
     "What models are ranked by, and how they are run": (
         *("Evidence", "LabelSettings", "Runtime", "Machine", "Store", "USER_STORE", "Processes", "silent"),
     ),
-    "What rows and models are": ("ClassTask", "OODSet", "Suite", "SourceOptions"),
-    "Models of your own kind": ("TextSource", "attribute", "marker"),
+    "What rows and models are": ("ClassTask", "OODSet", "Suite", "SourceOptions", "TableOptions", "LogOptions"),
+    "Models of your own kind": ("TextSource", "option", "attribute", "marker"),
     "Parts of answers": (),
     "Errors": ("RankModelsError", "UsageError", "DataError", "ModelError", "StoreError"),
 }

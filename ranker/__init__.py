@@ -45,8 +45,11 @@ if TYPE_CHECKING:
     from ranker.scoring.changes import what_changed
     from ranker.scoring.score import Evidence
     from ranker.sources.base import Machine, SourceOptions
+    from ranker.sources.logs.options import LogOptions
+    from ranker.sources.options import option
     from ranker.sources.suites import Suite
     from ranker.sources.suites import load as load_suite
+    from ranker.sources.tables.options import TableOptions
     from ranker.sources.texts import TextSource
     from ranker.tasks.classes import ClassTask
 
@@ -62,6 +65,7 @@ __all__ = [
     "LabelRanking",
     "LabelSettings",
     "Labelling",
+    "LogOptions",
     "Machine",
     "ModelError",
     "OODSet",
@@ -76,6 +80,7 @@ __all__ = [
     "Store",
     "StoreError",
     "Suite",
+    "TableOptions",
     "TextSource",
     "UsageError",
     "attribute",
@@ -88,6 +93,7 @@ __all__ = [
     "load_set",
     "load_suite",
     "marker",
+    "option",
     "over_tasks",
     "plot",
     "rank",
@@ -130,7 +136,10 @@ _HOME = {
     "ranker.scoring.changes": ("what_changed",),
     "ranker.scoring.score": ("Evidence",),
     "ranker.sources.base": ("Machine", "SourceOptions"),
+    "ranker.sources.logs.options": ("LogOptions",),
+    "ranker.sources.options": ("option",),
     "ranker.sources.suites": ("Suite",),
+    "ranker.sources.tables.options": ("TableOptions",),
     "ranker.sources.texts": ("TextSource",),
     "ranker.tasks.classes": ("ClassTask",),
 }

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ranker.commands import custom, stderr
+from ranker.commands.options import added
 from ranker.commands.outputs import meant
 from ranker.datasets import sets
 from ranker.datasets.mapping import by_hand
 from ranker.datasets.sets import OODSet
 from ranker.errors import UsageError, look_up
-from ranker.files.encodings import check
 from ranker.limits import LIMITS, Limits
 from ranker.progress import Progress, silent
 from ranker.records import parse_json, read_json
@@ -28,7 +28,7 @@ from ranker.report import FORMATS
 from ranker.results.ranking import Ranking
 from ranker.runs.decide import decided
 from ranker.runs.explain import Chosen, find_example, text_example
-from ranker.runs.gather import Looked, Named, Own, look, looked, unused, with_truth, without_truth
+from ranker.runs.gather import Looked, Named, Own, look, looked, unread, with_truth, without_truth
 from ranker.runs.label import Settings
 from ranker.runs.over_tasks import Matched, matched
 from ranker.runs.plan import Plan, plan
@@ -42,9 +42,12 @@ from ranker.runtime.storage import USER_STORE, Remote, place
 from ranker.runtime.store import Store
 from ranker.scoring.gate import MARGIN
 from ranker.scoring.score import Evidence
-from ranker.sources import suites
-from ranker.sources.base import OF_FILES, Machine, Shelf, SourceOptions
+from ranker.sources import kinds, suites
+from ranker.sources.base import Machine, Shelf, SourceOptions
+from ranker.sources.logs.options import LogOptions
+from ranker.sources.options import from_flags
 from ranker.sources.suites import Suite
+from ranker.sources.tables.options import TableOptions
 from ranker.statistics.pool import PoolMethod
 
 log = logging.getLogger("ranker")
@@ -62,12 +65,6 @@ PROBE = 10
 
 ISOLATED = sys.platform == "linux"
 """Whether models have limits where nothing is said of it: where the system can set them."""
-
-SAID = {
-    **{name: name.replace("_", "-") for name in OF_FILES},
-    "scale": "range",
-}
-"""Field of `SourceOptions` -> the flag, of those that are about models whose answers lie in files."""
 
 NOTHING_NAMED = "`--ood NAME` or `--data FILE` is needed; `rank-models ls ood` lists the names"
 
@@ -107,9 +104,8 @@ def own_rows(given: Given, option: str) -> Own | None:
     known = columns(given["columns"])
     if option == "data" and given.get("cluster"):
         known["cluster"] = [given["cluster"]]
-    like, include, encoding = given["ood_name"], tuple(given["include"]), check(given["encoding"] or "")
-    words = empty_words(given.get("empty_words"))
-    return Own(given[option], given.get("task"), known, like, include, encoding, given["limits"], words)
+    like, include, of = given["ood_name"], tuple(given["include"]), from_flags(TableOptions, given)
+    return Own(given[option], given.get("task"), known, like, include, of.encoding, given["limits"], of.empty_words)
 
 
 def evidence(given: Given) -> Evidence:
@@ -332,37 +328,15 @@ def _embedded_suite(given: Given, ood_name: str | None) -> Suite:
 
 
 def source_options(given: Given) -> SourceOptions:
-    """What is said of all references."""
+    """What is said of all references; of rows of one's own `--cluster` says it, and not of their models."""
+    typed = {**given, "cluster": None} if given.get("data") else given
     return SourceOptions(
         label_map=label_map(given["label_map"], given["limits"]),
         trust_remote_code=frozenset(given["trust_remote_code"]),
         allow_pickle=given["allow_pickle"],
-        prediction=given.get("prediction") or (),
-        truth=given.get("truth") or "",
-        answers=given.get("answers") or "",
-        metric=given.get("metric") or "",
-        filter=given.get("filter") or "",
-        scorer=given.get("scorer") or "",
-        reducer=given.get("reducer") or "",
-        runs=given.get("runs") or "",
-        cluster="" if given.get("data") else given.get("cluster") or "",
-        scale=given.get("scale") or None,
-        lower_is_better=bool(given.get("lower_is_better")),
-        errors_are_wrong=given.get("errors") == "wrong",
-        empty_words=empty_words(given.get("empty_words")),
-        encoding=check(given.get("encoding") or ""),
+        kinds=[from_flags(record, typed) for record in (TableOptions, LogOptions, *added())],
         limits=given["limits"],
     )
-
-
-def empty_words(text: str | None) -> tuple[str, ...] | None:
-    """``--empty-words``: words, comma-separated; none in an empty text, and None where it was left out.
-
-    Example:
-        >>> empty_words("N/A, -1"), empty_words(""), empty_words(None)
-        (('N/A', '-1'), (), None)
-    """
-    return None if text is None else tuple(_names(text))
 
 
 def machine(given: Given) -> Machine:
@@ -399,13 +373,15 @@ def executor(given: Given) -> Executor:
 
 
 def point_out(given: Given, models: Looked) -> None:
-    """Warn of options that do nothing for these models; under ``--strict`` refuse what their files leave to guess."""
+    """Refuse options that none of these models reads; point out a label map that fits none.
+
+    Under `--strict` what their files leave to guess is refused, too.
+    """
     stderr.check_strict(given, (note for model in models.stated for note in model.notes))
-    if given["label_map"] and unused(models.stated, "label_map"):
+    idle = unread(models.stated)
+    if "label_map" in idle:
         log.warning("`--label-map`: none of its labels is one of these models', and it says nothing of them")
-    for name, flag in SAID.items():
-        if unused(models.stated, name):
-            log.warning("`--%s`: it says nothing of these models", flag)
+    kinds.refuse(idle - {"label_map"})
 
 
 def point_out_sample(given: Given, loaded: OODSet) -> None:

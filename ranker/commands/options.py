@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ranker.sources.references import RUNS
+from ranker.sources.logs.options import LogOptions
+from ranker.sources.options import added_records, flags_of, options_in
+from ranker.sources.tables.options import TableOptions
 
 Command = Callable[..., None]
 Option = Callable[[Command], Command]
@@ -60,59 +62,53 @@ MODELS = together(
 )
 
 
-ANSWERS = together(
-    click.option("--prediction", multiple=True, metavar="COLUMN", help="Of tables: a column that holds answers."),
-    click.option("--truth", metavar="COLUMN", help="Of tables: the column of the true labels."),
-    click.option(
-        "--answers",
-        metavar="KIND",
-        help="Of tables: what cells are: labels, probabilities, logits, log-likelihoods or outcomes.",
-    ),
-    click.option(
-        "--metric",
-        metavar="NAME",
-        help="Of logs: the recorded metric to rank on; of several tasks acc,sst2=f1 says it.",
-    ),
-    click.option(
-        "--filter",
-        metavar="NAME",
-        help="Of logs of lm-evaluation-harness: which filter's answers; of several tasks as above.",
-    ),
-    click.option("--scorer", metavar="NAME", help="Of logs of Inspect: which scorer."),
-    click.option(
-        "--reducer",
-        metavar="NAME",
-        help="Of logs of Inspect: what the epochs of a row are reduced to: mean, median, mode, majority, max, "
-        "at_least_K, pass_at_K or pass_k_K.  [default: the log's own]",
-    ),
-    click.option(
-        "--runs",
-        type=click.Choice(RUNS),
-        help="Of several runs of one model: take the newest, their mean, or each as a model. FOLDER#TASK@RUN is one: "
-        "by its number from the oldest (@1), by an argument (@seed=2), or by its time.  "
-        "[default: the newest, where all have the same arguments]",
-    ),
-    click.option(
-        "--cluster",
-        metavar="COLUMN",
-        help="Of your own rows, tables and logs: what says which rows belong together: questions on one passage.",
-    ),
-    click.option(
-        "--range",
-        "scale",
-        type=(float, float),
-        metavar="LOW HIGH",
-        help="Of logs and outcomes: what is worst and best, such as 1 10 of a judge's marks.",
-    ),
-    click.option("--lower-is-better", is_flag=True, help="Of logs and outcomes: less is better."),
-    click.option(
-        "--errors",
-        type=click.Choice(["left-out", "wrong"]),
-        default="left-out",
-        show_default=True,
-        help="Of tables and logs: what becomes of answers that failed or were not scored.",
-    ),
-)
+OF_ROWS = ("empty_words", "encoding")
+"""Options of tables that files of rows have, too; they stand with those of rows."""
+
+
+def flag(record: type, name: str) -> Option:
+    """The option that a field of a record of options declares."""
+    default = next(each.default for each in options_in(record) if each.name == name)
+    said = flags_of(record)[name]
+    silent = default in (None, "", False, ())
+    return click.option(
+        f"--{said.name or name.replace('_', '-')}",
+        name,
+        type=click.Choice(said.choices) if said.choices else said.type or (str if silent else type(default)),
+        default=None if silent else default,
+        show_default=not silent,
+        is_flag=default is False,
+        multiple=default == (),
+        metavar=said.metavar,
+        help=said.help,
+    )
+
+
+@cache
+def added() -> tuple[type, ...]:
+    """The records of options that the kinds of installed packages declare; they are looked up once."""
+    return added_records()
+
+
+def flags_from(*records: type) -> Option:
+    """The options that records declare, each once; those that several have come last."""
+    first: dict[str, type] = {}
+    for record in records:
+        for name in flags_of(record):
+            first.setdefault(name, record)
+    shared = [name for name in first if sum(name in flags_of(record) for record in records) > 1]
+    names = [name for name in first if name not in (*shared, *OF_ROWS)]
+    return together(*(flag(first[name], name) for name in (*names, *shared)))
+
+
+def answers(command: Command) -> Command:
+    """The options of all kinds of sources, those of installed packages included."""
+    return flags_from(TableOptions, LogOptions, *added())(command)
+
+
+def of_added_kinds(command: Command) -> Command:
+    """The options of the kinds of sources that installed packages add."""
+    return flags_from(*added())(command)
 
 
 class Workers(click.ParamType[int | str]):
@@ -195,19 +191,6 @@ COLUMNS = click.option(
     "--columns", metavar="ROLE=NAME,...", help="Of your own rows: text=premise,text=hypothesis,label=gold,id=key."
 )
 
-ENCODING = click.option(
-    "--encoding",
-    metavar="NAME",
-    help="Of files of rows and answers that are not UTF-8, such as cp1252.  [default: UTF-8, or what a file says]",
-)
-
-EMPTY_WORDS = click.option(
-    "--empty-words",
-    metavar="WORD,...",
-    help="Of your own rows and tables: the words that are nothing, such as N/A,-1; '' for none but the empty "
-    "cell.  [default: NA, N/A, nan, null and None, unless a label is called so]",
-)
-
 OWN_ROWS = together(
     click.option(
         "--task",
@@ -215,8 +198,7 @@ OWN_ROWS = together(
         help="Of your own rows: nli, paraphrase, ...  [default: the models' own labels, or the one that labels fit]",
     ),
     COLUMNS,
-    EMPTY_WORDS,
-    ENCODING,
+    *(flag(TableOptions, name) for name in OF_ROWS),
 )
 
 SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws.")

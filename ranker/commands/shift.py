@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     "and whether a measure goes with it.",
 )
 @options.LOADING
+@options.of_added_kinds
 @click.option(
     "--select",
     is_flag=True,
@@ -118,17 +119,18 @@ def shift(**given: Any) -> None:
 def _question(given: Mapping[str, Any]) -> Question:
     """What was typed, as the flow takes it."""
     from ranker.commands import arguments
-    from ranker.files.encodings import check
     from ranker.runs.shift import Encoding, Question, Reading
+    from ranker.sources.options import from_flags
+    from ranker.sources.tables.options import TableOptions
 
-    columns, words = arguments.columns(given["columns"], ("summary",)), arguments.empty_words(given["empty_words"])
+    columns, of = arguments.columns(given["columns"], ("summary",)), from_flags(TableOptions, given)
     return Question(
         given["texts"],
         by=given["by"],
         topics=given["topics"],
         models=arguments.named_models(given),
         task=given["task"],
-        reading=Reading(columns, check(given["encoding"] or ""), given["limits"], words),
+        reading=Reading(columns, of.encoding, given["limits"], of.empty_words),
         selecting=_selecting(given),
         encoding=Encoding(given["encoder"], given["layer"], given["pooling"]) if given["encoder"] else None,
         seed=given["seed"],

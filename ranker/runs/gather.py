@@ -538,12 +538,12 @@ def _met(seen: Looked, rows: Rows, in_domain: OODSet | Own | None) -> Gathered:
     return Gathered(seen, rows, in_domain)
 
 
-def unused(stated: Sequence[Stated], option: str) -> bool:
-    """Say whether an option says nothing of any model, as a label map does whose labels are misspelt.
+def unread(stated: Sequence[Stated]) -> frozenset[str]:
+    """The options that say nothing of any model, as a label map does whose labels are misspelt.
 
     A model that cannot be read leaves that open.
     """
-    return bool(stated) and all(option in one.unused for one in stated)
+    return frozenset.intersection(*(one.unused for one in stated)) if stated else frozenset()
 
 
 def check_numbers(sets: Iterable[OODSet], stated: Iterable[Stated]) -> None:

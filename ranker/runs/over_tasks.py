@@ -19,6 +19,7 @@ from ranker.scoring.paired_comparison import FEW_CLUSTERS, FEW_ROWS
 from ranker.scoring.score import Evidence
 from ranker.sources import kinds, suites
 from ranker.sources.base import Shelf, SourceOptions
+from ranker.sources.logs.options import LogOptions
 from ranker.sources.references import parse
 
 
@@ -81,7 +82,8 @@ def matched(references: Sequence[str | Path], options: SourceOptions) -> Matched
     if not shared:
         has = [f"{model} has {listed(tasks)}" for one in found for model, tasks in one.of.items()]
         raise UsageError(f"no task was asked of all models: {'; '.join(has)}; name one, {texts[0]}#{next(iter(every))}")
-    for said in (options.metric, options.filter):
+    logs = options.of(LogOptions)
+    for said in (logs.metric, logs.filter):
         if "=" in said:
             for name in [one.rpartition("=")[0].strip() for one in said.split(",")]:
                 _ = name and look_up("task", name, every)

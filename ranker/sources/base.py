@@ -7,7 +7,6 @@ be asked for, and a new method works on all of them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -19,7 +18,9 @@ import numpy as np
 from factors.types import SPECIAL, Bools, Example, Floats, Frozen, Ints
 from ranker.errors import UsageError
 from ranker.limits import LIMITS, Limits
-from ranker.sources.references import RUNS
+from ranker.sources.options import flags_of, given
+
+R = TypeVar("R")
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -72,80 +73,50 @@ class SourceOptions:
         label_map: for checkpoints whose labels have no names, and that bring no map of their own.
         trust_remote_code: the names of the models whose checkpoints may run code that they bring.
         allow_pickle: load weights that are not safetensors.
-        prediction: the columns of tables that hold answers.
-        truth: the column of tables that holds the true labels; "" where that is not said.
-        answers: what the cells of tables are: labels, probabilities, logits, log-likelihoods or outcomes.
-        metric, filter, scorer: what is read of logs that record several values, or read answers in several ways. Of a
-            metric and a filter several may be said, for tasks by name: "acc,sst2=f1".
-        reducer: what the epochs of a row are reduced to, of logs of Inspect; "" for what the log has.
-        runs: of several runs of a model: "newest", "mean" or "each"; "" for the newest where all were made alike.
-        cluster: the column, or field of a log's rows, that says which rows belong together.
-        scale: what is worst and best of a recorded metric, or of outcomes; None for 0 and 1.
-        lower_is_better: less of these is better; refused of a log's metric of which more is better by what it is.
-        errors_are_wrong: an answer that failed or was not scored counts as wrong; else its row is left out.
-        empty_words: the cells of tables that are nothing, as they are written; () for none but the empty cell, None
-            where that is not said.
-        encoding: of tables of text that are not UTF-8 and do not say what they are, such as cp1252.
+        kinds: what is said of single kinds of sources, a record each: `TableOptions`, `LogOptions`, or that of a kind
+            that a package adds.
         limits: how much is read of what a reference names.
 
     Raises:
-        UsageError: a scale whose worst is not below its best, or a word for runs that is none.
+        UsageError: two records of one kind.
 
     Example:
-        >>> SourceOptions(answers="outcomes", cluster="doc").lower_is_better
-        False
+        >>> from ranker import LogOptions, TableOptions
+        >>> options = SourceOptions(kinds=[TableOptions(answers="outcomes", cluster="doc")])
+        >>> options.of(TableOptions).cluster, options.of(LogOptions).cluster
+        ('doc', '')
     """
 
     label_map: Mapping[str, str] | None = None
     trust_remote_code: frozenset[str] = frozenset()
     allow_pickle: bool = False
-    prediction: tuple[str, ...] = ()
-    truth: str = ""
-    answers: str = ""
-    metric: str = ""
-    filter: str = ""
-    scorer: str = ""
-    reducer: str = ""
-    runs: str = ""
-    cluster: str = ""
-    scale: tuple[float, float] | None = None
-    lower_is_better: bool = False
-    errors_are_wrong: bool = False
-    empty_words: tuple[str, ...] | None = None
-    encoding: str = ""
+    kinds: Sequence[Any] = ()
     limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label_map", None if self.label_map is None else Frozen(self.label_map))
-        if self.scale is not None and not (self.scale[0] < self.scale[1] and all(map(math.isfinite, self.scale))):
-            got = " ".join(f"{end:g}" for end in self.scale)
-            raise UsageError(f"`scale` must be two numbers, the worst below the best (got {got})")
-        if self.runs not in ("", *RUNS):
-            raise UsageError(f"`runs` must be one of {', '.join(RUNS)} (got {self.runs!r})")
+        object.__setattr__(self, "kinds", tuple(self.kinds))
+        types = [type(record) for record in self.kinds]
+        if twice := [each for each in types if types.count(each) > 1]:
+            raise UsageError(f"`kinds` must hold one record of a kind (got {len(twice)} of {twice[0].__name__})")
 
-    def given(self, names: Iterable[str]) -> frozenset[str]:
-        """Those of some fields that say something.
+    def of(self, record: type[R]) -> R:
+        """What is said of one kind: its record, as it is by default where nothing is said."""
+        return next((one for one in self.kinds if type(one) is record), record())
 
-        Example:
-            >>> SourceOptions(metric="acc").given(["metric", "filter"])
-            frozenset({'metric'})
+    def of_others(self, *records: type) -> frozenset[str]:
+        """The fields that are given for other kinds than these; what the run itself reads, too, is left out.
+
+        A field that kinds share, and that is given for one of these with the same value, is not among them.
         """
-        return frozenset(name for name in names if getattr(self, name))
-
-
-OF_FILES = (
-    "prediction",
-    "truth",
-    "answers",
-    "metric",
-    "filter",
-    "scorer",
-    "reducer",
-    "runs",
-    "scale",
-    "lower_is_better",
-)
-"""The fields of `SourceOptions` that are about models whose answers lie in files."""
+        own = [one for one in self.kinds if type(one) in records]
+        return frozenset(
+            name
+            for other in self.kinds
+            if type(other) not in records
+            for name, value in given(other).items()
+            if not flags_of(type(other))[name].of_run and all(getattr(one, name, None) != value for one in own)
+        )
 
 
 class Shelf(dict[Hashable, Any]):
@@ -230,7 +201,7 @@ class Stated:
         labels: the names of its answers, in their order; none where it names none.
         size: bytes of what it loads; 0 where it loads nothing, or that is not known.
         preload: modules that are worth importing before it is opened.
-        unused: the fields of `SourceOptions` that were given and say nothing of it.
+        unused: the options that were given and say nothing of it: fields of `SourceOptions`, and of its records.
         trouble: why it cannot be read, in a line; "" where it can.
         unclear: why it can only be read beside rows whose task is known, in a line; "" where it can be by itself.
         rows: the rows that its answers are to, where its file brings them.

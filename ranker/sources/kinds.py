@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
 from ranker.errors import UnknownName, UsageError, look_up
 from ranker.sources.base import Shelf, Source, SourceOptions, Tasks
+from ranker.sources.options import GROUP
 from ranker.sources.packages import added
 from ranker.sources.references import Reference
 
@@ -18,15 +19,13 @@ BUILTIN = {
 }
 """A kind -> the module that is it."""
 
-GROUP = "rank_models.sources"
-"""The entry point group of packages with a kind of sources: each entry point's name is the kind's."""
-
 
 class Kind(Protocol):
     """What makes sources of references: a module, or an object, with these two functions.
 
     A kind whose places may hold several tasks has a third, `tasks(reference, options, shelf)`, which gives `Tasks`; of
     a place that holds one task by its nature, as a file does, and of one that cannot be read, these are empty.
+    A kind that has options of its own declares their record as `Options`: see `ranker.sources.options`.
     """
 
     def claims(self, reference: Reference, options: SourceOptions) -> bool:
@@ -77,8 +76,8 @@ def _installed() -> tuple[tuple[str, Kind], ...]:
     return tuple(found)
 
 
-def sources(reference: Reference, options: SourceOptions, shelf: Shelf, names: Sequence[str] = ()) -> Sequence[Source]:
-    """The sources that a reference names.
+def kind_of(reference: Reference, options: SourceOptions, shelf: Shelf, names: Sequence[str] = ()) -> Kind:
+    """The kind of a reference.
 
     Args:
         reference: where they are, and of which kind, if it says so.
@@ -89,12 +88,31 @@ def sources(reference: Reference, options: SourceOptions, shelf: Shelf, names: S
     Raises:
         UsageError: nothing is there.
     """
-    kind = _kind_of(reference, options, shelf)
+    kind = _claiming(reference, options, shelf)
     if kind is None:
         known = str(UnknownName("suite", reference.place, names))
         where = "no file, directory, suite.json or hub id `org/name`"
         raise UsageError(f"`models`: {where} is called {reference.place!r}; {known}")
-    return kind.sources(reference, options, shelf)
+    return kind
+
+
+def check_concerned(options: SourceOptions, kinds: Iterable[Kind]) -> None:
+    """Refuse what is said of other kinds than those of a run.
+
+    Raises:
+        UsageError: there is something.
+    """
+    refuse(options.of_others(*(kind.Options for kind in kinds if hasattr(kind, "Options"))))
+
+
+def refuse(unread: Iterable[str]) -> None:
+    """Refuse options that none of a run's models reads.
+
+    Raises:
+        UsageError: there is one.
+    """
+    if names := [f"`{name}`" for name in sorted(unread)]:
+        raise UsageError(f"none of these models reads {' or '.join(names)}; leave it out")
 
 
 def tasks(reference: Reference, options: SourceOptions, shelf: Shelf) -> Tasks:
@@ -108,12 +126,12 @@ def tasks(reference: Reference, options: SourceOptions, shelf: Shelf) -> Tasks:
     Raises:
         UsageError: there is more than `options.limits` let a kind look at.
     """
-    kind = None if reference.part else _kind_of(reference, options, shelf)
+    kind = None if reference.part else _claiming(reference, options, shelf)
     found = getattr(kind, "tasks", None)
     return Tasks() if found is None else cast(Tasks, found(reference, options, shelf))
 
 
-def _kind_of(reference: Reference, options: SourceOptions, shelf: Shelf) -> Kind | None:
+def _claiming(reference: Reference, options: SourceOptions, shelf: Shelf) -> Kind | None:
     """The kind that a reference names, else the first that claims it."""
     kinds = known(shelf)
     if reference.kind:

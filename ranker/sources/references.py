@@ -7,9 +7,6 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-RUNS = ("newest", "mean", "each")
-"""What may be meant of several runs of a model on one task."""
-
 _NAME = re.compile(r"[^=/\\:@#?]+")
 """What may stand before "=": no part of a path, of a URL or of a hub id."""
 

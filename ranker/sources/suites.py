@@ -138,6 +138,7 @@ def named(
         UsageError: as `load`, but for fewer than two models.
     """
     parts = [_part(one, options, shelf) for one in references]
+    kinds.check_concerned(options, [kind for part in parts for kind in part.kinds])
     models = _told_apart(parts)
     check_places(models)
     known = {model.name: model for model in models}
@@ -212,10 +213,14 @@ def embedded() -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class _Part:
-    """What one reference names: a suite of any size, and whether somebody chose the name of its only model."""
+    """What one reference names: a suite of any size, and whether somebody chose the name of its only model.
+
+    Its kinds are those that the models are of.
+    """
 
     name: str
     models: tuple[Model, ...]
+    kinds: tuple[kinds.Kind, ...] = ()
     chosen: bool = False
 
 
@@ -233,7 +238,7 @@ def _resolve(text: str, options: SourceOptions, shelf: Shelf) -> _Part:
         return found
     if len(found.models) > 1:
         raise UsageError(f"`models`: {text}: a name is for one model (got {len(found.models)} in {reference.place})")
-    return _Part(reference.name, (found.models[0].called(reference.name),), chosen=True)
+    return _Part(reference.name, (found.models[0].called(reference.name),), found.kinds, chosen=True)
 
 
 def _found(reference: Reference, options: SourceOptions, shelf: Shelf) -> _Part:
@@ -243,24 +248,28 @@ def _found(reference: Reference, options: SourceOptions, shelf: Shelf) -> _Part:
         return _read(path, options, shelf)
     if plain and os.path.isfile(path / SUITE):
         return _read(path / SUITE, options, shelf)
-    if plain and os.path.isdir(path) and (known := _member(path, options, shelf)):
-        return _Part(path.name, (known,))
+    if plain and os.path.isdir(path) and (member := _member(path, options, shelf)):
+        return member
     suites = embedded()
     if plain and place in suites and not os.path.isdir(path):
         return _read(suites[place] / SUITE, options, shelf)
-    found = kinds.sources(reference, options, shelf, list(suites))
-    return _Part(found[0].name if len(found) == 1 else path.resolve().name, tuple(map(Model, found)))
+    kind = kinds.kind_of(reference, options, shelf, list(suites))
+    found = kind.sources(reference, options, shelf)
+    return _Part(found[0].name if len(found) == 1 else path.resolve().name, tuple(map(Model, found)), (kind,))
 
 
-def _member(path: Path, options: SourceOptions, shelf: Shelf) -> Model | None:
+def _member(path: Path, options: SourceOptions, shelf: Shelf) -> _Part | None:
     """The model that the suite in the folder around a model directory says it is; None where none says so."""
     place = os.path.abspath(path)  # as it is written: a link in the folder is a member, too
     file = Path(place).parent / SUITE
     content = read_json(file, "a suite", options.limits) if os.path.isfile(file) else None
     ours = isinstance(content, dict) and "schema_version" in content  # others have files of this name, too
-    models = _read(file, options, shelf).models if ours else ()  # which checks the paths, too
-    listed = zip(_paths(file, options), models, strict=True) if ours else ()
-    return next((model for where, model in listed if os.path.abspath(file.parent / where) == place), None)
+    if not ours:
+        return None
+    suite = _read(file, options, shelf)
+    listed = zip(_paths(file, options), suite.models, suite.kinds, strict=True)
+    here = ((model, kind) for where, model, kind in listed if os.path.abspath(file.parent / where) == place)
+    return next((_Part(path.name, (model,), (kind,)) for model, kind in here), None)
 
 
 def _check_name(of: str, name: str) -> None:
@@ -310,12 +319,15 @@ def _read(file: Path, options: SourceOptions, shelf: Shelf) -> _Part:
         if version != SCHEMA_VERSION:
             raise UsageError(f"{file}: this version reads suites of schema {SCHEMA_VERSION} (got {version!r})")
         suite = fields_of(_File, content, "suite")
-        return _Part(suite.name, tuple(_models(suite.models, file.parent, options, shelf)))
+        members = list(_members(suite.models, file.parent, options, shelf))
+        return _Part(suite.name, tuple(model for model, _ in members), tuple(kind for _, kind in members))
     except (ValueError, UnknownName) as error:
         raise UsageError(f"{file} is no suite: {error}") from error
 
 
-def _models(entries: Sequence[Any], folder: Path, options: SourceOptions, shelf: Shelf) -> Iterator[Model]:
+def _members(
+    entries: Sequence[Any], folder: Path, options: SourceOptions, shelf: Shelf
+) -> Iterator[tuple[Model, kinds.Kind]]:
     for entry in (table(entry, "models") for entry in entries):
         one = fields_of(_Entry, entry, "models")
         _check_path(folder, one.path)
@@ -323,14 +335,16 @@ def _models(entries: Sequence[Any], folder: Path, options: SourceOptions, shelf:
         listed = table(entry.get("ood_accuracy", {}), "ood_accuracy").values()
         known = [fields_of(_Known, one, "ood_accuracy") for one in listed]
         place = str(inside) if os.path.exists(inside) or not is_hub_id(one.path) else one.path
-        found = kinds.sources(Reference(place, kind=one.kind), options, shelf)
+        reference = Reference(place, kind=one.kind)
+        kind = kinds.kind_of(reference, options, shelf)
+        found = kind.sources(reference, options, shelf)
         if len(found) != 1:
             raise ValueError(f"the path of {one.name} must name one model (got {len(found)} in {place})")
         if one.label_map and not hasattr(found[0], "label_map"):
             raise ValueError(f"{one.name} is of the kind {one.kind!r}, which has no `label_map`")
         said = {"name": one.name, "family": one.family, **({"label_map": one.label_map} if one.label_map else {})}
         source: Source = replace(found[0], **said)  # type: ignore[type-var]  # sources are records
-        yield Model(source, one.in_domain_accuracy, {one.fingerprint: one.accuracy for one in known})
+        yield Model(source, one.in_domain_accuracy, {one.fingerprint: one.accuracy for one in known}), kind
 
 
 def _check_path(folder: Path, path: str) -> None:

@@ -46,10 +46,11 @@ from ranker.runtime import shards
 from ranker.runtime.store import Store, key_digest
 from ranker.runtime.upkeep import contents, verify
 from ranker.scoring.changes import what_changed
-from ranker.sources import logs, suites
+from ranker.sources import suites
 from ranker.sources.hf import checkpoints, labels
 from ranker.sources.hf.files import opened
 from ranker.sources.hf.settings import check as check_settings
+from ranker.sources.logs import reading as logs
 from ranker.sources.tables import join, reading
 from ranker.sources.tables.base import Rows
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from factors.types import Frozen
 from ranker.errors import ModelError, UsageError
-from ranker.sources.base import OF_FILES, Machine, Shelf, Source, SourceOptions, Stated, version
+from ranker.sources.base import Machine, Shelf, Source, SourceOptions, Stated, version
 from ranker.sources.hf import align, checkpoints
 from ranker.sources.hf.files import Files, opened
 from ranker.sources.hf.labels import check_inverse, meanings, said_by
@@ -105,7 +105,7 @@ class Checkpoint:
             labels,
             sum(_size(one, allow_pickle) for one in (folder, base) if one),
             (*PRELOAD, *_modules(config), *(("peft",) if base else ())),
-            self.options.given((*OF_FILES, *(["label_map"] if idle else []))),
+            self.options.of_others() | ({"label_map"} if idle else frozenset()),
             outputs=tuple(names.values()),
         )
 

@@ -19,6 +19,8 @@ from factors.types import Example, Floats
 from ranker.errors import DataError, ModelError, UsageError, listed
 from ranker.limits import Limits
 from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated, Tasks
+from ranker.sources.logs.options import LogOptions
+from ranker.sources.options import given
 from ranker.sources.references import Reference
 from ranker.tasks.base import ERROR, NO_ANSWER
 from ranker.tasks.classes import has_labels, of_classes
@@ -30,8 +32,11 @@ if TYPE_CHECKING:
     from ranker.sources.logs.folders import Found, Listing
     from ranker.tasks.base import Predictions, Task
 
-OF_TABLES = ("label_map", "prediction", "truth", "answers")
-"""The fields of `SourceOptions` that say nothing of a log."""
+Options = LogOptions
+"""What may be said of logs."""
+
+OF_PROGRAM = {"lm-eval": {"filter"}, "inspect": {"scorer", "reducer"}}
+"""Program -> the options that concern its logs alone."""
 
 _LOG, _LISTING = "log at", "logs in"
 """Where on a shelf a log is that was read, and what lies in a folder."""
@@ -63,6 +68,11 @@ class LogModel:
         return self.path
 
     @property
+    def said(self) -> LogOptions:
+        """What is said of logs."""
+        return self.options.of(LogOptions)
+
+    @property
     def short(self) -> str:
         """What tells its file from the others in its folder: the task."""
         from ranker.sources.logs.results import task_and_time
@@ -85,15 +95,15 @@ class LogModel:
         pinned = replace(self, path=os.path.abspath(self.path), more=tuple(map(os.path.abspath, self.more)))
         try:
             found = pinned.logged(shelf)
-            scaled(found, self.options)
+            scaled(found, self.said)
             rows = _brought(found)
         except (DataError, UsageError) as error:
             return Stated(pinned, trouble=str(error))
-        of_others = ("scorer", "reducer") if found.program == "lm-eval" else ("filter",)
-        idle = self.options.given((*OF_TABLES, *of_others))
-        notes = (*self.beside, *found.notes, *_shown_as(found, self.options))
+        idle = given(self.said).keys() & set().union(*(of for name, of in OF_PROGRAM.items() if name != found.program))
+        unused = self.options.of_others(LogOptions) | idle | ({"label_map"} if self.options.label_map else frozenset())
+        notes = (*self.beside, *found.notes, *_shown_as(found, self.said))
         written = f"{len(found):,} rows of the task {found.task}, by {found.program} {found.version}".rstrip()
-        return Stated(pinned, found.labels, unused=idle, rows=rows, notes=notes, contents=(written,))
+        return Stated(pinned, found.labels, unused=unused, rows=rows, notes=notes, contents=(written,))
 
     def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
         """The hash of the file, and what of it is read. See `Source.identity`."""
@@ -112,7 +122,7 @@ class LogModel:
 
     def logged(self, shelf: Shelf) -> Logged:
         """What the log says, or several runs on average; it is read once."""
-        from ranker.sources.logs import read
+        from ranker.sources.logs.reading import read
         from ranker.sources.logs.runs import averaged
 
         key, paths = (_LOG, self.path, self.more, self.options), [Path(path) for path in (self.path, *self.more)]
@@ -146,19 +156,19 @@ class LogAnswers:
             found = self.source.logged(self.shelf)
             at = answers.places(found, examples)
             if not has_labels(self.task):
-                said: Predictions = answers.judged(found, scaled(found, self.source.options), at, self.task)
+                said: Predictions = answers.judged(found, scaled(found, self.source.said), at, self.task)
             else:
                 said = answers.labelled(found, at, of_classes(self.task, self.name))
         except (DataError, UsageError) as error:
             raise ModelError(f"{self.name}: {error}") from error
-        if self.source.options.errors_are_wrong:
+        if self.source.said.errors == "wrong":
             state = np.where(said.state == ERROR, NO_ANSWER, said.state)
             said = type(said).of_columns({**said.columns(), "state": state})
         yield said
         advance(len(examples))
 
 
-def scaled(found: Logged, options: SourceOptions) -> Floats:
+def scaled(found: Logged, options: LogOptions) -> Floats:
     """(N,) outcomes in [0, 1], more being better.
 
     Raises:
@@ -180,12 +190,12 @@ def scaled(found: Logged, options: SourceOptions) -> Floats:
     return values if _more_is_better(found, options) else 1 - values
 
 
-def _scale(found: Logged, options: SourceOptions) -> tuple[float, float]:
+def _scale(found: Logged, options: LogOptions) -> tuple[float, float]:
     """The lowest and the highest that a row can hold."""
     return options.scale or found.measure.scale or (0.0, 1.0)
 
 
-def _more_is_better(found: Logged, options: SourceOptions) -> bool:
+def _more_is_better(found: Logged, options: LogOptions) -> bool:
     """Whether more of what a row holds is better.
 
     Raises:
@@ -198,7 +208,7 @@ def _more_is_better(found: Logged, options: SourceOptions) -> bool:
     return not options.lower_is_better and more is not False
 
 
-def _shown_as(found: Logged, options: SourceOptions) -> Iterator[str]:
+def _shown_as(found: Logged, options: LogOptions) -> Iterator[str]:
     """What an outcome is, where it is not the recorded value itself; and whose word counts for the direction."""
     worst, best = _scale(found, options) if _more_is_better(found, options) else _scale(found, options)[::-1]
     if (worst, best) != (0.0, 1.0):
@@ -238,13 +248,14 @@ def choice_of(options: SourceOptions, path: Path) -> Choice:
     from ranker.sources.logs.base import Choice
     from ranker.sources.logs.folders import task_of
 
-    task = task_of(path, options.limits) if "=" in options.metric + options.filter else ""
+    of = options.of(LogOptions)
+    task = task_of(path, options.limits) if "=" in of.metric + of.filter else ""
     return Choice(
-        metric=of_task(options.metric, task) or None,
-        filter=of_task(options.filter, task) or None,
-        scorer=options.scorer or None,
-        reducer=options.reducer or None,
-        cluster=options.cluster or None,
+        metric=of_task(of.metric, task) or None,
+        filter=of_task(of.filter, task) or None,
+        scorer=of.scorer or None,
+        reducer=of.reducer or None,
+        cluster=of.cluster or None,
         limits=options.limits,
     )
 
@@ -307,19 +318,19 @@ def _of_runs(log: Found, found: Listing, path: Path, run: str, options: SourceOp
     """
     from ranker.sources.logs.runs import alike, described, not_whole, numbered_run, read_of
 
-    runs, name = found.runs(log), _name_in_folder(log)
+    runs, name, meant = found.runs(log), _name_in_folder(log), options.of(LogOptions).runs
     one = LogModel(name, str(log.path), options, beside=found.notes)
     if run:
         return [replace(one, name=f"{name}@{run}", path=str(numbered_run(runs, run, path).path))]
     whole = [each for each in runs if not each.trouble] or list(runs)
     cut = (*read_of(runs, log), *found.notes)
-    if len(whole) == 1 or options.runs == "newest":
+    if len(whole) == 1 or meant == "newest":
         return [replace(one, beside=cut)]
     one = replace(one, beside=(*not_whole(runs), *found.notes))
-    if options.runs == "mean":
+    if meant == "mean":
         first, *more = [str(each.path) for each in whole]
         return [replace(one, path=first, more=tuple(more))]
-    if options.runs == "each":
+    if meant == "each":
         at = {each.path: n for n, each in enumerate(runs, 1)}
         return [replace(one, name=f"{name}@{at[each.path]}", path=str(each.path)) for each in whole]
     if not alike(whole):

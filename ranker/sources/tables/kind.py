@@ -7,14 +7,16 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from factors.types import Example, Floats
 from ranker.errors import DataError, ModelError, Question, UnknownName, UsageError, listed, look_up
 from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated
+from ranker.sources.options import given
 from ranker.sources.references import Reference
+from ranker.sources.tables.options import TableOptions
 from ranker.tasks.base import ERROR, NO_ANSWER
 from ranker.tasks.classes import Classes, ClassTask, has_labels
 from ranker.tasks.given import GivenTask, Scores
@@ -32,8 +34,11 @@ ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet", ".npy", ".npz"
 OUTCOME = "outcome"
 """What outcomes are called whose metric the file does not name."""
 
-OF_LOGS = ("metric", "filter", "scorer", "reducer")
-"""The fields of `SourceOptions` that say nothing of a table."""
+Options = TableOptions
+"""What may be said of tables."""
+
+OF_OUTCOMES = {"scale", "lower_is_better"}
+"""The options that say nothing of a table of answers whose labels are known."""
 
 _COLUMNS, _READING, _BROUGHT = "columns of", "reading of", "rows of"
 """Where on a shelf a file's content is, what it says by itself, and its rows."""
@@ -73,6 +78,11 @@ class TableModel:
         return os.path.abspath(self.path)
 
     @property
+    def said(self) -> TableOptions:
+        """What is said of tables."""
+        return self.options.of(TableOptions)
+
+    @property
     def shares(self) -> str:
         """Models of one file are read from one parsing of it."""
         return self.path
@@ -92,17 +102,23 @@ class TableModel:
         try:
             reading = pinned.reading(shelf)
         except (DataError, UsageError) as error:
-            idle = self.options.given(OF_LOGS)
-            return Stated(pinned, unclear=str(error), unused=idle, contents=(_contents(columns),))
+            unused = self.options.of_others(TableOptions)
+            return Stated(pinned, unclear=str(error), unused=unused, contents=(_contents(columns),))
         judged = all(model.kind == "outcomes" for model in reading.models)
         rows = pinned.brought(reading, shelf)
         model = pinned.model(reading.models)
         notes, contents = (*reading.notes, *model.notes), [_contents(columns)]
         if rows is None:
             contents += _answers(model, reading.task)
-        idle = self.options.given(OF_LOGS + (() if judged else ("scale", "lower_is_better")))
+        idle = frozenset() if judged else given(self.said).keys() & OF_OUTCOMES
+        unused = self.options.of_others(TableOptions) | idle
         return Stated(
-            pinned, () if judged else reading.task.labels, unused=idle, rows=rows, notes=notes, contents=tuple(contents)
+            pinned,
+            () if judged else reading.task.labels,
+            unused=unused,
+            rows=rows,
+            notes=notes,
+            contents=tuple(contents),
         )
 
     def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
@@ -124,9 +140,9 @@ class TableModel:
         """What the file holds; it is parsed once for all its models."""
         from ranker.files.reader import read
 
-        path, options = Path(self.path), self.options
+        path, encoding, limits = Path(self.path), self.said.encoding, self.options.limits
         key = (_COLUMNS, self.file)
-        return cast("Columns", _once(shelf, key, lambda: read(path, options.encoding, options.limits)))
+        return cast("Columns", _once(shelf, key, lambda: read(path, encoding, limits)))
 
     def reading(self, shelf: Shelf) -> Reading:
         """What the file says by itself, or why that is not known; it is looked at once for all its models."""
@@ -211,7 +227,7 @@ class TableAnswers:
         if len(examples) >= self.shelf.noted.get(self.source.place, (0, ()))[0]:
             self.shelf.noted[self.source.place] = len(examples), (*found.notes, *joined.notes)
         state = found.state.astype(np.int64)
-        if self.source.options.errors_are_wrong:
+        if self.source.said.errors == "wrong":
             state[state == ERROR] = NO_ANSWER
         if has_labels(self.task):
             if found.outcomes is not None:
@@ -250,20 +266,19 @@ def _values(found: Answers) -> Floats:
 
 def said_by(options: SourceOptions) -> Said:
     """What options say of tables."""
-    from ranker.sources.tables.base import UNIT, Kind, Said
+    from ranker.sources.tables.base import UNIT, Said
 
-    if options.answers not in ("", *get_args(Kind)):
-        raise UsageError(f"`answers` must be one of {', '.join(get_args(Kind))} (got {options.answers!r})")
+    of = options.of(TableOptions)
     return Said(
-        prediction=options.prediction,
-        truth=options.truth,
-        cluster=options.cluster,
-        answers=cast("Any", options.answers),
+        prediction=of.prediction,
+        truth=of.truth,
+        cluster=of.cluster,
+        answers=cast("Any", of.answers),
         label_map=options.label_map or {},
-        empty_words=options.empty_words,
-        scale=options.scale or UNIT,
-        lower_is_better=options.lower_is_better,
-        runs=options.runs,
+        empty_words=of.empty_words,
+        scale=of.scale or UNIT,
+        lower_is_better=of.lower_is_better,
+        runs=of.runs,
     )
 
 
@@ -324,7 +339,6 @@ def sources(reference: Reference, options: SourceOptions, shelf: Shelf) -> list[
     one = TableModel(stem(path), path, reference.part, options)
     if reference.part:
         one = replace(one, name=reference.part)
-    said_by(options)
     try:
         reading = one.reading(shelf)
     except (DataError, UnknownName) as error:

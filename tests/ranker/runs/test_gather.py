@@ -10,7 +10,7 @@ from factors.types import UNLABELLED
 from ranker import labelled
 from ranker.datasets import sets
 from ranker.errors import DataError, UsageError
-from ranker.runs.gather import check_numbers, looked, unused, without_truth
+from ranker.runs.gather import check_numbers, looked, unread, without_truth
 from ranker.runs.task import decide_task
 from ranker.sources.base import SourceOptions
 from ranker.sources.hf.kind import Checkpoint
@@ -62,11 +62,11 @@ def test_a_label_map_that_fits_no_model_is_known(models, given, none):
     """Misspelt, it says nothing of any; one that it fits, that has its own or cannot be read leaves that open."""
     three = models(THREE, ("yes", "no"), ("contra-diction", "yes"), ("LABEL_0", "LABEL_1"))
     named = three if given and "LABEL_0" in given else three[:3]
-    assert unused(stated(named, given), "label_map") == none
+    assert ("label_map" in unread(stated(named, given))) == none
     if none:
         own = replace(named[0], name="own", label_map={"yes": "entailment"})
-        assert not unused(stated([*named, own], given), "label_map")
-        assert not unused(stated([*named, Checkpoint("gone", "/nowhere")], given), "label_map")
+        assert "label_map" not in unread(stated([*named, own], given))
+        assert "label_map" not in unread(stated([*named, Checkpoint("gone", "/nowhere")], given))
 
 
 def test_numbers_that_a_checkpoint_counts_otherwise_are_refused(models):

@@ -18,6 +18,7 @@ from ranker.results.ranking import Ranking
 from ranker.runs.over_tasks import matched, over_tasks
 from ranker.sources.base import SourceOptions
 from ranker.sources.logs.folders import holds_logs
+from ranker.sources.logs.options import LogOptions
 
 RIGHT = {
     "run-a": {"nli": [1] * 30 + [0] * 10, "hans": [1] * 12 + [0] * 8, "old": [1, 0]},
@@ -212,7 +213,10 @@ def test_clusters_hold_within_tasks(runs):
                 for n in range(40)
             ]
             lm_log(runs / name, made, task)
-    plain, clustered = over_tasks(["c", "d"]), over_tasks(["c", "d"], SourceOptions(cluster="passage"))
+    plain, clustered = (
+        over_tasks(["c", "d"]),
+        over_tasks(["c", "d"], SourceOptions(kinds=[LogOptions(cluster="passage")])),
+    )
     for of in (0, -1):
         assert clustered.parts[of].gaps[0].se == pytest.approx(2 * plain.parts[of].gaps[0].se, rel=0.1)
     assert any("Fewer than 20 clusters" in note for note in clustered.notes)

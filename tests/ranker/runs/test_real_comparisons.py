@@ -9,6 +9,7 @@ import pytest
 from ranker import decide
 from ranker.sources import suites
 from ranker.sources.base import SourceOptions
+from ranker.sources.logs.options import LogOptions
 from ranker.statistics.significance import mcnemar
 
 _DATA = os.environ.get("RANK_MODELS_DATA")
@@ -23,9 +24,9 @@ TOLERANCE = {"rel": 0, "abs": 1e-9}
 def options(pair):
     """What is said of both logs."""
     if "scorer" in pair:
-        return SourceOptions(scorer=pair["scorer"], metric=pair["part"] or "")
+        return SourceOptions(kinds=[LogOptions(scorer=pair["scorer"], metric=pair["part"] or "")])
     asked = (pair["filter"] or "").removeprefix("occurrence ").partition(" ")[0]
-    return SourceOptions(metric=pair["metric"], filter=asked, cluster=pair["cluster"] or "")
+    return SourceOptions(kinds=[LogOptions(metric=pair["metric"], filter=asked, cluster=pair["cluster"] or "")])
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=[f"{n}" for n in range(len(PAIRS))])

@@ -16,6 +16,7 @@ from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.sources import suites
 from ranker.sources.base import SourceOptions
+from ranker.sources.tables.options import TableOptions
 
 LABELS = ("negative", "positive")
 SIZE = 40
@@ -458,22 +459,21 @@ def test_marks_in_a_table_need_a_range(run, tmp_path):
     ("option", "value"),
     [("metric", "f1"), ("filter", "strict"), ("scorer", "judge"), ("range", "0 10"), ("lower-is-better", "")],
 )
-def test_an_option_that_says_nothing_of_any_model_is_pointed_out(run, tmp_path, option, value):
+def test_an_option_that_says_nothing_of_any_model_is_refused(run, tmp_path, option, value):
     """Labels of a table have no metric but accuracy, and no direction; nothing is ignored in silence."""
     wide(tmp_path, a=said(range(4)), b=said(range(12)))
-    status, _, err = run("--models", "wide.csv", f"--{option}", *value.split())
-    assert status == 0
-    assert f"`--{option}`: it says nothing of these models" in err
+    said_of_it = one_line(run("--models", "wide.csv", f"--{option}", *value.split()))
+    assert f"none of these models reads `--{option}`; leave it out" in said_of_it
 
 
-def test_an_option_that_says_something_of_one_model_is_not_pointed_out(run, tmp_path):
+def test_an_option_that_says_something_of_one_model_is_taken(run, tmp_path):
     """Of tables beside logs, that of one kind alone; of logs, those of tables."""
     one, two = log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20)))
     assert run("--models", one, two, "--metric", "acc")[2] == ""
-    status, _, err = run("--models", one, two, "--prediction", "x", "--truth", "y", "--answers", "labels")
-    assert status == 0
-    for name in ("prediction", "truth", "answers"):
-        assert f"`--{name}`: it says nothing of these models" in err
+    err = one_line(run("--models", one, two, "--prediction", "x", "--truth", "y", "--answers", "labels"))
+    assert "none of these models reads `--answers` or `--prediction` or `--truth`; leave it out" in err
+    err = one_line(run("--models", one, two, "--scorer", "judge", "--metric", "acc"))
+    assert "none of these models reads `--scorer`; leave it out" in err
 
 
 def test_one_file_a_model_beside_rows(run, tmp_path):
@@ -1043,10 +1043,10 @@ def test_options_can_be_given_in_python(tmp_path):
     """`suites.load` takes what the command line says of files."""
     columns = {f"m{m}": [int(n >= 5 * m) for n in range(SIZE)] for m in range(3)}
     file = written(tmp_path / "outcomes.csv", keyed(**columns))
-    found = decide(suites.load([file], SourceOptions(answers="outcomes")), base="m1")
+    found = decide(suites.load([file], SourceOptions(kinds=[TableOptions(answers="outcomes")])), base="m1")
     assert found.decision.names == ("m0", "m1", "m2")
     with pytest.raises(UsageError, match="there is no model 'm9'"):
-        decide(suites.load([file], SourceOptions(answers="outcomes")), base="m9")
+        decide(suites.load([file], SourceOptions(kinds=[TableOptions(answers="outcomes")])), base="m9")
     with pytest.raises(UsageError, match="no file, directory, suite.json or hub id"):
         decide([tmp_path / "no-log.csv", file])
 

@@ -25,6 +25,8 @@ from ranker.runtime.store import Store, key_digest
 from ranker.sources.base import Machine, SourceOptions, version
 from ranker.sources.hf import align
 from ranker.sources.hf.kind import Checkpoint
+from ranker.sources.logs.options import LogOptions
+from ranker.sources.tables.options import TableOptions
 from ranker.tasks.classes import ClassTask
 
 EXAMPLE = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)
@@ -56,20 +58,7 @@ OPTIONS = {
     "trust_remote_code": (frozenset({"tiny"}), False),
     "allow_pickle": (True, False),
     "label_map": ({"neutral": "entailment"}, True),
-    "prediction": (("answer",), False),  # this and the rest are of files of answers, of which nothing is stored
-    "truth": ("gold", False),
-    "answers": ("logits", False),
-    "empty_words": (("N/A",), False),
-    "metric": ("acc_norm", False),
-    "filter": ("strict", False),
-    "scorer": ("match", False),
-    "reducer": ("max", False),
-    "runs": ("mean", False),
-    "cluster": ("passage", False),
-    "scale": ((0.0, 10.0), False),
-    "lower_is_better": (True, False),
-    "errors_are_wrong": (True, False),
-    "encoding": ("cp1252", False),
+    "kinds": ((TableOptions(truth="gold"), LogOptions(metric="acc_norm")), False),  # of files, whose answers stay there
     "limits": (Limits(columns=7), False),
 }
 """What is said of all models: option -> (another value, whether it changes a number)."""

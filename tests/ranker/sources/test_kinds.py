@@ -263,7 +263,7 @@ def test_a_package_that_is_no_kind_is_told_of(monkeypatch, name, load, said):
 def test_a_kind_that_is_not_there_is_told_of():
     """With those that there are."""
     with pytest.raises(UnknownName, match="there is no kind of source 'hg'; known: log, table, hf"):
-        kinds.sources(Reference("a", kind="hg"), SourceOptions(), Shelf())
+        kinds.kind_of(Reference("a", kind="hg"), SourceOptions(), Shelf())
 
 
 @pytest.mark.parametrize(

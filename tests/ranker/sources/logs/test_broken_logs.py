@@ -11,8 +11,8 @@ from logmaking import TIME, archive, choice_row, eval_log, header, json_log, lin
 
 from ranker.errors import DataError
 from ranker.limits import Limits
-from ranker.sources.logs import Choice, listing, program_of, read
 from ranker.sources.logs.inspect_samples import header_of
+from ranker.sources.logs.reading import Choice, listing, program_of, read
 from ranker.sources.logs.results import results_of
 
 ROW = choice_row(0, {"text": "a b"}, "1", (-3, -1), acc=1.0)

@@ -8,8 +8,8 @@ from logmaking import eval_log, header, sample
 
 from ranker import decide
 from ranker.errors import DataError
-from ranker.sources.logs import Choice, read
 from ranker.sources.logs.epochs import reducer
+from ranker.sources.logs.reading import Choice, read
 
 NAN = float("nan")
 

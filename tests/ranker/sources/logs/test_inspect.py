@@ -8,7 +8,7 @@ import pytest
 from logmaking import archive, eval_log, header, json_log, named, part, sample
 
 from ranker.errors import DataError
-from ranker.sources.logs import Choice, listing, program_of, read
+from ranker.sources.logs.reading import Choice, listing, program_of, read
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 NAN = float("nan")

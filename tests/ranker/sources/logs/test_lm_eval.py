@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from logmaking import TIME, choice_row, lm_log, results, written_row
 
 from ranker.errors import DataError
-from ranker.sources.logs import Choice, listing, program_of, read
+from ranker.sources.logs.reading import Choice, listing, program_of, read
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 DOCS = [{"text": f"The {word} danced.", "kind": kind} for word, kind in [("judge", "a"), ("actor", "b"), ("cat", "a")]]

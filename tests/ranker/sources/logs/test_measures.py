@@ -10,8 +10,9 @@ from logmaking import choice_row, eval_log, header, lm_log, results, sample, wri
 from ranker import decide, over_tasks
 from ranker.errors import DataError, ModelError, RankModelsError, UnknownName
 from ranker.sources.base import SourceOptions
-from ranker.sources.logs import Choice, read
 from ranker.sources.logs.measures import AGGREGATES, METRICS, OF_ALL_ROWS, measured
+from ranker.sources.logs.options import LogOptions
+from ranker.sources.logs.reading import Choice, read
 from ranker.sources.suites import load
 
 GOOD, BAD = [-1.0, -2.0, -3.0, -2.0] * 5, [-4.0, -2.5, -6.0, -5.0] * 5
@@ -42,7 +43,7 @@ def test_every_metric_of_the_harness_has_an_aggregate():
 def test_rows_of_perplexity_hold_log_likelihoods_of_which_more_is_better(tmp_path, metric):
     """Whatever the metric is called: exp(-mean) is what is recorded, and its direction is not the rows'."""
     logs = [likelihood_log(tmp_path / name, values, metric) for name, values in (("good", GOOD), ("bad", BAD))]
-    found = decide(load(logs, SourceOptions(scale=(-10, 0))))
+    found = decide(load(logs, SourceOptions(kinds=[LogOptions(scale=(-10, 0))])))
     assert {one.name: round(one.outcome, 12) for one in found.decision.models} == {"good": 0.8, "bad": 0.5625}
     assert found.decision.models[0].name == "good"
     assert any("less is better" not in note and "more is better" in note for note in found.notes)
@@ -73,7 +74,7 @@ def test_lower_is_better_counts_where_nobody_knows_better(tmp_path):
         likelihood_log(tmp_path / name, values, "loss", np.mean(values), True)
         for name, values in (("a", [0.1] * 9), ("b", [0.7] * 9))
     ]
-    found = decide(load(logs, SourceOptions(lower_is_better=True)))
+    found = decide(load(logs, SourceOptions(kinds=[LogOptions(lower_is_better=True)])))
     assert [one.name for one in found.decision.models] == ["a", "b"]
     assert any("`lower_is_better` that less is: less is." in note for note in found.notes)
     logs = [likelihood_log(tmp_path / name, GOOD) for name in ("c", "d")]
@@ -82,7 +83,7 @@ def test_lower_is_better_counts_where_nobody_knows_better(tmp_path):
     with pytest.raises(
         ModelError, match=r"more of perplexity is better \(a row holds a log-likelihood\); leave `lower"
     ):
-        decide(load(logs, SourceOptions(lower_is_better=True, scale=(-10, 0))))
+        decide(load(logs, SourceOptions(kinds=[LogOptions(lower_is_better=True, scale=(-10, 0))])))
 
 
 def test_pairs_of_a_rolling_likelihood_come_to_the_likelihood(tmp_path):
@@ -121,12 +122,12 @@ def test_metrics_are_said_for_tasks(tmp_path):
             rows = [written_row(n, {"q": n}, "x", "x", "x", em=1.0, f1=(n % 3) / 2) for n in range(6)]
             lm_log(tmp_path / name, rows, task)
     folders = [tmp_path / name for name in "ab"]
-    found = over_tasks(folders, SourceOptions(metric="em, two=f1"))
+    found = over_tasks(folders, SourceOptions(kinds=[LogOptions(metric="em, two=f1")]))
     assert {task: one.header.metric for task, one in found.rankings.items()} == {"one": "em", "two": "f1"}
     with pytest.raises(UnknownName, match="task 'tow'"):
-        over_tasks(folders, SourceOptions(metric="em,tow=f1"))
+        over_tasks(folders, SourceOptions(kinds=[LogOptions(metric="em,tow=f1")]))
     with pytest.raises(RankModelsError, match="several metrics, em, f1"):
-        over_tasks(folders, SourceOptions(filter="one=none"))
+        over_tasks(folders, SourceOptions(kinds=[LogOptions(filter="one=none")]))
 
 
 def test_a_brier_score_is_that_of_the_likelihoods(tmp_path):

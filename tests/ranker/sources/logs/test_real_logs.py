@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ranker.errors import DataError
-from ranker.sources.logs import Choice, listing, program_of, read
 from ranker.sources.logs.inspect_samples import header_of
+from ranker.sources.logs.reading import Choice, listing, program_of, read
 from ranker.sources.logs.results import results_of
 
 _DATA = os.environ.get("RANK_MODELS_DATA")

@@ -9,6 +9,7 @@ from ranker import decide
 from ranker.cli import main
 from ranker.errors import DataError, UsageError
 from ranker.sources.base import SourceOptions
+from ranker.sources.logs.options import LogOptions
 from ranker.sources.suites import named
 
 ROWS = [f"s{n}" for n in range(8)]
@@ -25,7 +26,7 @@ def run_log(folder, day, values, ids=ROWS, model="org/model", status="success", 
 
 def models(*references, **options):
     """The models that references name."""
-    return named([str(one) for one in references], SourceOptions(**options), {})[1]
+    return named([str(one) for one in references], SourceOptions(kinds=[LogOptions(**options)]), {})[1]
 
 
 def outcomes(model):
@@ -86,7 +87,7 @@ def test_runs_with_other_arguments_are_kept_apart(tmp_path):
         "org/model@2": 6,
     }
     with pytest.raises(UsageError, match="`runs` must be one of newest, mean, each"):
-        SourceOptions(runs="all")
+        LogOptions(runs="all")
 
 
 def test_the_mean_of_runs_is_one_model(tmp_path):

@@ -5,9 +5,9 @@ from logmaking import eval_log, header, lm_log, results, sample, written_row
 from factors import Example
 from ranker import decide
 from ranker.errors import DataError
-from ranker.sources.logs import Choice, read
 from ranker.sources.logs.answers import labelled, places
 from ranker.sources.logs.labels import MOST_LABELS, Written, few, in_words
+from ranker.sources.logs.reading import Choice, read
 from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER
 from ranker.tasks.classes import ClassTask
 

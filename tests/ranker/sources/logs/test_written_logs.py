@@ -20,8 +20,9 @@ from ranker.errors import DataError
 from ranker.files.archive import Archive
 from ranker.sources import suites
 from ranker.sources.base import SourceOptions
-from ranker.sources.logs import Choice, listing, read
 from ranker.sources.logs.kind import scaled
+from ranker.sources.logs.options import LogOptions
+from ranker.sources.logs.reading import Choice, listing, read
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 KEPT = Path(__file__).parent / "programs" / "written"
@@ -99,7 +100,7 @@ def test_the_winner_by_rows_is_that_of_the_harness(task, metric):
         assert log.measure.agrees
         assert log.measure.recorded == value
         values.append(value if up else -value)
-        rows.append(scaled(log, SourceOptions(metric=metric, scale=(-100, 0) if log.outcomes.min() < 0 else None)))
+        rows.append(scaled(log, LogOptions(metric=metric, scale=(-100, 0) if log.outcomes.min() < 0 else None)))
     assert np.sign(values[0] - values[1]) == np.sign(round(rows[0].mean() - rows[1].mean(), 12))
 
 
@@ -188,7 +189,9 @@ def test_examples_in_the_prompt_are_said():
 def test_written_answers_are_seen_by_methods_that_read_a_pool():
     """SURROGATE sees what the models wrote, and the rows show it."""
     logs = [read(samples(run, "written"), Choice(filter="loose")) for run in ("run-a", "run-b")]
-    suite = suites.load([samples(run, "written") for run in ("run-a", "run-b")], SourceOptions(filter="loose"))
+    suite = suites.load(
+        [samples(run, "written") for run in ("run-a", "run-b")], SourceOptions(kinds=[LogOptions(filter="loose")])
+    )
     pool = [Example(key, (text,), -1) for key, text in zip(logs[0].keys, logs[0].texts, strict=True)]
     found = decide(suite, pool=pool).decision
     assert found.method == "SURROGATE"

@@ -1,0 +1,177 @@
+"""Options of one kind of source: a frozen record whose fields say how the command line names them.
+
+A kind declares such a record as `Options`. The flags of the commands are made from its fields, and `SourceOptions.of`
+gives what was said. This module imports nothing heavy, since `--help` waits for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
+
+from ranker.errors import UsageError
+from ranker.sources.packages import added
+
+GROUP = "rank_models.sources"
+"""The entry point group of packages with a kind of sources: each entry point's name is the kind's."""
+
+FLAG = "flag"
+"""Where in the metadata of a field its `Flag` is."""
+
+RUNS = ("newest", "mean", "each")
+"""What may be meant of several runs of a model on one task."""
+
+ERRORS = ("left-out", "wrong")
+"""What may become of an answer that failed or was not scored."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """How the command line names a field; the field's default says the rest: its type, and whether it is given often.
+
+    Attributes:
+        help: an imperative or a noun phrase.
+        name: of the flag, without its dashes; "" for the field's.
+        metavar: what stands for its value.
+        choices: the only values; none where any will do.
+        type: of its value as click takes it; None for that of the default, and for text.
+        read: makes the field's value of what was typed.
+        of_run: the run reads it beside the models, as files of rows are; so it may concern none of them.
+    """
+
+    help: str
+    name: str = ""
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+    type: Any = None
+    read: Callable[[Any], Any] | None = None
+    of_run: bool = False
+
+
+def option(default: Any, help: str, **more: Any) -> Any:
+    """A field of a record of options, and its flag.
+
+    Args:
+        default: of the field; False is a switch, and () a flag that may be given several times.
+        help: of the flag.
+        more: see `Flag`.
+
+    Example:
+        >>> @dataclass(frozen=True)
+        ... class Options:
+        ...     temperature: float = option(1.0, "Of prompted models: how random answers are.", metavar="T")
+        >>> Options().temperature, flags_of(Options)["temperature"].metavar
+        (1.0, 'T')
+    """
+    return field(default=default, metadata={FLAG: Flag(help, **more)})
+
+
+def flags_of(record: type) -> dict[str, Flag]:
+    """The flags of a record: name of the field -> flag."""
+    return {each.name: each.metadata[FLAG] for each in options_in(record)}
+
+
+def options_in(record: type) -> Iterator[Field[Any]]:
+    """The fields of a record that have a flag."""
+    return (each for each in fields(record) if FLAG in each.metadata)
+
+
+def given(record: object) -> dict[str, Any]:
+    """The fields of a record that say something, and what.
+
+    Example:
+        >>> given(AnswerOptions(cluster="doc"))
+        {'cluster': 'doc'}
+    """
+    return {
+        each.name: value
+        for each in fields(record)  # type: ignore[arg-type]  # it is a dataclass
+        if (value := getattr(record, each.name)) != each.default
+    }
+
+
+def from_flags(record: type, typed: Mapping[str, Any]) -> Any:
+    """The record that a command line says; its defaults where it says nothing.
+
+    Args:
+        record: the class.
+        typed: name of a field -> what was typed; None, or no item, where that is nothing.
+    """
+    values = {name: (flag, typed[name]) for name, flag in flags_of(record).items() if typed.get(name) is not None}
+    return record(**{name: flag.read(value) if flag.read else value for name, (flag, value) in values.items()})
+
+
+def check_choices(record: object) -> None:
+    """Refuse a value that is none of a field's choices; "" says nothing, where it is the default.
+
+    Raises:
+        UsageError: there is one.
+    """
+    for name, value in given(record).items():
+        choices = flags_of(type(record))[name].choices
+        if choices and value not in choices:
+            raise UsageError(f"`{name}` must be one of {', '.join(choices)} (got {value!r})")
+
+
+@dataclass(frozen=True)
+class AnswerOptions:
+    """What is said of files of answers, of tables and of logs alike.
+
+    Attributes:
+        runs: of several runs of a model: "newest", "mean" or "each"; "" for the newest where all were made alike.
+        cluster: the column, or field of a log's rows, that says which rows belong together.
+        scale: what is worst and best of a recorded metric, or of outcomes; None for 0 and 1.
+        lower_is_better: less of these is better; refused of a log's metric of which more is better by what it is.
+        errors: an answer that failed or was not scored counts as "wrong", or its row is "left-out".
+
+    Raises:
+        UsageError: a scale whose worst is not below its best, or a word for runs or errors that is none.
+    """
+
+    runs: str = option(
+        "",
+        "Of several runs of one model: take the newest, their mean, or each as a model. FOLDER#TASK@RUN is one: "
+        "by its number from the oldest (@1), by an argument (@seed=2), or by its time.  "
+        "[default: the newest, where all have the same arguments]",
+        choices=RUNS,
+    )
+    cluster: str = option(
+        "",
+        "Of your own rows, tables and logs: what says which rows belong together: questions on one passage.",
+        metavar="COLUMN",
+    )
+    scale: tuple[float, float] | None = option(
+        None,
+        "Of logs and outcomes: what is worst and best, such as 1 10 of a judge's marks.",
+        name="range",
+        type=(float, float),
+        metavar="LOW HIGH",
+    )
+    lower_is_better: bool = option(False, "Of logs and outcomes: less is better.")
+    errors: str = option(
+        ERRORS[0], "Of tables and logs: what becomes of answers that failed or were not scored.", choices=ERRORS
+    )
+
+    def __post_init__(self) -> None:
+        if self.scale is not None and not (self.scale[0] < self.scale[1] and all(map(math.isfinite, self.scale))):
+            got = " ".join(f"{end:g}" for end in self.scale)
+            raise UsageError(f"`scale` must be two numbers, the worst below the best (got {got})")
+        check_choices(self)
+
+
+def added_records() -> tuple[type, ...]:
+    """The records that the kinds of installed packages declare.
+
+    Raises:
+        UsageError: a package cannot be imported, or its options are no record.
+    """
+    found = []
+    for _, where, target, kind in added(GROUP):
+        record = getattr(kind, "Options", None)
+        if record is not None:
+            if not (isinstance(record, type) and hasattr(record, "__dataclass_fields__")):
+                raise UsageError(f"{where}: `Options` must be a dataclass (got {record!r} in {target})")
+            found.append(record)
+    return tuple(found)

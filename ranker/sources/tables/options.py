@@ -1,0 +1,75 @@
+"""What may be said of tables of predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ranker.errors import UsageError
+from ranker.sources.options import AnswerOptions, option
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Words, comma-separated; none in an empty text.
+
+    Example:
+        >>> words("N/A, -1"), words("")
+        (('N/A', '-1'), ())
+    """
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+@dataclass(frozen=True)
+class TableOptions(AnswerOptions):
+    """What is said of all tables of predictions of a run.
+
+    Attributes:
+        prediction: the columns that hold answers.
+        truth: the column of the true labels; "" where that is not said.
+        answers: what cells are: labels, probabilities, logits, log-likelihoods or outcomes; "" where that is not said.
+        empty_words: the cells that are nothing, as they are written; () for none but the empty cell, None where that is
+            not said.
+        encoding: of tables of text that are not UTF-8 and do not say what they are, such as cp1252.
+        runs, cluster, scale, lower_is_better, errors: of tables and logs alike, see `LogOptions`.
+
+    Raises:
+        UsageError: a kind of answers or an encoding that there is not; see also `LogOptions`.
+
+    Example:
+        >>> from ranker import SourceOptions, TableOptions
+        >>> SourceOptions(kinds=[TableOptions(truth="gold")]).of(TableOptions).truth
+        'gold'
+    """
+
+    prediction: tuple[str, ...] = option((), "Of tables: a column that holds answers.", metavar="COLUMN")
+    truth: str = option("", "Of tables: the column of the true labels.", metavar="COLUMN")
+    answers: str = option(
+        "",
+        "Of tables: what cells are: labels, probabilities, logits, log-likelihoods or outcomes.",
+        metavar="KIND",
+    )
+    empty_words: tuple[str, ...] | None = option(
+        None,
+        "Of your own rows and tables: the words that are nothing, such as N/A,-1; '' for none but the empty "
+        "cell.  [default: NA, N/A, nan, null and None, unless a label is called so]",
+        metavar="WORD,...",
+        read=words,
+        of_run=True,
+    )
+    encoding: str = option(
+        "",
+        "Of files of rows and answers that are not UTF-8, such as cp1252.  [default: UTF-8, or what a file says]",
+        metavar="NAME",
+        of_run=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.answers:
+            from ranker.sources.tables.base import KINDS
+
+            if self.answers not in KINDS:
+                raise UsageError(f"`answers` must be one of {', '.join(KINDS)} (got {self.answers!r})")
+        if self.encoding:
+            from ranker.files.encodings import check
+
+            object.__setattr__(self, "encoding", check(self.encoding))
