@@ -11,7 +11,7 @@ from importlib import import_module
 
 import click
 
-from ranker.commands.program import run_program, speaking
+from ranker.commands.program import check_flags, run_program, speaking
 from ranker.errors import look_up
 
 COMMANDS = {
@@ -46,7 +46,9 @@ class DefaultToRun(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command of that name; a near one is offered where there is none."""
         known = look_up("command", name, {each: each for each in COMMANDS})
-        return speaking(getattr(import_module(f"ranker.commands.{known}"), known))
+        command = getattr(import_module(f"ranker.commands.{known}"), known)
+        check_flags(command)
+        return speaking(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of the commands; none is imported for it."""

@@ -74,7 +74,7 @@ def flag(record: type, name: str) -> Option:
     return click.option(
         f"--{said.name or name.replace('_', '-')}",
         name,
-        type=click.Choice(said.choices) if said.choices else said.type or (str if silent else type(default)),
+        type=click.Choice(said.choices) if said.choices else said.type or (None if silent else type(default)),
         default=None if silent else default,
         show_default=not silent,
         is_flag=default is False,

@@ -22,7 +22,7 @@ from typing import NoReturn
 import click
 
 from ranker.commands import terminal
-from ranker.errors import RankModelsError
+from ranker.errors import RankModelsError, UsageError
 from ranker.report.escapes import visible
 
 NAMED = re.compile(r"(?<!the setting )(?<!`)`([a-z_]+)(?:([= ])([^`]*))?`(?!`)")
@@ -182,6 +182,17 @@ def flags(command: click.Command) -> dict[str, str]:
         long = next((flag for flag in option.opts if flag.startswith("--")), option.opts[0])
         found |= {option.name or "": long, long.removeprefix("--").replace("-", "_"): long}
     return found
+
+
+def check_flags(command: click.Command) -> None:
+    """Refuse a command with two options of one name: the options of a package stand beside ours.
+
+    Raises:
+        UsageError: it has such options.
+    """
+    names = [name for one in command.params for name in dict.fromkeys((*one.opts, one.name))]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"a package adds an option that there is already: {twice[0]}")
 
 
 def in_flags(text: str, known: Mapping[str, str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import metadata
 from typing import NamedTuple
 
 from ranker.errors import UsageError
@@ -35,6 +34,8 @@ def added(group: str) -> Iterator[Added]:
         >>> list(added("rank_models.nobody_names_this"))
         []
     """
+    from importlib import metadata  # `--help` of a command that asks for no package does not wait for it
+
     for point in metadata.entry_points(group=group):
         package = f"the package {point.dist.name!r}" if point.dist else "a package"
         where = f"{package}, entry point {point.name!r} of {group!r}"

@@ -1,0 +1,205 @@
+"""Options of a kind of source: a record, of whose fields the flags are made."""
+
+import json
+import os
+import pickle  # noqa: TID251  # options travel to processes
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from ranker import LogOptions, SourceOptions, TableOptions, UsageError, load_suite, option
+from ranker.commands.options import flags_from
+from ranker.sources import kinds
+from ranker.sources.options import flags_of, from_flags, given
+
+PROMPTED = """
+from dataclasses import dataclass
+
+import numpy as np
+
+from ranker import TextSource, option
+
+
+@dataclass(frozen=True)
+class Options:
+    temperature: float = option(1.0, "Of prompted models: how random answers are.", metavar="T")
+
+
+@dataclass(frozen=True)
+class Prompted(TextSource):
+    name: str
+    temperature: float
+    family: str = ""
+
+    def labels(self):
+        return ("non-entailment", "entailment")
+
+    def content(self):
+        return f"prompted at {self.temperature}"
+
+    def probabilities(self, texts):
+        sure = 1 / (1 + np.exp(-len(texts[0]) / self.temperature))
+        return np.tile([1 - sure, sure], (len(texts), 1))
+
+
+def claims(reference, options):
+    return False
+
+
+def sources(reference, options, shelf):
+    return [Prompted(reference.place, options.of(Options).temperature)]
+"""
+"""A kind of source with an option of its own."""
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Runs `rank-models` in a process that has the kind installed, as pip leaves it on disk."""
+    info = tmp_path / "theirs-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[rank_models.sources]\nprompted = theirs\n")
+
+    def run(*arguments, kind=PROMPTED):
+        (tmp_path / "theirs.py").write_text(kind)
+        paths = [str(tmp_path), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "RANK_MODELS_STORE": str(tmp_path / "store")}
+        line = [sys.executable, "-m", "ranker", *map(str, arguments)]
+        return subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+
+    return run
+
+
+ASKED = ("explain", "--ood", "hans-sub", "--text", "a b", "--text", "a", "--models", "prompted:one", "--format", "json",
+         "--attribution", "occlusion:hide=remove", "--no-isolate", "--quiet")  # fmt: skip
+
+
+def sureness(done):
+    """What the model gives entailment."""
+    assert done.returncode == 0, done.stderr
+    (reading,) = json.loads(done.stdout)["models"]
+    return reading["probabilities"]["entailment"]
+
+
+def test_a_package_adds_a_flag_by_declaring_it(command, tmp_path):
+    """It stands in the help, its value reaches the model that is opened, and a file of options may say it."""
+    for name in ("explain", "shift"):
+        assert "--temperature T" in command(name, "--help").stdout
+    assert sureness(command(*ASKED)) == pytest.approx(1 / (1 + np.exp(-2)))
+    assert sureness(command(*ASKED, "--temperature", "4")) == pytest.approx(1 / (1 + np.exp(-0.5)))
+    (tmp_path / "a.toml").write_text("temperature = 4\n")
+    assert sureness(command(*ASKED, "--config", "a.toml")) == pytest.approx(1 / (1 + np.exp(-0.5)))
+
+
+def test_a_flag_of_a_kind_that_no_reference_is_of_is_refused(command):
+    """By its name, before a model is opened."""
+    done = command("--ood", "hans-sub", "--temperature", "4", "--dry-run")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == ("rank-models: none of these models reads `--temperature`; leave it out")
+
+
+def test_a_package_takes_no_flag_of_ours(command):
+    """Nor the name under which the value of one is kept: one of the two would be lost."""
+    for name, said in (("seed", "--seed"), ("norm", "norm")):
+        kind = PROMPTED.replace("    temperature: float = option", f"    {name}: float = option")
+        done = command("run", "--help", kind=kind)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"a package adds an option that there is already: {said}" in done.stderr
+
+
+@dataclass(frozen=True)
+class Options:
+    """An option of each shape."""
+
+    word: str = option("", "A word.")
+    words: tuple[str, ...] = option((), "Words.", metavar="W")
+    share: float = option(0.5, "A share.")
+    pair: tuple[int, int] | None = option(None, "Two.", type=(int, int), name="two")
+    sure: bool = option(False, "A switch.")
+    rule: str = option("a", "A rule.", choices=("a", "b"))
+    parts: tuple[str, ...] | None = option(None, "Parts.", read=lambda text: tuple(text.split("+")))
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("", Options()),
+        ("--word x --words y --words z", Options(word="x", words=("y", "z"))),
+        ("--share 0.25 --two 3 4", Options(share=0.25, pair=(3, 4))),
+        ("--sure --rule b --parts p+q", Options(sure=True, rule="b", parts=("p", "q"))),
+        ("--share 0.5 --rule a", Options()),
+    ],
+)
+def test_what_is_typed_becomes_the_record(typed, expected):
+    """A default's type is the flag's; a switch, a list, a pair and a choice are what click has for them."""
+    found = []
+    program = click.command()(flags_from(Options)(lambda **said: found.append(from_flags(Options, said))))
+    done = CliRunner().invoke(program, typed.split())
+    assert (done.exit_code, found) == (0, [expected])
+    assert given(expected) == {name: value for name, value in vars(expected).items() if value != vars(Options())[name]}
+
+
+def test_what_two_kinds_share_is_one_flag():
+    """It stands behind those of one kind, and means the same of both."""
+    program = flags_from(TableOptions, LogOptions)(lambda: None)
+    names = [each.name for each in reversed(program.__click_params__)]
+    assert names == [*["prediction", "truth", "answers", "metric", "filter", "scorer", "reducer"], *SHARED]
+    for name in SHARED:
+        assert flags_of(TableOptions)[name] == flags_of(LogOptions)[name]
+
+
+SHARED = ("runs", "cluster", "scale", "lower_is_better", "errors")
+"""What tables and logs have in common."""
+
+
+def test_every_kind_of_ours_has_its_flags():
+    """The records that the commands are made from are those that the kinds declare."""
+    declared = {getattr(kind, "Options", None) for kind in kinds.available().values()}
+    assert declared == {None, LogOptions, TableOptions}
+
+
+@pytest.mark.parametrize(
+    ("record", "said", "message"),
+    [
+        (TableOptions, {"answers": "words"}, "`answers` must be one of labels, .* .got 'words'."),
+        (TableOptions, {"encoding": "utf-99"}, "`encoding` must be one that Python knows"),
+        (LogOptions, {"scale": (1, 1)}, "`scale` must be two numbers, the worst below the best .got 1 1."),
+        (LogOptions, {"errors": "lost"}, "`errors` must be one of left-out, wrong .got 'lost'."),
+        (TableOptions, {"runs": "all"}, "`runs` must be one of newest, mean, each .got 'all'."),
+    ],
+)
+def test_what_cannot_be_right_is_refused_when_it_is_said(record, said, message):
+    """By the record itself, before a file is read."""
+    with pytest.raises(UsageError, match=message):
+        record(**said)
+
+
+def test_options_are_a_record():
+    """Frozen, hashable, equal where they say the same, and the same behind a pickle; of a kind there is one."""
+    options = SourceOptions({"a": "b"}, kinds=[TableOptions(prediction=("x",)), LogOptions(metric="acc")])
+    again = pickle.loads(pickle.dumps(options))  # noqa: S301  # our own
+    assert (again, hash(again)) == (options, hash(options))
+    assert options != SourceOptions({"a": "b"})
+    assert (options.of(TableOptions).prediction, options.of(LogOptions).metric) == (("x",), "acc")
+    assert SourceOptions().of(LogOptions) == LogOptions()
+    with pytest.raises(UsageError, match="one record of a kind .got 2 of LogOptions."):
+        SourceOptions(kinds=[LogOptions(), LogOptions()])
+
+
+def test_what_is_said_of_other_kinds_is_refused_from_python(tmp_path):
+    """What tables and logs share is not, where it is said of the one that is there; nor is an encoding of rows."""
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("id,prediction,label,doc\n1,x,x,p\n2,y,x,q\n")
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    with pytest.raises(UsageError, match="none of these models reads `cluster` or `metric`; leave it out"):
+        load_suite(files, SourceOptions(kinds=[LogOptions(metric="acc", cluster="doc")]))
+    both = [TableOptions(cluster="doc"), LogOptions(cluster="doc")]
+    assert len(load_suite(files, SourceOptions(kinds=both)).models) == 2
+    with pytest.raises(UsageError, match="none of these models reads `truth`"):
+        load_suite(["hans-sub-mini"], SourceOptions(kinds=[TableOptions(truth="x", encoding="cp1252")]))
+    load_suite(["hans-sub-mini"], SourceOptions(kinds=[TableOptions(encoding="cp1252"), LogOptions(errors="left-out")]))
