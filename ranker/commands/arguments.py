@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ranker.commands import custom, stderr
-from ranker.commands.options import added
+from ranker.commands.options import records
 from ranker.commands.outputs import meant
 from ranker.datasets import sets
 from ranker.datasets.mapping import by_hand
@@ -44,7 +44,6 @@ from ranker.scoring.gate import MARGIN
 from ranker.scoring.score import Evidence
 from ranker.sources import kinds, suites
 from ranker.sources.base import Machine, Shelf, SourceOptions
-from ranker.sources.logs.options import LogOptions
 from ranker.sources.options import from_flags
 from ranker.sources.suites import Suite
 from ranker.sources.tables.options import TableOptions
@@ -308,8 +307,10 @@ def models(given: Given, ood_name: str | None) -> Looked:
 
 def named_models(given: Given) -> Looked | None:
     """The models of ``--models``, one or more; None where there are none."""
-    references = _references(given)
-    return look(references, source_options(given)) if references else None
+    references, said = _references(given), source_options(given)
+    if not references:
+        kinds.check_concerned(said, ())
+    return look(references, said) if references else None
 
 
 def _references(given: Given) -> list[str]:
@@ -334,7 +335,7 @@ def source_options(given: Given) -> SourceOptions:
         label_map=label_map(given["label_map"], given["limits"]),
         trust_remote_code=frozenset(given["trust_remote_code"]),
         allow_pickle=given["allow_pickle"],
-        kinds=[from_flags(record, typed) for record in (TableOptions, LogOptions, *added())],
+        kinds=[from_flags(record, typed) for record in records()],
         limits=given["limits"],
     )
 

@@ -42,7 +42,7 @@ from ranker.errors import look_up
     "--toward", metavar="LABEL", help="The explained label: what positive scores speak for.  [default: the shortcut's]"
 )
 @options.MODELS
-@options.answers
+@options.flags_from(*options.records())
 @options.ATTRIBUTION
 @options.DATA_DIR
 @options.INCLUDE

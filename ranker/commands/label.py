@@ -77,7 +77,7 @@ FORMATS = {"csv": ".csv", "label-studio": ".json", "doccano": ".jsonl"}
 @click.option("--guidelines", type=options.PATH, metavar="FILE", help="A text that a key shows.")
 @click.option("--plain", is_flag=True, help="One key a line, for screen readers and scripts.")
 @options.MODELS
-@options.answers
+@options.flags_from(*options.records())
 @options.INCLUDE
 @options.MACHINE
 @options.WORKERS

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ranker.sources.logs.options import LogOptions
-from ranker.sources.options import added_records, flags_of, options_in
+from ranker.sources.options import added_records, flags_of
 from ranker.sources.tables.options import TableOptions
 
 Command = Callable[..., None]
@@ -68,17 +68,16 @@ OF_ROWS = ("empty_words", "encoding")
 
 def flag(record: type, name: str) -> Option:
     """The option that a field of a record of options declares."""
-    default = next(each.default for each in options_in(record) if each.name == name)
     said = flags_of(record)[name]
-    silent = default in (None, "", False, ())
+    silent = said.default in (None, "", False, ())
     return click.option(
         f"--{said.name or name.replace('_', '-')}",
         name,
-        type=click.Choice(said.choices) if said.choices else said.type or (None if silent else type(default)),
-        default=None if silent else default,
+        type=click.Choice(said.choices) if said.choices else said.type or (None if silent else type(said.default)),
+        default=None if silent else said.default,
         show_default=not silent,
-        is_flag=default is False,
-        multiple=default == (),
+        is_flag=said.default is False,
+        multiple=said.default == (),
         metavar=said.metavar,
         help=said.help,
     )
@@ -90,6 +89,11 @@ def added() -> tuple[type, ...]:
     return added_records()
 
 
+def records() -> tuple[type, ...]:
+    """The records of options of all kinds of sources."""
+    return (TableOptions, LogOptions, *added())
+
+
 def flags_from(*records: type) -> Option:
     """The options that records declare, each once; those that several have come last."""
     first: dict[str, type] = {}
@@ -99,16 +103,6 @@ def flags_from(*records: type) -> Option:
     shared = [name for name in first if sum(name in flags_of(record) for record in records) > 1]
     names = [name for name in first if name not in (*shared, *OF_ROWS)]
     return together(*(flag(first[name], name) for name in (*names, *shared)))
-
-
-def answers(command: Command) -> Command:
-    """The options of all kinds of sources, those of installed packages included."""
-    return flags_from(TableOptions, LogOptions, *added())(command)
-
-
-def of_added_kinds(command: Command) -> Command:
-    """The options of the kinds of sources that installed packages add."""
-    return flags_from(*added())(command)
 
 
 class Workers(click.ParamType[int | str]):

@@ -39,7 +39,7 @@ from ranker.errors import look_up
 )
 @options.OWN_ROWS
 @options.MODELS
-@options.answers
+@options.flags_from(*options.records())
 @click.option(
     "--method", metavar="NAME", help="With --data: what to order by.  [default: ACC+TIES; with --pool SURROGATE]"
 )

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     "and whether a measure goes with it.",
 )
 @options.LOADING
-@options.of_added_kinds
+@options.flags_from(*options.added())
 @click.option(
     "--select",
     is_flag=True,

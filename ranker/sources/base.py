@@ -18,7 +18,7 @@ import numpy as np
 from factors.types import SPECIAL, Bools, Example, Floats, Frozen, Ints
 from ranker.errors import UsageError
 from ranker.limits import LIMITS, Limits
-from ranker.sources.options import flags_of, given
+from ranker.sources.options import flags_of, non_defaults
 
 R = TypeVar("R")
 
@@ -114,7 +114,7 @@ class SourceOptions:
             name
             for other in self.kinds
             if type(other) not in records
-            for name, value in given(other).items()
+            for name, value in non_defaults(other).items()
             if not flags_of(type(other))[name].of_run and all(getattr(one, name, None) != value for one in own)
         )
 

@@ -7,8 +7,8 @@ gives what was said. This module imports nothing heavy, since `--help` waits for
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ranker.errors import UsageError
@@ -29,9 +29,10 @@ ERRORS = ("left-out", "wrong")
 
 @dataclass(frozen=True)
 class Flag:
-    """How the command line names a field; the field's default says the rest: its type, and whether it is given often.
+    """How the command line names a field.
 
     Attributes:
+        default: of the field; False makes a switch, and () a flag that may be given several times.
         help: an imperative or a noun phrase.
         name: of the flag, without its dashes; "" for the field's.
         metavar: what stands for its value.
@@ -41,6 +42,7 @@ class Flag:
         of_run: the run reads it beside the models, as files of rows are; so it may concern none of them.
     """
 
+    default: Any
     help: str
     name: str = ""
     metavar: str | None = None
@@ -54,9 +56,11 @@ def option(default: Any, help: str, **more: Any) -> Any:
     """A field of a record of options, and its flag.
 
     Args:
-        default: of the field; False is a switch, and () a flag that may be given several times.
+        default: of the field; its type is the flag's. False makes a switch, and () a flag that may be given several
+            times.
         help: of the flag.
-        more: see `Flag`.
+        more: `name` of the flag, where it is not the field's; `metavar`; `choices`; `type`, as click takes it; `read`,
+            which makes the value of what was typed; `of_run`, where the run itself reads it, too.
 
     Example:
         >>> @dataclass(frozen=True)
@@ -65,31 +69,23 @@ def option(default: Any, help: str, **more: Any) -> Any:
         >>> Options().temperature, flags_of(Options)["temperature"].metavar
         (1.0, 'T')
     """
-    return field(default=default, metadata={FLAG: Flag(help, **more)})
+    return field(default=default, metadata={FLAG: Flag(default, help, **more)})
 
 
 def flags_of(record: type) -> dict[str, Flag]:
     """The flags of a record: name of the field -> flag."""
-    return {each.name: each.metadata[FLAG] for each in options_in(record)}
+    return {each.name: each.metadata[FLAG] for each in fields(record) if FLAG in each.metadata}
 
 
-def options_in(record: type) -> Iterator[Field[Any]]:
-    """The fields of a record that have a flag."""
-    return (each for each in fields(record) if FLAG in each.metadata)
-
-
-def given(record: object) -> dict[str, Any]:
-    """The fields of a record that say something, and what.
+def non_defaults(record: object) -> dict[str, Any]:
+    """The options of a record that say something, and what.
 
     Example:
-        >>> given(AnswerOptions(cluster="doc"))
+        >>> non_defaults(AnswerOptions(cluster="doc"))
         {'cluster': 'doc'}
     """
-    return {
-        each.name: value
-        for each in fields(record)  # type: ignore[arg-type]  # it is a dataclass
-        if (value := getattr(record, each.name)) != each.default
-    }
+    options = flags_of(type(record)).items()
+    return {name: value for name, flag in options if (value := getattr(record, name)) != flag.default}
 
 
 def from_flags(record: type, typed: Mapping[str, Any]) -> Any:
@@ -103,32 +99,9 @@ def from_flags(record: type, typed: Mapping[str, Any]) -> Any:
     return record(**{name: flag.read(value) if flag.read else value for name, (flag, value) in values.items()})
 
 
-def check_choices(record: object) -> None:
-    """Refuse a value that is none of a field's choices; "" says nothing, where it is the default.
-
-    Raises:
-        UsageError: there is one.
-    """
-    for name, value in given(record).items():
-        choices = flags_of(type(record))[name].choices
-        if choices and value not in choices:
-            raise UsageError(f"`{name}` must be one of {', '.join(choices)} (got {value!r})")
-
-
 @dataclass(frozen=True)
 class AnswerOptions:
-    """What is said of files of answers, of tables and of logs alike.
-
-    Attributes:
-        runs: of several runs of a model: "newest", "mean" or "each"; "" for the newest where all were made alike.
-        cluster: the column, or field of a log's rows, that says which rows belong together.
-        scale: what is worst and best of a recorded metric, or of outcomes; None for 0 and 1.
-        lower_is_better: less of these is better; refused of a log's metric of which more is better by what it is.
-        errors: an answer that failed or was not scored counts as "wrong", or its row is "left-out".
-
-    Raises:
-        UsageError: a scale whose worst is not below its best, or a word for runs or errors that is none.
-    """
+    """What is said of files of answers, of tables and of logs alike: see `LogOptions`."""
 
     runs: str = option(
         "",
@@ -158,7 +131,10 @@ class AnswerOptions:
         if self.scale is not None and not (self.scale[0] < self.scale[1] and all(map(math.isfinite, self.scale))):
             got = " ".join(f"{end:g}" for end in self.scale)
             raise UsageError(f"`scale` must be two numbers, the worst below the best (got {got})")
-        check_choices(self)
+        for name, value in non_defaults(self).items():
+            choices = flags_of(type(self))[name].choices
+            if choices and value not in choices:
+                raise UsageError(f"`{name}` must be one of {', '.join(choices)} (got {value!r})")
 
 
 def added_records() -> tuple[type, ...]:

@@ -20,7 +20,7 @@ from ranker.errors import DataError, ModelError, UsageError, listed
 from ranker.limits import Limits
 from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated, Tasks
 from ranker.sources.logs.options import LogOptions
-from ranker.sources.options import given
+from ranker.sources.options import non_defaults
 from ranker.sources.references import Reference
 from ranker.tasks.base import ERROR, NO_ANSWER
 from ranker.tasks.classes import has_labels, of_classes
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 Options = LogOptions
 """What may be said of logs."""
 
-OF_PROGRAM = {"lm-eval": {"filter"}, "inspect": {"scorer", "reducer"}}
-"""Program -> the options that concern its logs alone."""
+PROGRAM = {"filter": "lm-eval", "scorer": "inspect", "reducer": "inspect"}
+"""Option -> the program whose logs alone it concerns."""
 
 _LOG, _LISTING = "log at", "logs in"
 """Where on a shelf a log is that was read, and what lies in a folder."""
@@ -68,7 +68,7 @@ class LogModel:
         return self.path
 
     @property
-    def said(self) -> LogOptions:
+    def log_options(self) -> LogOptions:
         """What is said of logs."""
         return self.options.of(LogOptions)
 
@@ -95,13 +95,16 @@ class LogModel:
         pinned = replace(self, path=os.path.abspath(self.path), more=tuple(map(os.path.abspath, self.more)))
         try:
             found = pinned.logged(shelf)
-            scaled(found, self.said)
+            scaled(found, self.log_options)
             rows = _brought(found)
         except (DataError, UsageError) as error:
             return Stated(pinned, trouble=str(error))
-        idle = given(self.said).keys() & set().union(*(of for name, of in OF_PROGRAM.items() if name != found.program))
-        unused = self.options.of_others(LogOptions) | idle | ({"label_map"} if self.options.label_map else frozenset())
-        notes = (*self.beside, *found.notes, *_shown_as(found, self.said))
+        of_other = {
+            name for name in non_defaults(self.log_options) if PROGRAM.get(name, found.program) != found.program
+        }
+        label_map = {"label_map"} if self.options.label_map else set()
+        unused = self.options.of_others(LogOptions) | of_other | label_map
+        notes = (*self.beside, *found.notes, *_shown_as(found, self.log_options))
         written = f"{len(found):,} rows of the task {found.task}, by {found.program} {found.version}".rstrip()
         return Stated(pinned, found.labels, unused=unused, rows=rows, notes=notes, contents=(written,))
 
@@ -156,12 +159,12 @@ class LogAnswers:
             found = self.source.logged(self.shelf)
             at = answers.places(found, examples)
             if not has_labels(self.task):
-                said: Predictions = answers.judged(found, scaled(found, self.source.said), at, self.task)
+                said: Predictions = answers.judged(found, scaled(found, self.source.log_options), at, self.task)
             else:
                 said = answers.labelled(found, at, of_classes(self.task, self.name))
         except (DataError, UsageError) as error:
             raise ModelError(f"{self.name}: {error}") from error
-        if self.source.said.errors == "wrong":
+        if self.source.log_options.errors == "wrong":
             state = np.where(said.state == ERROR, NO_ANSWER, said.state)
             said = type(said).of_columns({**said.columns(), "state": state})
         yield said

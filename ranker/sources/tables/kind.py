@@ -14,7 +14,7 @@ import numpy as np
 from factors.types import Example, Floats
 from ranker.errors import DataError, ModelError, Question, UnknownName, UsageError, listed, look_up
 from ranker.sources.base import Brought, Machine, Predictor, Shelf, Source, SourceOptions, Stated
-from ranker.sources.options import given
+from ranker.sources.options import non_defaults
 from ranker.sources.references import Reference
 from ranker.sources.tables.options import TableOptions
 from ranker.tasks.base import ERROR, NO_ANSWER
@@ -78,7 +78,7 @@ class TableModel:
         return os.path.abspath(self.path)
 
     @property
-    def said(self) -> TableOptions:
+    def table_options(self) -> TableOptions:
         """What is said of tables."""
         return self.options.of(TableOptions)
 
@@ -110,7 +110,7 @@ class TableModel:
         notes, contents = (*reading.notes, *model.notes), [_contents(columns)]
         if rows is None:
             contents += _answers(model, reading.task)
-        idle = frozenset() if judged else given(self.said).keys() & OF_OUTCOMES
+        idle = frozenset() if judged else non_defaults(self.table_options).keys() & OF_OUTCOMES
         unused = self.options.of_others(TableOptions) | idle
         return Stated(
             pinned,
@@ -140,7 +140,7 @@ class TableModel:
         """What the file holds; it is parsed once for all its models."""
         from ranker.files.reader import read
 
-        path, encoding, limits = Path(self.path), self.said.encoding, self.options.limits
+        path, encoding, limits = Path(self.path), self.table_options.encoding, self.options.limits
         key = (_COLUMNS, self.file)
         return cast("Columns", _once(shelf, key, lambda: read(path, encoding, limits)))
 
@@ -227,7 +227,7 @@ class TableAnswers:
         if len(examples) >= self.shelf.noted.get(self.source.place, (0, ()))[0]:
             self.shelf.noted[self.source.place] = len(examples), (*found.notes, *joined.notes)
         state = found.state.astype(np.int64)
-        if self.source.said.errors == "wrong":
+        if self.source.table_options.errors == "wrong":
             state[state == ERROR] = NO_ANSWER
         if has_labels(self.task):
             if found.outcomes is not None:

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from ranker import LogOptions, SourceOptions, TableOptions, UsageError, load_suite, option
 from ranker.commands.options import flags_from
 from ranker.sources import kinds
-from ranker.sources.options import flags_of, from_flags, given
+from ranker.sources.options import flags_of, from_flags, non_defaults
 
 PROMPTED = """
 from dataclasses import dataclass
@@ -97,10 +97,14 @@ def test_a_package_adds_a_flag_by_declaring_it(command, tmp_path):
 
 
 def test_a_flag_of_a_kind_that_no_reference_is_of_is_refused(command):
-    """By its name, before a model is opened."""
+    """By its name, before a model is opened; and so where there is no model."""
     done = command("--ood", "hans-sub", "--temperature", "4", "--dry-run")
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == ("rank-models: none of these models reads `--temperature`; leave it out")
+
+    done = command("shift", "hans-sub", "paws", "--temperature", "4")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("none of these models reads `--temperature`; leave it out\n")
 
 
 def test_a_package_takes_no_flag_of_ours(command):
@@ -141,7 +145,8 @@ def test_what_is_typed_becomes_the_record(typed, expected):
     program = click.command()(flags_from(Options)(lambda **said: found.append(from_flags(Options, said))))
     done = CliRunner().invoke(program, typed.split())
     assert (done.exit_code, found) == (0, [expected])
-    assert given(expected) == {name: value for name, value in vars(expected).items() if value != vars(Options())[name]}
+    changed = {name: value for name, value in vars(expected).items() if value != vars(Options())[name]}
+    assert non_defaults(expected) == changed
 
 
 def test_what_two_kinds_share_is_one_flag():

@@ -135,7 +135,7 @@ def test_the_page_names_what_there_is():
     said = set(re.findall(r"--[a-z][a-z-]+", PAGE))
     known = {name for option in command.params for name in option.opts}
     assert said - {"--output", "--save-details"} <= known
-    of_files = options.answers(lambda: None).__click_params__
+    of_files = options.flags_from(*options.records())(lambda: None).__click_params__
     assert {option.opts[0] for option in of_files} <= said
 
 
