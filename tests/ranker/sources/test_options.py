@@ -107,6 +107,16 @@ def test_a_flag_of_a_kind_that_no_reference_is_of_is_refused(command):
     assert done.stderr.endswith("none of these models reads `--temperature`; leave it out\n")
 
 
+def test_options_that_are_no_record_are_told_of(command):
+    """In one line, with the package's name."""
+    done = command("run", "--help", kind=f"{PROMPTED}\nOptions = 3\n")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        "rank-models: the package 'theirs', entry point 'prompted' of 'rank_models.sources': "
+    )
+    assert done.stderr.endswith("`Options` must be a dataclass (got 3 in theirs)\n")
+
+
 def test_a_package_takes_no_flag_of_ours(command):
     """Nor the name under which the value of one is kept: one of the two would be lost."""
     for name, said in (("seed", "--seed"), ("norm", "norm")):
