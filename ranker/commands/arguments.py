@@ -35,8 +35,7 @@ from ranker.runs.plan import Plan, plan
 from ranker.runs.rank import evaluated
 from ranker.runs.task import NamedTask
 from ranker.runtime.base import Executor
-from ranker.runtime.executors.processes import Processes
-from ranker.runtime.executors.serial import Serial
+from ranker.runtime.executors.named import ExecutorOptions, executor_named
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.storage import USER_STORE, Remote, place
 from ranker.runtime.store import Store
@@ -370,7 +369,7 @@ def executor(given: Given) -> Executor:
         log.info("models run without limits on this system; `--isolate` sets those that it has")
     workers = given.get("workers", "auto")
     memory = round(given.get("memory", 4) * 1e9)
-    return Serial() if workers == 1 and not isolated else Processes(workers, limits=isolated, memory=memory)
+    return executor_named(given.get("executor", "auto"), ExecutorOptions(workers, isolated, memory))
 
 
 def point_out(given: Given, models: Looked) -> None:

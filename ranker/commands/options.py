@@ -117,14 +117,24 @@ class Workers(click.ParamType[int | str]):
         return click.IntRange(1).convert(value, param, ctx)
 
 
-WORKERS = click.option(
-    "--workers",
-    type=Workers(),
-    default="auto",
-    show_default=True,
-    metavar="N|auto",
-    help="Processes that run models side by side, each with its share of the cores; auto: as many as there is work, "
-    "cores and memory for, and one on an accelerator.",
+WORKERS = together(
+    click.option(
+        "--workers",
+        type=Workers(),
+        default="auto",
+        show_default=True,
+        metavar="N|auto",
+        help="Processes that run models side by side, each with its share of the cores; auto: as many as there is "
+        "work, cores and memory for, and one on an accelerator.",
+    ),
+    click.option(
+        "--executor",
+        default="auto",
+        show_default=True,
+        metavar="NAME",
+        help="Who has models run: serial (this process), processes, or one that an installed package adds; auto: "
+        "processes.",
+    ),
 )
 
 ISOLATE = together(

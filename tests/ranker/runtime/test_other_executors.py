@@ -5,6 +5,7 @@ import queue
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,12 +13,15 @@ import numpy as np
 import pytest
 from toys import ROWS, TASK, Toy, truth
 
-from ranker.errors import UsageError
+from ranker.errors import UnknownName, UsageError
 from ranker.progress import silent
 from ranker.runs.collect import ask
 from ranker.runs.gather import looked
 from ranker.runtime.base import NOTHING, Request
+from ranker.runtime.executors import named
+from ranker.runtime.executors.named import ExecutorOptions, executor_named
 from ranker.runtime.executors.processes import Processes
+from ranker.runtime.executors.serial import Serial
 from ranker.runtime.executors.supervision import handle_message, missing_work
 from ranker.runtime.executors.visits import Inbox, Outbox, carry
 from ranker.runtime.runtime import Runtime
@@ -108,3 +112,18 @@ def test_needs_are_numbers_above_zero():
     """One line, otherwise."""
     with pytest.raises(UsageError, match=r"`needs.at_once` must be above 0 .got 0."):
         Needs(at_once=0)
+
+
+def test_an_executor_is_named(monkeypatch):
+    """It is one of ours, or of a package; the options of the run reach it."""
+    point = SimpleNamespace(name="threads", value="mine:threads", dist=None, load=lambda: lambda options: Threads())
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [point] if group == named.GROUP else [])
+    assert executor_named("serial") == Serial()
+    assert executor_named("auto", ExecutorOptions(3, memory=10**9)) == Processes(3, memory=10**9)
+    assert executor_named("auto", ExecutorOptions(1, limits=False)) == Serial()
+    assert isinstance(executor_named("threads"), Threads)
+    with pytest.raises(UnknownName, match="executor 'thread'; did you mean threads"):
+        executor_named("thread")
+    point.load = lambda: lambda options: 3
+    with pytest.raises(UsageError, match="'threads' of 'rank_models.executors': it must make an object with `run`"):
+        executor_named("threads")

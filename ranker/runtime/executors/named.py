@@ -1,0 +1,66 @@
+"""Executors by name: those that come with the product, and those of installed packages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from ranker.errors import UsageError, look_up
+from ranker.runtime.base import Executor
+from ranker.runtime.executors.processes import MEMORY, Processes
+from ranker.runtime.executors.serial import Serial
+from ranker.sources.packages import added
+
+GROUP = "rank_models.executors"
+"""Entry point group of packages with executors: each entry point is named as the executor is."""
+
+
+@dataclass(frozen=True)
+class ExecutorOptions:
+    """What a run says of whoever has its work done.
+
+    Attributes:
+        workers: how many models work side by side, or "auto": as many as there is room for.
+        limits: models work within limits, so that one that fails ends no other.
+        memory: bytes that a model may take, beside its weights.
+    """
+
+    workers: int | Literal["auto"] = "auto"
+    limits: bool = True
+    memory: int = MEMORY
+
+
+BUILTIN: Mapping[str, Callable[[ExecutorOptions], Executor]] = {
+    "serial": lambda options: Serial(),
+    "processes": lambda options: Processes(options.workers, limits=options.limits, memory=options.memory),
+}
+"""An executor -> what makes it of a run's options."""
+
+
+def executor_named(name: str, options: ExecutorOptions = ExecutorOptions()) -> Executor:
+    """Make an executor.
+
+    Args:
+        name: one of `BUILTIN`, or of an installed package; "auto" is processes, and serial for one worker without
+            limits.
+        options: what the run says.
+
+    Raises:
+        UnknownName: no executor bears that name.
+        UsageError: a package cannot be loaded, or gives none.
+
+    Example:
+        >>> executor_named("auto", ExecutorOptions(workers=1, limits=False))
+        Serial()
+    """
+    if name == "auto":
+        name = "serial" if options.workers == 1 and not options.limits else "processes"
+    if name in BUILTIN:
+        return BUILTIN[name](options)
+    packages = {one.name: one for one in added(GROUP)}
+    look_up("executor", name, dict.fromkeys(["auto", *BUILTIN, *packages]))
+    made = cast("Callable[[ExecutorOptions], Executor]", packages[name].found)(options)
+    if not callable(getattr(made, "run", None)):
+        raise UsageError(f"{packages[name].where}: it must make an object with `run` (got a {type(made).__name__})")
+    return made
