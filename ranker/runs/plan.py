@@ -22,6 +22,7 @@ from ranker.statistics import methods
 from ranker.statistics.pool import PoolMethod
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassTask
+from ranker.tasks.metrics import Metric, metric_named
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,9 @@ BACKEND = "shap"
 UNREAD = "reads attributions, and there are none"
 
 JUDGED = "reads what models answer, and these answers were judged elsewhere"
+
+MEAN_OF_CLASSES = "accuracy"
+"""The metric of classes that is the mean outcome."""
 
 NEEDS = {
     "in_domain": "needs labelled rows: `in_domain`",
@@ -53,6 +57,7 @@ class Plan:
         left_out: method -> why it cannot be had.
         target, norm: see `Evidence`.
         method: what a decision goes by; None for what it takes by itself.
+        metric: a metric that is no mean over rows, by which models are compared; None for the mean outcome.
         compares: models are asked, too, whether the token that hides words speaks for itself.
     """
 
@@ -64,6 +69,7 @@ class Plan:
     target: Target = "declared"
     norm: Norm = "raw"
     method: str | None = None
+    metric: Metric | None = None
     compares: bool = True
 
     @property
@@ -136,18 +142,24 @@ class Plan:
         return [(*self.questions(model).values(), *self.hidden) for model in self.gathered.looked.models]
 
 
-def plan(gathered: Gathered, evidence: Evidence = Evidence(), method: str | None = None) -> Plan:
+def plan(
+    gathered: Gathered, evidence: Evidence = Evidence(), method: str | None = None, metric: str | None = None
+) -> Plan:
     """Settle what models are asked: nothing that no method reads.
 
     Args:
         gathered: the models, and the rows.
         evidence: what they are to be ranked by.
         method: what a decision is to go by; None for what it takes by itself.
+        metric: what models are compared by: see `metric_of`.
 
     Raises:
-        UsageError: a label to attribute that there is not; a method that is not there, or that these rows cannot have.
+        UnknownName: there is no such metric.
+        UsageError: a label to attribute that there is not; a method that is not there, or that these rows cannot have; a metric
+            that these answers cannot have, or a pool beside it.
     """
     rows, task = gathered.rows, gathered.rows.ood.task
+    by = metric_of(metric, rows)
     known = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
     pooled = evidence.methods if evidence.methods is not None else methods.DEFAULT if rows.truth else methods.BUILTIN
     if method is not None:
@@ -162,13 +174,35 @@ def plan(gathered: Gathered, evidence: Evidence = Evidence(), method: str | None
     if settings.name == "none" and any(one.kind == "factor" for one in kept):  # which somebody has asked for
         left_out |= {one.name: UNREAD for one in chosen if one.kind == "factor"}
         kept = [one for one in kept if one.kind != "factor"]
-    made = Plan(gathered, settings, tuple(kept), (), left_out, evidence.target, evidence.norm, method)
+    made = Plan(gathered, settings, tuple(kept), (), left_out, evidence.target, evidence.norm, method, by)
     if rows.truth or rows.pool:
         without = {one.name: why for one in pooled if (why := _lacks(one, made))}
         usable = tuple(one for one in pooled if one.name not in without)
         made = replace(made, methods=usable, left_out=left_out | (without if rows.truth else {}))
         left_out |= without
     check_method(method, left_out)
+    return made
+
+
+def metric_of(name: str | None, rows: Rows) -> Metric | None:
+    """Make the metric that somebody named; None where that is the mean outcome: accuracy, or what a log records.
+
+    Args:
+        name: as `ranker.tasks.metrics.metric_named` takes it, or the name of what a log records.
+        rows: what models are asked about.
+
+    Raises:
+        UnknownName: there is no such metric.
+        UsageError: the answers have no labels, or not such ones, or a pool is read, too.
+    """
+    task = rows.ood.task
+    if name is None or name.casefold() in (task.metric.casefold(), MEAN_OF_CLASSES):
+        return None
+    if not task.labels:
+        raise UsageError(f"`metric` {name} is of labels, and these answers have none: they are judged by {task.metric}")
+    made = metric_named(name, task.labels, getattr(task, "ordered", False))
+    if rows.pool:
+        raise UsageError(f"`metric` {made.name} is for labelled rows alone, and a pool is read, too")
     return made
 
 

@@ -27,6 +27,7 @@ from ranker.runs.plan import NEEDS, Plan
 from ranker.runs.pool import labels_of, own, placed, pool_of, targets_of
 from ranker.runtime.base import Answer
 from ranker.runtime.runtime import Runtime
+from ranker.scoring.by_metric import MetricRows
 from ranker.scoring.diagnostics import (
     below_chance,
     copies,
@@ -41,6 +42,7 @@ from ranker.statistics.pool import Pool, PoolMethod, Targets
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 from ranker.tasks.classes import Classes, ClassTask
 from ranker.tasks.given import Scores
+from ranker.tasks.metrics import Metric
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +81,7 @@ class Scored:
         notes: what is to be known of rows and models, a sentence each.
         examples: what the models see in the most telling examples.
         rows: the labelled rows as the models predict them; empty where the truth is known.
+        by_metric: what the population adds to a metric that is no mean over rows; None where there is none.
     """
 
     table: ScoreTable
@@ -96,6 +99,7 @@ class Scored:
     notes: tuple[str, ...]
     examples: tuple[Explanation, ...]
     rows: tuple[RowResult, ...]
+    by_metric: MetricRows | None = None
 
 
 def scored(plan: Plan, collected: Collected, runtime: Runtime = Runtime()) -> Scored:
@@ -162,7 +166,22 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
         ),
         examples=_examples(plan, answered, factors),
         rows=() if rows.truth else _predicted(plan, answered),
+        by_metric=None if plan.metric is None else _metric_rows(plan.metric, plan, answered),
     )
+
+
+def _metric_rows(metric: Metric, plan: Plan, answered: Sequence[Answered]) -> MetricRows:
+    """What the population adds to a metric of labels."""
+    labels = np.array([example.label for example in plan.rows.population])
+    answers, targets = [], []
+    for one in answered:
+        given = own(one).predictions
+        if given.probs is None:
+            raise ModelError(f"{one.model.name} says how good its answers are, and `metric` {metric.name} is of labels")
+        named = (given.state == ANSWERED) & ~np.isnan(given.probs).any(axis=1)
+        answers.append(np.where(named, given.probs.argmax(axis=1), -1))
+        targets.append(np.where(given.state <= NO_ANSWER, labels, -1))
+    return MetricRows.of(metric, np.stack(answers), np.stack(targets))
 
 
 def _graded(plan: Plan, answered: Sequence[Answered]) -> tuple[tuple[Factor, ...], dict[str, str]]:
@@ -203,7 +222,7 @@ def header(plan: Plan, collected: Collected, found: Scored, seed: int, probe: in
         suite=plan.suite.name,
         probe=probe,
         seed=seed,
-        metric=plan.task.metric,
+        metric=plan.task.metric if plan.metric is None else plan.metric.name,
         attribution=plan.settings.name,
         failures=collected.failures,
         left_out=found.left_out,

@@ -155,8 +155,8 @@ def decide(
                 rank=1 + int((by.score > by.score[m] + TIE).sum()),
                 score=shown[m].get(scored_by),
                 outcome=float(values[m]),
-                low=float(low[m]),
-                high=float(high[m]),
+                low=engine.known(low[m]),
+                high=engine.known(high[m]),
                 p_best=float(best[m]),
                 scores=shown[m],
                 in_domain=(in_domain or {}).get(table.models[m]),
@@ -170,6 +170,7 @@ def decide(
         level=LEVEL,
         versus=pairs,
         rows=tuple(rows),
+        metric="" if by_metric is None else by_metric.metric.name,
     )
     notes = (*_notes(by.score[order], found, outcomes[order], beside), *warnings(pairs, kept))
     if by_metric is not None:
