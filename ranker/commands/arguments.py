@@ -9,7 +9,7 @@ import logging
 import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -147,6 +147,7 @@ class Wanted:
         in_domain: labelled in-domain rows; None where there are none.
         evidence: what the models are to be ranked by.
         method: what a decision is to go by.
+        metric: what models are compared by; None for the mean outcome.
         probe: K; None for the default.
         draws: B, or "exact".
         seed: of the draws.
@@ -161,6 +162,7 @@ class Wanted:
     in_domain: Own | None
     evidence: Evidence
     method: str | None
+    metric: str | None
     probe: int | None
     draws: int | Literal["exact"]
     seed: int
@@ -170,10 +172,12 @@ class Wanted:
     def plan(self) -> Plan:
         """What models are to be asked."""
         if isinstance(self.rows, Named):
-            return plan(with_truth(self.models, self.rows, self.size, self.in_domain), self.evidence)
+            return plan(
+                with_truth(self.models, self.rows, self.size, self.in_domain), self.evidence, metric=self.metric
+            )
         beside = self.pool or (), self.probe, self.in_domain, self.pool_from_unlabelled
         gathered = without_truth(self.models, self.rows, *beside)
-        return plan(gathered, self.evidence, self.method)
+        return plan(gathered, self.evidence, self.method, self.metric)
 
     def answer(self, made: Plan) -> Ranking:
         """What comes of it."""
@@ -225,6 +229,7 @@ def wanted(given: Given, progress: Progress, shelf: Shelf | None = None) -> Want
         in_domain=own_rows(given, "in_domain"),
         evidence=evidence(given),
         method=given["method"],
+        metric=given["metric"],
         probe=given["probe"],
         draws=draws(given["draws"] or "exact"),
         seed=given["seed"],
@@ -398,13 +403,19 @@ def executor(given: Given) -> Executor:
     return Serial() if workers == 1 and not isolated else Processes(workers, limits=isolated, memory=memory)
 
 
-def point_out(given: Given, models: Looked) -> None:
-    """Warn of options that do nothing for these models; under ``--strict`` refuse what their files leave to guess."""
+def point_out(given: Given, models: Looked, read: Collection[str] = ()) -> None:
+    """Warn of options that do nothing for these models; under ``--strict`` refuse what their files leave to guess.
+
+    Args:
+        given: what click read.
+        models: what they are.
+        read: options that mean something to the command itself.
+    """
     stderr.check_strict(given, (note for model in models.stated for note in model.notes))
     if given["label_map"] and unused(models.stated, "label_map"):
         log.warning("`--label-map`: none of its labels is one of these models', and it says nothing of them")
     for name, flag in SAID.items():
-        if unused(models.stated, name):
+        if name not in read and unused(models.stated, name):
             log.warning("`--%s`: it says nothing of these models", flag)
 
 

@@ -142,6 +142,7 @@ def run(**given: Any) -> None:
     rank-models --data ten.jsonl --models bert-a bert-b bert-c
     rank-models --data ten.jsonl --pool unlabelled.jsonl --models bert-a bert-b bert-c
     rank-models --data ten.jsonl --within source --models bert-a bert-b
+    rank-models --data rows.csv --metric macro-f1 --models a.csv b.csv
     rank-models --models run-a/samples_x.jsonl run-b/samples_x.jsonl
     rank-models --models run-a run-b                       folders of logs, matched by task
     rank-models --models wide.csv --not-worse-than bert-a --by 0.02
@@ -187,7 +188,7 @@ def run(**given: Any) -> None:
         return
     wanted = arguments.wanted(given, stderr.bars(given), shelf)
     made = wanted.plan()
-    arguments.point_out(given, made.gathered.looked)
+    arguments.point_out(given, made.gathered.looked, read=("metric",))
     arguments.point_out_sample(given, made.rows.ood)
     if given["dry_run"]:
         for line in foretold(made, wanted.runtime):

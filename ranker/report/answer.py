@@ -161,7 +161,9 @@ def spread(low: float | None, high: float | None, how: Unit = SHARES) -> str:
     """
     if said := interval(low, high, how.difference):
         return f"95 % interval {said}"
-    return f"no interval: {'one row or cluster shows no spread' if how is SHARES else 'too few rows tell the two apart'}"
+    return (
+        f"no interval: {'one row or cluster shows no spread' if how is SHARES else 'too few rows tell the two apart'}"
+    )
 
 
 TESTS = {

@@ -255,7 +255,12 @@ def _check_references(ranking: Ranking) -> None:
     models = [model.name for model in found.models]
     measured = {method.name for method in ranking.table.methods}
     _same("`models`", models, ranking.table.models, "the table")
-    _same("`metric`", [header.metric], [found.metric or ranking.table.metric], found.metric and "what was found" or "the table")
+    _same(
+        "`metric`",
+        [header.metric],
+        [found.metric or ranking.table.metric],
+        found.metric and "what was found" or "the table",
+    )
     for model in found.models:
         _within(f"{model.name} has scores by methods that", model.scores, measured | {_decided_by(found)}, "the table")
     if isinstance(found, Decision):

@@ -17,6 +17,7 @@ from ranker.runs.gather import Gathered, Rows
 from ranker.runtime.base import Request
 from ranker.scoring.decision import named
 from ranker.scoring.score import Evidence, Target, about_one_label, applicable
+from ranker.sources.logs.kind import of_task
 from ranker.sources.suites import Model, Suite
 from ranker.statistics import methods
 from ranker.statistics.pool import PoolMethod
@@ -32,9 +33,6 @@ BACKEND = "shap"
 UNREAD = "reads attributions, and there are none"
 
 JUDGED = "reads what models answer, and these answers were judged elsewhere"
-
-MEAN_OF_CLASSES = "accuracy"
-"""The metric of classes that is the mean outcome."""
 
 NEEDS = {
     "in_domain": "needs labelled rows: `in_domain`",
@@ -196,7 +194,10 @@ def metric_of(name: str | None, rows: Rows) -> Metric | None:
         UsageError: the answers have no labels, or not such ones, or a pool is read, too.
     """
     task = rows.ood.task
-    if name is None or name.casefold() in (task.metric.casefold(), MEAN_OF_CLASSES):
+    name = of_task(name or "", task.name)
+    if not name or name.casefold() == task.metric.casefold() or _is_recorded(name, task.metric):
+        return None
+    if task.metric == "ACC" and name.casefold() == "accuracy":
         return None
     if not task.labels:
         raise UsageError(f"`metric` {name} is of labels, and these answers have none: they are judged by {task.metric}")
@@ -204,6 +205,17 @@ def metric_of(name: str | None, rows: Rows) -> Metric | None:
     if rows.pool:
         raise UsageError(f"`metric` {made.name} is for labelled rows alone, and a pool is read, too")
     return made
+
+
+def _is_recorded(name: str, metric: str) -> bool:
+    """Whether somebody names what a log records: the metric, a scorer or a part of its, with or without a reducer.
+
+    Example:
+        >>> _is_recorded("acc,none", "acc_none"), _is_recorded("quality", "judge.quality[max]")
+        (True, True)
+    """
+    whole = metric.casefold().partition("[")[0]
+    return "_".join(name.casefold().replace(",", " ").split()) in (whole, *whole.split("."))
 
 
 def _lacks(method: PoolMethod, made: Plan) -> str | None:

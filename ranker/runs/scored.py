@@ -15,7 +15,7 @@ from factors import BUILTIN, Example, Factor
 from factors.types import Ints
 from ranker.attribution import hiding, spelled
 from ranker.attribution.settings import Attributing
-from ranker.errors import ModelError, listed
+from ranker.errors import Assumption, ModelError, listed
 from ranker.numbers import counted, percent
 from ranker.results.decision import RowResult
 from ranker.results.explanation import Explanation
@@ -42,7 +42,7 @@ from ranker.statistics.pool import Pool, PoolMethod, Targets
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 from ranker.tasks.classes import Classes, ClassTask
 from ranker.tasks.given import Scores
-from ranker.tasks.metrics import Metric
+from ranker.tasks.metrics import F1, Metric
 
 log = logging.getLogger(__name__)
 
@@ -157,6 +157,7 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
             *_read(plan),
             *warnings,
             *_own_truth(plan),
+            *_positive(plan),
             *_here(plan, answered),
             *copies({one.model.name: one.content for one in answered if not one.model.source.at_hand}),
             *states(plan, answered),
@@ -182,6 +183,13 @@ def _metric_rows(metric: Metric, plan: Plan, answered: Sequence[Answered]) -> Me
         answers.append(np.where(named, given.probs.argmax(axis=1), -1))
         targets.append(np.where(given.state <= NO_ANSWER, labels, -1))
     return MetricRows.of(metric, np.stack(answers), np.stack(targets))
+
+
+def _positive(plan: Plan) -> Iterator[str]:
+    """Which label a metric of one is about, where nobody named it."""
+    if plan.metric is not None and plan.metric.name == F1:
+        other, positive = plan.task.labels
+        yield Assumption(f"f1 is that of {positive}, the second label; f1:{other} is that of the other.")
 
 
 def _graded(plan: Plan, answered: Sequence[Answered]) -> tuple[tuple[Factor, ...], dict[str, str]]:

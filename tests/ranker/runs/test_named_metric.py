@@ -1,13 +1,19 @@
 """Decisions by a metric that is no mean over rows, from files of answers: what stands in them, and in every format."""
 
 import json
+import re
+from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef
 
+import ranker
 from ranker import SourceOptions, decide, load_suite
+from ranker.cli import main
 from ranker.errors import UnknownName, UsageError
+from ranker.report import FORMATS
 from ranker.results.ranking import Ranking
 
 LABELS = ("neutral", "no", "yes")
@@ -95,3 +101,172 @@ def test_a_saved_decision_by_a_metric_is_read_again(files, tmp_path):
     found.save(tmp_path / "run.json")
     assert Ranking.load(tmp_path / "run.json").to_dict() == found.to_dict()
     assert json.loads((tmp_path / "run.json").read_text())["header"]["metric"] == "mcc"
+
+
+@pytest.fixture
+def run(capsys):
+    """Status, stdout and stderr of a command."""
+
+    def ran(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(one) for one in arguments])
+        return ended.value.code or 0, *capsys.readouterr()
+
+    return ran
+
+
+@pytest.mark.parametrize("metric", ["macro-f1", "mcc"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_writes_values_and_no_percent(files, answers, run, metric, name):
+    """A value has three decimals, and what is said of right rows is not said of it."""
+    rows, models = files
+    status, out, err = run("--data", rows, "--metric", metric, "--format", name, "--models", *models)
+    assert (status, "says nothing" in err) == (0, False)
+    found = decide(models, rows, metric=metric)
+    if name in ("json", "csv"):
+        assert str(found.decision.models[0].outcome) in out
+    else:
+        if name != "pairs":  # which has no values
+            assert metric in out
+            assert f"{found.decision.models[0].outcome:.3f}" in out
+        assert "right: percent" not in out
+        assert "a point" not in out
+        assert "right on the same rows" not in out
+
+
+def test_the_words_of_two_models(files, answers, run):
+    """Values, the interval of their difference in the same unit, and what is not known of such a metric."""
+    rows, models = files
+    _, out, _ = run("--data", rows, "--metric", "macro-f1", "--models", *models)
+    said = " ".join(out.split())
+    found = decide(models, rows, metric="macro-f1").decision
+    pair = found.versus[0]
+    first = found.models[0]
+    assert f"fair has macro-f1 {first.outcome:.3f} ({first.low:.3f} to {first.high:.3f}), always" in said
+    assert f"The difference is {pair.difference:+.3f} (95 % interval {pair.low:+.3f} to {pair.high:+.3f}; p" in said
+    assert "How many more labels tell two models apart is said of means; macro-f1 is none." in said
+
+
+def test_three_models_are_put_in_order(files, tmp_path, run):
+    """P(near best) is about 0.01 of the metric."""
+    rows, models = files
+    third = tmp_path / "third.csv"
+    third.write_text(models[1].read_text())
+    _, out, _ = run("--data", rows, "--metric", "macro-f1", "--models", *models, third)
+    said = " ".join(out.split())
+    assert re.search(r"macro-f1 puts fair first. It had a macro-f1 of 0\.\d\d\d on the 120 rows", said)
+    assert "better by more than 0.01" in said
+
+
+def test_a_table_that_brings_its_truth_is_decided_by_the_metric(tmp_path, answers, run):
+    """One wide table: the truth beside the answers of both models."""
+    truth, said = answers
+    table = tmp_path / "wide.csv"
+    lines = [f"{LABELS[t]},{LABELS[a]},{LABELS[b]}\n" for t, a, b in zip(truth, *said.values(), strict=True)]
+    table.write_text(f"label,{','.join(said)}\n" + "".join(lines))
+    options = ("--truth", "label", "--metric", "macro-f1", "--format", "json")
+    status, out, _ = run("--models", table, *[one for name in said for one in ("--prediction", name)], *options)
+    assert status == 0
+    found = json.loads(out)
+    values = {one["name"]: one["outcome"] for one in found["decision"]["models"]}
+    assert values == pytest.approx({name: f1_score(truth, one, average="macro") for name, one in said.items()})
+    assert (found["header"]["metric"], found["decision"]["metric"]) == ("macro-f1", "macro-f1")
+    jsonschema.validate(found, json.loads((Path(ranker.__file__).parent / "report/ranking.schema.json").read_text()))
+
+
+def test_labels_that_are_numbers_have_errors(tmp_path, run):
+    """MAE: less is better, its value may be above 1, the first model is better by a positive difference."""
+    rng = np.random.default_rng(3)
+    truth = rng.integers(1, 6, 60)
+    rows = "".join(f"{n},row {n},{one}\n" for n, one in enumerate(truth))
+    (tmp_path / "rows.csv").write_text(f"id,text,label\n{rows}")
+    said = {"near": np.clip(truth + rng.integers(-1, 2, 60), 1, 5), "far": rng.integers(1, 6, 60)}
+    for name, given in said.items():
+        lines = "".join(f"{n},{one}\n" for n, one in enumerate(given))
+        (tmp_path / f"{name}.csv").write_text(f"id,prediction\n{lines}")
+    models = [tmp_path / f"{name}.csv" for name in said]
+    found = decide(models, tmp_path / "rows.csv", metric="mae").decision
+    assert found.names == ("near", "far")
+    assert [one.outcome for one in found.models] == pytest.approx(
+        [np.abs(given - truth).mean() for given in said.values()]
+    )
+    assert found.versus[0].difference == pytest.approx(found.models[1].outcome - found.models[0].outcome)
+    assert "Less of mae is better; a difference above 0 says that the first model is better." in found.notes
+    status, out, _ = run("--data", tmp_path / "rows.csv", "--metric", "mae", "--models", *models, "--format", "html")
+    assert status == 0
+    assert f"{found.models[1].outcome:.3f}" in out
+
+
+def test_what_is_wrong_about_a_metric_is_one_line(files, run):
+    """Exit status 2, with the near names."""
+    rows, models = files
+    status, out, err = run("--data", rows, "--metric", "macrof1", "--models", *models)
+    assert (status, out) == (2, "")
+    assert len(err.strip().splitlines()) == 1
+    assert "macro-f1" in err
+
+
+def test_a_gate_holds_models_to_the_metric(files, tmp_path, run):
+    """It passes where the bound is above the margin, in the metric's unit, and exits with 3 where it is not."""
+    rows, models = files
+    command = ("--data", rows, "--metric", "macro-f1", "--models", *models, "--not-worse-than")
+    status, out, _ = run(*command, "always")
+    assert status == 0
+    assert "PASSED: no worse than always by more than 0.020: fair (at least 0." in " ".join(out.split())
+    status, out, _ = run(*command, "fair")
+    assert status == 3
+    assert "always (may be 0." in " ".join(out.split())
+    assert "points" not in out
+
+
+def test_a_gate_without_rows_that_tell_two_apart_has_a_bound_or_a_reason(files, tmp_path, run):
+    """The same answers: of labels the bound has a width; of numbers nothing bounds what was missed."""
+    rows, models = files
+    again = tmp_path / "again.csv"
+    again.write_text(models[0].read_text())
+    status, out, _ = run(
+        "--data", rows, "--metric", "macro-f1", "--models", models[0], again, "--not-worse-than", "always"
+    )
+    assert status == 3
+    assert "again (may be 0." in " ".join(out.split())
+    numbers = "".join(f"{n},row {n},{1 + n % 5}\n" for n in range(30))
+    (tmp_path / "numbers.csv").write_text(f"id,text,label\n{numbers}")
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("id,prediction\n" + "".join(f"{n},{1 + n % 4}\n" for n in range(30)))
+    models = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    command = ("--data", tmp_path / "numbers.csv", "--metric", "mae", "--models", *models)
+    status, out, _ = run(*command, "--not-worse-than", "a")
+    assert status == 3
+    assert "b (too few rows tell the two apart)" in " ".join(out.split())
+
+
+def test_two_runs_by_a_metric_are_compared_in_its_unit(files, tmp_path, run):
+    """What changed is written as values; runs by different metrics are not compared."""
+    rows, models = files
+    for metric, probe in (("macro-f1", 60), ("macro-f1", 120), ("accuracy", 120)):
+        decide(models, rows, metric=metric, probe=probe).save(tmp_path / f"{metric}-{probe}.json")
+    status, out, _ = run("compare", tmp_path / "macro-f1-60.json", tmp_path / "macro-f1-120.json")
+    assert status == 0
+    assert "macro-f1 here" in " ".join(out.split())
+    assert f"{decide(models, rows, metric='macro-f1').decision.models[0].outcome:.3f}" in out
+    status, _, err = run("compare", tmp_path / "macro-f1-120.json", tmp_path / "accuracy-120.json")
+    assert status == 2
+    assert "different metrics (got macro-f1 and ACC)" in err
+
+
+def test_within_and_means_over_sets_take_no_such_metric(files, tmp_path, run):
+    """They are of mean outcomes."""
+    rows, models = files
+    status, _, err = run("--data", rows, "--within", "label", "--metric", "macro-f1", "--models", *models)
+    assert (status, "`--metric` is for one decision, without `--within`" in err) == (2, True)
+
+
+def test_the_label_that_f1_is_about_is_stated(tmp_path):
+    """Of two labels the second; whoever names it is not told."""
+    for name, said in (("a", "ham"), ("b", "spam")):
+        rows = "".join(f"{n},{said},{'spam' if n % 3 else 'ham'}\n" for n in range(12))
+        (tmp_path / f"{name}.csv").write_text(f"id,prediction,label\n{rows}")
+    models = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    stated = "f1 is that of spam, the second label; f1:ham is that of the other."
+    assert stated in decide(models, metric="f1").notes
+    assert stated not in decide(models, metric="f1:spam").notes
