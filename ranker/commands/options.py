@@ -71,9 +71,9 @@ ANSWERS = together(
     click.option(
         "--metric",
         metavar="NAME",
-        help="What to compare models by. Of logs: the recorded metric; of several tasks acc,sst2=f1 says it. Of answers "
-        "with labels, too: macro-f1, micro-f1, weighted-f1, f1 or f1:LABEL, mcc, kappa, balanced-accuracy; of labels that "
-        "are numbers or in order pearson, spearman, mae.  [default: accuracy]",
+        help="What to compare models by. Of logs: the recorded metric; of several tasks acc,sst2=f1 says it. Of "
+        "answers with labels, too: macro-f1, micro-f1, weighted-f1, f1, f1:LABEL, mcc, kappa, balanced-accuracy; of "
+        "labels that are numbers or in order pearson, spearman, mae.  [default: accuracy]",
     ),
     click.option(
         "--filter",

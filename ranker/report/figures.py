@@ -359,14 +359,16 @@ def intervals(ranking: Ranking) -> Drawing | None:
         axes.set_xlim(0, 1.01)
         percent_axis(axes, "x")
     said = (
-        f"{one.name} {interval(one.low, one.high, of.unit.value)}{of.unit.sign}, near best with {probability(one.p_near_best)} %"
+        f"{one.name} {interval(one.low, one.high, of.unit.value)}{of.unit.sign}, "
+        f"near best with {probability(one.p_near_best)} %"
         for one in found.models
     )
     return Drawing(
         "accuracies",
         "What these rows say about each model",
         f"The line: where the model's {of.what if found.metric else 'accuracy'} in the domain lies, with 95 % "
-        f"probability; the point: {'that of these rows' if found.metric else 'its share of right rows'}. Where lines overlap widely, these rows cannot tell.",
+        f"probability; the point: {'that of these rows' if found.metric else 'its share of right rows'}. Where lines "
+        "overlap widely, these rows cannot tell.",
         f"Intervals of {len(found.models)} models: {'; '.join(said)}.",
         figure,
     )

@@ -25,7 +25,8 @@ class ModelChange:
         name: of the model.
         before, after: "ranked", "failed" or "absent".
         rank_before, rank_after: 1 for the best.
-        outcome_before, outcome_after: mean outcome on the set, in a decision on the rows; fractions, or values of `Changes.metric`.
+        outcome_before, outcome_after: mean outcome on the set, in a decision on the rows; fractions, or values of
+            `Changes.metric`.
         p_near_best_before, p_near_best_after: in a decision, the probability that no other model is better by
             more than a point.
         reason: why it failed, after or else before; empty where it did not.

@@ -27,8 +27,8 @@ class DecidedModel:
         name, family, in_domain, misled: as in `EvaluatedModel`.
         rank: 1 for the best, by the chosen method. Equal models share the better rank.
         score: the method's score on the rows, in its own unit; the metric's for ACC+TIES. None where it has none.
-        outcome: the mean of the metric over the rows: of classes the share that the model was right on. Of a metric that
-            is no mean (`Decision.metric`) its value.
+        outcome: the mean of the metric over the rows: of classes the share that the model was right on. Of a metric
+            that is no mean (`Decision.metric`) its value.
         low, high: 95 % interval of that in the domain; None where these rows bound it by nothing.
         p_best: probability that no other model is better in the domain; models that cannot differ share it.
         scores: method -> mean score over the rows, in the method's own unit.

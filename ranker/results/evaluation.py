@@ -174,7 +174,8 @@ class Evaluation(Result):
         """Which method ranks best beside the metric's own column, and which models are truly best."""
         best, metric, of = self.best, self.methods[0], unit(self.metric)
         first = [model for model in self.models if model.rank == 1]
-        truly = f"truly best: {listed([model.name for model in first], NAMES)}, {metric.name} {of.value(first[0].outcome)}{of.sign}"
+        value = f"{metric.name} {of.value(first[0].outcome)}{of.sign}"
+        truly = f"truly best: {listed([model.name for model in first], NAMES)}, {value}"
         if best.pairwise_accuracy <= 0.5:
             return f"no method does better than a coin\n{truly}"
         right = f"puts two models right {percent(best.pairwise_accuracy)} % of the time"

@@ -53,8 +53,8 @@ def decide(
 
     Raises:
         UnknownName: there is no such metric.
-        UsageError: K does not fit the rows, a metric that these answers cannot have, a base, backend or method that there is not, or labels that are numbers
-            which the models count otherwise.
+        UsageError: K does not fit the rows, a metric that these answers cannot have, a base, backend or method that
+            there is not, or labels that are numbers which the models count otherwise.
         ModelError: fewer than two models could be asked.
         StoreError: the store cannot be read or written.
 

@@ -153,8 +153,8 @@ def plan(
 
     Raises:
         UnknownName: there is no such metric.
-        UsageError: a label to attribute that there is not; a method that is not there, or that these rows cannot have; a metric
-            that these answers cannot have, or a pool beside it.
+        UsageError: a label to attribute that there is not; a method that is not there, or that these rows cannot have;
+            a metric that these answers cannot have, or a pool beside it.
     """
     rows, task = gathered.rows, gathered.rows.ood.task
     by = metric_of(metric, rows)

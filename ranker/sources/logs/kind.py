@@ -23,6 +23,7 @@ from ranker.sources.references import Reference
 from ranker.tasks.base import ERROR, NO_ANSWER
 from ranker.tasks.classes import Classes, of_classes
 from ranker.tasks.given import GivenTask, Scores
+from ranker.tasks.metrics import is_metric
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
@@ -91,6 +92,8 @@ class LogModel:
             return Stated(pinned, trouble=str(error))
         of_others = ("scorer", "reducer") if found.program == "lm-eval" else ("filter",)
         idle = self.options.given((*OF_TABLES, *of_others))
+        if (asked := of_task(self.options.metric, found.task)) and is_metric(asked):
+            idle |= frozenset() if any(asked in name.split(".") for name in found.candidates) else {"metric"}
         notes = (*self.beside, *found.notes, *_shown_as(found, self.options))
         written = f"{len(found):,} rows of the task {found.task}, by {found.program} {found.version}".rstrip()
         return Stated(pinned, found.labels, unused=idle, rows=rows, notes=notes, contents=(written,))

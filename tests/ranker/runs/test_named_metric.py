@@ -154,7 +154,7 @@ def test_three_models_are_put_in_order(files, tmp_path, run):
     third.write_text(models[1].read_text())
     _, out, _ = run("--data", rows, "--metric", "macro-f1", "--models", *models, third)
     said = " ".join(out.split())
-    assert re.search(r"macro-f1 puts fair first. It had a macro-f1 of 0\.\d\d\d on the 120 rows", said)
+    assert re.search(r"macro-f1 ties fair, third in first place. fair had a macro-f1 of 0\.\d\d\d on the 120", said)
     assert "better by more than 0.01" in said
 
 
@@ -270,3 +270,77 @@ def test_the_label_that_f1_is_about_is_stated(tmp_path):
     stated = "f1 is that of spam, the second label; f1:ham is that of the other."
     assert stated in decide(models, metric="f1").notes
     assert stated not in decide(models, metric="f1:spam").notes
+
+
+def log_of(folder, pairs, recorded=None, acc=True):
+    """A log of choices whose rows hold [right, predicted] for f1 and mcc, as lm-evaluation-harness writes them."""
+    rows = []
+    for n, (right, said) in enumerate(pairs):
+        likelihoods = [-1.0, -2.0] if said == 0 else [-2.0, -1.0]
+        more = {"acc": float(right == said)} if acc else {}
+        rows.append(
+            {
+                "doc_id": n,
+                "doc": {"question": f"question {n}"},
+                "target": str(right),
+                "arguments": {
+                    f"gen_args_{i}": {"arg_0": "Is it?", "arg_1": text} for i, text in enumerate((" no", " yes"))
+                },
+                "resps": [[[str(value), "False"]] for value in likelihoods],
+                "filtered_resps": [[str(value), "False"] for value in likelihoods],
+                "filter": "none",
+                "metrics": [*more, "f1", "mcc"],
+                **more,
+                "f1": [right, said],
+                "mcc": [right, said],
+            }
+        )
+    folder.mkdir()
+    (folder / "samples_small_2026-01-02T03-04-05.678901.jsonl").write_text(
+        "".join(json.dumps(one) + "\n" for one in rows)
+    )
+    if recorded is not None:
+        content = {
+            "results": {"small": {f"{name},none": value for name, value in recorded.items()}},
+            "configs": {"small": {}},
+        }
+        (folder / "results_2026-01-02T03-04-05.678901.json").write_text(json.dumps(content))
+    return folder
+
+
+@pytest.mark.parametrize("acc", [True, False])
+@pytest.mark.parametrize(("metric", "oracle"), [("f1", f1_score), ("mcc", matthews_corrcoef)])
+def test_pairs_of_labels_in_a_log_are_ranked_by_their_metric(tmp_path, run, acc, metric, oracle):
+    """Recomputed from the rows, whether or not these record an accuracy; the log's own number is held to them."""
+    rng = np.random.default_rng(5)
+    truth = (rng.random(80) < 0.3).astype(int)
+    said = {"good": np.where(rng.random(80) < 0.85, truth, 1 - truth), "poor": (rng.random(80) < 0.4).astype(int)}
+    expected = {name: float(oracle(truth, given)) for name, given in said.items()}
+    recorded = {"good": {metric: expected["good"]}, "poor": {metric: expected["poor"] + 0.25}}
+    logs = [
+        log_of(tmp_path / name, zip(truth.tolist(), given.tolist(), strict=True), recorded[name], acc)
+        for name, given in said.items()
+    ]
+    status, out, _ = run("--models", *logs, "--metric", metric, "--format", "json")
+    assert status == 0
+    found = json.loads(out)
+    assert found["header"]["metric"] == metric
+    assert {one["name"]: one["outcome"] for one in found["decision"]["models"]} == pytest.approx(expected, abs=1e-12)
+    notes = " ".join(found["header"]["notes"])
+    assert f"The log's {metric}, {expected['good']:,.6g}, is that of the labels of its rows." in notes
+    assert f"The log records {metric} {recorded['poor'][metric]:,.6g}, and {expected['poor']:,.6g} follows" in notes
+
+
+def test_a_metric_that_a_log_does_not_record_is_that_of_its_labels(tmp_path, run):
+    """The recorded one goes first; what neither records nor labels tell is refused."""
+    truth = [0, 1, 1, 0, 1, 0] * 10
+    said = {"good": [0, 1, 1, 0, 1, 1] * 10, "poor": [1, 1, 1, 0, 1, 1] * 10}
+    logs = [log_of(tmp_path / name, zip(truth, given, strict=True)) for name, given in said.items()]
+    status, out, _ = run("--models", *logs, "--metric", "macro-f1", "--format", "json")
+    assert status == 0
+    values = {one["name"]: one["outcome"] for one in json.loads(out)["decision"]["models"]}
+    assert values == pytest.approx({name: f1_score(truth, given, average="macro") for name, given in said.items()})
+    status, out, _ = run("--models", *logs, "--metric", "acc", "--format", "json")
+    assert (status, json.loads(out)["header"]["metric"], json.loads(out)["decision"]["metric"]) == (0, "acc", "")
+    status, _, err = run("--models", *logs, "--metric", "bleu")
+    assert (status, "no metric 'bleu'" in err) == (2, True)
