@@ -75,7 +75,7 @@ def methods(found: Evaluation, metric: str) -> Table:
     return table(
         *("Methods", ["method", "kind"], numbers, rows),
         sections=kinds.values(),
-        help="Percent of draws in which two models are put in their true order; minus ACC: percentage points. The "
+        help=f"Percent of draws in which two models are put in their true order; minus {metric}: percentage points. The "
         "intervals are over other samples of examples; over models: over other models of this kind.",
     )
 

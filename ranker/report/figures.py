@@ -341,15 +341,17 @@ def heatmap(ranking: Ranking) -> Drawing | None:
     )
 
 
+def known(end: float | None, value: float) -> float:
+    """The end of an interval; the value itself where the end is not known."""
+    return value if end is None else end
+
+
 def intervals(ranking: Ranking) -> Drawing | None:
     """In a decision, what the rows say about each model's accuracy in the domain."""
     found, of = ranking.found, words_of(ranking)
     if not isinstance(found, Decision):
         return None
-    ends = [
-        (one.name, *(one.outcome if end is None else end for end in (one.low, one.high)), one.outcome)
-        for one in found.models
-    ]
+    ends = [(one.name, known(one.low, one.outcome), known(one.high, one.outcome), one.outcome) for one in found.models]
     label = f"{of.what} in the domain{',' if of.unit.sign else ''}{of.unit.sign}"
     figure, axes = lines(ends, label, 20, right=52, top=22)
     for i, model in enumerate(found.models):

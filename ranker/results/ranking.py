@@ -300,8 +300,9 @@ def _check_methods(found: Evaluation, table: ScoreTable) -> None:
     names, columns = [method.name for method in found.methods], [method.name for method in table.methods]
     if table.truth is None:
         raise ValueError("an evaluation needs the `truth` of its table")
-    if names[:1] != columns[:1] or found.methods[0].kind == "label-free":
-        raise ValueError(f"the first of `methods` must be the metric, {columns[0]}")
+    metric = found.metric or columns[0]
+    if names[:1] != [metric] or found.methods[0].kind == "label-free":
+        raise ValueError(f"the first of `methods` must be the metric, {metric}")
     for model in found.models:
         _within(f"{model.name} has ranks by methods that", model.expected_rank, names, "`methods`")
 

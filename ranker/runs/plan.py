@@ -114,7 +114,7 @@ class Plan:
                 a file may tell rows by their order alone, which is that of the pool.
             pool: the rows of the pool, if there are any.
         """
-        stated = not self.rows.truth or self.rows.ood.fingerprint in model.ood_accuracy
+        stated = not self.rows.truth or (self.metric is None and self.rows.ood.fingerprint in model.ood_accuracy)
         without = {"set": stated, "population": self.rows.places is not None and model.source.at_hand}
         return {
             name: request
@@ -202,6 +202,8 @@ def metric_of(name: str | None, rows: Rows) -> Metric | None:
     if not task.labels:
         raise UsageError(f"`metric` {name} is of labels, and these answers have none: they are judged by {task.metric}")
     made = metric_named(name, task.labels, getattr(task, "ordered", False))
+    if rows.truth and not made.higher_is_better:
+        raise UsageError(f"`metric` {made.name} is for a decision: less of it is better")
     if rows.pool:
         raise UsageError(f"`metric` {made.name} is for labelled rows alone, and a pool is read, too")
     return made
@@ -220,6 +222,8 @@ def _is_recorded(name: str, metric: str) -> bool:
 
 def _lacks(method: PoolMethod, made: Plan) -> str | None:
     """Why a method cannot be had of these rows, as far as that is known before models are asked; None if it can."""
+    if made.metric is not None:
+        return f"estimates accuracies, and models are compared by {made.metric.name}"
     unlabelled = any(example.label < 0 for example in made.rows.population)
     missing = {
         "in_domain": made.gathered.in_domain is None,

@@ -149,7 +149,7 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
         left_out={**plan.left_out, **ungraded, **nowhere, **without},
         families=tuple(families) if any(families) else None,
         misled=misled,
-        in_domain=in_domain,
+        in_domain=in_domain if plan.metric is None else _known(answered, lambda one: _in_domain_value(plan, one)),
         failed_factors=failed,
         quality=_known(answered, lambda one: measuring.quality(one, own(one), rows.population)),
         notes=(
@@ -173,16 +173,23 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
 
 def _metric_rows(metric: Metric, plan: Plan, answered: Sequence[Answered]) -> MetricRows:
     """What the population adds to a metric of labels."""
-    labels = np.array([example.label for example in plan.rows.population])
-    answers, targets = [], []
-    for one in answered:
-        given = own(one).predictions
-        if given.probs is None:
-            raise ModelError(f"{one.model.name} says how good its answers are, and `metric` {metric.name} is of labels")
-        named = (given.state == ANSWERED) & ~np.isnan(given.probs).any(axis=1)
-        answers.append(np.where(named, given.probs.argmax(axis=1), -1))
-        targets.append(np.where(given.state <= NO_ANSWER, labels, -1))
-    return MetricRows.of(metric, np.stack(answers), np.stack(targets))
+    found = [_labels(metric, one, own(one), plan.rows.population) for one in answered]
+    answers, targets = map(np.stack, zip(*found, strict=True))
+    return MetricRows.of(metric, answers, targets)
+
+
+def _labels(metric: Metric, one: Answered, answer: Answer, examples: Sequence[Example]) -> tuple[Ints, Ints]:
+    """(N,) the labels that a model answers, -1 for none, and (N,) the true ones, -1 where there is nothing to judge.
+
+    Raises:
+        ModelError: its answers have no labels.
+    """
+    given = answer.predictions
+    if given.probs is None:
+        raise ModelError(f"{one.model.name} says how good its answers are, and `metric` {metric.name} is of labels")
+    named = (given.state == ANSWERED) & ~np.isnan(given.probs).any(axis=1)
+    labels = np.array([example.label for example in examples])
+    return np.where(named, given.probs.argmax(axis=1), -1), np.where(given.state <= NO_ANSWER, labels, -1)
 
 
 def _positive(plan: Plan) -> Iterator[str]:
@@ -242,8 +249,10 @@ def header(plan: Plan, collected: Collected, found: Scored, seed: int, probe: in
 
 
 def _truth(plan: Plan, one: Answered) -> float:
-    """A model's mean outcome on the whole set: as its suite states it, else as it was asked."""
+    """A model's mean outcome on the whole set: as its suite states it, else as it was asked; or the metric there."""
     ood = plan.rows.ood
+    if plan.metric is not None:
+        return _value(plan.metric, one, one.to["set"], ood.examples)
     stated = one.model.ood_accuracy.get(ood.fingerprint)
     return _mean(plan, one.to["set"], ood.examples) if stated is None else stated
 
@@ -251,6 +260,20 @@ def _truth(plan: Plan, one: Answered) -> float:
 def _in_domain(plan: Plan, one: Answered) -> float | None:
     asked = one.to.get("in-domain")
     return one.model.in_domain_accuracy if asked is None else _mean(plan, asked, plan.gathered.in_domain_rows)
+
+
+def _in_domain_value(plan: Plan, one: Answered) -> float | None:
+    """The metric on the in-domain rows; None where there are none: what is stated of a model is its accuracy."""
+    asked = one.to.get("in-domain")
+    if asked is None or plan.metric is None:
+        return None
+    return _value(plan.metric, one, asked, plan.gathered.in_domain_rows)
+
+
+def _value(metric: Metric, one: Answered, answer: Answer, examples: Sequence[Example]) -> float:
+    """A metric of labels, over what can be judged."""
+    answers, targets = _labels(metric, one, answer, examples)
+    return float(MetricRows.of(metric, answers[None], targets[None]).values[0])
 
 
 def _mean(plan: Plan, answer: Answer, examples: Sequence[Example]) -> float:
@@ -361,7 +384,7 @@ STATES = {
 def _own_truth(plan: Plan) -> tuple[str, ...]:
     """What is to be known of an order that is taken from the rows that models are ranked on."""
     own = plan.rows.truth and len(plan.rows.population) == len(plan.rows.ood.examples)
-    return (OWN_TRUTH.format(plan.task.metric),) if own else ()
+    return (OWN_TRUTH.format(plan.task.metric if plan.metric is None else plan.metric.name),) if own else ()
 
 
 def _here(plan: Plan, answered: Sequence[Answered]) -> Iterator[str]:

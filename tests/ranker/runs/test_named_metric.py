@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef
 
 import ranker
-from ranker import SourceOptions, decide, load_suite
+from ranker import Evidence, SourceOptions, decide, load_set, load_suite, rank, report
 from ranker.cli import main
 from ranker.errors import UnknownName, UsageError
 from ranker.report import FORMATS
@@ -343,4 +343,66 @@ def test_a_metric_that_a_log_does_not_record_is_that_of_its_labels(tmp_path, run
     status, out, _ = run("--models", *logs, "--metric", "acc", "--format", "json")
     assert (status, json.loads(out)["header"]["metric"], json.loads(out)["decision"]["metric"]) == (0, "acc", "")
     status, _, err = run("--models", *logs, "--metric", "bleu")
-    assert (status, "no metric 'bleu'" in err) == (2, True)
+    assert (status, "no metric 'bleu'" in err) == (1, True)
+
+
+def test_an_evaluation_takes_the_metric_for_the_truth(run, tmp_path):
+    """The true order is that of the metric on the whole set, which is a method of its own, the first."""
+    rows, suite = load_set("hans-sub"), load_suite(["hans-sub-mini"])
+    found = rank(suite, rows, metric="macro-f1", evidence=Evidence("none"))
+    told = explicit_labels(suite, rows)
+    labels = np.array([row.label for row in rows.examples])
+    expected = {name: f1_score(labels, said, average="macro") for name, said in told.items()}
+    models = found.evaluation.models
+    assert {one.name: one.outcome for one in models} == pytest.approx(expected)
+    assert [one.outcome for one in models] == pytest.approx(sorted(expected.values(), reverse=True))
+    methods = {one.name: one for one in found.evaluation.methods}
+    assert next(iter(methods)) == "macro-f1"
+    assert 0.5 < methods["macro-f1"].ci_low < methods["macro-f1"].pairwise_accuracy < methods["macro-f1"].ci_high <= 1
+    assert sorted(methods["macro-f1"].curve) == sorted(methods["ACC"].curve)
+    assert methods["macro-f1"].curve[10] == pytest.approx(methods["macro-f1"].pairwise_accuracy, abs=0.01)
+    assert found.header.left_out["SURROGATE"] == "estimates accuracies, and models are compared by macro-f1"
+    found.save(tmp_path / "run.json")
+    assert Ranking.load(tmp_path / "run.json").to_dict() == found.to_dict()
+    jsonschema.validate(
+        found.to_dict(), json.loads((Path(ranker.__file__).parent / "report/ranking.schema.json").read_text())
+    )
+    for name in FORMATS:
+        assert report.render(found, name)
+    assert f"Truly best: {models[0].name} (macro-f1 {models[0].outcome:.3f} on hans-sub)" in report.render(
+        found, "markdown"
+    )
+
+
+def explicit_labels(suite, rows):
+    """Model -> the labels that it predicts on a set, as a decision on all of its rows shows them."""
+    shown = decide(suite, rows, evidence=Evidence("none")).decision
+    place = {label: n for n, label in enumerate(rows.task.labels)}
+    return {name: [place[row.predicted[name]] for row in shown.rows] for name in shown.names}
+
+
+def test_the_pairwise_accuracy_of_a_metric_is_that_of_drawn_probes():
+    """A slow loop over drawn probes agrees, within what draws leave."""
+    rows, suite = load_set("hans-sub"), load_suite(["hans-sub-mini"])
+    found = rank(suite, rows, metric="mcc", evidence=Evidence("none")).evaluation
+    told, labels = explicit_labels(suite, rows), np.array([row.label for row in rows.examples])
+    said = np.array([told[one.name] for one in found.models])
+    rng, points = np.random.default_rng(1), []
+    pairs = [(a, b) for a in range(len(said)) for b in range(a + 1, len(said))]
+    decided = [(a, b) for a, b in pairs if found.models[a].outcome - found.models[b].outcome > 1e-12]
+    for _ in range(300):
+        draw = rng.integers(len(labels), size=10)
+        values = [mcc(labels[draw], one[draw]) for one in said]
+        points.append(np.mean([(np.sign(round(values[a] - values[b], 12)) + 1) / 2 for a, b in decided]))
+    assert found.methods[0].pairwise_accuracy == pytest.approx(np.mean(points), abs=4 * np.std(points) / 300**0.5)
+
+
+def mcc(truth, said):
+    """Matthews' correlation, 0 where one of the two has one label only."""
+    return matthews_corrcoef(truth, said) if len(set(truth)) > 1 and len(set(said)) > 1 else 0.0
+
+
+def test_less_of_a_metric_has_no_true_order():
+    """An evaluation is by a metric of which more is better."""
+    with pytest.raises(UsageError, match="`metric` mae is for a decision: less of it is better"):
+        rank("hans-sub-mini", "hans-sub", metric="mae", evidence=Evidence("none"))
