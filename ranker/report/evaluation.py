@@ -75,8 +75,8 @@ def methods(found: Evaluation, metric: str) -> Table:
     return table(
         *("Methods", ["method", "kind"], numbers, rows),
         sections=kinds.values(),
-        help=f"Percent of draws in which two models are put in their true order; minus {metric}: percentage points. The "
-        "intervals are over other samples of examples; over models: over other models of this kind.",
+        help=f"Percent of draws in which two models are put in their true order; minus {metric}: percentage points. "
+        "The intervals are over other samples of examples; over models: over other models of this kind.",
     )
 
 

@@ -40,8 +40,8 @@ def rank(
         probe: K, how many labelled examples a practitioner would have.
         draws: B, how many probes are drawn, or "exact".
         seed: of the draws; the population does not depend on it.
-        metric: what the models' true order is by: "macro-f1", "mcc" and others of `ranker.tasks.metrics.METRICS` of which
-            more is better. None for the mean outcome, which of classes is the accuracy.
+        metric: what the models' true order is by: "macro-f1", "mcc" and others of `ranker.tasks.metrics.METRICS` of
+            which more is better. None for the mean outcome, which of classes is the accuracy.
         evidence: what they are ranked by: the backend of attributions, factors, methods.
         in_domain: labelled rows (see `ranker.labelled`) of the domain that the models were trained for; one that does
             worse than chance there is noted, since its labels are probably mapped wrongly.

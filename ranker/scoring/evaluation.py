@@ -56,8 +56,8 @@ def evaluate(
         methods: those that see rows without their labels.
         pool: what the models make of the examples; None leaves these methods out.
         targets: what is known of the examples; they go with the pool.
-        by_metric: what the examples add to a metric that is no mean, by which the truth of the table is. It is the first
-            of the methods, always drawn.
+        by_metric: what the examples add to a metric that is no mean, by which the truth of the table is. It is the
+            first of the methods, always drawn.
 
     Raises:
         UsageError: K does not fit the population, fewer than two models, or no two that differ in truth.

@@ -139,8 +139,8 @@ def _choices(rows: Sequence[Row], results: Results) -> list[tuple[str, ...]]:
 
 
 def _of_labels(
-    rows: Sequence[Row], asked: str | None, filter: str, results: Results
-) -> tuple[Sequence[Row], str | None, tuple[str, ...]]:
+    rows: list[Row], asked: str | None, filter: str, results: Results
+) -> tuple[list[Row], str | None, tuple[str, ...]]:
     """Find what to read of each row for a metric of all labels together, such as f1: whether each is the right one.
 
     Returns:

@@ -259,6 +259,11 @@ def test_within_and_means_over_sets_take_no_such_metric(files, tmp_path, run):
     rows, models = files
     status, _, err = run("--data", rows, "--within", "label", "--metric", "macro-f1", "--models", *models)
     assert (status, "`--metric` is for one decision, without `--within`" in err) == (2, True)
+    runs = [tmp_path / f"{number}.json" for number in range(3)]
+    for number, file in enumerate(runs):
+        decide(models, rows, metric="mcc" if number == 1 else None).save(file)
+    status, _, err = run("compare", *runs)
+    assert (status, "the run on rows is by mcc; who leads over sets is told of mean outcomes alone" in err) == (2, True)
 
 
 def test_the_label_that_f1_is_about_is_stated(tmp_path):
