@@ -149,7 +149,7 @@ def plan(
         gathered: the models, and the rows.
         evidence: what they are to be ranked by.
         method: what a decision is to go by; None for what it takes by itself.
-        metric: what models are compared by: see `metric_of`.
+        metric: what models are compared by, see `metric_of`; None for what the options of logs name.
 
     Raises:
         UnknownName: there is no such metric.
@@ -157,7 +157,7 @@ def plan(
             a metric that these answers cannot have, or a pool beside it.
     """
     rows, task = gathered.rows, gathered.rows.ood.task
-    by = metric_of(metric, rows)
+    by = metric_of(metric or next((one.metric for one in gathered.looked.stated if one.metric), None), rows)
     known = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
     pooled = evidence.methods if evidence.methods is not None else methods.DEFAULT if rows.truth else methods.BUILTIN
     if method is not None:

@@ -209,6 +209,7 @@ class Stated:
         notes: what was understood of its file, a sentence each.
         contents: what is in its file, for somebody who names no other model, a line each.
         outputs: what it calls its outputs before any label map, names or not; none where no label map is for it.
+        metric: a metric of all labels together that was asked for, and that its rows have no number of; "" for none.
     """
 
     source: Source
@@ -222,6 +223,7 @@ class Stated:
     notes: tuple[str, ...] = ()
     contents: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    metric: str = ""
 
 
 @dataclass(frozen=True)

@@ -92,11 +92,12 @@ class LogModel:
             return Stated(pinned, trouble=str(error))
         of_others = ("scorer", "reducer") if found.program == "lm-eval" else ("filter",)
         idle = self.options.given((*OF_TABLES, *of_others))
-        if (asked := of_task(self.options.metric, found.task)) and is_metric(asked):
-            idle |= frozenset() if any(asked in name.split(".") for name in found.candidates) else {"metric"}
+        asked = of_task(self.options.metric, found.task)
+        recorded = any(asked in name.split(".") for name in found.candidates)
+        of_labels = asked if is_metric(asked) and not recorded else ""
         notes = (*self.beside, *found.notes, *_shown_as(found, self.options))
         written = f"{len(found):,} rows of the task {found.task}, by {found.program} {found.version}".rstrip()
-        return Stated(pinned, found.labels, unused=idle, rows=rows, notes=notes, contents=(written,))
+        return Stated(pinned, found.labels, unused=idle, rows=rows, notes=notes, contents=(written,), metric=of_labels)
 
     def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
         """The hash of the file, and what of it is read. See `Source.identity`."""

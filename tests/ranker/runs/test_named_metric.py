@@ -15,6 +15,7 @@ from ranker.cli import main
 from ranker.errors import UnknownName, UsageError
 from ranker.report import FORMATS
 from ranker.results.ranking import Ranking
+from ranker.runs.gather import Own
 
 LABELS = ("neutral", "no", "yes")
 
@@ -411,3 +412,56 @@ def test_less_of_a_metric_has_no_true_order():
     """An evaluation is by a metric of which more is better."""
     with pytest.raises(UsageError, match="`metric` mae is for a decision: less of it is better"):
         rank("hans-sub-mini", "hans-sub", metric="mae", evidence=Evidence("none"))
+
+
+def test_a_metric_that_is_named_for_logs_is_not_lost(tmp_path):
+    """From Python it stands in the options of the logs; it is what models are compared by, with no other word."""
+    truth = [0, 1, 1, 0, 1, 0] * 10
+    said = {"good": [0, 1, 1, 0, 1, 1] * 10, "poor": [1, 1, 1, 0, 1, 1] * 10}
+    logs = [log_of(tmp_path / name, zip(truth, given, strict=True)) for name, given in said.items()]
+    found = decide(load_suite(logs, SourceOptions(metric="mcc")))
+    assert (found.header.metric, found.decision.metric) == ("mcc", "mcc")
+    values = {one.name: one.outcome for one in found.decision.models}
+    assert values == pytest.approx({name: matthews_corrcoef(truth, given) for name, given in said.items()})
+
+
+def test_means_over_tasks_take_no_such_metric(tmp_path, run):
+    """Each task is refused, in one line."""
+    for name in ("a", "b"):
+        folder = log_of(tmp_path / name, [(n % 2, (n + len(name)) % 3 % 2) for n in range(30)])
+        (log,) = folder.glob("samples_*")
+        (folder / log.name.replace("small", "other")).write_text(log.read_text())
+    status, _, err = run("--models", tmp_path / "a", tmp_path / "b", "--metric", "mcc")
+    assert (status, len(err.strip().splitlines())) == (2, 1)
+    assert "`--metric` mcc is for one task: means over tasks are of mean outcomes" in err
+
+
+def test_checkpoints_are_decided_between_by_the_metric(tmp_path):
+    """As files of answers are, in clusters, too."""
+    rows, suite = load_set("hans-sub", limit=60), load_suite(["hans-sub-mini"])
+    found = decide(suite, rows, metric="macro-f1", evidence=Evidence("none"))
+    labels = np.array([row.label for row in rows.examples])
+    told = explicit_labels(suite, rows)
+    expected = {name: f1_score(labels, said, average="macro") for name, said in told.items()}
+    assert {one.name: one.outcome for one in found.decision.models} == pytest.approx(expected)
+    lines = [
+        json.dumps({"premise": row.segments[0], "hypothesis": row.segments[1], "group": n // 3}
+                   | {"label": rows.task.labels[row.label]})
+        for n, row in enumerate(rows.examples)
+    ]  # fmt: skip
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+    own = Own(tmp_path / "rows.jsonl", columns={"cluster": ("group",)}, like="hans-sub")
+    clustered = decide(suite, own, metric="macro-f1", evidence=Evidence("none")).decision
+    assert {one.name: one.outcome for one in clustered.models} == pytest.approx(expected)
+    assert {pair.clusters for pair in clustered.versus} == {20}
+
+
+def test_a_run_that_was_saved_before_metrics_is_read(files, tmp_path):
+    """The keys are not there, and what they would say is the mean outcome."""
+    rows, models = files
+    found = decide(models, rows, base="fair")
+    found.save(tmp_path / "run.json")
+    whole = json.loads((tmp_path / "run.json").read_text())
+    del whole["decision"]["metric"]
+    (tmp_path / "run.json").write_text(json.dumps(whole))
+    assert Ranking.load(tmp_path / "run.json").to_dict() == found.to_dict()
