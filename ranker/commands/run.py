@@ -9,7 +9,7 @@ import click
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
 from ranker.commands.program import say
-from ranker.errors import look_up
+from ranker.errors import UsageError, look_up
 
 
 @click.command()
@@ -163,6 +163,7 @@ def run(**given: Any) -> None:
     from ranker.report.ranking import document
     from ranker.runs.collect import foretold
     from ranker.runs.describe import described
+    from ranker.runs.gather import unused
     from ranker.scoring.gate import of_decision
     from ranker.sources.base import Shelf
 
@@ -183,6 +184,8 @@ def run(**given: Any) -> None:
     shelf = Shelf()
     if (one := arguments.alone(given, format_name, shelf)) is not None:
         stderr.check_strict(given, one.stated[0].notes)
+        if unused(one.stated, "metric"):
+            raise UsageError(f"`--metric` {given['metric']} compares models: name two or more with `--models`")
         for line in described(one, arguments.own_rows(given, "data")):
             say(spoken(line))
         return

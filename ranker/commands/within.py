@@ -45,7 +45,7 @@ def run(given: Mapping[str, Any], format_name: str) -> None:
     outputs.check(given)
     arguments.check_mode(given)
     models = looked(arguments.suite(given, None))
-    if unused(models.stated, "metric") or any(one.metric for one in models.stated):
+    if unused(models.stated, "metric"):
         raise UsageError("`--metric` is for one decision, without `--within`")
     found = decide_within(
         models,

@@ -97,6 +97,7 @@ def evaluate(
         metric="" if by_metric is None else by_metric.metric.name,
         notes=(
             *_notes(table, truth, measured, drawn),
+            *_drawn(by_metric, draws),
             *_one_label(targets),
             *_guessed(truth, measured),
             *_budget(found, probe),
@@ -238,6 +239,15 @@ def _notes(table: ScoreTable, truth: Truth, measured: Agreement, drawn: Mapping[
     if len(table.examples) < FEW:
         notes.append(f"{len(table.examples)} examples are few: intervals over other examples are rather too narrow.")
     return notes
+
+
+def _drawn(by_metric: MetricRows | None, count: Draws) -> list[str]:
+    """What to know of a metric that is no mean beside methods that are measured exactly."""
+    if by_metric is None or count != "exact":
+        return []
+    return [
+        f"{by_metric.metric.name} is no mean over examples: it is measured by {MANY:,} draws, not by all there are."
+    ]
 
 
 def _one_label(targets: Targets | None) -> list[str]:

@@ -95,6 +95,7 @@ class LogModel:
         asked = of_task(self.options.metric, found.task)
         recorded = any(asked in name.split(".") for name in found.candidates)
         of_labels = asked if is_metric(asked) and not recorded else ""
+        idle |= {"metric"} if of_labels else frozenset()
         notes = (*self.beside, *found.notes, *_shown_as(found, self.options))
         written = f"{len(found):,} rows of the task {found.task}, by {found.program} {found.version}".rstrip()
         return Stated(pinned, found.labels, unused=idle, rows=rows, notes=notes, contents=(written,), metric=of_labels)

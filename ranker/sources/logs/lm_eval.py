@@ -160,7 +160,7 @@ def _of_labels(
         return right, ACC, of_labels(asked, aggregate, pairs, recorded)
     if is_metric(asked) and asked.casefold() != "accuracy" and not any(asked in row.values for row in rows):
         known = all(row.values.get(ACC) is not None for row in rows)
-        return rows, ACC if known else None, (f"The log records no {asked}; that of its labels is computed.",)
+        return rows, ACC if known else None, (f"The log records no {asked}; its labels are read.",)
     return rows, asked, ()
 
 

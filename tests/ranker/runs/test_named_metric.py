@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef
 
 import ranker
-from ranker import Evidence, SourceOptions, decide, load_set, load_suite, rank, report
+from ranker import Evidence, SourceOptions, decide, load_set, load_suite, rank, report, what_changed
 from ranker.cli import main
 from ranker.errors import UnknownName, UsageError
 from ranker.report import FORMATS
@@ -354,7 +354,7 @@ def test_a_metric_that_a_log_does_not_record_is_that_of_its_labels(tmp_path, run
 
 def test_an_evaluation_takes_the_metric_for_the_truth(run, tmp_path):
     """The true order is that of the metric on the whole set, which is a method of its own, the first."""
-    rows, suite = load_set("hans-sub"), load_suite(["hans-sub-mini"])
+    rows, suite = load_set("hans-sub", limit=200), load_suite(["hans-sub-mini"]).models[-4:]
     found = rank(suite, rows, metric="macro-f1", evidence=Evidence("none"))
     told = explicit_labels(suite, rows)
     labels = np.array([row.label for row in rows.examples])
@@ -366,6 +366,10 @@ def test_an_evaluation_takes_the_metric_for_the_truth(run, tmp_path):
     assert next(iter(methods)) == "macro-f1"
     assert 0.5 < methods["macro-f1"].ci_low < methods["macro-f1"].pairwise_accuracy < methods["macro-f1"].ci_high <= 1
     assert sorted(methods["macro-f1"].curve) == sorted(methods["ACC"].curve)
+    assert any("macro-f1 is no mean over examples" in note for note in found.notes)
+    assert what_changed(found, found).changed is False
+    drawn = rank(suite, rows, metric="macro-f1", draws=500, evidence=Evidence("none")).evaluation.methods[0]
+    assert drawn.pairwise_accuracy == pytest.approx(methods["macro-f1"].pairwise_accuracy, abs=0.03)
     assert methods["macro-f1"].curve[10] == pytest.approx(methods["macro-f1"].pairwise_accuracy, abs=0.01)
     assert found.header.left_out["SURROGATE"] == "estimates accuracies, and models are compared by macro-f1"
     found.save(tmp_path / "run.json")
@@ -389,7 +393,7 @@ def explicit_labels(suite, rows):
 
 def test_the_pairwise_accuracy_of_a_metric_is_that_of_drawn_probes():
     """A slow loop over drawn probes agrees, within what draws leave."""
-    rows, suite = load_set("hans-sub"), load_suite(["hans-sub-mini"])
+    rows, suite = load_set("hans-sub", limit=200), load_suite(["hans-sub-mini"]).models[-4:]
     found = rank(suite, rows, metric="mcc", evidence=Evidence("none")).evaluation
     told, labels = explicit_labels(suite, rows), np.array([row.label for row in rows.examples])
     said = np.array([told[one.name] for one in found.models])
@@ -465,3 +469,12 @@ def test_a_run_that_was_saved_before_metrics_is_read(files, tmp_path):
     del whole["decision"]["metric"]
     (tmp_path / "run.json").write_text(json.dumps(whole))
     assert Ranking.load(tmp_path / "run.json").to_dict() == found.to_dict()
+
+
+def test_one_file_alone_is_not_described_by_another_metric(tmp_path, run):
+    """Its accuracy would stand where something else was asked for."""
+    one = log_of(tmp_path / "a", [(n % 2, (n // 2) % 2) for n in range(12)])
+    status, out, err = run("--models", one, "--metric", "mcc")
+    assert (status, out) == (2, "")
+    assert "`--metric` mcc compares models: name two or more with `--models`" in err
+    assert run("--models", one, "--metric", "acc")[0] == 0
