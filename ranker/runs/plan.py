@@ -157,11 +157,11 @@ def plan(
             a metric that these answers cannot have, or a pool beside it.
     """
     rows, task = gathered.rows, gathered.rows.ood.task
-    by = metric_of(metric or next((one.metric for one in gathered.looked.stated if one.metric), None), rows)
     known = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
     pooled = evidence.methods if evidence.methods is not None else methods.DEFAULT if rows.truth else methods.BUILTIN
     if method is not None:
         method = method_named(method, rows, known, pooled)
+    by = metric_of(metric or next((one.metric for one in gathered.looked.stated if one.metric), None), rows)
     chosen = needed(known, rows.ood.designed, method) if evidence.factors is None and not rows.truth else known
     chosen = tuple(one for one in chosen if one.name != task.metric)  # which is always there
     settings = evidence.settings or backend(chosen, gathered, evidence.target)
