@@ -1,8 +1,9 @@
-"""How numbers are written: accuracies and probabilities in percent, differences in percentage points."""
+"""How numbers are written: accuracies and probabilities in percent, their differences in points; others as they are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 
 def counted(count: int, one: str, several: str | None = None) -> str:
@@ -84,6 +85,61 @@ def interval(low: float | None, high: float | None, write: Callable[[float | Non
         ('25.0 to 50.0', '-3.1 to +0.0', '')
     """
     return "" if low is None else f"{write(low)} to {write(high)}"
+
+
+def decimal(value: float | None) -> str:
+    """A number with three decimals.
+
+    Example:
+        >>> decimal(0.7123), decimal(-0.0001), decimal(None)
+        ('0.712', '0.000', '')
+    """
+    return "" if value is None else f"{round(value, 3) + 0.0:.3f}"  # -0.0 + 0.0 is 0.0
+
+
+def signed_decimal(value: float | None) -> str:
+    """A difference of two such numbers, signed.
+
+    Example:
+        >>> signed_decimal(-0.0312)
+        '-0.031'
+    """
+    return "" if value is None else signed(value, 3)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How the values of models are written.
+
+    Attributes:
+        value, difference: of one model, and of two.
+        sign: what follows a value.
+        points: what follows a difference.
+        point: what 0.01 is called.
+    """
+
+    value: Callable[[float | None], str]
+    difference: Callable[[float | None], str]
+    sign: str
+    points: str
+    point: str
+
+
+SHARES = Unit(percent, points, " %", " points", "a point")
+"""Of accuracies and other mean outcomes: percent, and percentage points."""
+
+VALUES = Unit(decimal, signed_decimal, "", "", "0.01")
+"""Of metrics that are no means: their own values."""
+
+
+def unit(metric: str) -> Unit:
+    """The unit of a metric that is no mean over rows; "" is the mean outcome.
+
+    Example:
+        >>> [unit(metric).value(0.712) + unit(metric).sign for metric in ("", "macro-f1")]
+        ['71.2 %', '0.712']
+    """
+    return VALUES if metric else SHARES
 
 
 def minutes(seconds: float) -> str:

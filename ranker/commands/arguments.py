@@ -141,6 +141,7 @@ class Wanted:
         in_domain: labelled in-domain rows; None where there are none.
         evidence: what the models are to be ranked by.
         method: what a decision is to go by.
+        metric: what models are compared by; None for the mean outcome.
         probe: K; None for the default.
         draws: B, or "exact".
         seed: of the draws.
@@ -155,6 +156,7 @@ class Wanted:
     in_domain: Own | None
     evidence: Evidence
     method: str | None
+    metric: str | None
     probe: int | None
     draws: int | Literal["exact"]
     seed: int
@@ -164,10 +166,12 @@ class Wanted:
     def plan(self) -> Plan:
         """What models are to be asked."""
         if isinstance(self.rows, Named):
-            return plan(with_truth(self.models, self.rows, self.size, self.in_domain), self.evidence)
+            return plan(
+                with_truth(self.models, self.rows, self.size, self.in_domain), self.evidence, metric=self.metric
+            )
         beside = self.pool or (), self.probe, self.in_domain, self.pool_from_unlabelled
         gathered = without_truth(self.models, self.rows, *beside)
-        return plan(gathered, self.evidence, self.method)
+        return plan(gathered, self.evidence, self.method, self.metric)
 
     def answer(self, made: Plan) -> Ranking:
         """What comes of it."""
@@ -219,6 +223,7 @@ def wanted(given: Given, progress: Progress, shelf: Shelf | None = None) -> Want
         in_domain=own_rows(given, "in_domain"),
         evidence=evidence(given),
         method=given["method"],
+        metric=given["metric"],
         probe=given["probe"],
         draws=draws(given["draws"] or "exact"),
         seed=given["seed"],

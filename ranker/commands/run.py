@@ -9,7 +9,7 @@ import click
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
 from ranker.commands.program import say
-from ranker.errors import look_up
+from ranker.errors import UsageError, look_up
 
 
 @click.command()
@@ -142,6 +142,7 @@ def run(**given: Any) -> None:
     rank-models --data ten.jsonl --models bert-a bert-b bert-c
     rank-models --data ten.jsonl --pool unlabelled.jsonl --models bert-a bert-b bert-c
     rank-models --data ten.jsonl --within source --models bert-a bert-b
+    rank-models --data rows.csv --metric macro-f1 --models a.csv b.csv
     rank-models --models run-a/samples_x.jsonl run-b/samples_x.jsonl
     rank-models --models run-a run-b                       folders of logs, matched by task
     rank-models --models wide.csv --not-worse-than bert-a --by 0.02
@@ -162,6 +163,7 @@ def run(**given: Any) -> None:
     from ranker.report.ranking import document
     from ranker.runs.collect import foretold
     from ranker.runs.describe import described
+    from ranker.runs.plan import is_recorded_by
     from ranker.scoring.gate import of_decision
     from ranker.sources.base import Shelf
 
@@ -182,6 +184,8 @@ def run(**given: Any) -> None:
     shelf = Shelf()
     if (one := arguments.alone(given, format_name, shelf)) is not None:
         stderr.check_strict(given, one.stated[0].notes)
+        if given["metric"] and not is_recorded_by(given["metric"], one.stated):
+            raise UsageError(f"`--metric` {given['metric']} compares models: name two or more with `--models`")
         for line in described(one, arguments.own_rows(given, "data")):
             say(spoken(line))
         return

@@ -10,7 +10,7 @@ import numpy as np
 
 from factors.types import Floats
 from ranker.domains.values import Set, Values, of_rows
-from ranker.errors import listed
+from ranker.errors import UsageError, listed
 from ranker.files.columns import Row
 from ranker.results.ranking import Ranking
 
@@ -25,8 +25,13 @@ def of_runs(runs: Sequence[Ranking]) -> Values:
     """The table of several runs: a set is what a run was about, and has its in-domain values beside it.
 
     Raises:
-        UsageError: a model was measured twice on a set, or fewer than two models were measured.
+        UsageError: a model was measured twice on a set, fewer than two models were measured, or a run is by a metric
+            that is no mean over rows.
     """
+    if by := next((run for run in runs if run.found.metric), None):
+        raise UsageError(
+            f"the run on {by.header.ood} is by {by.found.metric}; who leads over sets is told of mean outcomes alone"
+        )
     found = of_rows(_rows(runs), percent=False)
     outcomes = {}
     for run in runs:

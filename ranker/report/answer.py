@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ranker.errors import listed
-from ranker.numbers import LEAST_P, counted, interval, p_value, percent, points, probability
-from ranker.report.words import MOST_LABELS, labels, words
-from ranker.results.decision import Decision
+from ranker.numbers import LEAST_P, SHARES, Unit, counted, interval, p_value, percent, points, probability
+from ranker.report.words import MOST_LABELS, labels, words, words_of
+from ranker.results.decision import DecidedModel, Decision
 from ranker.results.evaluation import Evaluation, level
 from ranker.results.ranking import Ranking
 from ranker.results.result import NAMES
@@ -31,7 +31,7 @@ def answer(ranking: Ranking) -> tuple[str, list[str]]:
 def evaluated(ranking: Ranking, found: Evaluation) -> tuple[str, list[str]]:
     """Which method ranks best, by how much over the metric, and which models are truly best."""
     best, advised = found.best, found.advised
-    shown, metric = counted(ranking.header.probe, "example"), words(ranking.header.metric).fully
+    shown, metric = counted(ranking.header.probe, "example"), words_of(ranking).fully
     if best.pairwise_accuracy <= 0.5:
         return f"Shown {shown}, no method does better than a coin", [_truly_best(ranking, found), NEXT]
     equal = [m.name for m in advised if level(best.pairwise_accuracy, m.pairwise_accuracy)]
@@ -62,20 +62,20 @@ def evaluated(ranking: Ranking, found: Evaluation) -> tuple[str, list[str]]:
 def _truly_best(ranking: Ranking, found: Evaluation) -> str:
     first = [model for model in found.models if model.rank == 1]
     names = ", ".join(model.name for model in first)
-    return f"Truly best: {names} ({words(ranking.header.metric).share(first[0].outcome)} on {ranking.header.ood})."
+    return f"Truly best: {names} ({words_of(ranking).share(first[0].outcome)} on {ranking.header.ood})."
 
 
 def decided(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     """Which model, how sure, who cannot be told apart, and how many more labels would tell."""
     if len(found.models) == 2 and found.versus:
         return between(ranking, found)
-    names, of, rows = found.names, words(ranking.header.metric), counted(ranking.header.probe, "row")
+    names, of, rows = found.names, words_of(ranking), counted(ranking.header.probe, "row")
     first = [model.name for model in found.models if model.rank == 1]
     put = f"puts {names[0]} first. It" if len(first) == 1 else f"ties {', '.join(first)} in first place. {names[0]}"
     best, near = found.models[0], probability(found.models[0].p_near_best)
     said = [f"{found.method}{_defined(ranking.table, found.method)} {put} {of.on(best.outcome, rows)}."]
     if best.p_near_best is not None:
-        said.append(f"With a probability of {near} % it is within a point of the best of these in the domain.")
+        said.append(f"With a probability of {near} % it is within {of.unit.point} of the best of these in the domain.")
     together = [", ".join(group) for group in found.groups if len(group) > 1]
     if together:
         said.append(f"Cannot be told apart: {'; nor '.join(together)}.")
@@ -113,9 +113,9 @@ def _but(found: Decision) -> str:
 
 def between(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     """Two models on the same rows: how far apart, how sure, on which rows, and what an unpaired test had said."""
-    metric, pair = ranking.header.metric, found.versus[0]
+    metric, pair, how = ranking.header.metric, found.versus[0], words_of(ranking).unit
     first, second = found.models
-    if pair.better == pair.worse == 0:
+    if pair.better == pair.worse == 0 and not (found.metric and pair.difference):
         return "Nothing to tell apart", [
             f"{pair.a} and {pair.b} did equally well on each of the {counted(pair.rows, 'row')}: p = 1.",
             next_step(ranking, found),
@@ -123,10 +123,9 @@ def between(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     what = "accuracy" if metric == "ACC" else metric
     of = "" if pair.clusters is None else f" in {counted(pair.clusters, 'cluster')}"
     said = [
-        f"{first.name} has {what} {percent(first.outcome)} % ({interval(first.low, first.high)}), {second.name} "
-        f"{percent(second.outcome)} % ({interval(second.low, second.high)}), on the same "
+        f"{first.name} has {what} {_with_ends(first, how)}, {second.name} {_with_ends(second, how)}, on the same "
         f"{counted(pair.rows, 'row')}{of}.",
-        f"The difference is {points(pair.difference)} points ({spread(pair.low, pair.high)}; "
+        f"The difference is {how.difference(pair.difference)}{how.points} ({spread(pair.low, pair.high, how)}; "
         f"p {equals(pair.p)} by {TESTS[pair.test]}); {pair.a} is the better one in the domain with a probability of "
         f"{probability(found.p_beats[0][1])} %.",
         f"{pair.a} did better on {counted(pair.better, 'row')}, {pair.b} on {pair.worse:,}.",
@@ -147,15 +146,24 @@ def between(ranking: Ranking, found: Decision) -> tuple[str, list[str]]:
     return lead, [*said, next_step(ranking, found)]
 
 
-def spread(low: float | None, high: float | None) -> str:
+def _with_ends(model: DecidedModel, how: Unit) -> str:
+    """A model's value, and its interval where there is one."""
+    ends = interval(model.low, model.high, how.value)
+    return f"{how.value(model.outcome)}{how.sign}{f' ({ends})' if ends else ''}"
+
+
+def spread(low: float | None, high: float | None, how: Unit = SHARES) -> str:
     """The interval of a difference in a sentence.
 
     Example:
         >>> spread(-0.031, 0.0), spread(None, None)
         ('95 % interval -3.1 to +0.0', 'no interval: one row or cluster shows no spread')
     """
-    said = interval(low, high, points)
-    return f"95 % interval {said}" if said else "no interval: one row or cluster shows no spread"
+    if said := interval(low, high, how.difference):
+        return f"95 % interval {said}"
+    return (
+        f"no interval: {'one row or cluster shows no spread' if how is SHARES else 'too few rows tell the two apart'}"
+    )
 
 
 TESTS = {
@@ -214,6 +222,8 @@ def next_step(ranking: Ranking, found: Decision) -> str:
 
 def untold(table: ScoreTable, found: Decision, i: int, j: int) -> str:
     """Why it cannot be said how many more labels would tell the models at two places of the order apart."""
+    if found.metric:
+        return f"that is said of means, and {found.metric} is none"
     if found.reads_pool:
         if abs(found.p_beats[i][j] - 0.5) < NEARLY:
             return "labels and pool put them level, or nearly so"

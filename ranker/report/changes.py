@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from json import dumps
 from typing import Any
 
-from ranker.numbers import interval, percent, points, probability
+from ranker.numbers import interval, percent, points, probability, unit
 from ranker.report.document import Document
 from ranker.report.tables import Table, table
 from ranker.results.changes import MODELS, Changes, ModelChange
@@ -42,13 +42,13 @@ def remarks(found: Changes) -> list[str]:
 
 def models(found: Changes) -> Table:
     """Each model's rank and numbers, before and after."""
-    decided = found.mode == "decision"
-    outcome = "outcome here" if decided else "OOD outcome"
+    decided, value, what = found.mode == "decision", unit(found.metric).value, found.metric or "outcome"
+    outcome = f"{what} here" if decided else f"OOD {what}"
     numbers = ["rank", "then", outcome, "then", *(["P(near best)", "then"] if decided else [])]
     shown = []
     for model in found.models:
         cells = [str(model.rank_before or ""), str(model.rank_after or "")]
-        cells += [percent(model.outcome_before), percent(model.outcome_after)]
+        cells += [value(model.outcome_before), value(model.outcome_after)]
         if decided:
             cells += [probability(model.p_near_best_before), probability(model.p_near_best_after)]
         shown.append((model.name, *cells, fate(model)))

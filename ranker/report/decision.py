@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ranker.numbers import counted, interval, p_value, percent, points, probability
+from ranker.numbers import counted, interval, p_value, probability, unit
 from ranker.report.tables import READ, Place, Table, letters, table
-from ranker.report.words import MOST_LABELS, words
+from ranker.report.words import ACCURACY, MOST_LABELS, Words, words_of
 from ranker.results.decision import Decision, RowResult
 from ranker.results.ranking import Ranking
 
@@ -30,13 +30,18 @@ UNSAID = (
 """What a question mark stands for."""
 
 
+def _unsaid(decision: Decision) -> str:
+    """What a question mark stands for."""
+    return f"?: that is said of means, and {decision.metric} is none." if decision.metric else UNSAID
+
+
 def tables(ranking: Ranking, found: Decision) -> Iterator[Table]:
     """All of them, each for the formats that have it."""
     two, same = decided(found), versus(found)
     open_ = any(more is None for row in found.more_labels for more in row)
-    yield order(found, ranking.header.metric)
+    yield order(found, words_of(ranking))
     yield matrix(found)
-    yield replace(two, formats=("pairs",), help=UNSAID if open_ else "")
+    yield replace(two, formats=("pairs",), help=_unsaid(found) if open_ else "")
     if found.versus:
         yield same
         yield replace(same, formats=("pairs",), help="Every two models on the same rows")
@@ -49,7 +54,7 @@ def tables(ranking: Ranking, found: Decision) -> Iterator[Table]:
     yield two
 
 
-def order(decision: Decision, metric: str) -> Table:
+def order(decision: Decision, of: Words) -> Table:
     """The models in the predicted order; models that share a letter cannot be told apart."""
     rows = []
     for model in decision.models:
@@ -62,16 +67,17 @@ def order(decision: Decision, metric: str) -> Table:
                     letters(model.name, decision.groups),
                     "" if score is None else f"{score:.3g}",
                 ),
-                *(percent(model.outcome), interval(model.low, model.high)),
+                *(of.unit.value(model.outcome), interval(model.low, model.high, of.unit.value)),
                 probability(model.p_near_best),
             ]
         )
-    numbers = [decision.method, words(metric).column, "95 % interval", "P(near best)"]
+    numbers = [decision.method, of.column, "95 % interval", "P(near best)"]
+    shown = of.over if decision.metric else "right: percent of the rows"
+    about = of.what if decision.metric else ACCURACY.what
     return table(
         *("Order", ["rank", "model", "tied"], numbers, rows),
-        help="Models that share a letter cannot be told apart. right: percent of the rows; the interval, and "
-        "P(near best), the probability that no other model is better by more than a point, are about accuracy in the "
-        "domain.",
+        help=f"Models that share a letter cannot be told apart. {shown}; the interval, and P(near best), the "
+        f"probability that no other model is better by more than {of.unit.point}, are about {about} in the domain.",
     )
 
 
@@ -82,9 +88,10 @@ def matrix(decision: Decision) -> Table:
         for i, name in enumerate(decision.names)
     ]
     numbers = [str(i + 1) for i in range(len(decision.models))]
+    better = f"better by {decision.metric}" if decision.metric else "more accurate"
     return table(
         *("How sure is the order of two models?", ["P(row > column)"], numbers, rows),
-        help="Percent probability that the model of the row is more accurate in the domain than that of the column; "
+        help=f"Percent probability that the model of the row is {better} in the domain than that of the column; "
         "50 is no idea.",
         formats=READ if len(rows) <= MATRIX else tuple(name for name in READ if name != "table"),
         heat=1,
@@ -93,15 +100,17 @@ def matrix(decision: Decision) -> Table:
 
 def versus(decision: Decision) -> Table:
     """Every two models on the labelled rows: the difference, how sure it is, and on how many rows each did better."""
+    of = unit(decision.metric)
     shown = [
-        (one.a, one.b, points(one.difference), interval(one.low, one.high, points), f"{one.better:,}", f"{one.worse:,}",
-         p_value(one.p), p_value(one.p_corrected))
+        (one.a, one.b, of.difference(one.difference), interval(one.low, one.high, of.difference), f"{one.better:,}",
+         f"{one.worse:,}", p_value(one.p), p_value(one.p_corrected))
         for one in decision.versus
     ]  # fmt: skip
+    what = f"{decision.metric} on the same rows" if decision.metric else "mean outcomes on the same rows, in points"
     numbers = ["difference", "95 % interval", "first better", "second better", "p", "p, Holm"]
     return table(
         *("On the same rows", ["first", "second"], numbers, shown),
-        help="The difference of mean outcomes on the same rows, in points, and its interval; on how many rows each "
+        help=f"The difference of {what}, and its interval; on how many rows each "
         "did better; p of a test that both do equally well, by itself and corrected for the number of pairs.",
         formats=("html",),
         place=_place(shown),
@@ -121,7 +130,7 @@ def decided(decision: Decision) -> Table:
             shown.append((a, b, probability(decision.p_beats[i][j]), few(more)))
     return table(
         *("Two by two", ["better", "worse"], ["P(better > worse)", "more labels"], shown),
-        help=f"more labels: how many would tell the two apart. {UNSAID}",
+        help=f"more labels: how many would tell the two apart. {_unsaid(decision)}",
         formats=("html",),
         place="folded",
     )

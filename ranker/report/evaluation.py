@@ -6,20 +6,20 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ranker.numbers import interval, percent, points
+from ranker.numbers import interval, percent, points, unit
 from ranker.report.tables import Table, table
-from ranker.report.words import words
+from ranker.report.words import Words
 from ranker.results.evaluation import FOLLOWS, Evaluation
 
 NARROW = 6
 """Columns of methods that a terminal has room for."""
 
 
-def tables(found: Evaluation, metric: str) -> Iterator[Table]:
+def tables(found: Evaluation, metric: str, of: Words) -> Iterator[Table]:
     """All of them, each for the formats that have it; the terminal has the methods without the last columns."""
-    by_method, every, curve, by_kind = methods(found, metric), accuracies(found), curves(found), splits(found, metric)
+    by_method, every, curve, by_kind = methods(found, metric), accuracies(found), curves(found), splits(found, of)
     yield replace(by_method, formats=("html",))
-    yield models(found, metric)
+    yield models(found, of)
     yield replace(by_method.of(range(NARROW)), formats=("table",))
     yield replace(by_method, formats=("markdown", "latex"))
     yield every
@@ -32,22 +32,22 @@ def tables(found: Evaluation, metric: str) -> Iterator[Table]:
         yield curve
 
 
-def models(found: Evaluation, metric: str) -> Table:
+def models(found: Evaluation, of: Words) -> Table:
     """The models by their true rank."""
     known = ["misled"] if any(model.misled is not None for model in found.models) else []
     rows = [
         [
             *(str(model.rank), model.name, model.family),
-            *(percent(model.in_domain), percent(model.outcome)),
+            *(of.unit.value(model.in_domain), of.unit.value(model.outcome)),
             *(percent(model.misled) for _ in known),
         ]
         for model in found.models
     ]
-    outcome = words(metric).what
-    numbers = [f"in-domain {outcome}", f"OOD {outcome}", *known]
+    numbers = [f"in-domain {of.what}", f"OOD {of.what}", *known]
+    right = of.what if found.metric else "Percent right"
     return table(
         *("Models", ["rank", "model", "family"], numbers, rows),
-        help="Percent right, where the models were trained (in-domain) and on the whole of the new domain (OOD). "
+        help=f"{right}, where the models were trained (in-domain) and on the whole of the new domain (OOD). "
         "misled: percent of the examples on which the shortcut is wrong where a model gives its label.",
     )
 
@@ -75,8 +75,8 @@ def methods(found: Evaluation, metric: str) -> Table:
     return table(
         *("Methods", ["method", "kind"], numbers, rows),
         sections=kinds.values(),
-        help="Percent of draws in which two models are put in their true order; minus ACC: percentage points. The "
-        "intervals are over other samples of examples; over models: over other models of this kind.",
+        help=f"Percent of draws in which two models are put in their true order; minus {metric}: percentage points. "
+        "The intervals are over other samples of examples; over models: over other models of this kind.",
     )
 
 
@@ -84,17 +84,17 @@ def accuracies(found: Evaluation) -> Table:
     """How often each method puts two models in their true order, the better one first."""
     names = [method.name for method in found.methods]
     by_pair: dict[tuple[str, str], dict[str, float]] = {}
-    gaps = {}
+    gaps, of = {}, unit(found.metric)
     for pair in found.pairs:
         by_pair.setdefault((pair.a, pair.b), {})[pair.method] = pair.accuracy
         gaps[pair.a, pair.b] = pair.gap
     shown = [
-        (a, b, percent(gaps[a, b]), *(percent(one.get(name)) for name in names)) for (a, b), one in by_pair.items()
+        (a, b, of.value(gaps[a, b]), *(percent(one.get(name)) for name in names)) for (a, b), one in by_pair.items()
     ]
     return table(
         *("Every pair of models with every method", ["better", "worse"], ["gap", *names], shown),
         help="Percent of draws in which the truly better model is put first; 50 is guessing. gap: between their OOD "
-        "accuracies, in points.",
+        f"{f'{found.metric} values' if found.metric else 'accuracies, in points'}.",
         formats=("html",),
         heat=3,
     )
@@ -113,9 +113,9 @@ def curves(found: Evaluation) -> Table:
     )
 
 
-def splits(found: Evaluation, metric: str) -> Table:
+def splits(found: Evaluation, of: Words) -> Table:
     """Pairwise accuracy over parts of the pairs."""
-    near = f"near: OOD {words(metric).whats} less than {percent(found.near)} points apart"
+    near = f"near: OOD {of.whats} less than {of.unit.value(found.near)}{of.unit.points} apart"
     misled = f"; misled: one of the two at least is, on {100 * FOLLOWS:.0f} % of the examples or more"
     known = any(model.misled is not None for model in found.models)
     named = list(dict.fromkeys(kind for method in found.methods for kind in method.splits))

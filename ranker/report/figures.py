@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 
 from ranker.numbers import interval, percent, probability
 from ranker.report.escapes import visible
-from ranker.report.words import words
+from ranker.report.words import words_of
 from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation, MethodResult
 from ranker.results.ranking import Ranking
@@ -341,27 +341,36 @@ def heatmap(ranking: Ranking) -> Drawing | None:
     )
 
 
+def known(end: float | None, value: float) -> float:
+    """The end of an interval; the value itself where the end is not known."""
+    return value if end is None else end
+
+
 def intervals(ranking: Ranking) -> Drawing | None:
     """In a decision, what the rows say about each model's accuracy in the domain."""
-    found, metric = ranking.found, ranking.header.metric
+    found, of = ranking.found, words_of(ranking)
     if not isinstance(found, Decision):
         return None
-    ends = [(model.name, model.low, model.high, model.outcome) for model in found.models]
-    figure, axes = lines(ends, f"{words(metric).what} in the domain, %", 20, right=52, top=22)
+    ends = [(one.name, known(one.low, one.outcome), known(one.high, one.outcome), one.outcome) for one in found.models]
+    label = f"{of.what} in the domain{',' if of.unit.sign else ''}{of.unit.sign}"
+    figure, axes = lines(ends, label, 20, right=52, top=22)
     for i, model in enumerate(found.models):
         axes.text(1.03, i, f"{probability(model.p_near_best)} %", va="center", transform=axes.get_yaxis_transform())
     axes.text(1.03, -0.75, "P(near best)", va="bottom", color=SOFT, transform=axes.get_yaxis_transform())
-    axes.set_xlim(0, 1.01)
-    percent_axis(axes, "x")
+    if not found.metric:
+        axes.set_xlim(0, 1.01)
+        percent_axis(axes, "x")
     said = (
-        f"{one.name} {interval(one.low, one.high)} %, near best with {probability(one.p_near_best)} %"
+        f"{one.name} {interval(one.low, one.high, of.unit.value)}{of.unit.sign}, "
+        f"near best with {probability(one.p_near_best)} %"
         for one in found.models
     )
     return Drawing(
         "accuracies",
         "What these rows say about each model",
-        "The line: where the model's accuracy in the domain lies, with 95 % probability; the point: its share of right "
-        "rows. Where lines overlap widely, these rows cannot tell.",
+        f"The line: where the model's {of.what if found.metric else 'accuracy'} in the domain lies, with 95 % "
+        f"probability; the point: {'that of these rows' if found.metric else 'its share of right rows'}. Where lines "
+        "overlap widely, these rows cannot tell.",
         f"Intervals of {len(found.models)} models: {'; '.join(said)}.",
         figure,
     )

@@ -13,6 +13,7 @@ from ranker.report.answer import answer
 from ranker.report.document import Document, Origin
 from ranker.report.remarks import remarks
 from ranker.report.tables import Table, table
+from ranker.report.words import words_of
 from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation
 from ranker.results.ranking import Ranking
@@ -53,7 +54,7 @@ def tables(ranking: Ranking) -> Iterator[Table]:
     """What was found, and what the numbers rest on, each table for the formats that have it."""
     found = ranking.found
     if isinstance(found, Evaluation):
-        yield from evaluation.tables(found, ranking.header.metric)
+        yield from evaluation.tables(found, ranking.header.metric, words_of(ranking))
     else:
         yield from decision.tables(ranking, found)
     if any(one.error_median is not None for one in ranking.header.quality.values()):

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from ranker.numbers import counted, percent
 from ranker.report.answer import untold
-from ranker.report.words import MOST_LABELS, labels, words
+from ranker.report.words import MOST_LABELS, labels, words_of
 from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation
 from ranker.results.gate import Gate
@@ -26,12 +26,12 @@ def remarks(ranking: Ranking) -> list[str]:
 
 def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
     """What a reader of a decision has to know."""
-    metric = ranking.header.metric
+    of = words_of(ranking)
     if decision.gate:
         yield verdict(decision.gate)
     yield (
-        f"{words(metric).over}. The interval, P(near best) and P(row > column) are about {words(metric).what} in the "
-        "whole domain. P(near best) is the probability that no other model is better by more than a point. Of two "
+        f"{of.over}. The interval, P(near best) and P(row > column) are about {of.what} in the whole domain. "
+        f"P(near best) is the probability that no other model is better by more than {of.unit.point}. Of two "
         f"models that share a letter, neither is the better one with a probability of {decision.level:.0%}."
     )
     near = [model.p_near_best or 0.0 for model in decision.models]
@@ -47,7 +47,7 @@ def decision_notes(ranking: Ranking, decision: Decision) -> Iterator[str]:
             equal.append(f"{a} and {b}")
         elif more:
             yield f"{a} or {b}: {labels(more, 'more label')} would tell, if they go on to disagree as here."
-        if more is None:
+        if more is None and not decision.metric:
             reasons.append((f"{a} or {b}", untold(ranking.table, decision, i, i + 1)))
     if equal:
         yield f"Treat as equal {'; '.join(equal)}: {labels(MOST_LABELS + 1, 'label')} would be needed to tell."
@@ -74,7 +74,7 @@ def notes(ranking: Ranking, found: Evaluation) -> Iterator[str]:
         "counts one half."
     )
     if found.tied_pairs:
-        truth = words(metric).what
+        truth = words_of(ranking).what
         tied = counted(found.tied_pairs, f"pair of equal OOD {truth} is", f"pairs of equal OOD {truth} are")
         yield f"{tied} left out."
     if any(model.misled is not None for model in found.models):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ranker.numbers import counted, percent
+from ranker.numbers import SHARES, Unit, counted, unit
+from ranker.results.ranking import Ranking
 
 MOST_LABELS = 1_000
 """Of two models that only more labels than these would tell apart, either will do."""
@@ -33,6 +34,7 @@ class Words:
         column: of the models' means on rows.
         over: what stands in that column.
         did, same: of a model on a row, of two on all rows.
+        unit: how its values are written.
     """
 
     what: str
@@ -42,6 +44,7 @@ class Words:
     over: str
     did: str
     same: str
+    unit: Unit = SHARES
 
     def share(self, value: float | None) -> str:
         """A mean outcome in a few words.
@@ -50,7 +53,8 @@ class Words:
             >>> words("ACC").share(0.91), words("ROUGE-L").share(0.91)
             ('91.0 % right', 'ROUGE-L 91.0 %')
         """
-        return f"{percent(value)} % right" if self is ACCURACY else f"{self.what} {percent(value)} %"
+        written = f"{self.unit.value(value)}{self.unit.sign}"
+        return f"{written} right" if self is ACCURACY else f"{self.what} {written}"
 
     def on(self, value: float | None, rows: str) -> str:
         """What a model did on rows, as a predicate.
@@ -63,9 +67,10 @@ class Words:
         """
         if self is ACCURACY and rows == "1 row":
             return f"was {'right' if value else 'wrong'} on the only row"
+        written = f"{self.unit.value(value)}{self.unit.sign}"
         if self is ACCURACY:
-            return f"was right on {percent(value)} % of the {rows}"
-        return f"had a mean {self.what} of {percent(value)} % on the {rows}"
+            return f"was right on {written} of the {rows}"
+        return f"had a {self.column} of {written} on the {rows}"
 
 
 ACCURACY = Words(
@@ -79,14 +84,26 @@ ACCURACY = Words(
 )
 
 
-def words(metric: str) -> Words:
+def words(metric: str, of_all: bool = False) -> Words:
     """The words of a metric.
 
+    Args:
+        metric: its name.
+        of_all: it is no mean over rows.
+
     Example:
-        >>> words("ACC").column, words("ROUGE-L").column
-        ('right', 'mean ROUGE-L')
+        >>> words("ACC").column, words("ROUGE-L").column, words("macro-f1", of_all=True).column
+        ('right', 'mean ROUGE-L', 'macro-f1')
     """
     if metric == "ACC":
         return ACCURACY
+    if of_all:
+        over, same = f"{metric}: of these rows together", "they were right on the same rows"
+        return Words(metric, metric, metric, metric, over, "right", same, unit(metric))
     mean, same = f"mean {metric}", "they were as good on every row"
     return Words(metric, metric, metric, mean, f"{mean}: over these rows", "better", same)
+
+
+def words_of(ranking: Ranking) -> Words:
+    """The words of what a run compares models by."""
+    return words(ranking.header.metric, bool(ranking.found.metric))

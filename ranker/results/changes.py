@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ranker.errors import listed
-from ranker.numbers import counted, interval, percent, points, probability
+from ranker.numbers import counted, interval, percent, points, probability, unit
 from ranker.results.result import NAMES, Mode, Result, plain
 
 SCHEMA_VERSION = 2
@@ -25,7 +25,8 @@ class ModelChange:
         name: of the model.
         before, after: "ranked", "failed" or "absent".
         rank_before, rank_after: 1 for the best.
-        outcome_before, outcome_after: mean outcome on the set, in a decision on the rows; fractions.
+        outcome_before, outcome_after: mean outcome on the set, in a decision on the rows; fractions, or values of
+            `Changes.metric`.
         p_near_best_before, p_near_best_after: in a decision, the probability that no other model is better by
             more than a point.
         reason: why it failed, after or else before; empty where it did not.
@@ -109,6 +110,7 @@ class Changes(Result):
         methods: the same; empty in a decision.
         settings: what differs.
         notes: what a reader of the differences has to know, a sentence each.
+        metric: of both runs, where it is no mean over rows; "" for the mean outcome.
 
     Example:
         >>> nothing = Changes("decision", ("ten", "ten"), ("models", "models"), (), (), (), ())
@@ -124,6 +126,7 @@ class Changes(Result):
     methods: tuple[MethodChange, ...]
     settings: tuple[SettingChange, ...]
     notes: tuple[str, ...]
+    metric: str = ""
 
     @property
     def title(self) -> str:
@@ -154,7 +157,8 @@ class Changes(Result):
         return [plain(one) for one in (self.methods or self.models)]
 
     def in_words(self) -> list[dict[str, str]]:
-        """Before and after, in percent."""
+        """Before and after, in percent; a metric that is no mean in its own unit."""
+        value = unit(self.metric).value
         if self.methods:
             return [
                 {
@@ -170,8 +174,8 @@ class Changes(Result):
             {
                 "model": one.name,
                 "rank": one.place,
-                "outcome before": percent(one.outcome_before),
-                "after": percent(one.outcome_after),
+                "outcome before": value(one.outcome_before),
+                "after": value(one.outcome_after),
                 "P(near best) before": probability(one.p_near_best_before),
                 "now": probability(one.p_near_best_after),
             }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ranker.errors import listed
-from ranker.numbers import interval, percent, probability
+from ranker.numbers import interval, probability, unit
 from ranker.results.gate import Gate
 from ranker.results.result import NAMES, Result, plain
 from ranker.statistics.paired import PairedComparison
@@ -27,11 +27,12 @@ class DecidedModel:
         name, family, in_domain, misled: as in `EvaluatedModel`.
         rank: 1 for the best, by the chosen method. Equal models share the better rank.
         score: the method's score on the rows, in its own unit; the metric's for ACC+TIES. None where it has none.
-        outcome: the mean of the metric over the rows: of classes the share that the model was right on.
-        low, high: 95 % interval of the model's mean outcome in the domain.
+        outcome: the mean of the metric over the rows: of classes the share that the model was right on. Of a metric
+            that is no mean (`Decision.metric`) its value.
+        low, high: 95 % interval of that in the domain; None where these rows bound it by nothing.
         p_best: probability that no other model is better in the domain; models that cannot differ share it.
         scores: method -> mean score over the rows, in the method's own unit.
-        p_near_best: probability that no other model is better by more than a point (0.01) in the domain. Models that
+        p_near_best: probability that no other model is better by more than 0.01 (a point) in the domain. Models that
             are alike do not share it, as they do `p_best`, so that it is what reports show. None where it is not known.
     """
 
@@ -40,8 +41,8 @@ class DecidedModel:
     rank: int
     score: float | None
     outcome: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p_best: float
     scores: Mapping[str, float | None] = field(default_factory=dict)
     in_domain: float | None = None
@@ -90,6 +91,7 @@ class Decision(Result):
         rows: (K,) the labelled rows, as every model predicts them; none where answers have no labels.
         notes: what a reader of these numbers has to know, a sentence each.
         gate: whether the others are shown to be no worse than one of them; None where that was not asked.
+        metric: a metric that is no mean over rows, by which models are compared; "" for the mean outcome.
 
     Raises:
         ValueError: there is no model, or the lengths do not agree.
@@ -113,6 +115,7 @@ class Decision(Result):
     rows: tuple[RowResult, ...] = ()
     notes: tuple[str, ...] = ()
     gate: Gate | None = None
+    metric: str = ""
 
     def __post_init__(self) -> None:
         size = len(self.models)
@@ -175,7 +178,7 @@ class Decision(Result):
         """Which model is first, how sure that is, and which others cannot be told from it."""
         first, tied = self.models[0], self.tied(0)
         near = first.p_near_best
-        sure = "" if near is None else f"; P(within a point of the best) {probability(near)} %"
+        sure = "" if near is None else f"; P(within {unit(self.metric).point} of the best) {probability(near)} %"
         but = f"cannot be told from it: {listed(tied, NAMES)}" if tied else "told apart from all others"
         better = f"; but the labels speak for {self.names[self.against]}" if self.against else ""
         return f"first: {first.name}{sure}, by {self.method}\n{but}{better}"
@@ -192,13 +195,14 @@ class Decision(Result):
         ]
 
     def in_words(self) -> list[dict[str, str]]:
-        """Each model with its outcome and P(near best), in percent."""
+        """Each model with its outcome and P(near best), in percent; a metric that is no mean in its own unit."""
+        value = unit(self.metric).value
         return [
             {
                 "model": model.name,
                 self.method: "" if model.score is None else f"{model.score:.3g}",
-                "outcome here": percent(model.outcome),
-                "95 % interval": interval(model.low, model.high),
+                f"{self.metric or 'outcome'} here": value(model.outcome),
+                "95 % interval": interval(model.low, model.high, value),
                 "P(near best)": probability(model.p_near_best),
             }
             for model in self.models

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ranker.errors import listed, look_up
-from ranker.numbers import interval, percent, points
+from ranker.numbers import interval, percent, points, unit
 from ranker.results.result import NAMES, Result, plain
 from ranker.statistics.engine import TIE
 from ranker.statistics.pool import RANDOM, Kind
@@ -129,6 +129,7 @@ class Evaluation(Result):
         tied_pairs: pairs left out because their outcomes are equal.
         near: outcomes less than this apart make a near pair.
         notes: what a reader of these numbers has to know, a sentence each.
+        metric: a metric that is no mean over rows, by which models are compared; "" for the mean outcome.
 
     Example:
         >>> from ranker import Evidence, load_set, load_suite, rank
@@ -145,6 +146,7 @@ class Evaluation(Result):
     tied_pairs: int
     near: float
     notes: tuple[str, ...] = ()
+    metric: str = ""
 
     def method(self, name: str) -> MethodResult:
         """The result of one method.
@@ -170,11 +172,10 @@ class Evaluation(Result):
     @property
     def answer(self) -> str:
         """Which method ranks best beside the metric's own column, and which models are truly best."""
-        best, metric = self.best, self.methods[0]
+        best, metric, of = self.best, self.methods[0], unit(self.metric)
         first = [model for model in self.models if model.rank == 1]
-        truly = (
-            f"truly best: {listed([model.name for model in first], NAMES)}, {metric.name} {percent(first[0].outcome)} %"
-        )
+        value = f"{metric.name} {of.value(first[0].outcome)}{of.sign}"
+        truly = f"truly best: {listed([model.name for model in first], NAMES)}, {value}"
         if best.pairwise_accuracy <= 0.5:
             return f"no method does better than a coin\n{truly}"
         right = f"puts two models right {percent(best.pairwise_accuracy)} % of the time"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ranker.numbers import percent
+from ranker.numbers import unit
 
 
 @dataclass(frozen=True)
@@ -14,8 +14,8 @@ class Held:
     Attributes:
         model: its name.
         task: the task; "" where there is one decision.
-        low: the lower end of the 95 % interval of its mean outcome minus the base's; None where one row or cluster
-            shows no spread.
+        low: the lower end of the 95 % interval of its mean outcome minus the base's, or of its value of `Gate.metric`;
+            None where these rows bound it by nothing.
         passes: it is shown to be worse by no more than the margin.
         why: what that rests on, in words.
     """
@@ -33,12 +33,13 @@ class Gate:
 
     Attributes:
         base: the model that the others are held to.
-        margin: how much worse is no worse, a fraction.
+        margin: how much worse is no worse: a fraction, or in the unit of `metric`.
         held: each other model, on each task.
         absent: what the comparison lacks, each in words: tasks that the base was asked and another model was not, rows
             that one of them has no outcome on, logs that are partial.
         allow_absent: the comparison may lack it.
         passes: every model passes, and nothing is absent that may not be.
+        metric: a metric that is no mean over rows, by which models are compared; "" for the mean outcome.
 
     Raises:
         ValueError: `passes` is not what follows from the rest.
@@ -55,6 +56,7 @@ class Gate:
     absent: tuple[str, ...]
     allow_absent: bool
     passes: bool
+    metric: str = ""
 
     def __post_init__(self) -> None:
         if self.passes != (all(one.passes for one in self.held) and (self.allow_absent or not self.absent)):
@@ -63,7 +65,8 @@ class Gate:
     @property
     def in_words(self) -> str:
         """The verdict in a line: who passes and by what, or who does not, and why."""
-        by = f"no worse than {self.base} by more than {percent(self.margin)} points"
+        of = unit(self.metric)
+        by = f"no worse than {self.base} by more than {of.value(self.margin)}{of.points}"
         shown = [
             f"{one.model}{f' on {one.task}' if one.task else ''} ({one.why})"
             for one in self.held

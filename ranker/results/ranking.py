@@ -255,7 +255,12 @@ def _check_references(ranking: Ranking) -> None:
     models = [model.name for model in found.models]
     measured = {method.name for method in ranking.table.methods}
     _same("`models`", models, ranking.table.models, "the table")
-    _same("`metric`", [header.metric], [ranking.table.metric], "the table")
+    _same(
+        "`metric`",
+        [header.metric],
+        [found.metric or ranking.table.metric],
+        found.metric and "what was found" or "the table",
+    )
     for model in found.models:
         _within(f"{model.name} has scores by methods that", model.scores, measured | {_decided_by(found)}, "the table")
     if isinstance(found, Decision):
@@ -295,8 +300,9 @@ def _check_methods(found: Evaluation, table: ScoreTable) -> None:
     names, columns = [method.name for method in found.methods], [method.name for method in table.methods]
     if table.truth is None:
         raise ValueError("an evaluation needs the `truth` of its table")
-    if names[:1] != columns[:1] or found.methods[0].kind == "label-free":
-        raise ValueError(f"the first of `methods` must be the metric, {columns[0]}")
+    metric = found.metric or columns[0]
+    if names[:1] != [metric] or found.methods[0].kind == "label-free":
+        raise ValueError(f"the first of `methods` must be the metric, {metric}")
     for model in found.models:
         _within(f"{model.name} has ranks by methods that", model.expected_rank, names, "`methods`")
 

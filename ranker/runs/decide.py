@@ -22,6 +22,7 @@ def decide(
     pool: UnlabelledRows = (),
     probe: int | None = None,
     method: str | None = None,
+    metric: str | None = None,
     seed: int = 0,
     evidence: Evidence = Evidence(),
     in_domain: OODSet | Own | None = None,
@@ -41,6 +42,8 @@ def decide(
         probe: K, how many of the labelled ones to use; None for all.
         method: what to order by; None for SURROGATE with a pool, and without one for ACC, its ties broken by the factor
             designed for the set.
+        metric: what to compare models by, where rows have class labels: "macro-f1", "mcc" and others of
+            `ranker.tasks.metrics.METRICS`, or "f1:LABEL". None for the mean outcome, which of classes is the accuracy.
         seed: of the draws behind P(best).
         base: a model that each other one is compared with, however many they are.
         pool_from_unlabelled: take rows without a true label, in the file of the labelled ones, as the pool.
@@ -49,8 +52,9 @@ def decide(
         The ranking, which holds a `Decision`.
 
     Raises:
-        UsageError: K does not fit the rows, a base, backend or method that there is not, or labels that are numbers
-            which the models count otherwise.
+        UnknownName: there is no such metric.
+        UsageError: K does not fit the rows, a metric that these answers cannot have, a base, backend or method that
+            there is not, or labels that are numbers which the models count otherwise.
         ModelError: fewer than two models could be asked.
         StoreError: the store cannot be read or written.
 
@@ -62,7 +66,8 @@ def decide(
         first: inoc-4000; P(within a point of the best) 65.6 %, by ACC+TIES
         cannot be told from it: inoc-1600, inoc-800
     """
-    made = plan(without_truth(models, examples, pool, probe, in_domain, pool_from_unlabelled), evidence, method)
+    gathered = without_truth(models, examples, pool, probe, in_domain, pool_from_unlabelled)
+    made = plan(gathered, evidence, method, metric)
     return decided(made, seed, runtime, base)
 
 
@@ -86,6 +91,7 @@ def decided(made: Plan, seed: int, runtime: Runtime, base: str | None = None) ->
         groups=[example.group for example in made.rows.population],
         kept=made.gathered.looked.at_hand,
         base=base,
+        by_metric=found.by_metric,
     )
     of = header(made, collected, found, seed, len(found.table.examples), runtime.machine)
     return Ranking(of, decision, found.table, found.examples)

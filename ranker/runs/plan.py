@@ -17,11 +17,14 @@ from ranker.runs.gather import Gathered, Rows
 from ranker.runtime.base import Request
 from ranker.scoring.decision import named
 from ranker.scoring.score import Evidence, Target, about_one_label, applicable
+from ranker.sources.base import Stated
+from ranker.sources.logs.kind import of_task
 from ranker.sources.suites import Model, Suite
 from ranker.statistics import methods
 from ranker.statistics.pool import PoolMethod
 from ranker.tasks.base import Task
 from ranker.tasks.classes import has_labels
+from ranker.tasks.metrics import Metric, metric_named
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +56,7 @@ class Plan:
         left_out: method -> why it cannot be had.
         target, norm: see `Evidence`.
         method: what a decision goes by; None for what it takes by itself.
+        metric: a metric that is no mean over rows, by which models are compared; None for the mean outcome.
         compares: models are asked, too, whether the token that hides words speaks for itself.
     """
 
@@ -64,6 +68,7 @@ class Plan:
     target: Target = "declared"
     norm: Norm = "raw"
     method: str | None = None
+    metric: Metric | None = None
     compares: bool = True
 
     @property
@@ -110,7 +115,7 @@ class Plan:
                 a file may tell rows by their order alone, which is that of the pool.
             pool: the rows of the pool, if there are any.
         """
-        stated = not self.rows.truth or self.rows.ood.fingerprint in model.ood_accuracy
+        stated = not self.rows.truth or (self.metric is None and self.rows.ood.fingerprint in model.ood_accuracy)
         without = {"set": stated, "population": self.rows.places is not None and model.source.at_hand}
         return {
             name: request
@@ -136,22 +141,28 @@ class Plan:
         return [(*self.questions(model).values(), *self.hidden) for model in self.gathered.looked.models]
 
 
-def plan(gathered: Gathered, evidence: Evidence = Evidence(), method: str | None = None) -> Plan:
+def plan(
+    gathered: Gathered, evidence: Evidence = Evidence(), method: str | None = None, metric: str | None = None
+) -> Plan:
     """Settle what models are asked: nothing that no method reads.
 
     Args:
         gathered: the models, and the rows.
         evidence: what they are to be ranked by.
         method: what a decision is to go by; None for what it takes by itself.
+        metric: what models are compared by, see `metric_of`; None for what the options of logs name.
 
     Raises:
-        UsageError: a label to attribute that there is not; a method that is not there, or that these rows cannot have.
+        UnknownName: there is no such metric.
+        UsageError: a label to attribute that there is not; a method that is not there, or that these rows cannot have;
+            a metric that these answers cannot have, or a pool beside it.
     """
     rows, task = gathered.rows, gathered.rows.ood.task
     known = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
     pooled = evidence.methods if evidence.methods is not None else methods.DEFAULT if rows.truth else methods.BUILTIN
     if method is not None:
         method = method_named(method, rows, known, pooled)
+    by = metric_of(metric or next((one.metric for one in gathered.looked.stated if one.metric), None), rows)
     chosen = needed(known, rows.ood.designed, method) if evidence.factors is None and not rows.truth else known
     chosen = tuple(one for one in chosen if one.name != task.metric)  # which is always there
     settings = evidence.settings or backend(chosen, gathered, evidence.target)
@@ -162,7 +173,7 @@ def plan(gathered: Gathered, evidence: Evidence = Evidence(), method: str | None
     if settings.name == "none" and any(one.kind == "factor" for one in kept):  # which somebody has asked for
         left_out |= {one.name: UNREAD for one in chosen if one.kind == "factor"}
         kept = [one for one in kept if one.kind != "factor"]
-    made = Plan(gathered, settings, tuple(kept), (), left_out, evidence.target, evidence.norm, method)
+    made = Plan(gathered, settings, tuple(kept), (), left_out, evidence.target, evidence.norm, method, by)
     if rows.truth or rows.pool:
         without = {one.name: why for one in pooled if (why := _lacks(one, made))}
         usable = tuple(one for one in pooled if one.name not in without)
@@ -172,8 +183,59 @@ def plan(gathered: Gathered, evidence: Evidence = Evidence(), method: str | None
     return made
 
 
+def metric_of(name: str | None, rows: Rows) -> Metric | None:
+    """Make the metric that somebody named; None where that is the mean outcome: accuracy, or what a log records.
+
+    Args:
+        name: as `ranker.tasks.metrics.metric_named` takes it, or the name of what a log records.
+        rows: what models are asked about.
+
+    Raises:
+        UnknownName: there is no such metric.
+        UsageError: the answers have no labels, or not such ones, or a pool is read, too.
+    """
+    task = rows.ood.task
+    name = of_task(name or "", task.name)
+    if not name or name.casefold() == task.metric.casefold() or is_recorded(name, task.metric):
+        return None
+    if task.metric == "ACC" and name.casefold() == "accuracy":
+        return None
+    if not task.labels:
+        raise UsageError(f"`metric` {name} is of labels, and these answers have none: they are judged by {task.metric}")
+    made = metric_named(name, task.labels, getattr(task, "ordered", False))
+    if rows.truth and not made.higher_is_better:
+        raise UsageError(f"`metric` {made.name} is for a decision: less of it is better")
+    if rows.pool:
+        raise UsageError(f"`metric` {made.name} is for labelled rows alone, and a pool is read, too")
+    return made
+
+
+def is_recorded_by(name: str, stated: Iterable[Stated]) -> bool:
+    """Say whether a metric that somebody named is one that the logs among some models record.
+
+    Args:
+        name: as the options of logs have it: of several tasks, "acc,sst2=f1".
+        stated: what the models say of themselves.
+    """
+    recorded = [one.rows.task.metric for one in stated if one.rows is not None]
+    return "=" in name or any(is_recorded(name, metric) for metric in recorded)
+
+
+def is_recorded(name: str, metric: str) -> bool:
+    """Whether somebody names what a log records: the metric, a scorer or a part of its, with or without a reducer.
+
+    Example:
+        >>> is_recorded("acc,none", "acc_none"), is_recorded("quality", "judge.quality[max]")
+        (True, True)
+    """
+    whole = metric.casefold().partition("[")[0]
+    return "_".join(name.casefold().replace(",", " ").split()) in (whole, *whole.split("."))
+
+
 def _lacks(method: PoolMethod, made: Plan) -> str | None:
     """Why a method cannot be had of these rows, as far as that is known before models are asked; None if it can."""
+    if made.metric is not None:
+        return f"estimates accuracies, and models are compared by {made.metric.name}"
     unlabelled = any(example.label < 0 for example in made.rows.population)
     missing = {
         "in_domain": made.gathered.in_domain is None,

@@ -25,6 +25,7 @@ def rank(
     probe: int = 10,
     draws: int | Literal["exact"] = "exact",
     seed: int = 0,
+    metric: str | None = None,
     evidence: Evidence = Evidence(),
     in_domain: OODSet | Own | None = None,
     runtime: Runtime = Runtime(),
@@ -39,6 +40,8 @@ def rank(
         probe: K, how many labelled examples a practitioner would have.
         draws: B, how many probes are drawn, or "exact".
         seed: of the draws; the population does not depend on it.
+        metric: what the models' true order is by: "macro-f1", "mcc" and others of `ranker.tasks.metrics.METRICS` of
+            which more is better. None for the mean outcome, which of classes is the accuracy.
         evidence: what they are ranked by: the backend of attributions, factors, methods.
         in_domain: labelled rows (see `ranker.labelled`) of the domain that the models were trained for; one that does
             worse than chance there is noted, since its labels are probably mapped wrongly.
@@ -48,7 +51,9 @@ def rank(
         The ranking, which holds an `Evaluation`. Models that failed are listed in it with their reasons.
 
     Raises:
-        UsageError: K does not fit the population, an unknown backend, or models that do not differ.
+        UnknownName: there is no such metric.
+        UsageError: K does not fit the population, an unknown backend, models that do not differ, or a metric that these
+            rows cannot have.
         ModelError: fewer than two models could be asked.
         StoreError: the store cannot be read or written.
 
@@ -58,7 +63,7 @@ def rank(
         ('inoc-4000', 0.5)
     """
     check_draws(draws)
-    made = plan(with_truth(models, examples, probe, in_domain), evidence)
+    made = plan(with_truth(models, examples, probe, in_domain), evidence, metric=metric)
     return evaluated(made, probe, draws, seed, runtime)
 
 
@@ -92,6 +97,7 @@ def evaluated(made: Plan, probe: int, draws: int | Literal["exact"], seed: int, 
             methods=methods,
             pool=found.pool,
             targets=found.targets,
+            by_metric=found.by_metric,
         )
     of = header(made, collected, found, seed, probe, runtime.machine)
     return Ranking(of, evaluation, found.table, found.examples)

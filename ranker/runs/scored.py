@@ -15,7 +15,7 @@ from factors import BUILTIN, Example, Factor
 from factors.types import Ints
 from ranker.attribution import hiding, spelled
 from ranker.attribution.settings import Attributing
-from ranker.errors import ModelError, listed
+from ranker.errors import Assumption, ModelError, listed
 from ranker.numbers import counted, percent
 from ranker.results.decision import RowResult
 from ranker.results.explanation import Explanation
@@ -27,6 +27,7 @@ from ranker.runs.plan import NEEDS, Plan
 from ranker.runs.pool import labels_of, own, placed, pool_of, targets_of
 from ranker.runtime.base import Answer
 from ranker.runtime.runtime import Runtime
+from ranker.scoring.by_metric import MetricRows
 from ranker.scoring.diagnostics import (
     below_chance,
     copies,
@@ -40,6 +41,7 @@ from ranker.sources.base import Machine
 from ranker.statistics.pool import Pool, PoolMethod, Targets
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Predictions
 from ranker.tasks.classes import are_classes, has_labels
+from ranker.tasks.metrics import F1, Metric
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +80,7 @@ class Scored:
         notes: what is to be known of rows and models, a sentence each.
         examples: what the models see in the most telling examples.
         rows: the labelled rows as the models predict them; empty where the truth is known.
+        by_metric: what the population adds to a metric that is no mean over rows; None where there is none.
     """
 
     table: ScoreTable
@@ -95,6 +98,7 @@ class Scored:
     notes: tuple[str, ...]
     examples: tuple[Explanation, ...]
     rows: tuple[RowResult, ...]
+    by_metric: MetricRows | None = None
 
 
 def scored(plan: Plan, collected: Collected, runtime: Runtime = Runtime()) -> Scored:
@@ -144,7 +148,7 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
         left_out={**plan.left_out, **ungraded, **nowhere, **without},
         families=tuple(families) if any(families) else None,
         misled=misled,
-        in_domain=in_domain,
+        in_domain=in_domain if plan.metric is None else _known(answered, lambda one: _in_domain_value(plan, one)),
         failed_factors=failed,
         quality=_known(answered, lambda one: measuring.quality(one, own(one), rows.population)),
         notes=(
@@ -152,6 +156,7 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
             *_read(plan),
             *warnings,
             *_own_truth(plan),
+            *_positive(plan),
             *_here(plan, answered),
             *copies({one.model.name: one.content for one in answered if not one.model.source.at_hand}),
             *states(plan, answered),
@@ -161,7 +166,37 @@ def _scored(plan: Plan, collected: Collected, measuring: Measuring) -> Scored:
         ),
         examples=_examples(plan, answered, factors),
         rows=() if rows.truth else _predicted(plan, answered),
+        by_metric=None if plan.metric is None else _metric_rows(plan.metric, plan, answered),
     )
+
+
+def _metric_rows(metric: Metric, plan: Plan, answered: Sequence[Answered]) -> MetricRows:
+    """What the population adds to a metric of labels."""
+    found = [_labels(metric, one, own(one), plan.rows.population) for one in answered]
+    answers, targets = map(np.stack, zip(*found, strict=True))
+    return MetricRows.of(metric, answers, targets)
+
+
+def _labels(metric: Metric, one: Answered, answer: Answer, examples: Sequence[Example]) -> tuple[Ints, Ints]:
+    """(N,) the labels that a model answers, -1 for none, and (N,) the true ones, -1 where there is nothing to judge.
+
+    Raises:
+        ModelError: its answers have no labels.
+    """
+    given = answer.predictions
+    probs = given.probabilities()
+    if probs is None:
+        raise ModelError(f"{one.model.name} says how good its answers are, and `metric` {metric.name} is of labels")
+    named = (given.state == ANSWERED) & ~np.isnan(probs).any(axis=1)
+    labels = np.array([example.label for example in examples])
+    return np.where(named, probs.argmax(axis=1), -1), np.where(given.state <= NO_ANSWER, labels, -1)
+
+
+def _positive(plan: Plan) -> Iterator[str]:
+    """Which label a metric of one is about, where nobody named it."""
+    if plan.metric is not None and plan.metric.name == F1:
+        other, positive = plan.task.labels
+        yield Assumption(f"f1 is that of {positive}, the second label; f1:{other} is that of the other.")
 
 
 def _graded(plan: Plan, answered: Sequence[Answered]) -> tuple[tuple[Factor, ...], dict[str, str]]:
@@ -202,7 +237,7 @@ def header(plan: Plan, collected: Collected, found: Scored, seed: int, probe: in
         suite=plan.suite.name,
         probe=probe,
         seed=seed,
-        metric=plan.task.metric,
+        metric=plan.task.metric if plan.metric is None else plan.metric.name,
         attribution=plan.settings.name,
         failures=collected.failures,
         left_out=found.left_out,
@@ -214,8 +249,10 @@ def header(plan: Plan, collected: Collected, found: Scored, seed: int, probe: in
 
 
 def _truth(plan: Plan, one: Answered) -> float:
-    """A model's mean outcome on the whole set: as its suite states it, else as it was asked."""
+    """A model's mean outcome on the whole set: as its suite states it, else as it was asked; or the metric there."""
     ood = plan.rows.ood
+    if plan.metric is not None:
+        return _value(plan.metric, one, one.to["set"], ood.examples)
     stated = one.model.ood_accuracy.get(ood.fingerprint)
     return _mean(plan, one.to["set"], ood.examples) if stated is None else stated
 
@@ -223,6 +260,20 @@ def _truth(plan: Plan, one: Answered) -> float:
 def _in_domain(plan: Plan, one: Answered) -> float | None:
     asked = one.to.get("in-domain")
     return one.model.in_domain_accuracy if asked is None else _mean(plan, asked, plan.gathered.in_domain_rows)
+
+
+def _in_domain_value(plan: Plan, one: Answered) -> float | None:
+    """The metric on the in-domain rows; None where there are none: what is stated of a model is its accuracy."""
+    asked = one.to.get("in-domain")
+    if asked is None or plan.metric is None:
+        return None
+    return _value(plan.metric, one, asked, plan.gathered.in_domain_rows)
+
+
+def _value(metric: Metric, one: Answered, answer: Answer, examples: Sequence[Example]) -> float:
+    """A metric of labels, over what can be judged."""
+    answers, targets = _labels(metric, one, answer, examples)
+    return float(MetricRows.of(metric, answers[None], targets[None]).values[0])
 
 
 def _mean(plan: Plan, answer: Answer, examples: Sequence[Example]) -> float:
@@ -333,7 +384,7 @@ STATES = {
 def _own_truth(plan: Plan) -> tuple[str, ...]:
     """What is to be known of an order that is taken from the rows that models are ranked on."""
     own = plan.rows.truth and len(plan.rows.population) == len(plan.rows.ood.examples)
-    return (OWN_TRUTH.format(plan.task.metric),) if own else ()
+    return (OWN_TRUTH.format(plan.task.metric if plan.metric is None else plan.metric.name),) if own else ()
 
 
 def _here(plan: Plan, answered: Sequence[Answered]) -> Iterator[str]:

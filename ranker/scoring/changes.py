@@ -31,7 +31,8 @@ def what_changed(before: Ranking, after: Ranking) -> Changes:
     """Say what changed from one run to another.
 
     Raises:
-        UsageError: they are of different modes, or evaluations on different OOD sets: nothing in them is comparable.
+        UsageError: they are of different modes, evaluations on different OOD sets, or by different metrics of which one
+            is no mean: nothing in them is comparable.
 
     Example:
         >>> from ranker import Evidence, decide, load_set, load_suite, what_changed
@@ -47,6 +48,8 @@ def what_changed(before: Ranking, after: Ranking) -> Changes:
         raise UsageError(
             f"only evaluations on one OOD set can be compared (got {before.header.ood} and {after.header.ood})"
         )
+    if before.found.metric != after.found.metric:
+        raise UsageError(f"the runs are by different metrics (got {before.header.metric} and {after.header.metric})")
     settings = tuple(_settings(before, after))
     methods = tuple(_methods(before, after))
     return Changes(
@@ -57,6 +60,7 @@ def what_changed(before: Ranking, after: Ranking) -> Changes:
         methods=methods,
         settings=settings,
         notes=tuple(_notes(before, after, methods, settings)),
+        metric=after.found.metric,
     )
 
 

@@ -125,7 +125,7 @@ def decide(
         own = by.score if by_metric is None else by_metric.values
         shown = [{**one, by.method: float(value)} for one, value in zip(shown, own, strict=True)]
     scored_by = table.metric if by.method == metric_ties else by.method
-    judged = engine.defined(table.values)[0]
+    judged = engine.defined(table.values)[0] if by_metric is None else by_metric.judged
     if not judged.any():
         raise UsageError("there is no row that all models were judged on; do their answers belong to the same rows?")
     outcomes = table.outcomes[:, judged]
@@ -155,8 +155,8 @@ def decide(
                 rank=1 + int((by.score > by.score[m] + TIE).sum()),
                 score=shown[m].get(scored_by),
                 outcome=float(values[m]),
-                low=float(low[m]),
-                high=float(high[m]),
+                low=engine.known(low[m]),
+                high=engine.known(high[m]),
                 p_best=float(best[m]),
                 scores=shown[m],
                 in_domain=(in_domain or {}).get(table.models[m]),
@@ -170,9 +170,13 @@ def decide(
         level=LEVEL,
         versus=pairs,
         rows=tuple(rows),
+        metric="" if by_metric is None else by_metric.metric.name,
     )
     notes = (*_notes(by.score[order], found, outcomes[order], beside), *warnings(pairs, kept))
     if by_metric is not None:
+        if not by_metric.metric.higher_is_better:
+            less = f"Less of {by_metric.metric.name} is better"
+            notes += (f"{less}; a difference above 0 says that the first model is better.",)
         notes += (f"How many more labels tell two models apart is said of means; {by_metric.metric.name} is none.",)
     return replace(found, notes=notes)
 

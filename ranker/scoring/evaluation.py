@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ranker.numbers import counted, percent
 from ranker.results.evaluation import EvaluatedModel, Evaluation, MethodResult, PairResult
 from ranker.results.table import ScoreTable
+from ranker.scoring.by_metric import MetricRows
 from ranker.scoring.reference import NEAR, Truth, guess_range
 from ranker.scoring.score import averages, check, turned
 from ranker.statistics import engine, intervals, pooled
@@ -37,6 +39,7 @@ def evaluate(
     methods: Sequence[PoolMethod] = (),
     pool: Pool | None = None,
     targets: Targets | None = None,
+    by_metric: MetricRows | None = None,
 ) -> Evaluation:
     """Say how often each method, shown K examples, would have put two models in the right order.
 
@@ -53,6 +56,8 @@ def evaluate(
         methods: those that see rows without their labels.
         pool: what the models make of the examples; None leaves these methods out.
         targets: what is known of the examples; they go with the pool.
+        by_metric: what the examples add to a metric that is no mean, by which the truth of the table is. It is the
+            first of the methods, always drawn.
 
     Raises:
         UsageError: K does not fit the population, fewer than two models, or no two that differ in truth.
@@ -77,6 +82,9 @@ def evaluate(
         halves = pooled.Halves.of(len(table.examples), probe, of_halves)
         population = pooled.Population(seen, known, truth.decided, halves)
         measured, curves = pooled.measure(methods, population, probe, measured, curves, of_pools)
+    if by_metric is not None:
+        own = np.random.default_rng(seed).spawn(5)[4]
+        measured, curves = _with_metric(by_metric, truth, measured, curves, probe, draws, own)
     measured = measured.with_coins(COINS if "across-family" in truth.splits else COINS[:1])
     found = _methods(table, truth, measured, curves, designed, {one.name: one.rule for one in methods})
     return Evaluation(
@@ -86,14 +94,56 @@ def evaluate(
         pairs=_pairs(table, truth, measured),
         tied_pairs=int((~truth.decided).sum()),
         near=NEAR,
+        metric="" if by_metric is None else by_metric.metric.name,
         notes=(
             *_notes(table, truth, measured, drawn),
+            *_drawn(by_metric, draws),
             *_one_label(targets),
             *_guessed(truth, measured),
             *_budget(found, probe),
             *_traps(methods),
         ),
     )
+
+
+def _with_metric(
+    rows: MetricRows,
+    truth: Truth,
+    measured: Agreement,
+    curves: pooled.Curves,
+    probe: int,
+    count: Draws,
+    rng: np.random.Generator,
+) -> tuple[Agreement, pooled.Curves]:
+    """Put a metric that is no mean before the other methods: it is drawn, and they are measured against it.
+
+    Args:
+        rows: what the examples add to it.
+        truth: the order of the models.
+        measured, curves: what was found of the other methods.
+        probe: K.
+        count: B, or "exact", for which `MANY` are drawn.
+        rng: the only source of randomness.
+    """
+    name, examples = rows.metric.name, len(rows.judged)
+    of_probes, *of_curve = rng.spawn(1 + len(curves))
+    draws = engine.draw_probes(of_probes, examples, probe, MANY if count == "exact" else count)
+    found = rows.simulate(draws, truth.decided, truth.order)
+    right, noise = found.pairwise_accuracy, intervals.of_draws(found.pairwise_accuracy)
+    first = Agreement(
+        names=(name,),
+        kinds=("baseline",),
+        beats=found.beats,
+        influence=intervals.drawn_influence(right, draws, examples),
+        noise=noise - probe * right.var(axis=1) / len(draws),
+        noise_of_difference=np.zeros(1),
+    )
+    others = replace(measured, noise_of_difference=measured.noise + first.noise[0])
+    drawn = {}
+    for (size, known), own in zip(curves.items(), of_curve, strict=True):
+        some = engine.draw_probes(own, examples, size, MANY // 4)
+        drawn[size] = {name: float(rows.simulate(some, truth.decided, truth.order).pairwise_accuracy.mean()), **known}
+    return first.joined(others), drawn
 
 
 def _methods(
@@ -189,6 +239,15 @@ def _notes(table: ScoreTable, truth: Truth, measured: Agreement, drawn: Mapping[
     if len(table.examples) < FEW:
         notes.append(f"{len(table.examples)} examples are few: intervals over other examples are rather too narrow.")
     return notes
+
+
+def _drawn(by_metric: MetricRows | None, count: Draws) -> list[str]:
+    """What to know of a metric that is no mean beside methods that are measured exactly."""
+    if by_metric is None or count != "exact":
+        return []
+    return [
+        f"{by_metric.metric.name} is no mean over examples: it is measured by {MANY:,} draws, not by all there are."
+    ]
 
 
 def _one_label(targets: Targets | None) -> list[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ranker.errors import UsageError, listed, look_up
-from ranker.numbers import counted, percent
+from ranker.numbers import counted, unit
 from ranker.results.decision import Decision
 from ranker.results.gate import Gate, Held
 from ranker.results.over_tasks import OverTasks
@@ -28,7 +29,7 @@ def of_decision(ranking: Ranking, base: str, margin: float = MARGIN, allow_absen
     Args:
         ranking: a decision on labelled rows alone.
         base: a model that each other one was compared with.
-        margin: how much worse is no worse, a fraction.
+        margin: how much worse is no worse: a fraction, or in the unit of a metric that is no mean.
         allow_absent: rows without an outcome, and partial logs, may be.
 
     Raises:
@@ -42,7 +43,9 @@ def of_decision(ranking: Ranking, base: str, margin: float = MARGIN, allow_absen
         >>> of_decision(ranking, "inoc-800", margin=0.05).in_words
         'no worse than inoc-800 by more than 5.0 points: ...'
     """
-    return _judged(base, margin, _held(ranking.decision, base, margin), _absent(ranking), allow_absent)
+    found = ranking.decision
+    gate = _judged(base, margin, _held(found, base, margin), _absent(ranking), allow_absent)
+    return replace(gate, metric=found.metric)
 
 
 def of_tasks(
@@ -83,15 +86,16 @@ def _held(decision: Decision, base: str, margin: float, task: str = "") -> Itera
         if name != base:
             low, _ = decision.interval(name, base)
             passes = low is not None and not_worse(low, margin)
-            yield Held(name, task, low, passes, _why(low, passes))
+            yield Held(name, task, low, passes, _why(low, passes, decision.metric))
 
 
-def _why(low: float | None, passes: bool) -> str:
+def _why(low: float | None, passes: bool, metric: str) -> str:
+    of = unit(metric)
     if low is None:
-        return "one row or cluster shows nothing"
+        return "too few rows tell the two apart" if metric else "one row or cluster shows nothing"
     if low > 0:
-        return f"at least {percent(low)} points better"
-    return f"{'at most' if passes else 'may be'} {percent(-low)} points worse"
+        return f"at least {of.value(low)}{of.points} better"
+    return f"{'at most' if passes else 'may be'} {of.value(-low)}{of.points} worse"
 
 
 def _absent(ranking: Ranking) -> Iterator[str]:

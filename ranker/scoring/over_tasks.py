@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from factors.types import Floats, Ints
+from ranker.errors import UsageError
 from ranker.results.over_tasks import ALL, Gap, Mean, Over, Part
 from ranker.results.ranking import Ranking
 from ranker.scoring.paired_comparison import MOST, clusters_of
@@ -55,7 +56,12 @@ def judged(ranking: Ranking, groups: Sequence[str]) -> Judged:
     Args:
         ranking: the decision.
         groups: (N,) which of its rows belong together; all "" where rows are independent.
+
+    Raises:
+        UsageError: it is by a metric that is no mean over rows, of which no mean over tasks is made.
     """
+    if ranking.found.metric:
+        raise UsageError(f"`metric` {ranking.found.metric} is for one task: means over tasks are of mean outcomes")
     there = engine.defined(ranking.table.values)[0]
     clusters = clusters_of([group for group, kept in zip(groups, there, strict=True) if kept])
     return Judged(ranking, ranking.table.outcomes[:, there], clusters)

@@ -209,6 +209,7 @@ class Stated:
         contents: what is in its file, for somebody who names no other model, a line each.
         outputs: what it calls its outputs before any label map, names or not; none where no label map is for it.
         needs: secrets, network, and how it may be asked.
+        metric: a metric of all labels together that was asked for, and that its rows have no number of; "" for none.
     """
 
     source: Source
@@ -223,6 +224,7 @@ class Stated:
     contents: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     needs: Needs = Needs()
+    metric: str = ""
 
 
 @dataclass(frozen=True)

@@ -240,6 +240,16 @@ def metric_named(name: str, labels: Sequence[str] = (), ordered: bool = False) -
     return look_up("metric", name, METRICS)(labels, ordered)
 
 
+def is_metric(name: str) -> bool:
+    """Whether `metric_named` knows such a name, whatever the labels.
+
+    Example:
+        >>> is_metric("MCC"), is_metric("f1:yes"), is_metric("exact_match")
+        (True, True, False)
+    """
+    return name.casefold() in METRICS or name.casefold().startswith(f"{F1}:")
+
+
 def accuracy(labels: Sequence[str], ordered: bool = False) -> LabelMetric:
     """The share of answers that are right: the mean of one statistic.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from ranker.sources.logs.inspect_samples import Header, Mark, Sample, chosen, sa
 from ranker.sources.logs.labels import Labelled, Written, few, in_words, most_frequent, unlabelled
 from ranker.sources.logs.measures import AGGREGATES, INSPECT_AGGREGATES, SCORERS, SPREADS, Measure
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
+from ranker.tasks.metrics import is_metric
 
 PROGRAM = "inspect"
 
@@ -95,6 +97,8 @@ def _candidate(path: Path, samples: Sequence[Sample], choice: Choice) -> tuple[t
     found = [key for key, usable in scored.items() if usable and key not in wrong]
     names = tuple(map(_name, found))
     meant = [key for key in found if _is_meant(key, choice)]
+    if not meant and is_metric(choice.metric or ""):  # that of the labels is meant
+        meant = [key for key in found if _is_meant(key, replace(choice, metric=None))]
     odd = next((key for key in wrong if _is_meant(key, choice)), None)
     if not meant and odd:
         raise DataError(f"{path}: the scores of {_name(odd)!r} are no numbers (got {wrong[odd].written})")

@@ -25,6 +25,7 @@ from ranker.sources.references import Reference
 from ranker.tasks.base import ERROR, NO_ANSWER
 from ranker.tasks.classes import has_labels, of_classes
 from ranker.tasks.given import GivenTask
+from ranker.tasks.metrics import is_metric
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
@@ -103,10 +104,20 @@ class LogModel:
             name for name in non_defaults(self.log_options) if PROGRAM.get(name, found.program) != found.program
         }
         label_map = {"label_map"} if self.options.label_map else set()
+        asked = of_task(self.log_options.metric, found.task)
+        recorded = any(asked in name.split(".") for name in found.candidates)
         unused = self.options.of_others(LogOptions) | of_other | label_map
         notes = (*self.beside, *found.notes, *_shown_as(found, self.log_options))
         written = f"{len(found):,} rows of the task {found.task}, by {found.program} {found.version}".rstrip()
-        return Stated(pinned, found.labels, unused=unused, rows=rows, notes=notes, contents=(written,))
+        return Stated(
+            pinned,
+            found.labels,
+            unused=unused,
+            rows=rows,
+            notes=notes,
+            contents=(written,),
+            metric=asked if is_metric(asked) and not recorded else "",
+        )
 
     def identity(self, task: Task, machine: Machine, shelf: Shelf) -> Mapping[str, Any]:
         """The hash of the file, and what of it is read. See `Source.identity`."""

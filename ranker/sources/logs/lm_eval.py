@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,15 @@ from ranker.sources.logs.base import MOST_WRONG, Choice, Logged, name_of, number
 from ranker.sources.logs.labels import Labelled, Written, few, in_words, shared, unlabelled
 from ranker.sources.logs.likelihoods import COMPARED, compared, highest, right
 from ranker.sources.logs.lm_eval_rows import Row, rows_of
-from ranker.sources.logs.measures import METRICS, OF_ALL_ROWS, Measure, measured
+from ranker.sources.logs.measures import METRICS, OF_ALL_ROWS, Measure, measured, of_labels
 from ranker.sources.logs.results import Results, results_of
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
+from ranker.tasks.metrics import is_metric
 
 PROGRAM = "lm-eval"
+
+ACC = "acc"
+"""The metric of a row that says whether its label is the right one."""
 
 UNFILTERED = "none"
 """The filter of answers that are read as they are, where results name it."""
@@ -37,13 +42,14 @@ def read(path: Path, choice: Choice = Choice()) -> Logged:
     results = results_of(path, limits=choice.limits)
     rows, filters, notes = _by_filter(path, _read(path, choice, results), results)
     name, kept = _filter(path, rows, filters, choice.filter)
+    kept, asked, of_all = _of_labels(kept, choice.metric, name, results)
     choices = _choices(kept, results)
-    metric, candidates, why = _metric(path, kept, choices, choice.metric)
+    metric, candidates, why = _metric(path, kept, choices, asked)
     measure = _measure(path, kept, metric, name, results)
     outcomes, state = _outcomes(kept, metric, measure.higher_is_better)
     labelled, about = _labelled(kept, choices, results, metric, outcomes)
     keys = numbered(row.doc for row in kept)
-    notes = (*notes, *why, *measure.notes, *about, *_counted(keys, results), *results.notes)
+    notes = (*notes, *of_all, *why, *measure.notes, *about, *_counted(keys, results), *results.notes)
     return Logged(
         program=PROGRAM,
         version=results.version,
@@ -130,6 +136,32 @@ def _choices(rows: Sequence[Row], results: Results) -> list[tuple[str, ...]]:
     bare = {texts: tuple(name_of(text.removeprefix(before)) for text in texts) for texts in set(offered)}
     known = len(results.choices) or -1
     return [results.choices if len(row.likelihoods) == known else bare[row.choices] for row in rows]
+
+
+def _of_labels(
+    rows: list[Row], asked: str | None, filter: str, results: Results
+) -> tuple[list[Row], str | None, tuple[str, ...]]:
+    """Find what to read of each row for a metric of all labels together, such as f1: whether each is the right one.
+
+    Returns:
+        The rows, the metric to read of each, and what is to be known of it; what was asked for, where that is recorded
+        as a number a row, or where nobody computes it from labels.
+    """
+    if asked is None or any(row.values.get(asked) is not None for row in rows):
+        return rows, asked, ()
+    if all(asked in row.pairs for row in rows):
+        pairs = np.array([row.pairs[asked] for row in rows])
+        right = [
+            row if row.values.get(ACC) is not None else replace(row, values={**row.values, ACC: float(first == second)})
+            for row, (first, second) in zip(rows, pairs.tolist(), strict=True)
+        ]
+        aggregate = results.aggregates.get(asked) or METRICS[asked][0]
+        recorded = results.recorded.get(f"{asked},{filter or UNFILTERED}")
+        return right, ACC, of_labels(asked, aggregate, pairs, recorded)
+    if is_metric(asked) and asked.casefold() != "accuracy" and not any(asked in row.values for row in rows):
+        known = all(row.values.get(ACC) is not None for row in rows)
+        return rows, ACC if known else None, (f"The log records no {asked}; its labels are read.",)
+    return rows, asked, ()
 
 
 def _metric(

@@ -16,7 +16,7 @@ from ranker.files.text import beginning
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
 from ranker.sources.logs.base import canonical, hashed, name_of, number, shown
-from ranker.sources.logs.measures import METRICS, SQUARED, WEIGHTED
+from ranker.sources.logs.measures import METRICS, OF_LABELS, SQUARED, WEIGHTED
 from ranker.tasks.classes import softmax
 from ranker.tasks.empty import INVALID
 
@@ -41,6 +41,7 @@ class Row:
         target: the right answer, as it stands there.
         values: metric -> its value, or the number that a pair of its comes to; None where that is no number.
         weights: metric whose value is a pair that comes to a number -> what this is weighted by, 1 where by nothing.
+        pairs: metric whose value is (right label, predicted label) -> these.
         likelihoods: the log-likelihood of each thing that was asked for; () where it was asked to write.
         choices: (the text of each choice, with what stands before it in the prompt).
         answer: what a filter made of what the model wrote; "" where that is nothing, or it was not asked to write.
@@ -59,6 +60,7 @@ class Row:
     target: Any
     values: Mapping[str, float | None]
     weights: Mapping[str, float]
+    pairs: Mapping[str, tuple[int, int]]
     likelihoods: tuple[float, ...]
     choices: tuple[str, ...]
     answer: str
@@ -131,6 +133,7 @@ def _row(content: Any, at: int, place: str, cluster: str | None, aggregates: Map
         target=target,
         values={**values, **{name: value for name, (value, _) in pairs.items()}},
         weights={name: weight for name, (_, weight) in pairs.items()},
+        pairs=_label_pairs(content, [name for name, value in values.items() if value is None], aggregates),
         likelihoods=likelihoods,
         choices=_offered(requests) if len(likelihoods) == len(requests) > 1 else (),
         answer=written,
@@ -184,6 +187,21 @@ def _pairs(
         elif aggregate == SQUARED and first is not None:
             distance = _distance(first, pair[1], likelihoods)
             found |= {} if distance is None else {name: (distance, 1.0)}
+    return found
+
+
+def _label_pairs(
+    content: Mapping[str, Any], names: Sequence[str], aggregates: Mapping[str, str]
+) -> dict[str, tuple[int, int]]:
+    """Metric whose value is a pair of labels -> the right one and the predicted one."""
+    found: dict[str, tuple[int, int]] = {}
+    for name in names:
+        pair = content.get(name)
+        if aggregates.get(name) not in OF_LABELS or not isinstance(pair, list) or len(pair) != 2:
+            continue
+        first, second = number(pair[0]), number(pair[1])
+        if first is not None and second is not None and min(first, second) >= 0 and (first % 1, second % 1) == (0, 0):
+            found[name] = int(first), int(second)
     return found
 
 

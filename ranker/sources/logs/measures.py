@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from factors.types import Floats
+from factors.types import Floats, Ints
 from ranker.errors import Assumption
+from ranker.tasks.metrics import F1, metric_named
 
 CLOSE = 1e-9
 """How far a recomputed aggregate may be from the recorded one, as a part of it, or by itself below 1."""
@@ -79,6 +80,9 @@ AGGREGATES: Mapping[str, Aggregate] = {
     ),
 }
 """Name of an aggregate -> how it is made. Those of lm-evaluation-harness have its names."""
+
+OF_LABELS: Mapping[str, str] = {"f1": F1, "matthews_corrcoef": "mcc"}
+"""Aggregates of pairs of labels, (right, predicted) -> the metric that is the same: see `ranker.tasks.metrics`."""
 
 WEIGHTED = frozenset({"weighted_perplexity", "bits_per_byte"})
 """Aggregates whose rows are pairs, (log-likelihood, number of words or bytes)."""
@@ -191,6 +195,34 @@ class Measure:
         if self.higher_is_better is None:
             said.append(Assumption(f"More of {self.metric} is taken for better; `lower_is_better` says otherwise."))
         return tuple(said)
+
+
+def of_labels(metric: str, aggregate: str, pairs: Ints, recorded: float | None) -> tuple[str, ...]:
+    """Say whether the number that a log records of all rows follows from their pairs of labels, in sentences.
+
+    Args:
+        metric: its name in the log.
+        aggregate: one of `OF_LABELS`.
+        pairs: (N, 2) the right label of each row, and the predicted one.
+        recorded: the number of all rows; None where the log has none.
+
+    Example:
+        >>> pairs = np.array([[1, 1], [1, 0], [0, 0], [0, 0]])
+        >>> of_labels("mcc", "matthews_corrcoef", pairs, 0.5773502691896258)
+        ("The log's mcc, 0.57735, is that of the labels of its rows.",)
+    """
+    if recorded is None:
+        return ()
+    labels = tuple(map(str, range(max(2, int(pairs.max()) + 1))))
+    if aggregate == F1 and len(labels) > 2:
+        no_one = f"which no one of its {len(labels)} labels tells"
+        return (Assumption(f"The log records {metric} {recorded:,.6g}, {no_one}."),)
+    found = metric_named(OF_LABELS[aggregate], labels)
+    value = float(found.value(found.statistics(pairs[:, 1], pairs[:, 0]).mean(axis=0)))
+    if Measure(metric, recorded=recorded, recomputed=value).agrees:
+        return (f"The log's {metric}, {recorded:,.6g}, is that of the labels of its rows.",)
+    both = f"{recorded:,.6g}, and {value:,.6g} follows from the labels of its rows"
+    return (Assumption(f"The log records {metric} {both}: it does not hold all that this was made of."),)
 
 
 def measured(

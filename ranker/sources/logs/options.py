@@ -32,7 +32,12 @@ class LogOptions(AnswerOptions):
     """
 
     metric: str = option(
-        "", "Of logs: the recorded metric to rank on; of several tasks acc,sst2=f1 says it.", metavar="NAME"
+        "",
+        "What to compare models by. Of logs: the recorded metric; of several tasks acc,sst2=f1 says it. Of answers "
+        "with labels, too: macro-f1, micro-f1, weighted-f1, f1, f1:LABEL, mcc, kappa, balanced-accuracy; of labels "
+        "that are numbers or in order pearson, spearman, mae.  [default: accuracy]",
+        metavar="NAME",
+        of_run=True,
     )
     filter: str = option(
         "",

@@ -594,6 +594,7 @@ def test_a_model_below_chance_at_home_is_pointed_out(run, tmp_path):
     shutil.copytree(few_models(1)[0], models[2])
     config = json.loads((models[2] / "config.json").read_text())
     config["id2label"] = {"0": "entailment", "1": "non-entailment"}
+    config["label2id"] = {"entailment": 0, "non-entailment": 1}
     (models[2] / "config.json").write_text(json.dumps(config))
     home = tmp_path / "home.jsonl.gz"
     home.write_bytes(sample("nli", 60, ["non-entailment", "entailment"]))

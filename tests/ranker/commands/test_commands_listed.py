@@ -13,7 +13,7 @@ from ranker.cli import COMMANDS
 
 HELPERS = {
     "__init__", "arguments", "asking", "config", "custom", "desks", "options", "outputs", "program", "stderr", "tasks",
-    "within",
+    "terminal", "within",
 }  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from ranker.report import explain as explained
 from ranker.report import figures, latex, markdown, remarks
 from ranker.report.decision import order
 from ranker.report.ranking import document
+from ranker.report.words import words_of
 from ranker.results.decision import DecidedModel, Decision, RowResult
 from ranker.results.evaluation import EvaluatedModel, Evaluation, MethodResult, PairResult
 from ranker.results.explanation import Explanation, Reading, Word
@@ -632,7 +633,7 @@ def test_models_that_a_method_ties_share_their_rank():
     ranking = with_found(toy_decision(), models=tuple(dataclasses.replace(one, rank=rank) for one, rank in models))
     _, said = words.answer(ranking)
     assert said[0].startswith("ACC+TIES ties bert_large, bert_base in first place. bert_large was right on 90.0 %")
-    assert [row[0] for row in order(ranking.decision, "ACC").rows] == ["1", "1", "3"]
+    assert [row[0] for row in order(ranking.decision, words_of(ranking)).rows] == ["1", "1", "3"]
     assert [row["rank"] for row in csv.DictReader(io.StringIO(report.render(ranking, "csv")))] == ["1", "1", "3"]
 
 

@@ -457,7 +457,7 @@ def test_marks_in_a_table_need_a_range(run, tmp_path):
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("metric", "f1"), ("filter", "strict"), ("scorer", "judge"), ("range", "0 10"), ("lower-is-better", "")],
+    [("filter", "strict"), ("scorer", "judge"), ("range", "0 10"), ("lower-is-better", "")],
 )
 def test_an_option_that_says_nothing_of_any_model_is_refused(run, tmp_path, option, value):
     """Labels of a table have no metric but accuracy, and no direction; nothing is ignored in silence."""

@@ -211,7 +211,7 @@ def test_what_is_said_of_other_kinds_is_refused_from_python(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text("id,prediction,label,doc\n1,x,x,p\n2,y,x,q\n")
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
-    with pytest.raises(UsageError, match="none of these models reads `cluster` or `metric`; leave it out"):
+    with pytest.raises(UsageError, match="none of these models reads `cluster`; leave it out"):
         load_suite(files, SourceOptions(kinds=[LogOptions(metric="acc", cluster="doc")]))
     both = [TableOptions(cluster="doc"), LogOptions(cluster="doc")]
     assert len(load_suite(files, SourceOptions(kinds=both)).models) == 2

@@ -202,19 +202,28 @@ def test_several_metrics_are_listed(tmp_path):
 
 
 def test_values_that_are_no_numbers_are_no_metrics(tmp_path):
-    """Pairs that only a whole set can be scored by: f1, mcc, brier_score."""
+    """Pairs that only a whole set can be scored by; those that are no pairs of labels are refused by name."""
     rows = [
-        {**row, "metrics": ["acc", "f1", "brier_score"], "f1": [1, 0], "brier_score": [1, "[0.9 0.1]"]}
+        {**row, "metrics": ["acc", "bleu", "brier_score"], "bleu": ["a", "b"], "brier_score": [1, "[0.9 0.1]"]}
         for row in choices()
     ]
     path = lm_log(tmp_path, rows)
     assert read(path).candidates == ("acc",)
-    said = refused(path, metric="f1")
-    assert (
-        "its 'f1' is not one number a row, but one of all rows, of their pairs [right, predicted]; it has acc" in said
-    )
-    rows[0]["f1"] = 1.0
+    said = refused(path, metric="bleu")
+    assert "its 'bleu' is not one number a row, but one of all rows, of their pairs [reference, prediction]" in said
+    rows[0]["bleu"] = 1.0
     assert read(lm_log(tmp_path, rows)).candidates == ("acc",)
+
+
+def test_pairs_of_labels_are_read_by_whether_they_agree(tmp_path):
+    """Asked for f1 or mcc, a row is read as right or wrong; where no metric is named nothing of it is."""
+    rows = [{**row, "metrics": ["acc", "f1"], "f1": [1, 0]} for row in choices()]
+    path = lm_log(tmp_path, rows)
+    assert read(path).candidates == read(path, Choice(metric="f1")).candidates == ("acc",)
+    alone = [{name: value for name, value in row.items() if name != "acc"} | {"metrics": ["f1"]} for row in rows]
+    found = read(lm_log(tmp_path, alone), Choice(metric="f1"))
+    assert (found.metric, found.outcomes.tolist()) == ("acc", [0.0] * len(rows))
+    assert "its 'f1' is not one number a row" in refused(lm_log(tmp_path, alone))
 
 
 def test_numbers_written_as_text_are_numbers(tmp_path):

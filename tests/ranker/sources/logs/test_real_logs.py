@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranker.errors import DataError
 from ranker.sources.logs.inspect_samples import header_of
 from ranker.sources.logs.reading import Choice, listing, program_of, read
 from ranker.sources.logs.results import results_of
@@ -116,8 +115,7 @@ def test_every_recorded_number_is_recomputed():
         program = program_of(path) if path.is_file() and not path.name.startswith("results") else None
         for asked in _recorded(path, program):
             if asked.metric in ("f1", "mcc") and "paws" in path.name:
-                with pytest.raises(DataError, match="not one number a row, but one of all rows"):
-                    read(path, asked)
+                assert any("is that of the labels of its rows" in note for note in read(path, asked).notes)
                 continue
             measure = read(path, asked).measure
             assert measure.agrees, (path, asked, measure)

@@ -1,0 +1,491 @@
+"""Decisions by a metric that is no mean over rows, from files of answers: what stands in them, and in every format."""
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score, matthews_corrcoef
+
+import ranker
+from ranker import (
+    Evidence,
+    LogOptions,
+    SourceOptions,
+    TableOptions,
+    decide,
+    load_set,
+    load_suite,
+    rank,
+    report,
+    what_changed,
+)
+from ranker.cli import main
+from ranker.errors import UnknownName, UsageError
+from ranker.report import FORMATS
+from ranker.results.ranking import Ranking
+from ranker.runs.gather import Own
+
+LABELS = ("neutral", "no", "yes")
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """The truth of 120 rows of three labels, of which one is rare, and what two models say of them."""
+    rng = np.random.default_rng(7)
+    truth = rng.choice(3, 120, p=[0.1, 0.3, 0.6])
+    always = np.where(rng.random(120) < 0.9, 2, truth)  # right on the frequent label, and on little else
+    fair = np.where(rng.random(120) < 0.6, truth, rng.integers(3, size=120))
+    return truth, {"always": always, "fair": fair}
+
+
+@pytest.fixture
+def files(tmp_path, answers):
+    """A table of rows with labels, and a table of answers for each model."""
+    truth, said = answers
+    rows = tmp_path / "rows.csv"
+    rows.write_text("id,text,label\n" + "".join(f"r{n},row {n},{LABELS[one]}\n" for n, one in enumerate(truth)))
+    for name, given in said.items():
+        lines = "".join(f"r{n},{LABELS[one]}\n" for n, one in enumerate(given))
+        (tmp_path / f"{name}.csv").write_text(f"id,prediction\n{lines}")
+    return rows, [tmp_path / f"{name}.csv" for name in said]
+
+
+@pytest.mark.parametrize(
+    ("metric", "oracle"),
+    [
+        ("macro-f1", lambda truth, said: f1_score(truth, said, average="macro")),
+        ("MCC", matthews_corrcoef),
+        ("f1:yes", lambda truth, said: f1_score(truth, said, labels=[2], average=None)[0]),
+    ],
+)
+def test_a_decision_goes_by_the_metric_that_is_named(files, answers, metric, oracle):
+    """Values are scikit-learn's, the order is theirs, and the header says the metric's name."""
+    rows, models = files
+    truth, said = answers
+    found = decide(models, rows, metric=metric)
+    expected = {name: oracle(truth, given) for name, given in said.items()}
+    assert found.header.metric == metric.lower()
+    assert {one.name: one.outcome for one in found.decision.models} == pytest.approx(expected, abs=1e-12)
+    assert found.decision.names[0] == max(expected, key=expected.get)
+    for one in found.decision.models:
+        assert one.low < one.outcome < one.high
+
+
+def test_accuracy_by_name_is_the_decision_without_a_name(files):
+    """Nothing changes: the same path, the same numbers."""
+    rows, models = files
+    assert decide(models, rows, metric="accuracy").to_dict() == decide(models, rows).to_dict()
+
+
+def test_a_metric_that_is_not_known_is_refused_with_the_near_names(files):
+    """In one line, before any model is asked."""
+    rows, models = files
+    with pytest.raises(UnknownName, match=r"macro-f1"):
+        decide(models, rows, metric="macro-f")
+    with pytest.raises(UsageError, match="name it, as in f1:neutral"):
+        decide(models, rows, metric="f1")
+
+
+def test_a_pool_beside_such_a_metric_is_refused(files, tmp_path):
+    """The methods that read a pool are of accuracies."""
+    rows, models = files
+    with pytest.raises(UsageError, match="`metric` macro-f1 is for labelled rows alone, and a pool is read, too"):
+        decide(models, rows, pool=rows, metric="macro-f1")
+
+
+def test_outcomes_that_were_judged_elsewhere_have_no_such_metric(tmp_path):
+    """Where no labels are known, nothing but the recorded metric can be had."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("id,outcome\n" + "".join(f"{n},{n % 2}\n" for n in range(9)))
+    models = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    suite = load_suite(models, SourceOptions(kinds=[TableOptions(answers="outcomes")]))
+    with pytest.raises(UsageError, match="`metric` macro-f1 is of labels, and these answers have none"):
+        decide(suite, metric="macro-f1")
+
+
+def test_a_saved_decision_by_a_metric_is_read_again(files, tmp_path):
+    """What is loaded says the same."""
+    rows, models = files
+    found = decide(models, rows, metric="mcc")
+    found.save(tmp_path / "run.json")
+    assert Ranking.load(tmp_path / "run.json").to_dict() == found.to_dict()
+    assert json.loads((tmp_path / "run.json").read_text())["header"]["metric"] == "mcc"
+
+
+@pytest.fixture
+def run(capsys):
+    """Status, stdout and stderr of a command."""
+
+    def ran(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(one) for one in arguments])
+        return ended.value.code or 0, *capsys.readouterr()
+
+    return ran
+
+
+@pytest.mark.parametrize("metric", ["macro-f1", "mcc"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_writes_values_and_no_percent(files, answers, run, metric, name):
+    """A value has three decimals, and what is said of right rows is not said of it."""
+    rows, models = files
+    status, out, err = run("--data", rows, "--metric", metric, "--format", name, "--models", *models)
+    assert (status, "says nothing" in err) == (0, False)
+    found = decide(models, rows, metric=metric)
+    if name in ("json", "csv"):
+        assert str(found.decision.models[0].outcome) in out
+    else:
+        if name != "pairs":  # which has no values
+            assert metric in out
+            assert f"{found.decision.models[0].outcome:.3f}" in out
+        assert "right: percent" not in out
+        assert "a point" not in out
+        assert "right on the same rows" not in out
+
+
+def test_the_words_of_two_models(files, answers, run):
+    """Values, the interval of their difference in the same unit, and what is not known of such a metric."""
+    rows, models = files
+    _, out, _ = run("--data", rows, "--metric", "macro-f1", "--models", *models)
+    said = " ".join(out.split())
+    found = decide(models, rows, metric="macro-f1").decision
+    pair = found.versus[0]
+    first = found.models[0]
+    assert f"fair has macro-f1 {first.outcome:.3f} ({first.low:.3f} to {first.high:.3f}), always" in said
+    assert f"The difference is {pair.difference:+.3f} (95 % interval {pair.low:+.3f} to {pair.high:+.3f}; p" in said
+    assert "How many more labels tell two models apart is said of means; macro-f1 is none." in said
+
+
+def test_three_models_are_put_in_order(files, tmp_path, run):
+    """P(near best) is about 0.01 of the metric."""
+    rows, models = files
+    third = tmp_path / "third.csv"
+    third.write_text(models[1].read_text())
+    _, out, _ = run("--data", rows, "--metric", "macro-f1", "--models", *models, third)
+    said = " ".join(out.split())
+    assert re.search(r"macro-f1 ties fair, third in first place. fair had a macro-f1 of 0\.\d\d\d on the 120", said)
+    assert "better by more than 0.01" in said
+
+
+def test_a_table_that_brings_its_truth_is_decided_by_the_metric(tmp_path, answers, run):
+    """One wide table: the truth beside the answers of both models."""
+    truth, said = answers
+    table = tmp_path / "wide.csv"
+    lines = [f"{LABELS[t]},{LABELS[a]},{LABELS[b]}\n" for t, a, b in zip(truth, *said.values(), strict=True)]
+    table.write_text(f"label,{','.join(said)}\n" + "".join(lines))
+    options = ("--truth", "label", "--metric", "macro-f1", "--format", "json")
+    status, out, _ = run("--models", table, *[one for name in said for one in ("--prediction", name)], *options)
+    assert status == 0
+    found = json.loads(out)
+    values = {one["name"]: one["outcome"] for one in found["decision"]["models"]}
+    assert values == pytest.approx({name: f1_score(truth, one, average="macro") for name, one in said.items()})
+    assert (found["header"]["metric"], found["decision"]["metric"]) == ("macro-f1", "macro-f1")
+    jsonschema.validate(found, json.loads((Path(ranker.__file__).parent / "report/ranking.schema.json").read_text()))
+
+
+def test_labels_that_are_numbers_have_errors(tmp_path, run):
+    """MAE: less is better, its value may be above 1, the first model is better by a positive difference."""
+    rng = np.random.default_rng(3)
+    truth = rng.integers(1, 6, 60)
+    rows = "".join(f"{n},row {n},{one}\n" for n, one in enumerate(truth))
+    (tmp_path / "rows.csv").write_text(f"id,text,label\n{rows}")
+    said = {"near": np.clip(truth + rng.integers(-1, 2, 60), 1, 5), "far": rng.integers(1, 6, 60)}
+    for name, given in said.items():
+        lines = "".join(f"{n},{one}\n" for n, one in enumerate(given))
+        (tmp_path / f"{name}.csv").write_text(f"id,prediction\n{lines}")
+    models = [tmp_path / f"{name}.csv" for name in said]
+    found = decide(models, tmp_path / "rows.csv", metric="mae").decision
+    assert found.names == ("near", "far")
+    assert [one.outcome for one in found.models] == pytest.approx(
+        [np.abs(given - truth).mean() for given in said.values()]
+    )
+    assert found.versus[0].difference == pytest.approx(found.models[1].outcome - found.models[0].outcome)
+    assert "Less of mae is better; a difference above 0 says that the first model is better." in found.notes
+    status, out, _ = run("--data", tmp_path / "rows.csv", "--metric", "mae", "--models", *models, "--format", "html")
+    assert status == 0
+    assert f"{found.models[1].outcome:.3f}" in out
+
+
+def test_what_is_wrong_about_a_metric_is_one_line(files, run):
+    """Exit status 2, with the near names."""
+    rows, models = files
+    status, out, err = run("--data", rows, "--metric", "macrof1", "--models", *models)
+    assert (status, out) == (2, "")
+    assert len(err.strip().splitlines()) == 1
+    assert "macro-f1" in err
+
+
+def test_a_gate_holds_models_to_the_metric(files, tmp_path, run):
+    """It passes where the bound is above the margin, in the metric's unit, and exits with 3 where it is not."""
+    rows, models = files
+    command = ("--data", rows, "--metric", "macro-f1", "--models", *models, "--not-worse-than")
+    status, out, _ = run(*command, "always")
+    assert status == 0
+    assert "PASSED: no worse than always by more than 0.020: fair (at least 0." in " ".join(out.split())
+    status, out, _ = run(*command, "fair")
+    assert status == 3
+    assert "always (may be 0." in " ".join(out.split())
+    assert "points" not in out
+
+
+def test_a_gate_without_rows_that_tell_two_apart_has_a_bound_or_a_reason(files, tmp_path, run):
+    """The same answers: of labels the bound has a width; of numbers nothing bounds what was missed."""
+    rows, models = files
+    again = tmp_path / "again.csv"
+    again.write_text(models[0].read_text())
+    status, out, _ = run(
+        "--data", rows, "--metric", "macro-f1", "--models", models[0], again, "--not-worse-than", "always"
+    )
+    assert status == 3
+    assert "again (may be 0." in " ".join(out.split())
+    numbers = "".join(f"{n},row {n},{1 + n % 5}\n" for n in range(30))
+    (tmp_path / "numbers.csv").write_text(f"id,text,label\n{numbers}")
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("id,prediction\n" + "".join(f"{n},{1 + n % 4}\n" for n in range(30)))
+    models = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    command = ("--data", tmp_path / "numbers.csv", "--metric", "mae", "--models", *models)
+    status, out, _ = run(*command, "--not-worse-than", "a")
+    assert status == 3
+    assert "b (too few rows tell the two apart)" in " ".join(out.split())
+
+
+def test_two_runs_by_a_metric_are_compared_in_its_unit(files, tmp_path, run):
+    """What changed is written as values; runs by different metrics are not compared."""
+    rows, models = files
+    for metric, probe in (("macro-f1", 60), ("macro-f1", 120), ("accuracy", 120)):
+        decide(models, rows, metric=metric, probe=probe).save(tmp_path / f"{metric}-{probe}.json")
+    status, out, _ = run("compare", tmp_path / "macro-f1-60.json", tmp_path / "macro-f1-120.json")
+    assert status == 0
+    assert "macro-f1 here" in " ".join(out.split())
+    assert f"{decide(models, rows, metric='macro-f1').decision.models[0].outcome:.3f}" in out
+    status, _, err = run("compare", tmp_path / "macro-f1-120.json", tmp_path / "accuracy-120.json")
+    assert status == 2
+    assert "different metrics (got macro-f1 and ACC)" in err
+
+
+def test_within_and_means_over_sets_take_no_such_metric(files, tmp_path, run):
+    """They are of mean outcomes."""
+    rows, models = files
+    status, _, err = run("--data", rows, "--within", "label", "--metric", "macro-f1", "--models", *models)
+    assert (status, "`--metric` is for one decision, without `--within`" in err) == (2, True)
+    runs = [tmp_path / f"{number}.json" for number in range(3)]
+    for number, file in enumerate(runs):
+        decide(models, rows, metric="mcc" if number == 1 else None).save(file)
+    status, _, err = run("compare", *runs)
+    assert (status, "the run on rows is by mcc; who leads over sets is told of mean outcomes alone" in err) == (2, True)
+
+
+def test_the_label_that_f1_is_about_is_stated(tmp_path):
+    """Of two labels the second; whoever names it is not told."""
+    for name, said in (("a", "ham"), ("b", "spam")):
+        rows = "".join(f"{n},{said},{'spam' if n % 3 else 'ham'}\n" for n in range(12))
+        (tmp_path / f"{name}.csv").write_text(f"id,prediction,label\n{rows}")
+    models = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    stated = "f1 is that of spam, the second label; f1:ham is that of the other."
+    assert stated in decide(models, metric="f1").notes
+    assert stated not in decide(models, metric="f1:spam").notes
+
+
+def log_of(folder, pairs, recorded=None, acc=True):
+    """A log of choices whose rows hold [right, predicted] for f1 and mcc, as lm-evaluation-harness writes them."""
+    rows = []
+    for n, (right, said) in enumerate(pairs):
+        likelihoods = [-1.0, -2.0] if said == 0 else [-2.0, -1.0]
+        more = {"acc": float(right == said)} if acc else {}
+        rows.append(
+            {
+                "doc_id": n,
+                "doc": {"question": f"question {n}"},
+                "target": str(right),
+                "arguments": {
+                    f"gen_args_{i}": {"arg_0": "Is it?", "arg_1": text} for i, text in enumerate((" no", " yes"))
+                },
+                "resps": [[[str(value), "False"]] for value in likelihoods],
+                "filtered_resps": [[str(value), "False"] for value in likelihoods],
+                "filter": "none",
+                "metrics": [*more, "f1", "mcc"],
+                **more,
+                "f1": [right, said],
+                "mcc": [right, said],
+            }
+        )
+    folder.mkdir()
+    (folder / "samples_small_2026-01-02T03-04-05.678901.jsonl").write_text(
+        "".join(json.dumps(one) + "\n" for one in rows)
+    )
+    if recorded is not None:
+        content = {
+            "results": {"small": {f"{name},none": value for name, value in recorded.items()}},
+            "configs": {"small": {}},
+        }
+        (folder / "results_2026-01-02T03-04-05.678901.json").write_text(json.dumps(content))
+    return folder
+
+
+@pytest.mark.parametrize("acc", [True, False])
+@pytest.mark.parametrize(("metric", "oracle"), [("f1", f1_score), ("mcc", matthews_corrcoef)])
+def test_pairs_of_labels_in_a_log_are_ranked_by_their_metric(tmp_path, run, acc, metric, oracle):
+    """Recomputed from the rows, whether or not these record an accuracy; the log's own number is held to them."""
+    rng = np.random.default_rng(5)
+    truth = (rng.random(80) < 0.3).astype(int)
+    said = {"good": np.where(rng.random(80) < 0.85, truth, 1 - truth), "poor": (rng.random(80) < 0.4).astype(int)}
+    expected = {name: float(oracle(truth, given)) for name, given in said.items()}
+    recorded = {"good": {metric: expected["good"]}, "poor": {metric: expected["poor"] + 0.25}}
+    logs = [
+        log_of(tmp_path / name, zip(truth.tolist(), given.tolist(), strict=True), recorded[name], acc)
+        for name, given in said.items()
+    ]
+    status, out, _ = run("--models", *logs, "--metric", metric, "--format", "json")
+    assert status == 0
+    found = json.loads(out)
+    assert found["header"]["metric"] == metric
+    assert {one["name"]: one["outcome"] for one in found["decision"]["models"]} == pytest.approx(expected, abs=1e-12)
+    notes = " ".join(found["header"]["notes"])
+    assert f"The log's {metric}, {expected['good']:,.6g}, is that of the labels of its rows." in notes
+    assert f"The log records {metric} {recorded['poor'][metric]:,.6g}, and {expected['poor']:,.6g} follows" in notes
+
+
+def test_a_metric_that_a_log_does_not_record_is_that_of_its_labels(tmp_path, run):
+    """The recorded one goes first; what neither records nor labels tell is refused."""
+    truth = [0, 1, 1, 0, 1, 0] * 10
+    said = {"good": [0, 1, 1, 0, 1, 1] * 10, "poor": [1, 1, 1, 0, 1, 1] * 10}
+    logs = [log_of(tmp_path / name, zip(truth, given, strict=True)) for name, given in said.items()]
+    status, out, _ = run("--models", *logs, "--metric", "macro-f1", "--format", "json")
+    assert status == 0
+    values = {one["name"]: one["outcome"] for one in json.loads(out)["decision"]["models"]}
+    assert values == pytest.approx({name: f1_score(truth, given, average="macro") for name, given in said.items()})
+    status, out, _ = run("--models", *logs, "--metric", "acc", "--format", "json")
+    assert (status, json.loads(out)["header"]["metric"], json.loads(out)["decision"]["metric"]) == (0, "acc", "")
+    status, _, err = run("--models", *logs, "--metric", "bleu")
+    assert (status, "no metric 'bleu'" in err) == (1, True)
+
+
+def test_an_evaluation_takes_the_metric_for_the_truth(run, tmp_path):
+    """The true order is that of the metric on the whole set, which is a method of its own, the first."""
+    rows, suite = load_set("hans-sub", limit=200), load_suite(["hans-sub-mini"]).models[-4:]
+    found = rank(suite, rows, metric="macro-f1", evidence=Evidence("none"))
+    told = explicit_labels(suite, rows)
+    labels = np.array([row.label for row in rows.examples])
+    expected = {name: f1_score(labels, said, average="macro") for name, said in told.items()}
+    models = found.evaluation.models
+    assert {one.name: one.outcome for one in models} == pytest.approx(expected)
+    assert [one.outcome for one in models] == pytest.approx(sorted(expected.values(), reverse=True))
+    methods = {one.name: one for one in found.evaluation.methods}
+    assert next(iter(methods)) == "macro-f1"
+    assert 0.5 < methods["macro-f1"].ci_low < methods["macro-f1"].pairwise_accuracy < methods["macro-f1"].ci_high <= 1
+    assert sorted(methods["macro-f1"].curve) == sorted(methods["ACC"].curve)
+    assert any("macro-f1 is no mean over examples" in note for note in found.notes)
+    assert what_changed(found, found).changed is False
+    drawn = rank(suite, rows, metric="macro-f1", draws=500, evidence=Evidence("none")).evaluation.methods[0]
+    assert drawn.pairwise_accuracy == pytest.approx(methods["macro-f1"].pairwise_accuracy, abs=0.03)
+    assert methods["macro-f1"].curve[10] == pytest.approx(methods["macro-f1"].pairwise_accuracy, abs=0.01)
+    assert found.header.left_out["SURROGATE"] == "estimates accuracies, and models are compared by macro-f1"
+    found.save(tmp_path / "run.json")
+    assert Ranking.load(tmp_path / "run.json").to_dict() == found.to_dict()
+    jsonschema.validate(
+        found.to_dict(), json.loads((Path(ranker.__file__).parent / "report/ranking.schema.json").read_text())
+    )
+    for name in FORMATS:
+        assert report.render(found, name)
+    assert f"Truly best: {models[0].name} (macro-f1 {models[0].outcome:.3f} on hans-sub)" in report.render(
+        found, "markdown"
+    )
+
+
+def explicit_labels(suite, rows):
+    """Model -> the labels that it predicts on a set, as a decision on all of its rows shows them."""
+    shown = decide(suite, rows, evidence=Evidence("none")).decision
+    place = {label: n for n, label in enumerate(rows.task.labels)}
+    return {name: [place[row.predicted[name]] for row in shown.rows] for name in shown.names}
+
+
+def test_the_pairwise_accuracy_of_a_metric_is_that_of_drawn_probes():
+    """A slow loop over drawn probes agrees, within what draws leave."""
+    rows, suite = load_set("hans-sub", limit=200), load_suite(["hans-sub-mini"]).models[-4:]
+    found = rank(suite, rows, metric="mcc", evidence=Evidence("none")).evaluation
+    told, labels = explicit_labels(suite, rows), np.array([row.label for row in rows.examples])
+    said = np.array([told[one.name] for one in found.models])
+    rng, points = np.random.default_rng(1), []
+    pairs = [(a, b) for a in range(len(said)) for b in range(a + 1, len(said))]
+    decided = [(a, b) for a, b in pairs if found.models[a].outcome - found.models[b].outcome > 1e-12]
+    for _ in range(300):
+        draw = rng.integers(len(labels), size=10)
+        values = [mcc(labels[draw], one[draw]) for one in said]
+        points.append(np.mean([(np.sign(round(values[a] - values[b], 12)) + 1) / 2 for a, b in decided]))
+    assert found.methods[0].pairwise_accuracy == pytest.approx(np.mean(points), abs=4 * np.std(points) / 300**0.5)
+
+
+def mcc(truth, said):
+    """Matthews' correlation, 0 where one of the two has one label only."""
+    return matthews_corrcoef(truth, said) if len(set(truth)) > 1 and len(set(said)) > 1 else 0.0
+
+
+def test_less_of_a_metric_has_no_true_order():
+    """An evaluation is by a metric of which more is better."""
+    with pytest.raises(UsageError, match="`metric` mae is for a decision: less of it is better"):
+        rank("hans-sub-mini", "hans-sub", metric="mae", evidence=Evidence("none"))
+
+
+def test_a_metric_that_is_named_for_logs_is_not_lost(tmp_path):
+    """From Python it stands in the options of the logs; it is what models are compared by, with no other word."""
+    truth = [0, 1, 1, 0, 1, 0] * 10
+    said = {"good": [0, 1, 1, 0, 1, 1] * 10, "poor": [1, 1, 1, 0, 1, 1] * 10}
+    logs = [log_of(tmp_path / name, zip(truth, given, strict=True)) for name, given in said.items()]
+    found = decide(load_suite(logs, SourceOptions(kinds=[LogOptions(metric="mcc")])))
+    assert (found.header.metric, found.decision.metric) == ("mcc", "mcc")
+    values = {one.name: one.outcome for one in found.decision.models}
+    assert values == pytest.approx({name: matthews_corrcoef(truth, given) for name, given in said.items()})
+
+
+def test_means_over_tasks_take_no_such_metric(tmp_path, run):
+    """Each task is refused, in one line."""
+    for name in ("a", "b"):
+        folder = log_of(tmp_path / name, [(n % 2, (n + len(name)) % 3 % 2) for n in range(30)])
+        (log,) = folder.glob("samples_*")
+        (folder / log.name.replace("small", "other")).write_text(log.read_text())
+    status, _, err = run("--models", tmp_path / "a", tmp_path / "b", "--metric", "mcc")
+    assert (status, len(err.strip().splitlines())) == (2, 1)
+    assert "`--metric` mcc is for one task: means over tasks are of mean outcomes" in err
+
+
+def test_checkpoints_are_decided_between_by_the_metric(tmp_path):
+    """As files of answers are, in clusters, too."""
+    rows, suite = load_set("hans-sub", limit=60), load_suite(["hans-sub-mini"])
+    found = decide(suite, rows, metric="macro-f1", evidence=Evidence("none"))
+    labels = np.array([row.label for row in rows.examples])
+    told = explicit_labels(suite, rows)
+    expected = {name: f1_score(labels, said, average="macro") for name, said in told.items()}
+    assert {one.name: one.outcome for one in found.decision.models} == pytest.approx(expected)
+    lines = [
+        json.dumps({"premise": row.segments[0], "hypothesis": row.segments[1], "group": n // 3}
+                   | {"label": rows.task.labels[row.label]})
+        for n, row in enumerate(rows.examples)
+    ]  # fmt: skip
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+    own = Own(tmp_path / "rows.jsonl", columns={"cluster": ("group",)}, like="hans-sub")
+    clustered = decide(suite, own, metric="macro-f1", evidence=Evidence("none")).decision
+    assert {one.name: one.outcome for one in clustered.models} == pytest.approx(expected)
+    assert {pair.clusters for pair in clustered.versus} == {20}
+
+
+def test_a_run_that_was_saved_before_metrics_is_read(files, tmp_path):
+    """The keys are not there, and what they would say is the mean outcome."""
+    rows, models = files
+    found = decide(models, rows, base="fair")
+    found.save(tmp_path / "run.json")
+    whole = json.loads((tmp_path / "run.json").read_text())
+    del whole["decision"]["metric"]
+    (tmp_path / "run.json").write_text(json.dumps(whole))
+    assert Ranking.load(tmp_path / "run.json").to_dict() == found.to_dict()
+
+
+def test_one_file_alone_is_not_described_by_another_metric(tmp_path, run):
+    """Its accuracy would stand where something else was asked for."""
+    one = log_of(tmp_path / "a", [(n % 2, (n // 2) % 2) for n in range(12)])
+    status, out, err = run("--models", one, "--metric", "mcc")
+    assert (status, out) == (2, "")
+    assert "`--metric` mcc compares models: name two or more with `--models`" in err
+    assert run("--models", one, "--metric", "acc")[0] == 0
