@@ -70,7 +70,7 @@ def answers(rows):
 def explained(*models, example=EXAMPLE, **given):
     """An explanation of canned models."""
     models = models or (Canned("one"),)
-    found = SimpleNamespace(models=models, at_hand=False)
+    found = SimpleNamespace(models=models, at_hand=False, stated=())
     evidence = Evidence(given.pop("attribution", None), given.pop("factors", None))
     with patch("ranker.runs.explain.looked", lambda _: found), patch("ranker.runs.explain.collect", collected):
         return explain(models, models[0].task, example, evidence=evidence, **given)
