@@ -68,7 +68,11 @@ def command(tmp_path):
     def run(*arguments, kind=PROMPTED):
         (tmp_path / "theirs.py").write_text(kind)
         paths = [str(tmp_path), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "RANK_MODELS_STORE": str(tmp_path / "store")}
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join(paths),
+            "PYTHONDONTWRITEBYTECODE": "1",  # what is compiled goes by seconds and sizes, and a test writes two alike
+            "RANK_MODELS_STORE": str(tmp_path / "store"),
+        }
         line = [sys.executable, "-m", "ranker", *map(str, arguments)]
         return subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
 
