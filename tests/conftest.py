@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import string
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from ranker.tasks.classes import ClassTask
+
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, and so do all that a test starts
 
 collect_ignore = ["ranker/atheris_readers.py"]  # no test: a program, and atheris is installed by hand
 
